@@ -1,20 +1,27 @@
-# Builds the bundle with all tools, then keeps only what runs.
-FROM node:22-slim AS build
+# Builds the bundle with all tools, then keeps only what runs. Two variants:
+#   docker build .                 for servers that run on Node (npx)
+#   docker build --target uv .     for servers written in Python as well (uvx)
+# Where these images cannot be pulled, scripts/image/build.sh makes a base image from Debian packages.
+ARG NODE_IMAGE=node:22-slim
+ARG UV_IMAGE=ghcr.io/astral-sh/uv:0.9
+
+FROM ${NODE_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc tsconfig.json ./
-# Scripts would build before the sources are here; node-pty comes prebuilt and needs none.
+# Scripts would build before the sources are here; no package that is needed has any.
 RUN npm ci --ignore-scripts
 COPY scripts ./scripts
 COPY src ./src
-RUN npm run build && npm prune --omit=dev --ignore-scripts
+RUN npm run build
 
-FROM node:22-slim
+FROM ${NODE_IMAGE} AS slim
 # As process 1, Node would neither reap orphans (npx and shells leave some) nor get default signal handling; tini does.
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends tini \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
-COPY --from=build /build/node_modules ./node_modules
+# For --pty; everything else is in the bundle.
+COPY --from=build /build/node_modules/@lydell ./node_modules/@lydell
 COPY --from=build /build/dist ./dist
 COPY package.json LICENSE ./
 COPY bin ./bin
@@ -35,3 +42,16 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \
 
 ENTRYPOINT ["/usr/bin/tini", "--", "node", "/app/bin/mcp-portage.js"]
 CMD ["--help"]
+
+FROM ${UV_IMAGE} AS uv-programs
+
+FROM slim AS uv
+USER root
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends python3 \
+  && rm -rf /var/lib/apt/lists/*
+COPY --from=uv-programs /uv /uvx /usr/local/bin/
+USER node
+
+# What is built when no variant is named.
+FROM slim

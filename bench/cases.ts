@@ -7,6 +7,7 @@ import {
   type HttpTransport,
   openHttpClient,
   startHttpEndpoint,
+  startSocketEndpoint,
   startStdioEndpoint,
 } from './bridges/endpoint.ts';
 import {
@@ -16,6 +17,7 @@ import {
   manyServersFile,
   mcpProxy,
   mcpRemote,
+  observedOptions,
   type Peer,
   portage,
   stdioServer,
@@ -35,6 +37,9 @@ export type Contender =
   | 'mcp-portage-prewarmed'
   | 'mcp-portage-first'
   | 'mcp-portage-listed'
+  | 'mcp-portage-unseen'
+  | 'mcp-portage-observed'
+  | 'mcp-portage-socket'
   | Peer;
 
 /** The bench server on HTTP, where a case has one. */
@@ -162,6 +167,53 @@ export const MANY_SERVERS: Case = {
   absent: [
     { name: 'supergateway', reason: 'it serves one server' },
     { name: 'mcp-proxy', reason: 'it serves one server' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
+/** The same bridge while nobody looks, as it is by itself, and with all that counts, shows and writes calls. */
+export const OBSERVED: Case = {
+  name: 'observed',
+  title: 'Streamable HTTP → stdio, by who looks',
+  era: 'legacy',
+  clients: 2,
+  workloads: [workloads.SMALL_32, workloads.SMALL_1],
+  entrants: [
+    floorHttp('floor', 'session', 'legacy'),
+    onHttp('mcp-portage-unseen', '/mcp', (port) =>
+      portage('--port', port, '--no-status', '--log-level', 'warn', '--', ...server('legacy')),
+    ),
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
+    onHttp('mcp-portage-observed', '/mcp', (port) =>
+      portage('--port', port, ...observedOptions(), '--', ...server('legacy')),
+    ),
+  ],
+  absent: [
+    { name: 'supergateway', reason: 'it shows nothing of its calls' },
+    { name: 'mcp-proxy', reason: 'it shows nothing of its calls' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
+/** The same bridge at a port and at a socket. */
+export const UNIX_SOCKET: Case = {
+  name: 'unix-socket',
+  title: 'Streamable HTTP over a Unix socket → stdio',
+  era: 'legacy',
+  clients: 2,
+  workloads: [...SOME, workloads.PROGRESS],
+  entrants: [
+    floorHttp('floor', 'session', 'legacy'),
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
+    {
+      name: 'mcp-portage-socket',
+      ids: 'own',
+      start: () => startSocketEndpoint((socket) => portage('serve', '--socket', socket, '--', ...server('legacy'))),
+    },
+  ],
+  absent: [
+    { name: 'supergateway', reason: 'it listens at ports only' },
+    { name: 'mcp-proxy', reason: 'it listens at ports only' },
     { name: 'mcp-remote', reason: NO_HTTP_FACE },
   ],
 };
@@ -299,6 +351,8 @@ export const CASES = [
   CONNECT_MODERN,
   SERVE_URL,
   MANY_SERVERS,
+  OBSERVED,
+  UNIX_SOCKET,
 ] as const;
 
 const PEER_NAMES: readonly string[] = ['supergateway', 'mcp-proxy', 'mcp-remote'];

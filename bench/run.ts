@@ -5,7 +5,7 @@ import { ownPort } from '../test/support/own-port.ts';
 import { parseArguments, USAGE } from './arguments.ts';
 import { httpServer, rootPath } from './bridges/programs.ts';
 import { STEPS } from './measure/everything.ts';
-import { startService, stop, waitForPort } from './measure/processes.ts';
+import { startService, stop, waitForPlace } from './measure/processes.ts';
 import { Records } from './measure/records.ts';
 import { describeRun, type LastRun } from './report/last-run.ts';
 import { renderPage } from './report/page.ts';
@@ -39,7 +39,7 @@ const steps = STEPS.filter(
 );
 const port = await ownPort();
 const server = { port, started: startService(httpServer(port)) };
-await waitForPort(port, server.started);
+await waitForPlace(port, server.started);
 process.once('SIGINT', () => process.exit(130));
 process.once('SIGTERM', () => process.exit(143));
 

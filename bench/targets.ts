@@ -111,6 +111,20 @@ const ROWS: readonly Row[] = [
     floor: ['mcp-portage', 1.03],
   },
   {
+    title: 'nobody looks at calls, beside the floor, small calls',
+    case: 'observed',
+    ...small32,
+    contender: 'mcp-portage-unseen',
+    floor: ['floor', 1.1],
+  },
+  {
+    title: 'status, metrics, usage and audit, beside nobody who looks, small calls',
+    case: 'observed',
+    ...small32,
+    contender: 'mcp-portage-observed',
+    floor: ['mcp-portage-unseen', 2.5],
+  },
+  {
     title: 'cold start with 100 servers in a file, beside one server; 20 ms are about',
     case: 'start',
     workload: 'start',

@@ -1,18 +1,20 @@
 /**
- * Bundles src/cli.ts with what it imports into dist/cli.cjs, and packages that few runs need into files beside it.
- * docs/internals/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS.
+ * Bundles src/program.ts with what it imports into dist/cli.cjs, and packages that few runs need into files beside it.
+ * docs/internals/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS; 0032-library.md there how
+ * programs get at the library in it.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
+import { renderPublicTypes } from './public-types.js';
 import { TEXT_LOADERS } from './text-files.js';
 
 const OUT = 'dist';
 /** Ends the name of a file that is being written. */
 const DRAFT = '.draft';
 /** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
-const SELDOM = ['got', 'ioredis', 'oauth4webapi', 'picomatch', 'pino-pretty', 'prom-client'];
+const SELDOM = ['got', 'ioredis', 'oauth4webapi', 'picomatch', 'prom-client'];
 
 /**
  * Modules of ours that are imported dynamically and bring much along, such as a part of a library: each becomes a file
@@ -22,12 +24,16 @@ const SELDOM_MODULES = [
   ...['json-tree', 'toml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`),
   'src/observe/status/page/status-page.ts',
   'src/observe/top/run-top.ts',
+  'src/observe/traces/traces.ts',
 ];
 
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
 
-const OPTIONS = {
+/** What dist/cli.cjs exports for programs. */
+const library = ['serve', 'createBridge', 'connect', 'probe', 'BridgeError'];
+
+export const OPTIONS = {
   outdir: OUT,
   entryNames: '[name]',
   outExtension: { '.js': '.cjs' },
@@ -41,9 +47,10 @@ const OPTIONS = {
   plugins: [
     { name: 'parser-only', setup: keepOnlyTheParser },
     { name: 'seldom', setup: keepSeldomApart },
+    { name: 'readable-jsonc', setup: takeReadableJsonc },
   ],
-  // Native and optional: it is loaded only for --pty.
-  external: ['node-pty'],
+  // Native, and there for whoever wants --pty.
+  external: ['@lydell/node-pty'],
   banner: { js: `"use strict";\n${MODULE_URL}` },
   sourcemap: true,
   sourcesContent: false,
@@ -54,13 +61,19 @@ const OPTIONS = {
 };
 const define = { 'import.meta.url': 'importMetaUrl' };
 
-const program = await build({ ...OPTIONS, define, entryPoints: ['src/cli.ts', ...SELDOM, ...SELDOM_MODULES] });
+const publicTypes = renderPublicTypes();
+const program = await build({
+  ...OPTIONS,
+  define,
+  entryPoints: [{ in: 'src/program.ts', out: 'cli' }, ...[...SELDOM, ...SELDOM_MODULES].map(named)],
+});
 const digest = digestOf(program.outputFiles, 'cli.cjs');
 const starter = await build({
   ...OPTIONS,
   define: { ...define, PROGRAM_DIGEST: `'${digest}'` },
   entryPoints: ['src/start.ts'],
 });
+const types = await publicTypes;
 const licenses = await collectLicenses(Object.keys(program.metafile.inputs));
 
 // Only now, so that a failed build leaves the last good one in place; and each file whole at once, since tests may be running it.
@@ -68,6 +81,7 @@ await mkdir(OUT, { recursive: true });
 const written = new Set();
 for (const { path, contents } of [...program.outputFiles, ...starter.outputFiles]) await put(basename(path), contents);
 await put('THIRD-PARTY-LICENSES.txt', licenses);
+for (const [name, text] of Object.entries(libraryFiles())) await put(name, text);
 for (const name of await readdir(OUT)) {
   if (!written.has(name) && !name.endsWith(DRAFT)) await rm(`${OUT}/${name}`, { recursive: true, force: true });
 }
@@ -77,6 +91,25 @@ async function put(name, contents) {
   await writeFile(draft, contents);
   await rename(draft, `${OUT}/${name}`);
   written.add(name);
+}
+
+/**
+ * What programs import: the same functions and the same class of errors, however they do it. As the types of a CommonJS and
+ * of an ES module are two things to TypeScript, there are two files of them.
+ */
+function libraryFiles() {
+  const names = library.join(', ');
+  return {
+    'library.cjs': `"use strict";\nconst { ${names} } = require('./cli.cjs');\nmodule.exports = { ${names} };\n`,
+    'library.mjs': `import library from './library.cjs';\n\nexport const { ${names} } = library;\n`,
+    'library.d.cts': types,
+    'library.d.mts': types,
+  };
+}
+
+/** An entry point, by what its file in dist/ is called. */
+function named(path) {
+  return { in: path, out: basename(path, '.ts') };
 }
 
 /** In hexadecimal digits. */
@@ -108,7 +141,10 @@ function keepSeldomApart({ onResolve }) {
       ? { path: `./${basename(path, '.ts')}.cjs`, external: true }
       : undefined,
   );
-  // Its other form hides from the bundler what it requires.
+}
+
+/** Its other form hides from the bundler what it requires. */
+function takeReadableJsonc({ onResolve }) {
   onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: resolve('node_modules/jsonc-parser/lib/esm/main.js') }));
 }
 
@@ -123,9 +159,8 @@ async function collectLicenses(inputs) {
 }
 
 async function readLicense(directory) {
-  for (const name of ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'license', 'LICENCE', 'License', 'license.md']) {
-    const text = await readFile(`${directory}/${name}`, 'utf8').catch(() => undefined);
-    if (text !== undefined) return text.trim();
-  }
-  return '(no licence file in the package)';
+  const name = (await readdir(directory)).find((file) => /^licen[cs]e/i.test(file));
+  return name === undefined
+    ? '(no licence file in the package)'
+    : (await readFile(`${directory}/${name}`, 'utf8')).trim();
 }

@@ -11,16 +11,21 @@ import https from 'node:https';
 const TIMEOUT_MS = 4000;
 
 const words = readCommandLine(process.argv[2] ?? '1');
+const socket = settingOf('socket');
+// Beside a socket there is a port only where the command line asks for one.
+const hasPort = words.some((word) => /^--(port|host)(=|$)/.test(word));
+const socketPath = socket !== undefined && !hasPort ? socket.split(',')[0] : undefined;
 const host = settingOf('host') ?? '127.0.0.1';
 const options = {
   host: host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host,
   port: Number(settingOf('port')) || 8000,
   path: '/healthz',
+  ...(socketPath !== undefined && { socketPath: socketPath.replace(/^unix:\/\//i, '') }),
   timeout: TIMEOUT_MS,
   // The certificate is made for the name clients use, not for this address; nothing secret is sent.
   rejectUnauthorized: false,
 };
-const request = (settingOf('tls-cert') ? https : http).get(options, (response) => {
+const request = (settingOf('tls-cert') && socketPath === undefined ? https : http).get(options, (response) => {
   response.resume();
   process.exitCode = response.statusCode === 200 ? 0 : 1;
 });

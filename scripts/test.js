@@ -15,7 +15,7 @@ const OUT = `build/${process.pid}`;
  * What `npm run test:long` and `npm run test:cluster` run: every pair of client and server, every way that a network or a
  * process can fail, and both with several replicas.
  */
-const LONG = ['matrix', 'faults', 'replicas'];
+const LONG = ['matrix', 'faults', 'replicas', 'image', 'binary'];
 
 const given = process.argv.slice(2);
 const places = given.filter((argument) => statSync(argument, { throwIfNoEntry: false }));

@@ -11,8 +11,8 @@ export function runBridge(config: Config, deps: Deps, openPipes: () => ClientPip
   const { listener } = config;
   switch (listener.kind) {
     case 'http':
-      return serveHttp(listener, config, deps);
+      return serveHttp(listener, config, { ...deps, observers: [] });
     case 'pipes':
-      return connectStdio(config, deps, openPipes());
+      return connectStdio(config, { ...deps, observers: [] }, openPipes());
   }
 }

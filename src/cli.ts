@@ -2,11 +2,19 @@
 import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
+import { showBanner } from './cli/banner.ts';
 import { readHeaderFile } from './cli/check-files.ts';
+import { allowsColor } from './cli/colors.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
-import { renderHelp } from './cli/help.ts';
-import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
+import type { HelpTopic } from './cli/help/topic.ts';
+import {
+  announceUrls,
+  listenForSignals,
+  type ProcessEvents,
+  type RunningBridge,
+  superviseBridge,
+} from './cli/lifecycle.ts';
 import { allowsLiveLine, type LiveLine } from './cli/live-line.ts';
 import { type LoadedConfig, loadConfig, loadSnippet } from './cli/load-config.ts';
 import type { reportUsage, showTop } from './cli/looking.ts';
@@ -58,8 +66,7 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
     const commandLine = parseCommandLine(argv, host.platform, host.env);
     switch (commandLine.kind) {
       case 'help':
-        host.stdout.write(renderHelp({ columns: host.stdout.columns ?? DEFAULT_COLUMNS, verb: commandLine.verb }));
-        return;
+        return await showHelp(commandLine.topic, host);
       case 'version':
         host.stdout.write(`${VERSION}\n`);
         return;
@@ -80,6 +87,14 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
 
 /** Where the output is no terminal. */
 const DEFAULT_COLUMNS = 100;
+/** A page of help goes to a pager then, in a terminal that may be no wider. */
+const DEFAULT_HELP_COLUMNS = 80;
+
+async function showHelp(topic: HelpTopic, { stdout, env }: CliHost): Promise<void> {
+  const { renderHelp } = await import('./cli/help/help.ts');
+  const columns = stdout.columns ?? DEFAULT_HELP_COLUMNS;
+  stdout.write(renderHelp({ topic, columns, color: allowsColor(stdout.isTTY === true, env) }));
+}
 
 /** Somebody tries it out by hand, and would wait for something to happen. */
 const FOR_CLIENTS =
@@ -95,7 +110,7 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const { config, probe, warnings } = loaded;
   const isLive = command.verb === 'probe' && allowsLiveLine({ stderrIsTerminal, env: host.env, log: config.log });
   const live = isLive ? await host.createLiveLine() : undefined;
-  const colors = stderrIsTerminal && !host.env.NO_COLOR;
+  const colors = allowsColor(stderrIsTerminal, host.env);
   const log = await host.createLog({ ...config.log, colors, beforeLine: live && (() => live.erase()) });
   for (const warning of warnings) log.warn(warning);
   if (command.verb === 'probe') return await reportOn({ config, probe, host, log, live });
@@ -122,7 +137,12 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   // Timers of the bridge keep no process alive, and when input has ended, nothing else does while one is all that is
   // waited for: the pause before a stream is resumed, say.
   const held = setInterval(() => undefined, MAX_TIMER_MS);
-  const exitCode = await superviseBridge({ start, hangUp, events: host.events, log });
+  const { listener } = config;
+  const announce = (bridge: RunningBridge): void => {
+    if (config.log.format === 'pretty' && listener.kind === 'http') showBanner(bridge, listener, log);
+    else announceUrls(bridge, log);
+  };
+  const exitCode = await superviseBridge({ start, hangUp, announce, events: host.events, log });
   clearInterval(held);
   host.exit(exitCode);
 }
@@ -147,7 +167,7 @@ export interface Reload {
 /** What running bridges have seen goes to stdout. */
 async function look(command: BridgeCommand, host: CliHost): Promise<void> {
   const around = { ...host, readFile: readHeaderFile };
-  const color = host.stdout.isTTY === true && !host.env.NO_COLOR;
+  const color = allowsColor(host.stdout.isTTY === true, host.env);
   if (command.verb === 'report') {
     const screen = { width: host.stdout.columns ?? DEFAULT_COLUMNS, color };
     const { report, exitCode } = await host.reportUsage(command, around, screen);
@@ -172,7 +192,7 @@ async function printSnippet(command: BridgeCommand, host: CliHost): Promise<void
 
 /** The report is the product: it goes to stdout, and the exit code says in short what it says at length. */
 async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<void> {
-  const color = host.stdout.isTTY === true && !host.env.NO_COLOR;
+  const color = allowsColor(host.stdout.isTTY === true, host.env);
   const width = host.stdout.columns ?? DEFAULT_COLUMNS;
   const interruption = listenForSignals(host.events, (code) => {
     live?.close();

@@ -58,17 +58,27 @@ export interface ObservationConfig {
   readonly usage: { readonly stateDirectory: string | undefined } | undefined;
   /** A line for each call; undefined: none. */
   readonly audit: { readonly file: string; readonly unwritable: 'refuses-calls' | 'is-logged' } | undefined;
+  /**
+   * Calls are traced, and a collector of OpenTelemetry gets their spans. Where it is, and all that is not here, the SDK of
+   * OpenTelemetry reads from the environment. Undefined: neither.
+   */
+  readonly traces: { readonly protocol: TraceProtocol } | undefined;
 }
+
+/** How spans are written; over HTTP both. */
+export type TraceProtocol = 'http/protobuf' | 'http/json';
 
 /** The side towards clients. */
 export type ListenerConfig = HttpListenerConfig | PipeListenerConfig;
 
-/** `serve`: clients of every era on one port. */
+/** `serve`: clients of every era over HTTP. */
 export interface HttpListenerConfig {
   readonly kind: 'http';
-  readonly host: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
+  /** Where it listens, everywhere for the same clients; empty: nowhere over HTTP. */
+  readonly addresses: readonly ListenAddress[];
+  /** Where it takes lines on byte streams; each connection is one client of one server. */
+  readonly streams: readonly StreamConfig[];
+  /** For ports: a socket of this machine has nobody on the way who could read along. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly endpoints: EndpointConfig;
   readonly access: AccessConfig;
@@ -76,6 +86,39 @@ export interface HttpListenerConfig {
   readonly maxHeaderBytes: number;
   /** The way to an issuer of access tokens: HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
   readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+export interface StreamConfig {
+  readonly address: BoundAddress;
+  /** What comes before the paths of the server that it leads to, as in its listing; undefined: it has none. */
+  readonly segment: string | undefined;
+}
+
+export type ListenAddress = BoundAddress | InheritedAddress;
+
+/** What an address is once something listens there. */
+export type BoundAddress = TcpAddress | SocketAddress;
+
+export interface TcpAddress {
+  readonly kind: 'tcp';
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
+
+/** A Unix socket; on Windows a named pipe, which has no mode. */
+export interface SocketAddress {
+  readonly kind: 'socket';
+  readonly path: string;
+  /** Permissions of the file, which say who may connect. */
+  readonly mode: number;
+}
+
+/** A socket that whoever started this process has opened and listens on, and that stays theirs: systemd, for example. */
+export interface InheritedAddress {
+  readonly kind: 'inherited';
+  readonly fd: number;
+  readonly bound: BoundAddress;
 }
 
 /** `connect`: one client on this process's own stdin and stdout. */
@@ -129,7 +172,7 @@ export interface ToolChoice {
   readonly exclude: readonly string[];
 }
 
-export type Target = CommandTarget | UrlTarget;
+export type Target = CommandTarget | UrlTarget | StreamTarget;
 
 /** A server to start: the arguments after `--`. */
 export interface CommandTarget {
@@ -143,7 +186,20 @@ export interface UrlTarget {
   readonly kind: 'url';
   /** http or https, without userinfo. */
   readonly url: URL;
+  /** The Unix socket or named pipe where it is asked for, which the host of the URL then says nothing of; undefined: over the network. */
+  readonly socketPath: string | undefined;
 }
+
+/** A server that runs already, and takes lines of JSON on a byte stream. */
+export interface StreamTarget {
+  readonly kind: 'stream';
+  readonly address: StreamAddress;
+}
+
+export type StreamAddress =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls: 'off' | 'on' }
+  /** A Unix socket. */
+  | { readonly kind: 'socket'; readonly path: string };
 
 /** The era the server speaks; `auto`: it is asked. */
 export type Protocol = 'auto' | 'legacy' | 'modern';
@@ -223,8 +279,20 @@ export interface EndpointConfig {
   /** HTTP+SSE: the GET stream and the POST endpoint it announces. */
   readonly ssePath: string;
   readonly messagePath: string;
+  /** When HTTP+SSE ends; undefined: that is not known yet. */
+  readonly sunset: SunsetConfig | undefined;
   /** How clients reach this process from outside, without a trailing slash; undefined: as it listens. */
   readonly baseUrl: URL | undefined;
+}
+
+/** The announced end of HTTP+SSE. */
+export interface SunsetConfig {
+  /** As the user wrote it. */
+  readonly date: string;
+  /** Milliseconds since 1970. */
+  readonly atMs: number;
+  /** What its clients get from then on. */
+  readonly afterwards: 'refuse' | 'serve';
 }
 
 export interface AccessConfig {

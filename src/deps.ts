@@ -13,6 +13,8 @@ export interface Clock {
 export interface Deps {
   readonly log: Logger;
   readonly clock: Clock;
+  /** Milliseconds since 1970, as calendars and other programs count; may be set back. */
+  readonly wallClock: () => number;
   /** 128 bits from the system's generator as 22 characters of base64url: session ids, stream ids. */
   readonly randomId: () => string;
 }

@@ -5,6 +5,7 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
 import type { LogConfig } from './config.ts';
 import { PatientLines } from './io/patient-lines.ts';
+import { createLineRenderer } from './log-lines.ts';
 import { printableLine, printableLines, toPrintable } from './printable.ts';
 
 export interface LogOptions extends LogConfig {
@@ -16,7 +17,6 @@ export interface LogOptions extends LogConfig {
   readonly beforeLine?: (() => void) | undefined;
 }
 
-/** The pretty printer is loaded only when it is used. */
 export async function createLog(options: LogOptions): Promise<Logger> {
   const settings: LoggerOptions = {
     level: options.level,
@@ -42,7 +42,7 @@ export async function createLog(options: LogOptions): Promise<Logger> {
   };
   const opened = options.destination ?? openStderr((dropped) => tellDropped(log, dropped));
   const destination = announceLines(opened, options.beforeLine);
-  const log = pino(settings, options.format === 'json' ? destination : await prettify(destination, options.colors));
+  const log = pino(settings, options.format === 'json' ? destination : prettify(destination, options));
   return log;
 }
 
@@ -80,14 +80,10 @@ function tellDropped(log: Logger, dropped: number): void {
   log.error({ dropped }, `${dropped} lines of the log were lost because nobody read stderr`);
 }
 
-async function prettify(destination: DestinationStream, colorize: boolean): Promise<DestinationStream> {
-  const { default: pinoPretty } = await import('pino-pretty');
-  const render = pinoPretty.prettyFactory({
-    colorize,
-    ignore: 'pid,endpoint',
-    singleLine: true,
-    translateTime: 'SYS:HH:MM:ss.l',
-  });
+/** Who looks for details has asked for a level that has them. */
+function prettify(destination: DestinationStream, { colors, level }: LogOptions): DestinationStream {
+  const fields = level === 'debug' || level === 'trace' ? 'shown' : 'left-out';
+  const render = createLineRenderer({ colors, fields });
   return { write: (line) => destination.write(render(line)) };
 }
 

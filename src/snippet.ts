@@ -66,23 +66,28 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
     place: '.mcp.json in the folder of the project',
     render: (servers) =>
       json({
-        mcpServers: byName(servers, (server) => ({
-          type: server.transport === 'http-sse' ? 'sse' : 'http',
-          url: server.url,
-          ...headers(server, `\${${TOKEN_VARIABLE}}`),
-        })),
+        mcpServers: byName(servers, (server) => {
+          const token = `\${${TOKEN_VARIABLE}}`;
+          if (isAtSocket(server)) return connected(server, token);
+          const type = server.transport === 'http-sse' ? 'sse' : 'http';
+          return { type, url: server.url, ...headers(server, token) };
+        }),
       }),
-    instead: (server) =>
-      shell([
-        ...['claude', 'mcp', 'add', '--scope', 'project'],
+    instead: (server) => {
+      const add = ['claude', 'mcp', 'add', '--scope', 'project'];
+      if (isAtSocket(server))
+        return shell([...add, server.name, ...environment(server), '--', ...connectCommand(server)]);
+      return shell([
+        ...add,
         ...['--transport', server.transport === 'http-sse' ? 'sse' : 'http', server.name, server.url],
         ...headerArguments(server),
-      ]),
+      ]);
+    },
     notes: NOTES,
   },
   'claude-desktop': {
     place: 'claude_desktop_config.json (Settings, Developer, Edit Config)',
-    render: (servers) => json({ mcpServers: byName(servers, connected) }),
+    render: (servers) => json({ mcpServers: byName(servers, (server) => connected(server, '<token>')) }),
     instead: NO_COMMAND,
     notes: {
       always: ['Claude Desktop starts commands only, so mcp-portage connects it. Restart it after the change.'],
@@ -117,10 +122,10 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
     place: '~/.codeium/windsurf/mcp_config.json',
     render: (servers) =>
       json({
-        mcpServers: byName(servers, (server) => ({
-          serverUrl: server.url,
-          ...headers(server, `\${env:${TOKEN_VARIABLE}}`),
-        })),
+        mcpServers: byName(servers, (server) => {
+          const token = `\${env:${TOKEN_VARIABLE}}`;
+          return isAtSocket(server) ? connected(server, token) : { serverUrl: server.url, ...headers(server, token) };
+        }),
       }),
     instead: NO_COMMAND,
     notes: NOTES,
@@ -129,23 +134,26 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
     place: '.gemini/settings.json in the folder of the project, or ~/.gemini/settings.json for all',
     render: (servers) =>
       json({
-        mcpServers: byName(servers, (server) => ({
-          [server.transport === 'http-sse' ? 'url' : 'httpUrl']: server.url,
-          ...headers(server, `\${${TOKEN_VARIABLE}}`),
-        })),
+        mcpServers: byName(servers, (server) => {
+          const token = `\${${TOKEN_VARIABLE}}`;
+          if (isAtSocket(server)) return connected(server, token);
+          return { [server.transport === 'http-sse' ? 'url' : 'httpUrl']: server.url, ...headers(server, token) };
+        }),
       }),
     instead: (server) =>
-      shell([
-        ...['gemini', 'mcp', 'add', '--transport', server.transport === 'http-sse' ? 'sse' : 'http'],
-        ...[server.name, server.url, ...headerArguments(server)],
-      ]),
+      isAtSocket(server)
+        ? shell(['gemini', 'mcp', 'add', ...environment(server), server.name, ...connectCommand(server)])
+        : shell([
+            ...['gemini', 'mcp', 'add', '--transport', server.transport === 'http-sse' ? 'sse' : 'http'],
+            ...[server.name, server.url, ...headerArguments(server)],
+          ]),
     notes: NOTES,
   },
   codex: {
     place: '~/.codex/config.toml',
     render: (servers) => `${servers.map(codexTable).join('\n\n')}\n`,
     instead(server) {
-      if (server.transport === 'http-sse') {
+      if (needsCommand(server)) {
         return shell(['codex', 'mcp', 'add', server.name, ...environment(server), '--', ...connectCommand(server)]);
       }
       const token = server.token === 'needed' ? ['--bearer-token-env-var', TOKEN_VARIABLE] : [];
@@ -158,19 +166,32 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
     render: (servers) =>
       json({
         $schema: 'https://opencode.ai/config.json',
-        mcp: byName(servers, (server) => ({
-          type: 'remote',
-          url: server.url,
-          enabled: true,
-          ...headers(server, `{env:${TOKEN_VARIABLE}}`),
-        })),
+        mcp: byName(servers, ofOpenCode),
       }),
     instead: NO_COMMAND,
     notes: NOTES,
   },
 };
 
+/** Of all hosts only VS Code reaches sockets and pipes itself; for the others mcp-portage does. */
+function isAtSocket({ url }: SnippetServer): boolean {
+  return /^(unix|pipe):/.test(url);
+}
+
+/** Codex speaks no HTTP+SSE. */
+function needsCommand(server: SnippetServer): boolean {
+  return server.transport === 'http-sse' || isAtSocket(server);
+}
+
+function ofOpenCode(server: SnippetServer): object {
+  const token = `{env:${TOKEN_VARIABLE}}`;
+  if (!isAtSocket(server)) return { type: 'remote', url: server.url, enabled: true, ...headers(server, token) };
+  const environment = server.token === 'needed' ? { environment: { MCP_PORTAGE_BEARER_TOKEN: token } } : {};
+  return { type: 'local', command: connectCommand(server), enabled: true, ...environment };
+}
+
 function ofCursor(server: SnippetServer): object {
+  if (isAtSocket(server)) return connected(server, `\${env:${TOKEN_VARIABLE}}`);
   return { url: server.url, ...headers(server, `\${env:${TOKEN_VARIABLE}}`) };
 }
 
@@ -180,20 +201,23 @@ function ofVsCode(server: SnippetServer): object {
   return { type, url: server.url, ...headers(server, '${input:mcp-token}') };
 }
 
-/** For hosts that start commands. */
-function connected(server: SnippetServer): object {
+/**
+ * For hosts that start commands.
+ * @param token how the host writes a variable that it replaces
+ */
+function connected(server: SnippetServer, token: string): object {
   const [command, ...args] = connectCommand(server);
-  return { command, args, ...(server.token === 'needed' && { env: { MCP_PORTAGE_BEARER_TOKEN: '<token>' } }) };
+  return { command, args, ...(server.token === 'needed' && { env: { MCP_PORTAGE_BEARER_TOKEN: token } }) };
 }
 
 function connectCommand({ url }: SnippetServer): readonly string[] {
   return ['npx', '-y', 'mcp-portage', 'connect', url];
 }
 
-/** Codex speaks no HTTP+SSE. Strings and names of these characters are written in TOML as in JSON. */
+/** Strings and names of these characters are written in TOML as in JSON. */
 function codexTable(server: SnippetServer): string {
   const head = `[mcp_servers.${server.name}]`;
-  if (server.transport === 'streamable-http') {
+  if (!needsCommand(server)) {
     const token = server.token === 'needed' ? [`bearer_token_env_var = ${JSON.stringify(TOKEN_VARIABLE)}`] : [];
     return [head, `url = ${JSON.stringify(server.url)}`, ...token].join('\n');
   }

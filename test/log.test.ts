@@ -27,12 +27,22 @@ test('lines below the level are not written, and silent writes none', async (t) 
   t.deepEqual(silent.lines, []);
 });
 
-test('pretty lines are one line each, without process id and without the fields of an endpoint', async (t) => {
+test('pretty lines are short, and an address stands as it is', async (t) => {
   const { log, lines } = await collect({ format: 'pretty' });
   log.info({ endpoint: { label: 'HTTP+SSE', url: 'http://h/sse' } }, 'HTTP+SSE  http://h/sse');
   log.warn({ session: 'abc', ms: 3 }, 'slow');
-  t.regex(lines[0] ?? '', /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: HTTP\+SSE {2}http:\/\/h\/sse\n$/);
-  t.regex(lines[1] ?? '', /^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: slow \{"session":"abc","ms":3\}\n$/);
+  log.info({ session: 'abc' }, 'usual');
+  t.is(lines[0], '  HTTP+SSE  http://h/sse\n');
+  t.regex(lines[1] ?? '', /^\d\d:\d\d:\d\d warn slow\n$/);
+  t.regex(lines[2] ?? '', /^\d\d:\d\d:\d\d usual\n$/);
+});
+
+test('pretty lines have their fields where details were asked for, without the process id', async (t) => {
+  const { log, lines } = await collect({ format: 'pretty', level: 'debug' });
+  log.warn({ session: 'abc', ms: 3 }, 'slow');
+  log.debug({ server: 'everything' }, 'everything is well');
+  t.regex(lines[0] ?? '', /^\d\d:\d\d:\d\d\.\d{3} warn slow \{"session":"abc","ms":3\}\n$/);
+  t.regex(lines[1] ?? '', /^[\d:.]{12} debug everything is well \{"server":"everything"\}\n$/);
 });
 
 test('pretty lines have colours only when asked for', async (t) => {
@@ -41,13 +51,13 @@ test('pretty lines have colours only when asked for', async (t) => {
   plain.log.info('x');
   t.false(plain.lines[0]?.includes(colorStart));
   const colored = await collect({ format: 'pretty', colors: true });
-  colored.log.info('x');
+  colored.log.warn('x');
   t.true(colored.lines[0]?.includes(colorStart));
 });
 
 for (const format of ['json', 'pretty'] as const) {
   test(`what a peer has chosen makes no long line and drives no terminal (${format})`, async (t) => {
-    const { log, lines } = await collect({ format });
+    const { log, lines } = await collect({ format, level: 'debug' });
     const chosen = `notifications/\u001b[31m\u009b2J\u202e\n${'x'.repeat(1_000_000)}`;
     log.child({ session: 'abc' }).warn({ method: chosen, id: chosen, reason: chosen }, 'a message was not taken');
     const [line = ''] = lines;
@@ -59,7 +69,7 @@ for (const format of ['json', 'pretty'] as const) {
   });
 
   test(`credentials do not reach the log (${format})`, async (t) => {
-    const { log, lines } = await collect({ format });
+    const { log, lines } = await collect({ format, level: 'debug' });
     log.info(
       {
         authorization: 'Bearer hunter2',

@@ -1,10 +1,13 @@
 /** A bridge, or the server itself, as its clients find it: a port or a pair of pipes. */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ownPort } from '../../test/support/own-port.ts';
 import type { Client, Identity } from '../load/client.ts';
 import { openHttpSseClient } from '../load/http-sse-client.ts';
 import { openStdioClient } from '../load/stdio-client.ts';
 import { openStreamableClient } from '../load/streamable-client.ts';
-import { type Program, type Started, startPiped, startService, waitForPort } from '../measure/processes.ts';
+import { type Program, type Started, startPiped, startService, waitForPlace } from '../measure/processes.ts';
 
 export interface Endpoint {
   readonly started: Started;
@@ -23,8 +26,16 @@ export interface HttpEndpointOptions {
 export async function startHttpEndpoint({ transport, path, program }: HttpEndpointOptions): Promise<Endpoint> {
   const port = await ownPort();
   const started = startService(program(port));
-  await waitForPort(port, started);
+  await waitForPlace(port, started);
   return { started, openClient: (identity) => openHttpClient({ port, path }, identity, transport) };
+}
+
+/** Streamable HTTP at a Unix socket. */
+export async function startSocketEndpoint(program: (socket: string) => Program): Promise<Endpoint> {
+  const place = join(mkdtempSync(join(tmpdir(), 'mcp-portage-bench-')), 'bench.sock');
+  const started = startService(program(place));
+  await waitForPlace(place, started);
+  return { started, openClient: (identity) => openStreamableClient({ place, path: '/mcp' }, identity) };
 }
 
 export function openHttpClient(
@@ -32,7 +43,10 @@ export function openHttpClient(
   identity: Identity,
   transport: HttpTransport,
 ): Promise<Client> {
-  return transport === 'streamable' ? openStreamableClient(target, identity) : openHttpSseClient(target, identity);
+  const { port: place, path } = target;
+  return transport === 'streamable'
+    ? openStreamableClient({ place, path }, identity)
+    : openHttpSseClient(target, identity);
 }
 
 export async function startStdioEndpoint(program: Program): Promise<Endpoint> {

@@ -66,6 +66,12 @@ function writeManyServers(): string {
   return file;
 }
 
+/** Status page, figures for Prometheus, usage that is kept, and a line for each call. */
+export function observedOptions(): readonly string[] {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-portage-bench-'));
+  return ['--metrics', '--usage', '--state-dir', folder, '--audit-file', join(folder, 'audit.jsonl')];
+}
+
 /** As where no earlier start has left compiled code. */
 export function asFirst(program: Program): Program {
   return { ...program, env: { ...program.env, NODE_DISABLE_COMPILE_CACHE: '1' } };

@@ -5,6 +5,9 @@
 import { connect, type Socket } from 'node:net';
 import { EventReader } from './event-reader.ts';
 
+/** A port, or the path of a Unix socket. */
+export type Place = number | string;
+
 export interface ResponseListener {
   onHead?(status: number, head: string): void;
   /** A JSON body, or the data of one event. */
@@ -32,9 +35,10 @@ export class HttpConnection {
   #events: EventReader | undefined;
   #body: Buffer[] = [];
 
-  static open(port: number): Promise<HttpConnection> {
+  static open(place: Place): Promise<HttpConnection> {
     return new Promise((resolve, reject) => {
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+      const socket =
+        typeof place === 'string' ? connect(place) : connect({ port: place, host: '127.0.0.1', noDelay: true });
       socket.once('error', reject);
       socket.once('connect', () => {
         socket.off('error', reject);

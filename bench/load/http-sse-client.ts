@@ -4,10 +4,15 @@ import { type Client, type ControlAnswer, type Identity, INITIALIZE, INITIALIZED
 import { HttpConnection } from './http-connection.ts';
 import { Mailbox } from './mailbox.ts';
 import type { Numbers } from './numbers.ts';
-import type { StreamableTarget } from './streamable-client.ts';
+
 import type { Workload } from './workload.ts';
 
-export async function openHttpSseClient(target: StreamableTarget, identity: Identity): Promise<Client> {
+export interface HttpSseTarget {
+  readonly port: number;
+  readonly path: string;
+}
+
+export async function openHttpSseClient(target: HttpSseTarget, identity: Identity): Promise<Client> {
   const stream = await HttpConnection.open(target.port);
   const mailbox = new Mailbox();
   const messagePath = await new Promise<string>((resolve, reject) => {

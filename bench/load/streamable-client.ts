@@ -9,12 +9,12 @@ import {
   type Lane,
   REVISION,
 } from './client.ts';
-import { HttpConnection } from './http-connection.ts';
+import { HttpConnection, type Place } from './http-connection.ts';
 import type { Numbers } from './numbers.ts';
 import type { Era, Workload } from './workload.ts';
 
 export interface StreamableTarget {
-  readonly port: number;
+  readonly place: Place;
   readonly path: string;
 }
 
@@ -63,7 +63,7 @@ class StreamableClient implements Client {
   }
 
   async openLane(workload: Workload): Promise<Lane> {
-    const connection = await HttpConnection.open(this.#target.port);
+    const connection = await HttpConnection.open(this.#target.place);
     const call = new Call({
       workload,
       client: this.name,
@@ -98,17 +98,17 @@ class StreamableClient implements Client {
 
   /** One connection for what is not measured; another where the bridge has closed it for being idle. */
   async #connect(): Promise<HttpConnection> {
-    this.#control ??= HttpConnection.open(this.#target.port);
+    this.#control ??= HttpConnection.open(this.#target.place);
     const connection = await this.#control;
     if (!connection.isClosed) return connection;
-    this.#control = HttpConnection.open(this.#target.port);
+    this.#control = HttpConnection.open(this.#target.place);
     return this.#control;
   }
 
   #encodeHead(verb: string, bodyBytes: number, method?: string, name?: string): string {
     const lines = [
       `${verb} ${this.#target.path} HTTP/1.1`,
-      `Host: 127.0.0.1:${this.#target.port}`,
+      `Host: ${typeof this.#target.place === 'string' ? 'localhost' : `127.0.0.1:${this.#target.place}`}`,
       'Content-Type: application/json',
       'Accept: application/json, text/event-stream',
       `Content-Length: ${bodyBytes}`,

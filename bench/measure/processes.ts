@@ -91,18 +91,19 @@ const LISTEN_TIMEOUT_MS = 30_000;
 const LISTEN_POLL_MS = 2;
 
 /** Resolves when something accepts connections there. */
-export async function waitForPort(port: number, started: Started): Promise<void> {
+/** @param place a port, or the path of a Unix socket */
+export async function waitForPlace(place: number | string, started: Started): Promise<void> {
   const deadline = performance.now() + LISTEN_TIMEOUT_MS;
-  while (!(await accepts(port))) {
+  while (!(await accepts(place))) {
     if (hasExited(started)) throw new Error(`it exited with code ${started.child.exitCode} before it listened`);
     if (performance.now() > deadline) throw new Error('it does not listen');
     await delay(LISTEN_POLL_MS);
   }
 }
 
-function accepts(port: number): Promise<boolean> {
+function accepts(place: number | string): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1' });
+    const socket = typeof place === 'string' ? connect(place) : connect({ port: place, host: '127.0.0.1' });
     socket.on('connect', () => {
       socket.destroy();
       resolve(true);

@@ -7,7 +7,7 @@ import { askFor, CLIENT_PLACES, FILLINGS, PATHS, SERVER_PLACES, type StallPath }
 import type { Filling } from '../stalls/shapes.js';
 import { StallClient } from '../stalls/stall-client.ts';
 import type { Effort } from './effort.ts';
-import { type Started, startService, startWatched, stop, waitForPort } from './processes.ts';
+import { type Started, startService, startWatched, stop, waitForPlace } from './processes.ts';
 import { type Figure, Records } from './records.ts';
 
 const SERVER = join(rootPath, 'bench/stalls/server.js');
@@ -44,11 +44,11 @@ async function measurePath(path: StallPath, { rounds }: Effort, records: Records
   const port = await ownPort();
   const far = await ownPort();
   const server = path.transport === 'http' ? startService({ args: [SERVER, path.server, String(far)] }) : undefined;
-  if (server !== undefined) await waitForPort(far, server);
+  if (server !== undefined) await waitForPlace(far, server);
   const target = server === undefined ? ['--', 'node', SERVER, path.server] : [`http://127.0.0.1:${far}/mcp`];
   const bridge = startWatched(portage('--port', String(port), ...path.options, ...target));
   try {
-    await waitForPort(port, bridge);
+    await waitForPlace(port, bridge);
     const client = await StallClient.open(port, path.client);
     const { floorMs = Number.NaN } = await ask(bridge, 'floor');
     for (const filling of FILLINGS) {

@@ -1,10 +1,12 @@
 import { type HttpListenerConfig, hasSeveralNames, type ListenerConfig, type ServerConfig } from '../config.ts';
 import { isLoopback } from '../http/addresses.ts';
+import { isForOneUser } from '../http/server/listen-addresses.ts';
 
 /** What is known of a server's callers before any of them comes: it decides what they may share, and how much one may take. */
 export interface CallerPolicy {
   /**
-   * `pipe`: the one client on our own pipes. `user`: whoever runs on this machine, which is one user. `named`: callers who
+   * `pipe`: the one client on our own pipes. `user`: whoever runs on this machine, which is one user unless the mode of a
+   * socket says otherwise. `named`: callers who
    * are asked who they are. `strangers`: the rest of the world, and "anonymous" is the name of them all.
    */
   readonly kind: 'pipe' | 'user' | 'named' | 'strangers';
@@ -18,13 +20,14 @@ export function describeCallers(
   if (listener.kind === 'pipes') return { kind: 'pipe', names: 'one' };
   const names = hasSeveralNames(listener.access, mapHeaders) ? 'several' : 'one';
   if (listener.access.auth !== undefined) return { kind: 'named', names };
-  return { kind: isForThisMachine(listener) ? 'user' : 'strangers', names };
+  return { kind: isForOneOfThisMachine(listener) ? 'user' : 'strangers', names };
 }
 
 /** Behind a reverse proxy the whole world may come by way of loopback. */
-function isForThisMachine({ host, endpoints: { baseUrl } }: HttpListenerConfig): boolean {
+function isForOneOfThisMachine({ addresses, streams, endpoints: { baseUrl } }: HttpListenerConfig): boolean {
   const isProxied = baseUrl !== undefined && !isLoopback(baseUrl.hostname.replace(/^\[|\]$/g, ''));
-  return isLoopback(host) && !isProxied;
+  const all = [...addresses, ...streams.map(({ address }) => address)];
+  return all.every(isForOneUser) && !isProxied;
 }
 
 /**

@@ -1,5 +1,5 @@
+import { QueueSizes } from '../collections/queue-sizes.ts';
 import type { Config } from '../config.ts';
-import type { Deps } from '../deps.ts';
 import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
@@ -9,7 +9,7 @@ import { describeCallers } from './caller-policy.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
 import { createObservation } from './observing/observation.ts';
-import type { ClientPipes, RunningBridge } from './running-bridge.ts';
+import type { BridgeDeps, ClientPipes, RunningBridge } from './running-bridge.ts';
 import { StdioEnding } from './stdio-ending.ts';
 
 /**
@@ -21,7 +21,7 @@ const LAST_CHANCE_MS = 500;
 const ORPHAN_CHECK_MS = 1000;
 
 /** `mcp-portage connect`: one client on a pair of pipes. See docs/internals/decisions/0016 for when it ends. */
-export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
+export async function connectStdio(config: Config, deps: BridgeDeps, pipes: ClientPipes): Promise<RunningBridge> {
   const { input, output, isOrphaned } = pipes;
   const urgency = new AbortController();
   const { listener, servers, limits: processLimits } = config;
@@ -30,13 +30,14 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
   const observation = await createObservation({
     config: config.observation,
     clients: 'one',
+    sunset: undefined,
     look: async () => [],
     deps,
   });
-  const { observer, refusal } = observation;
+  const { observer, tracer, refusal } = observation;
   const name = nameServer(server);
-  observation.serves([{ server: name, transport: 'stdio', path: undefined }]);
-  const observing = { observer, speech: new ServerSpeech(), server: name };
+  observation.serves([{ server: name, transport: 'stdio', path: undefined, sunset: undefined }]);
+  const observing = { observer, tracer, speech: new ServerSpeech(), server: name };
   const dialers = await createDialers(
     {
       ...server,
@@ -45,6 +46,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
       shutdownGraceMs,
       urgency: urgency.signal,
       observing,
+      queues: new QueueSizes(),
     },
     deps,
   );
@@ -110,6 +112,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
       }
       case 'output':
       case 'server':
+      case 'unreadable':
         ending.leave();
         break;
       default:
@@ -119,7 +122,16 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     return ended.kind === 'server' ? ended.reason : undefined;
   };
   const reopen = (): void => observation.reopen();
-  return { urls: [], update: undefined, reopen, shutdown, killNow: () => dialers.killNow(), ended: end() };
+  return {
+    urls: [],
+    servers: [],
+    statusUrl: undefined,
+    update: undefined,
+    reopen,
+    shutdown,
+    killNow: () => dialers.killNow(),
+    ended: end(),
+  };
 }
 
 function untaken(bytes: number, timeoutMs: number): BridgeError {

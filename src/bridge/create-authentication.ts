@@ -75,6 +75,7 @@ function describeResource({ oauth }: AuthConfig, endpoints: EndpointConfig, sche
 const NO_CREDENTIALS = {
   credentials: undefined,
   headers: new Map<string, string>(),
+  socketPath: undefined,
   bearerTokenFile: undefined,
   tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
 };

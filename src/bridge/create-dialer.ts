@@ -1,19 +1,19 @@
-import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
+import type { QueueSizes } from '../collections/queue-sizes.ts';
+import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, StreamTarget, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
-import { showUrl } from '../http/shown-url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
-import { nameCommand } from '../process/command-name.ts';
-import type { ObservedServer, Observing } from '../relay/observer.ts';
+import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
 import { CallsOverSessions } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import { FilteredDialers } from '../relay/tool-filter.ts';
-import { createCommandDialer } from '../upstream/detect/command-dialer.ts';
+import { createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
+import { nameTarget } from '../upstream/name-target.ts';
 import { LinkPool } from '../upstream/resilience/link-pool.ts';
-import { createPingingDialer } from '../upstream/resilience/pinging-dialer.ts';
+import { createPingingConnections, createPingingDialer } from '../upstream/resilience/pinging-dialer.ts';
 import { createRevivingDialer } from '../upstream/resilience/reviving-dialer.ts';
 import { createWatchingDialer } from '../upstream/resilience/watching-dialer.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
@@ -31,15 +31,16 @@ export interface ServerToDial extends ServerConfig {
   readonly children: ChildLimit;
   readonly shutdownGraceMs: number;
   /** Aborted when the bridge is about to be killed, and there is no time to let processes end by themselves. */
-  readonly urgency: AbortSignal;
+  readonly urgency: AbortSignal | undefined;
+  /** Where it is looked up what waits for it. */
+  readonly queues: QueueSizes;
   /** Is told what the server speaks when that is found out. */
   readonly observing: Observing;
 }
 
 /** How a server is called where people look: as the file writes it, else by its program or address. */
 export function nameServer({ listing, target }: Pick<ServerConfig, 'listing' | 'target'>): string {
-  if (listing !== undefined) return listing.name;
-  return target.kind === 'url' ? showUrl(target.url) : nameCommand(target.command, target.args);
+  return listing?.name ?? nameTarget(target);
 }
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
@@ -52,6 +53,7 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
 async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
   const { target, child } = server;
   if (target.kind === 'url') return forEveryCaller(await dialUrl(server, target, deps));
+  if (target.kind === 'stream') return forEveryCaller(await dialStream(server, target, deps));
   if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
   // Nothing is shared between processes that are told of different callers.
   return new DialerByEnvironment({
@@ -63,7 +65,6 @@ async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDiale
 
 /** A server to start. Throws what `createStdioDialer` throws. */
 function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): UpstreamDialer {
-  const { isolation, prewarm } = server.sessions;
   const processes = createStdioDialer({
     target,
     child: server.child,
@@ -75,21 +76,63 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     deps,
     trialClient: server.callers.kind === 'pipe' ? undefined : CLIENT_INFO,
   });
-  const learned = (spoken: ObservedServer): void => server.observing.speech.learn(spoken);
-  const detected = { protocol: server.protocol, clientInfo: CLIENT_INFO, learned, deps };
-  if (isolation === 'shared') {
-    const joinEras = (dialers: EraDialers): JoinedDialers => shareOne(dialers, server, deps);
-    return createCommandDialer({ ...detected, processes, joinEras, isAwaited: prewarm > 0 });
-  }
-  return createCommandDialer({
-    ...detected,
-    processes: prewarm > 0 ? new LinkPool(processes, prewarm, deps) : processes,
-    joinEras: (dialers) => keepApart(dialers, server, deps),
-    isAwaited: false,
+  const { isolation, prewarm } = server.sessions;
+  const isPooled = prewarm > 0 && isolation === 'session';
+  const connections = isPooled ? new LinkPool(processes, prewarm, deps) : processes;
+  return findEras(connections, 'stdio', server, deps);
+}
+
+/** A server that takes lines on a byte stream. */
+async function dialStream(server: ServerToDial, { address }: StreamTarget, deps: Deps): Promise<UpstreamDialer> {
+  const { createByteStreamDialer } = await import('../upstream/byte-stream/dialer.ts');
+  const { remote, limits } = server;
+  const { maxMessageBytes } = limits;
+  const { tls, timeouts } = remote;
+  const streams = createByteStreamDialer({
+    address,
+    tls,
+    connectTimeoutMs: timeouts.connectMs,
+    maxMessageBytes,
+    failureLevel: 'warn',
+    deps,
+  });
+  return dialConnections(streams, 'byte-stream', server, deps);
+}
+
+/** A server somewhere else whose connections carry either era: they may be lost without a word, and be made again. */
+function dialConnections(
+  connections: SessionDialer,
+  transport: DuplexTransport,
+  server: ServerToDial,
+  deps: Deps,
+): UpstreamDialer {
+  const { keepAliveMs } = server.remote;
+  const pinged = keepAliveMs > 0 ? createPingingConnections(connections, keepAliveMs, deps) : connections;
+  return keepAlive(findEras(pinged, transport, server, deps), server, deps);
+}
+
+/** A server whose connections carry either era, for clients of both. */
+function findEras(
+  connections: SessionDialer,
+  transport: DuplexTransport,
+  server: ServerToDial,
+  deps: Deps,
+): UpstreamDialer {
+  const { isolation, prewarm } = server.sessions;
+  const isShared = isolation === 'shared';
+  return createConnectionDialer({
+    connections,
+    transport,
+    protocol: server.protocol,
+    clientInfo: CLIENT_INFO,
+    learned: (spoken: ObservedServer): void => server.observing.speech.learn(spoken),
+    joinEras: (dialers) => (isShared ? shareOne(dialers, server, deps) : keepApart(dialers, server, deps)),
+    isAwaited: isShared && prewarm > 0,
+    deps,
   });
 }
 
-/** A process for each session. A modern server keeps none, so its requests can go to one for all. */
+/** A connection for each session. A modern server keeps none, so its requests can go over one for all. */
 function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   const legacyToModern = toModern(dialers.modern, deps);
   if (server.callers.kind === 'pipe') {
@@ -106,7 +149,7 @@ function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): Joine
   };
 }
 
-/** One process for everybody. */
+/** One connection for everybody. */
 function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   const handshakeTimeoutMs = server.limits.requestTimeoutMs;
   const options = { deps, prewarm: false };
@@ -135,13 +178,14 @@ function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): Joined
 async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
   // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
   const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
-  const { protocol, remote, limits, callers } = server;
+  const { protocol, remote, limits } = server;
   const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, server, target, deps);
   let dialer = createUrlDialer({
     target,
     protocol,
     remote,
     maxMessageBytes: limits.maxMessageBytes,
+    tracing: server.observing.tracer === undefined ? 'off' : 'in-headers',
     clientInfo: CLIENT_INFO,
     credentials,
     learned: (spoken) => server.observing.speech.learn(spoken),
@@ -154,7 +198,11 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     }),
   });
   if (remote.keepAliveMs > 0) dialer = createPingingDialer(dialer, remote.keepAliveMs, deps);
-  // A client over HTTP is told to open a new session; one on stdio cannot be.
+  return keepAlive(dialer, server, deps);
+}
+
+/** A client over HTTP is told to open a new session when its connection to a server is lost; one on stdio cannot be. */
+function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, deps: Deps): UpstreamDialer {
   if (callers.kind !== 'pipe') return dialer;
   return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
 }

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { QueueSizes } from '../collections/queue-sizes.ts';
+import type { BoundAddress, EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
+import { Sunset } from '../downstream/http-sse/sunset.ts';
 import { browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
 import type { Routes } from '../downstream/listener/find-route.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
@@ -10,9 +12,11 @@ import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
-import { createPublicUrl, type PublicUrl } from '../http/server/public-url.ts';
+import { addressBase } from '../http/server/listen-addresses.ts';
+import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
+import { showStreamAddress } from '../http/stream-address.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import type { RunningBridge } from './running-bridge.ts';
@@ -21,6 +25,7 @@ export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 
   readonly calls: CallRegistry;
   /** Where requests without a session are served; undefined: here. */
   readonly routeCall?: RouteCall | undefined;
+  readonly queues: QueueSizes;
 }
 
 /** One server, where it is served, and to whom. */
@@ -43,21 +48,28 @@ export interface CreatedRoutes {
 export function createRoutes(server: RoutedServer, parts: EndpointParts): CreatedRoutes {
   const { endpoints } = server.listener;
   const { path, ssePath, messagePath, baseUrl, httpSse } = endpoints;
+  const { wallClock } = parts.deps;
   const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = server.limits;
   const callerOf = server.callers.names === 'several' ? principalOf : undefined;
+  const budget = new BodyBudget({ maxMessageBytes, callerOf });
+  // The routes last as long as the queues.
+  parts.queues.add(() => [{ queue: 'request_bodies', items: undefined, bytes: budget.bytes }]);
   const bodies = {
     maxMessageBytes,
     messages: { ...CLIENT_LIMITS, maxDepth: maxJsonDepth },
-    bodies: new BodyBudget({ maxMessageBytes, callerOf }),
+    bodies: budget,
     maxWaitMs: server.limits.requestTimeoutMs,
     clock: parts.deps.clock,
   };
   const { forwardHeaders } = server.remote;
   const shared = { ...parts, bodies, forwardHeaders, principalOf, environmentOf };
-  const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
+  const basePrefix = baseUrl?.pathname.replace(/\/$/, '');
+  const prefixFor = (request: IncomingMessage) => basePrefix ?? mountOf(request)?.prefix ?? '';
   const publicUrl = publicUrlOf(server.listener);
   const streamableUrl = (request: IncomingMessage) => publicUrl(path, request);
-  const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}`, streamableUrl });
+  const sunset = endpoints.sunset && new Sunset({ ...endpoints.sunset, wallClock, streamableUrl });
+  const announcedMessagePath = (request: IncomingMessage) => `${prefixFor(request)}${messagePath}`;
+  const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath, streamableUrl, sunset });
   const { pollAfterMs } = server.sessions;
   const streamableEndpoint = new StreamableEndpoint({ ...shared, pollAfterMs, maxStreams, maxReplayBytes });
   const endpoint = new McpEndpoint({
@@ -118,24 +130,48 @@ function endpointsOf({ path, ssePath, httpSse }: EndpointConfig): readonly Endpo
 }
 
 /** How clients reach this listener: as the user says, else as it listens. */
-export function baseOf({ host, tls, endpoints: { baseUrl } }: HttpListenerConfig, port: number): string {
+export function baseOf({ tls, endpoints: { baseUrl } }: HttpListenerConfig, bound: readonly BoundAddress[]): string {
   if (baseUrl !== undefined) return baseUrl.href.replace(/\/$/, '');
-  return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const [first] = bound;
+  return first === undefined ? '' : addressBase(first, tls);
 }
 
 /** Where clients find the servers, for people. */
 export function createUrls(
   listener: HttpListenerConfig,
   servers: readonly Pick<ServerConfig, 'listing'>[],
-  port: number,
+  bound: readonly BoundAddress[],
 ): RunningBridge['urls'] {
-  const { endpoints } = listener;
-  const base = baseOf(listener, port);
-  const own = baseOf({ ...listener, endpoints: { ...endpoints, baseUrl: undefined } }, port);
-  const addresses = servers.flatMap(({ listing }) =>
-    listing === undefined
-      ? endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` }))
-      : [{ label: listing.name, url: `${base}${endpointsBelow(endpoints, listing.segment).path}` }],
-  );
-  return [...addresses, { label: 'Health', url: `${own}/healthz` }, { label: 'Readiness', url: `${own}/readyz` }];
+  const [first, ...others] = bound;
+  if (first === undefined) return [];
+  const { endpoints, tls } = listener;
+  const under = (base: string): RunningBridge['urls'] =>
+    servers.flatMap(({ listing }) =>
+      listing === undefined
+        ? endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` }))
+        : [{ label: listing.name, url: `${base}${endpointsBelow(endpoints, listing.segment).path}` }],
+    );
+  const own = addressBase(first, tls);
+  return [
+    ...under(baseOf(listener, bound)),
+    ...others.flatMap((address) => under(addressBase(address, tls))),
+    { label: 'Health', url: `${own}/healthz` },
+    { label: 'Readiness', url: `${own}/readyz` },
+  ];
+}
+
+/** Where clients find them that speak lines. `bound`: in the order of the streams; what is not bound yet is left out. */
+export function createStreamUrls(
+  { streams, tls }: HttpListenerConfig,
+  servers: readonly Pick<ServerConfig, 'listing'>[],
+  bound: readonly BoundAddress[],
+): RunningBridge['urls'] {
+  return streams.flatMap(({ segment }, index) => {
+    const address = bound[index];
+    if (address === undefined) return [];
+    const listing = servers.find((server) => server.listing?.segment === segment)?.listing;
+    const isTls = address.kind === 'tcp' && tls !== undefined;
+    const url = showStreamAddress(address.kind === 'tcp' ? { ...address, tls: isTls ? 'on' : 'off' } : address);
+    return [{ label: listing === undefined ? 'Byte stream' : `${listing.name}, byte stream`, url }];
+  });
 }

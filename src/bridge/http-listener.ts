@@ -1,9 +1,15 @@
 import type { HttpListenerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { Admission } from '../downstream/listener/admission.ts';
-import { type CertificateSource, HttpServer, SOCKET_LIMITS } from '../downstream/listener/http-server.ts';
+import {
+  type CertificateSource,
+  HttpServer,
+  type OnRefused,
+  SOCKET_LIMITS,
+} from '../downstream/listener/http-server.ts';
 import { LiveStreams } from '../downstream/stream/live-streams.ts';
 import { AccessPolicy } from '../http/server/access-policy.ts';
+import { boundAddress } from '../http/server/listen-addresses.ts';
 import type { Authentication } from './create-authentication.ts';
 import { ServerList, type ServerListParts } from './server-list.ts';
 
@@ -11,30 +17,35 @@ export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'loo
   readonly listener: HttpListenerConfig;
   readonly authentication: Authentication;
   readonly certificate: CertificateSource | undefined;
+  readonly onRefused: OnRefused | undefined;
   readonly socketLimits?: typeof SOCKET_LIMITS;
   readonly deps: Deps;
 }
 
-/** Clients of every era on one port: who may come in, what is served where, and how it all ends. */
+/** Clients of every era over HTTP: who may come in, what is served where, and how it all ends. */
 export class HttpListener {
   readonly live: LiveStreams;
   readonly http: HttpServer;
   readonly servers: ServerList;
 
   constructor(options: HttpListenerOptions) {
-    const { listener, authentication, certificate, socketLimits, dial, looking, membership, deps } = options;
+    const { listener, authentication, certificate, onRefused, socketLimits, dial, looking, membership, deps } = options;
     this.live = new LiveStreams(deps.clock);
     this.servers = new ServerList({ listener, authentication, dial, looking, membership, live: this.live, deps });
-    const policy = new AccessPolicy({ host: listener.host, ...listener.access });
+    const bound = listener.addresses.map(boundAddress);
+    const hosts = bound.flatMap((address) => (address.kind === 'tcp' ? [address.host] : []));
+    const policy = new AccessPolicy({ addresses: hosts, ...listener.access });
     this.http = new HttpServer({
-      host: listener.host,
-      port: listener.port,
+      addresses: listener.addresses,
       certificate,
       socketLimits: socketLimits ?? { ...SOCKET_LIMITS, maxHeaderBytes: listener.maxHeaderBytes },
       cors: policy,
       admission: new Admission(policy),
+      // No page makes its name lead to a socket, so no Host is a sign of one. Whatever else tells of a page still counts.
+      socketAdmission: new Admission(new AccessPolicy({ addresses: 'any', ...listener.access })),
       router: this.servers,
       hops: membership?.hops,
+      onRefused,
       deps,
     });
   }

@@ -1,3 +1,4 @@
+import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { createLegacyToModernDialer } from '../eras/legacy-to-modern/dialer.ts';
@@ -18,6 +19,7 @@ export function toModern(dialer: SessionDialer, deps: Deps): SessionDialer {
 /** The part of the configuration of a server that sessions for modern clients depend on. */
 export interface PooledServer extends Pick<ServerConfig, 'target' | 'sessions' | 'limits'> {
   readonly callers: CallerPolicy;
+  readonly queues: QueueSizes;
 }
 
 /** A legacy server for modern clients. */
@@ -29,20 +31,24 @@ export function toLegacy(dialer: SessionDialer, server: PooledServer, deps: Deps
     clientInfo: CLIENT_INFO,
     attribution: attributionOf(server),
     sharing: areKeptApart(server.callers, server.sessions) ? 'nobody' : 'by-name',
+    queues: server.queues,
     poolLimits: poolLimitsOf(server),
     parkingLimits: parkingLimitsOf(server),
     maxListeningPerCaller: Math.ceil(MAX_LISTENING / countSharers(server.callers)),
   });
 }
 
-export function parkingLimitsOf({ limits, callers }: PooledServer): ParkingLimits {
+export function parkingLimitsOf({ limits, callers }: Pick<PooledServer, 'limits' | 'callers'>): ParkingLimits {
   const { maxParkedCalls: total, maxParkedBytes: bytes } = limits;
   const sharers = countSharers(callers);
   return { total, bytes, perPrincipal: Math.ceil(total / sharers), bytesPerPrincipal: Math.ceil(bytes / sharers) };
 }
 
 /** How many sessions of a legacy server there may be for clients that have none. */
-export function poolLimitsOf({ sessions, callers }: PooledServer): Partial<LegacyPoolLimits> {
+export function poolLimitsOf({
+  sessions,
+  callers,
+}: Pick<PooledServer, 'sessions' | 'callers'>): Partial<LegacyPoolLimits> {
   const total = sessions.poolSize;
   const waiting = LEGACY_POOL_LIMITS.waiting;
   // One name that stands for many strangers, each with sessions of its own, is not one caller who takes too much.

@@ -1,11 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { sumOfQueues } from '../collections/queue-sizes.ts';
 import { type EndpointConfig, fingerprint, type HttpListenerConfig, type ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
+import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import { SESSION_PARAMETER } from '../downstream/http-sse/endpoint.ts';
 import { findRoute, type Routes } from '../downstream/listener/find-route.ts';
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
+import { ANONYMOUS } from '../http/auth/authenticator.ts';
 import { principalOf } from '../http/auth/callers.ts';
 import { respondError } from '../http/server/respond.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
@@ -26,6 +31,8 @@ const REPLACED = new BridgeError(
   'ERR_SESSION_CLOSED',
   'The configuration of this server has changed; open a new session.',
 );
+
+export const NOT_FOR_STREAMS = new BridgeError('ERR_SESSION_CLOSED', 'At this address no server is served any more.');
 
 export interface ListedServerParts {
   readonly listener: HttpListenerConfig;
@@ -104,7 +111,7 @@ export class ListedServer {
 
   /** @param url where clients find a path of this listener */
   inspect(url: (path: string) => string): InspectedServer {
-    const { path, ssePath, httpSse } = this.endpoints;
+    const { path, ssePath, httpSse, sunset } = this.endpoints;
     const known = this.readiness();
     const parts = this.#all().map((served) => served.inspect());
     const sum = (of: (part: InspectedPart) => number) => parts.reduce((total, part) => total + of(part), 0);
@@ -113,14 +120,16 @@ export class ListedServer {
       name: nameServer(this.#config),
       url: url(path),
       sseUrl: httpSse === 'served' ? url(ssePath) : undefined,
+      sunset: sunset?.date,
       kind: this.#config.target.kind,
       state: isIdle ? 'idle' : known.state,
       problem: known.state === 'ready' ? undefined : known.error.message,
-      speaks: parts[0]?.speaks,
+      verdicts: parts[0]?.verdicts ?? [],
       sessions: sum(({ sessions }) => sessions),
       openCalls: sum(({ openCalls }) => openCalls),
       processes: sum(({ processes }) => processes),
       restarts: sum(({ restarts }) => restarts),
+      queues: sumOfQueues(parts.flatMap(({ queues }) => queues)),
     };
   }
 
@@ -225,6 +234,22 @@ export class ListedServer {
         const error = toBridgeError(thrown);
         this.#deps().log.warn({ code: error.code }, error.message);
         respondError(response, error);
+      },
+    );
+  }
+
+  /** A client that speaks lines has connected; it is nobody who has a name. */
+  takeStream(socket: Socket, reach: StreamReach): void {
+    const { deps } = this.#parts;
+    if (!this.isFor(ANONYMOUS) || !this.#isListed) return refuseSocket(socket, NOT_FOR_STREAMS, deps);
+    this.start().then(
+      (served) => {
+        if (!socket.destroyed) served.streams.add(socket, reach);
+      },
+      (thrown: unknown) => {
+        const error = toBridgeError(thrown);
+        this.#deps().log.warn({ code: error.code }, error.message);
+        refuseSocket(socket, error, deps);
       },
     );
   }

@@ -1,7 +1,14 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Config } from '../config.ts';
+import type { Deps } from '../deps.ts';
 import type { BridgeError } from '../errors.ts';
+import type { Observer } from '../relay/observer.ts';
 import type { ListChange } from './server-list.ts';
+
+export interface BridgeDeps extends Deps {
+  /** Of whoever runs the bridge as a part of a program of their own. */
+  readonly observers: readonly Observer[];
+}
 
 export interface RunningBridge {
   /** Serves these from now on; undefined: it serves one client, and what that began with. */
@@ -10,6 +17,10 @@ export interface RunningBridge {
   reopen(): void;
   /** Where it can be reached, for people; empty for a stdio endpoint. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
+  /** What is served, and where clients find it; empty for a stdio endpoint. */
+  readonly servers: readonly { readonly name: string; readonly url: string }[];
+  /** Where people look at it; undefined: nobody can. */
+  readonly statusUrl: string | undefined;
   /** Takes nothing new, lets open calls finish within the grace time, ends streams, then the server's processes. */
   shutdown(signal: NodeJS.Signals): Promise<void>;
   /** Last resort, synchronous: no child stays behind. */

@@ -1,6 +1,9 @@
+import type { ServerResponse } from 'node:http';
+import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
-import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { BoundAddress, Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import { StreamListener } from '../downstream/byte-stream/listener.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
 import type { Inspection } from '../observe/inspection.ts';
@@ -12,15 +15,54 @@ import { describeCallers } from './caller-policy.ts';
 import { Membership } from './cluster/membership.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
-import { baseOf, createUrls } from './create-routes.ts';
+import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
+import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import { createLooking } from './observing/status.ts';
-import type { RunningBridge } from './running-bridge.ts';
+import type { BridgeDeps, RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
+import type { ServerList } from './server-list.ts';
 
-/** `mcp-portage serve`: clients of every era on one port. */
-export async function serveHttp(listener: HttpListenerConfig, config: Config, deps: Deps): Promise<RunningBridge> {
+/** Where a request came to somebody else's server. */
+export type HostPlace = Pick<HostRequestParts, 'prefix' | 'arrival'>;
+
+/** Clients of every era, who come to addresses of our own, through somebody else's server, or both. */
+export interface HttpBridge extends RunningBridge {
+  /** Resolves once connections are accepted; rejects with ERR_CONFIG_LISTEN. Called once at most. */
+  listen(): Promise<void>;
+  /**
+   * Serves a request that came to somebody else's server.
+   * @returns false: nothing is served at that path, and neither the request nor the response was touched
+   */
+  handle(request: HostRequest, response: ServerResponse, place: HostPlace): boolean;
+  /** Whether `handle` would take it. */
+  isServed(request: HostRequest, place: HostPlace): boolean;
+  inspect(): Inspection;
+}
+
+/** `mcp-portage serve`: clients of every era, over HTTP and on byte streams. */
+export async function serveHttp(
+  listener: HttpListenerConfig,
+  config: Config,
+  deps: BridgeDeps,
+): Promise<RunningBridge> {
+  const bridge = await createHttpBridge(listener, config, deps);
+  try {
+    await bridge.listen();
+  } catch (error) {
+    await bridge.shutdown('SIGTERM');
+    throw error;
+  }
+  return bridge;
+}
+
+/** Everything but the addresses: no client can come yet. Rejects where the only server cannot be used. */
+export async function createHttpBridge(
+  listener: HttpListenerConfig,
+  config: Config,
+  deps: BridgeDeps,
+): Promise<HttpBridge> {
   const { shutdownGraceMs } = config.limits;
   const certificate = listener.tls && new CertificateFiles({ ...listener.tls, log: deps.log, clock: deps.clock });
   const authentication = await createAuthentication(listener, deps);
@@ -33,32 +75,46 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   const observation = await createObservation({
     config: observed,
     clients: 'several',
+    sunset: listener.endpoints.sunset,
     look: (counted) => createLooking({ config: observed, listener, inspect, deps }, counted),
     deps,
   });
   const dial = createDial(listener, { capacity, observation, shutdownGraceMs });
-  const looking = observation.routes;
+  const { routes: looking, onRefused } = observation;
   const membership = config.cluster && (await Membership.join(config.cluster, deps));
-  const http = new HttpListener({ listener, dial, authentication, certificate, looking, membership, deps });
+  const http = new HttpListener({
+    listener,
+    dial,
+    authentication,
+    certificate,
+    looking,
+    membership,
+    onRefused,
+    deps,
+  });
   const { servers } = http;
   servers.update(config.servers);
   observation.serves(servers.served);
-  let port = 0;
-  const startedAtMs = Date.now();
+  const streams = listenForStreams(listener, servers, deps);
+  let bound: readonly BoundAddress[] = [];
+  let boundStreams: readonly BoundAddress[] = [];
+  const startedAtMs = deps.wallClock();
   const inspectAll = (): Inspection => ({
     startedAtMs,
     version: VERSION,
-    servers: servers.inspect((path) => `${baseOf(listener, port)}${path}`),
+    servers: servers.inspect((path) => `${baseOf(listener, bound)}${path}`),
     openCalls: capacity.calls.calls.taken,
     maxOpenCalls: capacity.calls.calls.total,
     processes: capacity.children.taken,
     maxProcesses: capacity.children.total,
+    connections: http.http.connections,
+    unsentBytes: http.live.unsentBytes,
   });
   try {
     // What is wrong with the only server is told now, and not to the first client.
     await servers.unnamed?.start();
-    port = await http.http.listen();
   } catch (error) {
+    http.close();
     await servers.close();
     await membership?.leave();
     await observation.close();
@@ -67,8 +123,22 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   let list = config.servers;
   return {
     get urls() {
-      return createUrls(listener, list, port);
+      return [...createUrls(listener, list, bound), ...createStreamUrls(listener, list, boundStreams)];
     },
+    get servers() {
+      return servers.inspect((path) => `${baseOf(listener, bound)}${path}`).map(({ name, url }) => ({ name, url }));
+    },
+    get statusUrl() {
+      return bound.length > 0 && looking.has('/status') ? `${baseOf(listener, bound)}/status` : undefined;
+    },
+    async listen() {
+      bound = await http.http.listen();
+      boundStreams = await streams.listen();
+    },
+    handle: (request, response, place) =>
+      handleOfHost(request, response, { ...place, listener, http: http.http, servers }),
+    isServed: (request, { prefix }) => isServedHere(request, { prefix, servers }),
+    inspect,
     update(newer) {
       list = newer;
       const change = servers.update(newer);
@@ -78,17 +148,23 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     reopen: () => observation.reopen(),
     async shutdown() {
       observation.endWatching();
+      streams.stopAccepting();
       if (membership === undefined) await http.drain(shutdownGraceMs);
       else await leaveCluster(membership, http, { graceMs: shutdownGraceMs, clock: deps.clock });
       servers.endAll(SHUTTING_DOWN);
       await servers.close();
       await membership?.leave();
       http.close();
+      streams.close();
       authentication.close();
       await observation.close();
     },
-    killNow: () => servers.killNow(),
-    ended: http.http.failed,
+    killNow() {
+      servers.killNow();
+      http.http.removeSocketFiles();
+      streams.removeSocketFiles();
+    },
+    ended: Promise.race([http.http.failed, streams.failed]),
   };
 }
 
@@ -111,10 +187,23 @@ async function leaveCluster(
   await http.servers.handOver(0, HANDED_OVER);
 }
 
+function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerList, deps: Deps): StreamListener {
+  const isEncrypted = tls !== undefined && streams.some(({ address }) => address.kind === 'tcp');
+  return new StreamListener({
+    places: streams.map(({ address, segment }) => ({
+      address,
+      accept: (socket, reach) => servers.takeStream(segment, socket, reach),
+    })),
+    // Each listener is told once of a renewed certificate.
+    certificate: isEncrypted ? new CertificateFiles({ ...tls, log: deps.log, clock: deps.clock }) : undefined,
+    deps,
+  });
+}
+
 interface DialParts {
   /** What all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
-  readonly observation: Pick<Observation, 'observer' | 'refusal'>;
+  readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
   readonly shutdownGraceMs: number;
 }
 
@@ -123,7 +212,7 @@ function createDial(
   listener: HttpListenerConfig,
   { capacity: { children, calls }, observation, shutdownGraceMs }: DialParts,
 ) {
-  const { observer, refusal } = observation;
+  const { observer, tracer, refusal } = observation;
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
@@ -132,11 +221,12 @@ function createDial(
       childShare.close();
       closeCalls();
     };
-    const observing = { observer, speech: new ServerSpeech(), server: nameServer(server) };
+    const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
+    const queues = new QueueSizes();
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
     try {
       const dialers = await createDialers(
-        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER, observing },
+        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: undefined, observing, queues },
         deps,
       );
       return {
@@ -144,6 +234,7 @@ function createDial(
         callDialers: dialers,
         exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing, refusal }),
         processes: childLimit,
+        queues,
         close: () => dialers.close().finally(giveBack),
       };
     } catch (thrown) {
@@ -157,5 +248,3 @@ const HANDED_OVER = new BridgeError(
   'ERR_SESSION_CLOSED',
   'This replica is shutting down; the session goes on at another.',
 );
-/** A listener is told to end in good time: its processes end by themselves. */
-const NEVER = new AbortController().signal;

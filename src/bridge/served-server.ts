@@ -1,5 +1,7 @@
+import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import { ByteStreamClients } from '../downstream/byte-stream/clients.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
 import type { BridgeError } from '../errors.ts';
@@ -23,6 +25,8 @@ export interface DialledServer {
   readonly exchanges: Exchanges;
   /** Its processes, and those that ended though nobody wanted that. */
   readonly processes: Pick<ChildLimit, 'running' | 'failed'>;
+  /** What waits for it. */
+  readonly queues: QueueSizes;
   /** Ends its processes and connections. */
   close(): Promise<void>;
 }
@@ -40,31 +44,37 @@ export interface ServedServerOptions {
 }
 
 /** What is seen of a server that runs. */
-export type InspectedPart = Pick<InspectedServer, 'sessions' | 'openCalls' | 'processes' | 'restarts' | 'speaks'>;
+export type InspectedPart = Pick<
+  InspectedServer,
+  'sessions' | 'openCalls' | 'processes' | 'restarts' | 'verdicts' | 'queues'
+>;
 
-/** A server of both eras is shown by the later one. */
-const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
-
-/** A server as clients over HTTP meet it: their sessions and calls, and what is at which path. */
+/** A server as clients of a listener meet it: their sessions and calls, and what is at which path. */
 export class ServedServer {
   readonly sessions: SessionRegistry;
   readonly calls: CallRegistry;
+  /** Clients that speak lines. */
+  readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly #dialled: DialledServer;
 
   readonly #member: ServerMember | undefined;
 
   constructor({ config, listener, endpoints, dialled, live, membership, deps }: ServedServerOptions) {
-    const { sessionDialers, callDialers, exchanges } = dialled;
+    const { sessionDialers, callDialers, exchanges, queues } = dialled;
     this.#dialled = dialled;
     const callers = describeCallers(listener, config);
     this.#member = membership?.addServer({ config, callers, speech: exchanges.speech, deps });
     const storage = this.#member?.storage;
     this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers }, storage);
     this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
+    const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
+    const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
+    this.streams = new ByteStreamClients({ sessions: this.sessions, ...limits, deps });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
     const created = createRoutes(served, {
       deps,
+      queues,
       sessions: this.sessions,
       calls: this.calls,
       live,
@@ -74,13 +84,15 @@ export class ServedServer {
   }
 
   inspect(): InspectedPart {
-    const { exchanges, processes } = this.#dialled;
+    const { exchanges, processes, queues } = this.#dialled;
+    const requests = { queue: 'large_requests', items: undefined, bytes: exchanges.largeRequestBytes };
     return {
       sessions: this.sessions.size,
       openCalls: exchanges.size,
       processes: processes.running,
       restarts: processes.failed,
-      speaks: exchanges.speech.spokenTo(MODERN_CLIENT),
+      verdicts: exchanges.speech.all,
+      queues: [requests, ...queues.sizes],
     };
   }
 
@@ -107,7 +119,11 @@ export class ServedServer {
    * id of one of its sessions still belongs here.
    */
   async retire(graceMs: number, reason: BridgeError): Promise<void> {
-    await Promise.all([this.sessions.retire(graceMs, reason), this.calls.drain(graceMs)]);
+    await Promise.all([
+      this.sessions.retire(graceMs, reason),
+      this.calls.drain(graceMs),
+      this.streams.retire(graceMs, reason),
+    ]);
     this.endAll(reason);
     await this.close();
   }
@@ -117,6 +133,7 @@ export class ServedServer {
     this.sessions.close(reason);
     this.calls.close(reason);
     this.#member?.close();
+    this.streams.close(reason);
   }
 
   close(): Promise<void> {

@@ -1,5 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Config, ServerConfig } from '../config.ts';
+import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
+import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import { isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import { livenessRoute, readinessRoute } from '../downstream/listener/health.ts';
 import type { FoundRoute, HttpRoute, OpenRoute, Router } from '../downstream/listener/http-server.ts';
@@ -13,7 +16,7 @@ import type { ServedEndpoint } from '../observe/usage/usage.ts';
 import type { Readiness } from '../relay/ports.ts';
 import { nameServer } from './create-dialer.ts';
 import { endpointsBelow, publicUrlOf } from './create-routes.ts';
-import { ListedServer, type ListedServerParts } from './listed-server.ts';
+import { ListedServer, type ListedServerParts, NOT_FOR_STREAMS } from './listed-server.ts';
 
 /** What has become of the list. */
 export interface ListChange {
@@ -102,16 +105,31 @@ export class ServerList implements Router {
 
   /** Where clients can come in, for those who count who does. */
   get served(): readonly ServedEndpoint[] {
-    return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse } }) => {
+    const { addresses, streams } = this.#parts.listener;
+    return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse, sunset } }) => {
       const server = nameServer(config);
-      const streamable: ServedEndpoint = { server, transport: 'streamable-http', path };
-      return httpSse === 'off' ? [streamable] : [streamable, { server, transport: 'http-sse', path: ssePath }];
+      const hasStream = streams.some(({ segment }) => segment === config.listing?.segment);
+      const onStreams: ServedEndpoint[] = hasStream
+        ? [{ server, transport: 'byte-stream', path: undefined, sunset: undefined }]
+        : [];
+      if (addresses.length === 0) return onStreams;
+      const streamable: ServedEndpoint = { server, transport: 'streamable-http', path, sunset: undefined };
+      const overSse: ServedEndpoint[] =
+        httpSse === 'off' ? [] : [{ server, transport: 'http-sse', path: ssePath, sunset: sunset?.date }];
+      return [streamable, ...overSse, ...onStreams];
     });
   }
 
   #listed(): readonly ListedServer[] {
     const unnamed = this.#unnamed === undefined ? [] : [this.#unnamed];
     return [...unnamed, ...[...this.#named.values()].filter(({ isListed }) => isListed)];
+  }
+
+  /** The client of a byte stream that leads to the server with this segment. */
+  takeStream(segment: string | undefined, socket: Socket, reach: StreamReach): void {
+    const server = segment === undefined ? this.#unnamed : this.#named.get(segment);
+    if (server !== undefined) server.takeStream(socket, reach);
+    else refuseSocket(socket, NOT_FOR_STREAMS, this.#parts.deps);
   }
 
   // ---- what is served where
@@ -121,6 +139,12 @@ export class ServerList implements Router {
     if (open !== undefined || !path.endsWith(READYZ)) return open;
     const server = this.#named.get(path.slice(1, -READYZ.length));
     return server?.isListed === true ? this.#readinessOf(server) : undefined;
+  }
+
+  /** Whether a path is one of ours, other than the list of servers itself: on a server that is not ours, others have the rest. */
+  isServed(request: IncomingMessage, path: string): boolean {
+    if (this.findOpen(path) !== undefined || this.#parts.looking.has(path)) return true;
+    return (this.#unnamed?.find(request, path) ?? this.#below(path)?.find(request, path)) !== undefined;
   }
 
   find(request: IncomingMessage, path: string): FoundRoute {
@@ -184,7 +208,7 @@ export class ServerList implements Router {
     const isAsked = this.#parts.listener.access.auth !== undefined;
     if (isBrowserNavigation(request)) {
       const page: HttpRoute = (called, response) =>
-        respondText(response, 200, renderPage(this.#describe(called, undefined), isAsked && this.#named.size > 0));
+        respondText(response, 200, this.#renderPage(called, isAsked && this.#named.size > 0));
       return { audience: 'anybody', route: page };
     }
     if (this.#named.size === 0) {
@@ -196,6 +220,12 @@ export class ServerList implements Router {
     const list: HttpRoute = (called, response) =>
       respondJson(response, 200, { servers: this.#describe(called, principalOf(called)) });
     return { audience: this.#authenticator(), route: list };
+  }
+
+  #renderPage(request: IncomingMessage, hidesSome: boolean): string {
+    const { listener, looking } = this.#parts;
+    const status = looking.has('/status') ? publicUrlOf(listener)('/status', request) : undefined;
+    return renderPage(this.#describe(request, undefined), { hidesSome, status });
   }
 
   #describe(request: IncomingMessage, principal: string | undefined): readonly DescribedServer[] {
@@ -318,7 +348,10 @@ function nothingAt(path: string, known: readonly string[]): BridgeError {
   return new BridgeError('ERR_HTTP_PATH', `Nothing is served at ${JSON.stringify(path.slice(0, 100))}${hint}.`);
 }
 
-function renderPage(servers: readonly DescribedServer[], hidesSome: boolean): string {
+function renderPage(
+  servers: readonly DescribedServer[],
+  { hidesSome, status }: { readonly hidesSome: boolean; readonly status: string | undefined },
+): string {
   const width = Math.max(15, ...servers.map(({ name = '' }) => name.length));
   const lines = servers.flatMap(({ name, url, sseUrl }) =>
     name === undefined
@@ -332,6 +365,7 @@ function renderPage(servers: readonly DescribedServer[], hidesSome: boolean): st
     'This is mcp-portage: it serves MCP servers (Model Context Protocol) over HTTP.',
     ...(servers.length === 0 ? [] : ['A browser cannot use them. Give these addresses to MCP clients:', '', ...lines]),
     ...(hidesSome ? ['Which servers there are is told to known callers: send a token with GET /.'] : []),
+    ...(status === undefined ? [] : ['', `Who uses them, and what runs: ${status}`]),
     '',
     'More: npx mcp-portage --help, and https://modelcontextprotocol.io for what MCP is.',
     '',

@@ -3,17 +3,16 @@ import { Parser } from 'yargs/helpers';
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
+import { type HelpTopic, parseHelpTopic, topicOfVerb } from './help/topic.ts';
 import { explainUnknownOption, explainUrlOfOption } from './mistakes.ts';
 import { BRIDGE_VERBS, type BridgeVerb, type OptionSpec } from './options/option-spec.ts';
 import { type CommandLineOptions, envNameOf, OPTIONS, type OptionName } from './options/option-table.ts';
 import type { Environment } from './parse/child-environment.ts';
 import { isUrlLike, parseTarget } from './parse/target.ts';
-import { suggest } from './suggest.ts';
 import { explainUnexpectedArgument, explainWrongProgram, lineOf } from './unexpected-argument.ts';
 
 export type CommandLine =
-  /** Show the help on one verb; undefined: the help on everything. */
-  | { readonly kind: 'help'; readonly verb: BridgeVerb | undefined }
+  | { readonly kind: 'help'; readonly topic: HelpTopic }
   | { readonly kind: 'version' }
   | { readonly kind: 'completion'; readonly shell: Shell }
   | BridgeCommand;
@@ -47,8 +46,8 @@ export function parseCommandLine(
 
   const parsed = splitIntoOptions(head);
   const { verb, positionals } = splitVerb(parsed._.map(String));
-  if (verb === 'help') return { kind: 'help', verb: parseTopic(positionals) };
-  if (parsed.help === true) return { kind: 'help', verb: BRIDGE_VERBS.find((candidate) => candidate === verb) };
+  if (verb === 'help') return { kind: 'help', topic: parseHelpTopic(positionals[0]) };
+  if (parsed.help === true) return { kind: 'help', topic: topicOfVerb(verb) };
   if (parsed.version === true || verb === 'version') return { kind: 'version' };
 
   if (verb === 'completion') {
@@ -115,20 +114,8 @@ function refuseTypography({ word, kind, argv }: Straightened, platform: NodeJS.P
   return new BridgeError('ERR_CONFIG_OPTION', `${slip}, as in\n  ${lineOf({ command, platform }, head)}`);
 }
 
-/** What `help` is asked about; undefined: everything. */
-function parseTopic([word]: readonly string[]): BridgeVerb | undefined {
-  const verb = BRIDGE_VERBS.find((candidate) => candidate === word);
-  if (verb !== undefined || word === undefined || VERBS.some((candidate) => candidate === word)) return verb;
-  const [meant] = suggest(word, BRIDGE_VERBS);
-  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  throw new BridgeError(
-    'ERR_CONFIG_OPTION',
-    `There is no help on ${JSON.stringify(word)}, but on ${BRIDGE_VERBS.join(', ')}.${hint} mcp-portage help alone shows everything.`,
-  );
-}
-
 /**
- * yargs' parser alone, without its help and its checks: help.ts has the names of values and one width for all groups,
+ * yargs' parser alone, without its help and its checks: help/ has the names of values and one width for all groups,
  * and mistakes.ts can say more than "unknown argument".
  */
 function splitIntoOptions(head: readonly string[]): ParsedLine {
@@ -244,7 +231,7 @@ function parseShell(positionals: readonly string[]): Shell {
   if (shell !== undefined && isShell(shell) && positionals.length === 1) return shell;
   throw new BridgeError(
     'ERR_CONFIG_OPTION',
-    `completion: expected bash or zsh; got ${positionals.length === 0 ? 'nothing' : JSON.stringify(positionals.join(' '))}. Try: source <(mcp-portage completion bash)`,
+    `completion: expected bash, zsh or fish; got ${positionals.length === 0 ? 'nothing' : JSON.stringify(positionals.join(' '))}. Try: source <(mcp-portage completion bash)`,
   );
 }
 

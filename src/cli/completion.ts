@@ -2,20 +2,30 @@
  * Completion scripts, complete in themselves: pressing Tab starts no process. Options and values come from the option
  * table; after `--` the shell completes a command of its own.
  */
+
+import { GROUP_TOPICS } from './help/topic.ts';
 import { BRIDGE_VERBS, type OptionSpec } from './options/option-spec.ts';
 import { OPTIONS } from './options/option-table.ts';
 
-const SHELLS = ['bash', 'zsh'] as const;
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-const VERBS = [...BRIDGE_VERBS, 'completion'].join(' ');
+const VERBS = [...BRIDGE_VERBS, 'completion', 'help'].join(' ');
+const TOPICS = [...BRIDGE_VERBS, ...GROUP_TOPICS, 'all'].join(' ');
 
 export function isShell(word: string): word is Shell {
   return SHELLS.some((shell) => shell === word);
 }
 
 export function renderCompletion(shell: Shell): string {
-  return shell === 'bash' ? renderBash() : renderZsh();
+  switch (shell) {
+    case 'bash':
+      return renderBash();
+    case 'zsh':
+      return renderZsh();
+    case 'fish':
+      return renderFish();
+  }
 }
 
 /** Written for bash 3.2, which macOS still ships. */
@@ -38,6 +48,7 @@ ${OPTIONS.filter(takesValue)
   .map((option) => `    --${option.name}) ${bashValue(option)}; return ;;`)
   .join('\n')}
     completion) COMPREPLY=($(compgen -W "${SHELLS.join(' ')}" -- "$current")); return ;;
+    help) COMPREPLY=($(compgen -W "${TOPICS}" -- "$current")); return ;;
   esac
   if [[ "$current" == -* ]]; then
     COMPREPLY=($(compgen -W "${words.join(' ')}" -- "$current"))
@@ -68,6 +79,8 @@ _mcp_portage() {
     _normal
   elif [[ \${words[2]} == completion ]]; then
     (( CURRENT == 3 )) && compadd ${SHELLS.join(' ')}
+  elif [[ \${words[2]} == help ]]; then
+    (( CURRENT == 3 )) && compadd ${TOPICS}
   else
     _arguments \\
 ${specs.map((spec) => `      ${spec} \\`).join('\n')}
@@ -78,6 +91,51 @@ ${specs.map((spec) => `      ${spec} \\`).join('\n')}
 }
 compdef _mcp_portage mcp-portage
 `;
+}
+
+function renderFish(): string {
+  const options = OPTIONS.flatMap((option) => switchesOf(option).map((name) => fishOption(option, name)));
+  return `# mcp-portage completion for fish: mcp-portage completion fish | source
+function __mcp_portage_is_first
+    test (count (commandline -opc)) -eq 1
+end
+function __mcp_portage_follows
+    test (count (commandline -opc)) -eq 2; and contains -- $argv (commandline -opc)
+end
+function __mcp_portage_has_separator
+    contains -- -- (commandline -opc)
+end
+function __mcp_portage_complete_command
+    set -l words (commandline -opc)
+    set -l separator (contains -i -- -- $words)
+    set -l command (string escape -- $words[(math $separator + 1)..-1])
+    complete -C (string join ' ' -- $command (commandline -ct))
+end
+complete -c mcp-portage -f
+complete -c mcp-portage -n __mcp_portage_has_separator -a '(__mcp_portage_complete_command)'
+complete -c mcp-portage -n __mcp_portage_is_first -a '${VERBS}'
+complete -c mcp-portage -n '__mcp_portage_follows completion' -a '${SHELLS.join(' ')}'
+complete -c mcp-portage -n '__mcp_portage_follows help' -a '${TOPICS}'
+${options.join('\n')}
+complete -c mcp-portage -s h -l help -d 'Show this help'
+complete -c mcp-portage -s v -l version -d 'Show the version'
+`;
+}
+
+function fishOption(option: OptionSpec, name: string): string {
+  const value = takesValue(option) ? ` ${fishValue(option)}` : '';
+  return `complete -c mcp-portage -l ${name.slice(2)}${value} -d '${quoteForFish(option.describe)}'`;
+}
+
+function fishValue(option: OptionSpec): string {
+  if (option.choices !== undefined) return `-x -a '${option.choices.join(' ')}'`;
+  if (option.completes === 'file') return '-r -F';
+  if (option.completes === 'directory') return "-x -a '(__fish_complete_directories)'";
+  return '-x';
+}
+
+function quoteForFish(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
 }
 
 /** `--no-x` exists for flags only. */

@@ -12,6 +12,10 @@ export interface RunningBridge {
   reopen(): void;
   /** Where clients can connect. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
+  /** What is served, and where clients find it. */
+  readonly servers: readonly { readonly name: string; readonly url: string }[];
+  /** Undefined: nobody can look at it. */
+  readonly statusUrl: string | undefined;
   /** Stops accepting, lets calls finish within the grace time, ends streams and children. */
   shutdown(signal: Signal): Promise<void>;
   /** Last resort, synchronous. */
@@ -49,13 +53,15 @@ export interface Supervision {
   readonly start: () => Promise<RunningBridge>;
   /** What a hang-up means, other than the end of it all; asked when it comes. */
   readonly hangUp: () => 'ends' | 'handled';
+  /** Tells where the bridge can be reached. */
+  readonly announce: (bridge: RunningBridge) => void;
   readonly events: ProcessEvents;
   readonly log: Logger;
 }
 
 /** Runs the bridge until it or the process has to end. Resolves with the exit code, which the caller has to exit with at once. */
-export function superviseBridge({ start, hangUp, events, log }: Supervision): Promise<number> {
-  return new Promise((resolve) => new Lifecycle(log, hangUp, resolve).run(start, events));
+export function superviseBridge({ start, events, ...parts }: Supervision): Promise<number> {
+  return new Promise((resolve) => new Lifecycle(parts, resolve).run(start, events));
 }
 
 /** A job that ends by itself, but may be told to end sooner. */
@@ -97,15 +103,20 @@ function exitCodeAfter(signal: Signal): number {
 class Lifecycle {
   readonly #log: Logger;
   readonly #hangUp: Supervision['hangUp'];
+  readonly #announce: Supervision['announce'];
   readonly #exitWith: (code: number) => void;
   #state: State = 'starting';
   #bridge: RunningBridge | undefined;
   /** The first one. */
   #signal: Signal = 'SIGTERM';
 
-  constructor(log: Logger, hangUp: Supervision['hangUp'], exitWith: (code: number) => void) {
+  constructor(
+    { log, hangUp, announce }: Pick<Supervision, 'log' | 'hangUp' | 'announce'>,
+    exitWith: (code: number) => void,
+  ) {
     this.#log = log;
     this.#hangUp = hangUp;
+    this.#announce = announce;
     this.#exitWith = exitWith;
   }
 
@@ -127,7 +138,7 @@ class Lifecycle {
     void bridge.ended.then((error) => this.#bridgeEnded(error));
     if (this.#state === 'abandoned') return this.#stop(bridge);
     this.#state = 'running';
-    announce(bridge, this.#log);
+    this.#announce(bridge);
   }
 
   #takeSignal(signal: Signal): void {
@@ -179,8 +190,8 @@ class Lifecycle {
 /** More lines would be read by nobody. */
 const MAX_ANNOUNCED = 25;
 
-/** One line an endpoint. */
-function announce({ urls }: RunningBridge, log: Logger): void {
+/** One line an endpoint, for programs. */
+export function announceUrls({ urls }: Pick<RunningBridge, 'urls'>, log: Logger): void {
   if (urls.length > MAX_ANNOUNCED) {
     const [first, ...others] = urls;
     log.info({ endpoint: first }, `${first?.url}, and ${others.length} more addresses, which GET / lists`);

@@ -94,7 +94,7 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
     const unit = meant.every(isDuration) ? explainUnit(value) : '';
     return `Unknown option ${shown}; did you mean ${meant.map((found) => `--${found}`).join(' or ')}?${unit}`;
   }
-  return `Unknown option ${shown}; mcp-portage --help lists them all. Options of the server go after \`--\`, with its command.`;
+  return `Unknown option ${shown}; mcp-portage help all lists them. Options of the server go after \`--\`, with its command.`;
 }
 
 /**

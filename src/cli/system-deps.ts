@@ -16,7 +16,7 @@ export const systemClock: Clock = {
 };
 
 export function createSystemDeps(log: Logger): Deps {
-  return { log, clock: systemClock, randomId: createRandomIds() };
+  return { log, clock: systemClock, wallClock: Date.now, randomId: createRandomIds() };
 }
 
 const ID_BYTES = 16;

@@ -20,6 +20,11 @@ export class ParkedBytes {
     this.#limits = limits;
   }
 
+  /** Held by all callers. */
+  get total(): number {
+    return this.#total;
+  }
+
   /** Holds nothing yet. */
   open(principal: string): HeldBytes {
     let held = 0;

@@ -1,4 +1,5 @@
 import { toPrintable } from '../printable.ts';
+import { isSocketUrl, showSocketPath } from './socket-url.ts';
 
 /** A name that holds digits among its letters is at most this long; what is longer is more likely a key or a UUID. */
 const LONGEST_NAME = 11;
@@ -9,6 +10,8 @@ const LONGEST_SEGMENT = 40;
  * keys into the path. What looks like one there is shown as `…`.
  */
 export function showUrl(url: URL): string {
+  // The path of a socket is no credential: who may use it is a matter of its file.
+  if (isSocketUrl(url)) return toPrintable(`${showSocketPath(url.socketPath)}#${hideKeys(url.pathname)}`, LONGEST_PATH);
   return `${url.protocol}//${url.host}${hideKeys(url.pathname)}`;
 }
 

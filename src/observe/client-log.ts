@@ -4,16 +4,17 @@ import type { Clock } from '../deps.ts';
 import type { ErrorCode } from '../errors.ts';
 import { LISTEN } from '../mcp/vocabulary/methods.ts';
 import { toPrintable } from '../printable.ts';
-import type {
-  CallEnding,
-  CallOutcome,
-  ObservedCall,
-  ObservedClient,
-  ObservedServer,
-  Observer,
-  OnCallEnded,
-  OnClientLeft,
-  Transport,
+import {
+  type CallEnding,
+  type CallOutcome,
+  isDuplex,
+  type ObservedCall,
+  type ObservedClient,
+  type ObservedServer,
+  type Observer,
+  type OnCallEnded,
+  type OnClientLeft,
+  type Transport,
 } from '../relay/observer.ts';
 import { RecentClients } from './recent-clients.ts';
 
@@ -29,6 +30,8 @@ const MAX_LENGTH = 100;
 
 const TRANSPORTS: Readonly<Record<Transport, string>> = {
   stdio: 'stdio',
+  'byte-stream': 'a byte stream',
+  websocket: 'WebSocket',
   'streamable-http': 'Streamable HTTP',
   'http-sse': 'HTTP+SSE',
 };
@@ -127,7 +130,7 @@ export class ClientLog implements Observer {
 
 /** Is this client known by its calls alone? */
 function isOfCallsOnly({ era, transport }: ObservedClient): boolean {
-  return era === 'modern' && transport !== 'stdio';
+  return era === 'modern' && !isDuplex(transport);
 }
 
 function fieldsOf(client: ObservedClient, server: ObservedServer | undefined): object {

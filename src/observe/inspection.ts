@@ -1,4 +1,5 @@
 /** The state of a running bridge at one moment, for those who look at it. Holds no payload, credential or session id. */
+import type { QueueSize } from '../collections/queue-sizes.ts';
 import type { ObservedServer } from '../relay/observer.ts';
 
 export interface Inspection {
@@ -11,6 +12,10 @@ export interface Inspection {
   readonly maxOpenCalls: number;
   readonly processes: number;
   readonly maxProcesses: number;
+  /** Connections of clients that have had a request. */
+  readonly connections: number;
+  /** Written to responses, and not taken by the system yet. */
+  readonly unsentBytes: number;
 }
 
 /**
@@ -28,18 +33,21 @@ export interface InspectedServer {
   readonly url: string;
   /** Undefined: HTTP+SSE is not served. */
   readonly sseUrl: string | undefined;
-  readonly kind: 'command' | 'url';
+  /** When HTTP+SSE is going to end, or has ended; undefined: nobody has said. */
+  readonly sunset: string | undefined;
+  readonly kind: 'command' | 'url' | 'stream';
   readonly state: ServerState;
   /** Why it is not ready; undefined where it is. */
   readonly problem: string | undefined;
-  /** Undefined: it has not been found out yet. */
-  readonly speaks: ObservedServer | undefined;
+  /** What has been found out that it speaks, the later era first; none: it has not been found out yet. */
+  readonly verdicts: readonly ObservedServer[];
   readonly sessions: number;
   readonly openCalls: number;
   /** Running ones, those that are ending included. */
   readonly processes: number;
   /** Processes that ended though nobody wanted that, since the bridge runs: another is started when it is needed. */
   readonly restarts: number;
+  readonly queues: readonly QueueSize[];
 }
 
 export type Inspect = () => Inspection;

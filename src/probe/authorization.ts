@@ -2,6 +2,7 @@ import { parseAuthChallenge } from '../http/client/auth-challenge.ts';
 import { ControlClient, type ControlResponse } from '../http/client/control-client.ts';
 import type { ResponseHead } from '../http/client/http-call.ts';
 import { showUrl } from '../http/shown-url.ts';
+import { reachedAs } from '../http/socket-url.ts';
 import { isStringArray } from '../mcp/vocabulary/discover.ts';
 import { asFields, type Fields } from '../mcp/vocabulary/payload.ts';
 import type { HttpTarget } from '../upstream/detect/ask-url.ts';
@@ -29,7 +30,8 @@ export async function findAuthorization(question: AuthorizationQuestion): Promis
   const { target, head } = question;
   const challenge = parseAuthChallenge(head.headers);
   const fromHeader = challenge.resourceMetadata;
-  const urls = fromHeader === undefined ? wellKnownUrls(target.url) : [fromHeader];
+  const urls =
+    fromHeader === undefined ? wellKnownUrls(target.url).map((url) => reachedAs(target.url, url)) : [fromHeader];
   const { scopes } = challenge;
   for (const url of urls) {
     const isNear = url.origin === target.url.origin;

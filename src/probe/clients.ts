@@ -1,7 +1,7 @@
 import type { RemoteConfig, Target } from '../config.ts';
 import { showUrl } from '../http/shown-url.ts';
+import { showStreamAddress } from '../http/stream-address.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
-import { nameCommand } from '../process/command-name.ts';
 import { quoteForShell, showArguments } from '../process/shown-arguments.ts';
 import type { ClientAdvice, ClientKind, Offer, OfferTransport } from './report.ts';
 
@@ -37,16 +37,14 @@ export function adviseClients(offers: readonly Offer[], shownTarget: string): re
   });
 }
 
-/** How the target is called at the top of the report. */
-export function nameTarget(target: Target): string {
-  return target.kind === 'url' ? showUrl(target.url) : nameCommand(target.command, target.args);
-}
-
 /** What one would type behind `mcp-portage serve`, without credentials: the report may end up in a log. */
 export function showTarget(target: Target, remote: RemoteConfig): string {
   if (target.kind === 'url') {
     const url = `${showUrl(target.url)}${target.url.search === '' ? '' : '?…'}`;
     return [url, ...remoteOptions(remote)].map(quoteForShell).join(' ');
+  }
+  if (target.kind === 'stream') {
+    return [showStreamAddress(target.address), ...remoteOptions(remote)].map(quoteForShell).join(' ');
   }
   return `-- ${showArguments([target.command, ...target.args])}`;
 }

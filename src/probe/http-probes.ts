@@ -131,7 +131,7 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   }
 
   const { url } = target;
-  const dialer = createHttpSseDialer({ url, http, timeouts: remote.timeouts, maxMessageBytes, deps });
+  const dialer = createHttpSseDialer({ url, http, timeouts: remote.timeouts, maxMessageBytes, tracing: 'off', deps });
   const client = new LinkClient(dialer, deps.clock);
   probe.onClose(async () => client.close());
   const ask = (frame: Frame): Promise<Answer<ProbeOutcome>> =>

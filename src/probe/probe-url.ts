@@ -1,5 +1,6 @@
 import type { RemoteConfig } from '../config.ts';
 import { showUrl } from '../http/shown-url.ts';
+import { reachedAs } from '../http/socket-url.ts';
 import { showTarget } from './clients.ts';
 import { Findings } from './findings.ts';
 import {
@@ -83,7 +84,7 @@ export function placesBeside(url: URL): readonly URL[] {
   const folders = url.pathname.endsWith('/') ? [...below, parent] : [parent, ...below];
   const paths = new Set([...folders, ''].flatMap((folder) => USUAL.map((name) => `${folder}/${name}`)));
   paths.delete(path);
-  return [...paths].map((pathname) => Object.assign(new URL(url), { pathname }));
+  return [...paths].map((pathname) => reachedAs(url, Object.assign(new URL(url), { pathname })));
 }
 
 export interface Beside {
@@ -104,7 +105,7 @@ export function tellWhatIsBeside({ url, there, findings, remote }: Beside): bool
   if (spoken.length === 0 && authorization === undefined) return false;
   const what =
     spoken.length > 0 ? `speaks MCP: ${spoken.join('; ')}` : `asks for authorization (${authorization?.status})`;
-  const command = `mcp-portage probe ${showTarget({ kind: 'url', url }, remote)}`;
+  const command = `mcp-portage probe ${showTarget({ kind: 'url', url, socketPath: undefined }, remote)}`;
   findings.problem(
     `Nothing is at this path (${NOT_FOUND}), but ${showUrl(url)} ${what}. For a report on it: ${command}`,
   );

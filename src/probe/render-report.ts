@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import picocolors from 'picocolors';
 import { toPrintable } from '../printable.ts';
 import {
   type ClientAdvice,
@@ -160,6 +161,8 @@ export function formatMs(ms: number): string {
   return ms < 10 ? `${ms.toFixed(1)} ms` : ms < 10_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 1000)} s`;
 }
 
+type Paint = (text: string) => string;
+
 export interface PaintOptions {
   readonly color: boolean;
 }
@@ -179,12 +182,16 @@ const MIN_LEFT_WIDTH = 24;
 
 /** Composes text for a terminal: paints, aligns and wraps. */
 export class Painter {
-  readonly #color: boolean;
   readonly #width: number;
   #lines: string[] = [];
 
   constructor({ color }: PaintOptions, width: number) {
-    this.#color = color;
+    const { bold, dim, red, green, yellow } = picocolors.createColors(color);
+    this.bold = paintText(bold);
+    this.dim = paintText(dim);
+    this.red = paintText(red);
+    this.green = paintText(green);
+    this.yellow = paintText(yellow);
     this.#width = Math.max(width, 2 * MIN_RIGHT_WIDTH);
   }
 
@@ -192,15 +199,11 @@ export class Painter {
     return `${this.#lines.map((line) => line.trimEnd()).join('\n')}\n`;
   }
 
-  bold = (text: string): string => this.#paint(1, 22, text);
-  dim = (text: string): string => this.#paint(2, 22, text);
-  red = (text: string): string => this.#paint(31, 39, text);
-  green = (text: string): string => this.#paint(32, 39, text);
-  yellow = (text: string): string => this.#paint(33, 39, text);
-
-  #paint(on: number, off: number, text: string): string {
-    return this.#color && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text;
-  }
+  readonly bold: Paint;
+  readonly dim: Paint;
+  readonly red: Paint;
+  readonly green: Paint;
+  readonly yellow: Paint;
 
   line(text: string): void {
     this.#lines.push(...wrap(text, this.#width, 0));
@@ -244,6 +247,11 @@ export class Painter {
 
 function leadingSpaces(text: string): number {
   return text.length - text.trimStart().length;
+}
+
+/** Nothing is made of nothing: it would be seen where a line is empty. */
+function paintText(paint: Paint): Paint {
+  return (text) => (text === '' ? '' : paint(text));
 }
 
 export function visibleLength(text: string): number {

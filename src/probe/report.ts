@@ -1,11 +1,12 @@
 /** What `mcp-portage probe` finds out. Printed as JSON as it is: members are added over time, never renamed. */
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
+import type { Transport } from '../relay/observer.ts';
 
 export interface ProbeReport {
   /** Raised if a member ever changes its meaning. */
   readonly format: 1;
-  readonly target: { readonly kind: 'url' | 'command'; readonly name: string };
+  readonly target: { readonly kind: 'url' | 'stream' | 'command'; readonly name: string };
   readonly verdict: ProbeConclusion;
   /** Every way of speaking MCP that was tried, whether it works or not. */
   readonly offers: readonly Offer[];
@@ -27,10 +28,12 @@ export interface ProbeReport {
  */
 export type ProbeConclusion = 'usable' | 'partly-usable' | 'unauthorized' | 'unusable';
 
-export type OfferTransport = 'stdio' | 'http-sse' | 'streamable-http';
+export type OfferTransport = Transport;
 
 export const TRANSPORT_NAMES: Readonly<Record<OfferTransport, string>> = {
   stdio: 'stdio',
+  'byte-stream': 'byte stream',
+  websocket: 'WebSocket',
   'http-sse': 'HTTP+SSE',
   'streamable-http': 'Streamable HTTP',
 };

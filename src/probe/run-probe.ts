@@ -2,11 +2,15 @@ import type { LoginConfig, RemoteConfig, Target } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
 import type { Credentials } from '../http/client/credentials.ts';
+import type { SessionDialer } from '../relay/ports.ts';
 import { createHttpClient } from '../upstream/detect/url-sessions.ts';
+import { nameTarget } from '../upstream/name-target.ts';
+import { ChildLimit } from '../upstream/stdio/child-limit.ts';
+import { createStdioDialer, type StdioDialerOptions } from '../upstream/stdio/dialer.ts';
 import { VERSION } from '../version.ts';
-import { adviseClients, nameTarget, showTarget } from './clients.ts';
+import { adviseClients, showTarget } from './clients.ts';
 import { Findings, type ProbeConfig, StepLog } from './findings.ts';
-import { CommandProbe } from './probe-command.ts';
+import { ConnectionProbe } from './probe-connection.ts';
 import { UrlProbe } from './probe-url.ts';
 import type { ProbeConclusion, ProbeReport } from './report.ts';
 
@@ -26,7 +30,7 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
   config.signal?.addEventListener('abort', interrupt, { once: true });
   // Neither the clock's timers nor idle connections keep a process alive, but somebody waits for the report.
   const hold = setInterval(() => {}, HOLD_MS);
-  let probe: UrlProbe | CommandProbe | undefined;
+  let probe: UrlProbe | ConnectionProbe | undefined;
   try {
     probe = await createProbe(target, config, { findings, deps, signal: controller.signal });
     await probe.run();
@@ -74,17 +78,49 @@ async function createProbe(
   target: Target,
   { protocol, remote, child, limits, timeoutMs }: ProbeConfig,
   context: ProbeContext,
-): Promise<UrlProbe | CommandProbe> {
+): Promise<UrlProbe | ConnectionProbe> {
   const clientInfo = { name: 'mcp-portage', version: VERSION };
-  if (target.kind === 'command') {
-    return new CommandProbe({ target, child, protocol, limits, timeoutMs, clientInfo, ...context });
-  }
   const { maxMessageBytes } = limits;
-  const { url } = target;
   const { deps } = context;
+  if (target.kind === 'command') {
+    const dialer = createProcessDialer({ target, child, maxMessageBytes, deps });
+    return new ConnectionProbe({ dialer, transport: 'stdio', protocol, timeoutMs, clientInfo, ...context });
+  }
+  if (target.kind === 'stream') {
+    const { createByteStreamDialer } = await import('../upstream/byte-stream/dialer.ts');
+    const dialer = createByteStreamDialer({
+      address: target.address,
+      tls: remote.tls,
+      // The time limit of the whole counts.
+      connectTimeoutMs: 0,
+      maxMessageBytes,
+      failureLevel: 'debug',
+      deps,
+    });
+    return new ConnectionProbe({ dialer, transport: 'byte-stream', protocol, timeoutMs, clientInfo, ...context });
+  }
+  const { url } = target;
   const credentials = remote.login === undefined ? undefined : await createLogin(url, remote, remote.login, deps);
-  const http = createHttpClient({ remote, clientInfo, credentials, deps });
+  const http = createHttpClient({ target, remote, clientInfo, credentials, deps });
   return new UrlProbe({ url, protocol, remote, http, credentials, maxMessageBytes, clientInfo, ...context });
+}
+
+/** Somebody waits for the report, and nothing is open any more that a server would need its time for. */
+const CLOSE_GRACE_MS = 2000;
+
+/** Throws BridgeError ERR_UPSTREAM_SPAWN when there is no such program. */
+function createProcessDialer(
+  server: Pick<StdioDialerOptions, 'target' | 'child' | 'maxMessageBytes' | 'deps'>,
+): SessionDialer {
+  return createStdioDialer({
+    ...server,
+    shutdownGraceMs: CLOSE_GRACE_MS,
+    // The report says it.
+    failureLevel: 'debug',
+    children: new ChildLimit(),
+    urgency: undefined,
+    trialClient: undefined,
+  });
 }
 
 /** Loaded where it was asked for. */

@@ -21,6 +21,12 @@ export function nameCommand(command: string, args: readonly string[]): string {
   return `${program} ${what.startsWith('@') ? what : baseName(what)}`;
 }
 
+/** The shortest word for a command that is named so: `server` of `node server.js`, `server` of `npx @scope/server@1.2.0`. */
+export function shortCommandName(name: string): string {
+  const program = baseName(name.split(' ').at(-1) ?? name);
+  return program.replace(/@[\w.^~-]+$/, '').replace(/\.([cm]?[jt]s|py|rb|php|pl)$/, '') || name;
+}
+
 /** Programs that download what they run when it is not installed. */
 const FETCHING = /^(npx|npm|pnpx|pnpm|yarn|bunx|bun|uvx|uv|pipx|deno|docker|podman)\b/;
 

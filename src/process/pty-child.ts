@@ -28,6 +28,9 @@ export function createPtyStarter(deps: Deps, openPty: OpenPty = loadOpenPty()): 
   return (spec, listener) => new PtyStart(deps, openPty, masters).start(spec, listener);
 }
 
+/** Only its prebuilt binary is used, and only for --pty, so it is no dependency: nobody else gets native code. */
+const PTY_PACKAGE = '@lydell/node-pty';
+
 /**
  * Loaded on demand, as the package is optional; by require, as starting a child is synchronous.
  * @param load for tests
@@ -41,13 +44,14 @@ export function loadOpenPty(load: (id: string) => unknown = createRequire(import
     );
   }
   try {
-    const binary = load('node-pty/requireBinary.js') as { requireBinary(file: string): { open: OpenPty } };
+    const binary = load(`${PTY_PACKAGE}/requireBinary.js`) as { requireBinary(file: string): { open: OpenPty } };
     return binary.requireBinary('pty.node').open;
   } catch (cause) {
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
-      '--pty needs the optional package node-pty, which is not installed here or has no build for this system. ' +
-        'Install it next to mcp-portage with "npm install node-pty@npm:@lydell/node-pty@^1.1.0", or do without --pty.',
+      `--pty needs native code, the package ${PTY_PACKAGE}, which is not installed here or has no build for this system. ` +
+        `Install it beside mcp-portage: "npm install -g ${PTY_PACKAGE}@1" where that is installed globally, or ` +
+        `"npx -y -p mcp-portage -p ${PTY_PACKAGE}@1 mcp-portage --pty ...". Or do without --pty.`,
       { cause },
     );
   }

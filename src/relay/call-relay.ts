@@ -79,9 +79,9 @@ export class CallRelay implements ServerListener, CallListener, ExchangeOwner {
     const { exchanges } = this.#host;
     const exchange = exchanges.create(request, peer);
     this.#state = { kind: 'open', exchange, peer, link };
-    exchanges.open(this, exchange, request);
+    const sent = exchanges.open(this, exchange, request);
     // A link may answer within `send`.
-    if (!link.send(request, exchange) && exchange.state.kind === 'open') peer.pause();
+    if (!link.send(sent, exchange) && exchange.state.kind === 'open') peer.pause();
   }
 
   /** It stays open until one side ends it, however long nothing is said. */

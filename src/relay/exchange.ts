@@ -1,6 +1,7 @@
 import { CellMap } from '../collections/cell-map.ts';
 import { BridgeError } from '../errors.ts';
 import { INITIALIZE, isInteractive } from '../mcp/vocabulary/methods.ts';
+import type { TraceContext } from '../mcp/vocabulary/trace-keys.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { EndCall } from './observer.ts';
 
@@ -16,6 +17,8 @@ export interface Lane {
    * lower case. They go along with this exchange's request, and the latest ones with what belongs to no request.
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** What the client's own HTTP request says of its trace, if there is such a request and it says anything. */
+  readonly traceHeaders?: TraceContext | undefined;
 }
 
 /** What withdrew a request. */

@@ -2,6 +2,7 @@ import { type CapacityShare, SharedCapacity } from '../collections/shared-capaci
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { findProgressToken } from '../mcp/classify/correlators.ts';
+import { withTraceContext } from '../mcp/classify/trace-context.ts';
 import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN } from '../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
@@ -23,6 +24,7 @@ import {
   toolOf,
   wantsLogs,
 } from './observer.ts';
+import { type CallTrace, describeForTrace, isToolError, type Tracer } from './tracer.ts';
 
 /** What open requests may hold: some ways to a server keep a request until it is answered. */
 const MAX_OPEN_BYTES = 256 * 1024 * 1024;
@@ -99,6 +101,7 @@ export class ExchangeCapacity {
 export class Exchanges implements Observing {
   readonly clock: Clock;
   readonly observer: Observer | undefined;
+  readonly tracer: Tracer | undefined;
   readonly speech: ServerSpeech;
   readonly server: string;
   readonly #calls: CapacityShare;
@@ -106,18 +109,24 @@ export class Exchanges implements Observing {
   readonly #bytes: CapacityShare;
   readonly #refusal: ExchangesOptions['refusal'];
 
-  constructor({ clock, calls, bytes, refusal, observer, speech, server }: ExchangesOptions) {
+  constructor({ clock, calls, bytes, refusal, observer, tracer, speech, server }: ExchangesOptions) {
     this.clock = clock;
     this.#calls = calls;
     this.#bytes = bytes;
     this.#refusal = refusal;
     this.observer = observer;
+    this.tracer = tracer;
     this.speech = speech;
     this.server = server;
   }
 
   get size(): number {
     return this.#calls.taken;
+  }
+
+  /** Of requests that are not answered yet, small ones left out. */
+  get largeRequestBytes(): number {
+    return this.#bytes.taken;
   }
 
   get maxOpen(): number {
@@ -148,39 +157,52 @@ export class Exchanges implements Observing {
     return exchange;
   }
 
-  open(owner: ExchangeOwner, exchange: Exchange, request: Frame): void {
+  /** Returns the request as it goes to the server: where calls are traced it says what it belongs to. */
+  open(owner: ExchangeOwner, exchange: Exchange, request: Frame): Frame {
     this.#calls.take(1);
     if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(exchange.requestBytes);
-    if (this.observer?.seesCalls) exchange.onEnded = this.#observe(this.observer, owner, request);
+    if (this.tracer === undefined) {
+      if (this.observer?.seesCalls) exchange.onEnded = this.#observe(owner.describe(request), request, undefined);
+      return request;
+    }
+    const client = owner.describe(request);
+    const trace = this.tracer.begin(describeForTrace(request, client, exchange.lane));
+    exchange.onEnded = this.#observe(client, request, trace);
+    return trace === undefined ? request : withTraceContext(request, trace.sent());
   }
 
   /** The answer to a request that is not taken. It was never open. */
   refuse(owner: ExchangeOwner, request: Frame, error: BridgeError): Frame {
     const answer = errorFrame(request.id, rpcErrorOf(error));
-    if (this.observer?.seesCalls) {
-      const onEnded = this.#observe(this.observer, owner, request);
+    if (this.tracer !== undefined || this.observer?.seesCalls) {
+      const client = owner.describe(request);
+      const trace = this.tracer?.begin(describeForTrace(request, client, undefined));
+      const onEnded = this.#observe(client, request, trace);
       const outcome = { kind: 'failed', code: error.code } as const;
       onEnded({ outcome, bytes: answer.bytes.length, durationMs: 0 }, answer);
     }
     return answer;
   }
 
-  #observe(observer: Observer, owner: ExchangeOwner, request: Frame): EndCall {
-    const client = owner.describe(request);
-    const onEnded = observer.opened({
+  #observe(client: ObservedClient, request: Frame, trace: CallTrace | undefined): EndCall {
+    const observer = this.observer?.seesCalls ? this.observer : undefined;
+    const onEnded = observer?.opened({
       client,
       method: request.method as string,
       tool: toolOf(request),
       requestBytes: request.bytes.length,
       openedAtMs: this.clock.now(),
+      traceId: trace?.traceId,
     });
     const isModern = client.era === 'modern';
     const use = { server: this.server, client };
-    if (isModern && wantsLogs(request)) observer.used('logging', use);
+    if (isModern && observer !== undefined && wantsLogs(request)) observer.used('logging', use);
     return (ending, last) => {
-      const asked = isModern && last !== undefined ? deprecatedQuestionsOf(last) : [];
-      for (const feature of asked) observer.used(feature, use);
-      onEnded?.({ ...ending, server: this.speech.spokenTo(client) });
+      const asked = isModern && observer !== undefined && last !== undefined ? deprecatedQuestionsOf(last) : [];
+      for (const feature of asked) observer?.used(feature, use);
+      const ended = { ...ending, server: this.speech.spokenTo(client) };
+      onEnded?.(ended);
+      trace?.ended({ ...ended, isToolError: trace.isRecorded && isToolError(request.method, last) });
     };
   }
 

@@ -9,8 +9,16 @@ import { asFields, readField } from '../mcp/vocabulary/payload.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../wire/frame.ts';
+import type { Tracer } from './tracer.ts';
 
-export type Transport = 'stdio' | 'streamable-http' | 'http-sse';
+export type Transport = DuplexTransport | 'streamable-http' | 'http-sse';
+
+/** A connection that both ends keep, and on which each message says its era. */
+export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket';
+
+export function isDuplex(transport: Transport): transport is DuplexTransport {
+  return transport === 'stdio' || transport === 'byte-stream' || transport === 'websocket';
+}
 
 /** What is known of a client before it has said anything. */
 export interface ClientOrigin {
@@ -48,6 +56,11 @@ export class ServerSpeech {
     this.#spoken.set(server.era, server);
   }
 
+  /** The later era first. */
+  get all(): readonly ObservedServer[] {
+    return (['modern', 'legacy'] as const).flatMap((era) => this.#spoken.get(era) ?? []);
+  }
+
   /** What it speaks where this client is served: the client's own era if it can; undefined: nobody knows yet. */
   spokenTo({ era, revision }: Pick<ObservedClient, 'era' | 'revision'>): ObservedServer | undefined {
     const spoken = this.#spoken.get(era) ?? this.#spoken.get(era === 'legacy' ? 'modern' : 'legacy');
@@ -65,6 +78,8 @@ export interface ObservedCall {
   readonly requestBytes: number;
   /** By the clock of the bridge. */
   readonly openedAtMs: number;
+  /** The trace that it belongs to; undefined: calls are not traced. */
+  readonly traceId: string | undefined;
 }
 
 /**
@@ -186,14 +201,17 @@ const LEFT: PresenceState = { kind: 'left' };
 /** Who observes the clients of one server; undefined: nobody. */
 export interface Observing {
   readonly observer: Observer | undefined;
+  /** Who joins its calls with traces; undefined: nobody. */
+  readonly tracer: Tracer | undefined;
   readonly speech: ServerSpeech;
   /** The name of the server, as its observer knows it. */
   readonly server: string;
 }
 
-/** The client of a session or a pipe as an observer is told of it. Reads nothing where nobody observes. */
+/** The client of a session or a pipe as an observer is told of it. Reads nothing where nobody observes or traces. */
 export class ClientPresence {
   readonly #observer: Observer | undefined;
+  readonly #isTraced: boolean;
   readonly #origin: ClientOrigin;
   readonly #era: Era;
   /** What the server speaks that it is joined with. */
@@ -202,8 +220,10 @@ export class ClientPresence {
   #introduction = UNKNOWN_LEGACY;
   #state: PresenceState = UNKNOWN;
 
-  constructor({ observer, speech }: Pick<Observing, 'observer' | 'speech'>, origin: ClientOrigin, era: Era) {
+  constructor(observing: Pick<Observing, 'observer' | 'tracer' | 'speech'>, origin: ClientOrigin, era: Era) {
+    const { observer, tracer, speech } = observing;
     this.#observer = observer;
+    this.#isTraced = tracer !== undefined;
     this.#speech = speech;
     this.#origin = origin;
     this.#era = era;
@@ -211,7 +231,7 @@ export class ClientPresence {
 
   /** A request comes. The first says who the client is; the first of a pipe is how its modern client comes. */
   sees(request: Frame): void {
-    if (this.#observer === undefined || this.#state.kind !== 'unknown') return;
+    if (!this.#isSeen || this.#state.kind !== 'unknown') return;
     if (this.#era === 'modern') this.#connected(this.describe(request));
     else if (request.method === INITIALIZE) this.#introduction = introductionOf(request);
   }
@@ -221,9 +241,13 @@ export class ClientPresence {
     return { ...this.#origin, ...(this.#era === 'modern' ? modernIntroductionOf(request) : this.#introduction) };
   }
 
+  get #isSeen(): boolean {
+    return this.#observer !== undefined || this.#isTraced;
+  }
+
   /** A legacy client has a session, of this revision. */
   agreed(revision: string): void {
-    if (this.#observer === undefined) return;
+    if (!this.#isSeen) return;
     this.#introduction = { ...this.#introduction, revision };
     this.#connected({ ...this.#origin, ...this.#introduction });
   }

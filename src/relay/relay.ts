@@ -128,9 +128,9 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
       return;
     }
     this.#open.add(exchange);
-    this.#exchanges.open(this, exchange, frame);
+    const sent = this.#exchanges.open(this, exchange, frame);
     if (exchange.method === SET_LEVEL) this.#presence.used('logging');
-    this.#toServer(frame, exchange);
+    this.#toServer(sent, exchange);
   }
 
   #refusal(exchange: Exchange): BridgeError | undefined {

@@ -216,6 +216,12 @@ export class SessionRegistry {
     return { id, peer, relay };
   }
 
+  /** Tells the observer of a client that gets no session by a rule of its transport. */
+  refuse({ transport, principal }: Pick<SessionClient, 'transport' | 'principal'>, reason: BridgeError): void {
+    const { observer, server } = this.#options.exchanges;
+    observer?.refused({ transport, principal, server }, reason.code);
+  }
+
   /** Ends an abandoned session where that makes room. */
   #checkLimits(principal: string | undefined): void {
     if (this.#isDraining) {

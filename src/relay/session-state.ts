@@ -1,4 +1,5 @@
 import { BridgeError } from '../errors.ts';
+import { withoutTraceContext } from '../mcp/classify/trace-context.ts';
 import { announcingCapabilities, changeNotifications } from '../mcp/translate/change-notifications.ts';
 import { INITIALIZE, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/vocabulary/methods.ts';
 import { asFields, type Fields, parseSpan, readField, readPayload, showText } from '../mcp/vocabulary/payload.ts';
@@ -93,7 +94,8 @@ export class SessionState implements RestorableSession {
 
   #opened(request: Frame, { protocolVersion, capabilities }: Fields): void {
     const isKept = request.bytes.length - request.payloadStart <= MAX_INITIALIZE_BYTES;
-    this.initialize = isKept ? readPayload(request) : undefined;
+    const params = isKept ? readPayload(request) : undefined;
+    this.initialize = params && withoutTraceContext(params);
     this.offer = toOffer(protocolVersion, capabilities);
     this.changed();
   }

@@ -31,7 +31,7 @@ async function connect(
   const config = configOf('connect', ...words, '--', process.execPath, fixture(server));
   const parent = { isDead: false };
   const pipes = { input, output, isOrphaned: () => parent.isDead };
-  const bridge = await connectStdio(config, { ...deps, clock }, pipes);
+  const bridge = await connectStdio(config, { ...deps, clock, observers: [] }, pipes);
   t.teardown(() => bridge.killNow());
   input.write(`${JSON.stringify(INITIALIZE)}\n`);
   const answered = () => output.writableLength > 0 || (output instanceof PassThrough && output.readableLength > 0);

@@ -3,6 +3,7 @@ import { describeCallers } from '../../src/bridge/caller-policy.ts';
 import { type PooledServer, parkingLimitsOf, poolLimitsOf } from '../../src/bridge/join-eras.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
+import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 
 function serverOf(line: string): PooledServer {
   const commandLine = parseCommandLine([...line.split(' '), '--', 'server']);
@@ -15,7 +16,7 @@ function serverOf(line: string): PooledServer {
     readFile: () => ({ text: '', isOpenToAll: false }),
   });
   const [server] = config.servers;
-  return { ...server, callers: describeCallers(config.listener, server) };
+  return { ...server, queues: new QueueSizes(), callers: describeCallers(config.listener, server) };
 }
 
 const limits = (line: string) => poolLimitsOf(serverOf(line));

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { describeCallers } from '../../src/bridge/caller-policy.ts';
 import { createDialers } from '../../src/bridge/create-dialer.ts';
+import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import { ServerSpeech } from '../../src/relay/observer.ts';
 import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
@@ -32,9 +33,9 @@ async function start(
   const children = new ChildLimit(limits.maxChildren);
   const urgency = new AbortController().signal;
   const { shutdownGraceMs } = limits;
-  const observing = { observer: undefined, speech: new ServerSpeech(), server: 'a server' };
+  const observing = { observer: undefined, tracer: undefined, speech: new ServerSpeech(), server: 'a server' };
   const dialers = await createDialers(
-    { ...server, callers, children, shutdownGraceMs, urgency, observing },
+    { ...server, callers, children, shutdownGraceMs, urgency, observing, queues: new QueueSizes() },
     createTestDeps().deps,
   );
   t.teardown(() => dialers.close());

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { createAuthentication } from '../../src/bridge/create-authentication.ts';
 import { HttpListener } from '../../src/bridge/http-listener.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
+import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import type { AuthConfig, Listing, ServerConfig } from '../../src/config.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { createExchanges } from '../support/exchanges.ts';
@@ -10,6 +11,7 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { createIssuerKey, inSeconds, startIssuer } from '../support/fake-issuer.ts';
 import { FakeServer } from '../support/fake-server.ts';
 import { callHttp, type HttpAnswer, type HttpCall } from '../support/http-call.ts';
+import { portOf } from '../support/http-harness.ts';
 import { call, initialize, POST_HEADERS } from '../support/legacy-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { configOf } from './config-of.ts';
@@ -30,7 +32,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
   if (defaults.kind !== 'http') throw new Error('serve listens for HTTP');
   const listener = {
     ...defaults,
-    port: 0,
+    addresses: [{ kind: 'tcp', host: '127.0.0.1', port: 0 } as const],
     endpoints: { ...defaults.endpoints, baseUrl },
     access: { ...defaults.access, auth },
   };
@@ -42,6 +44,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
     listener,
     authentication,
     certificate: undefined,
+    onRefused: undefined,
     looking: new Map(),
     membership: undefined,
     deps,
@@ -59,12 +62,13 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
         callDialers: fake,
         exchanges: createExchanges(clock),
         processes: { running: 0, failed: 0 },
+        queues: new QueueSizes(),
         close: async () => void closed.push(name),
       };
     },
   });
   http.servers.update(servers as [ServerConfig]);
-  const port = await http.http.listen();
+  const port = portOf(await http.http.listen());
   t.teardown(() => {
     http.servers.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     http.close();

@@ -10,7 +10,7 @@ function parseBridge(...argv: string[]) {
   return { verb: parsed.verb, options: Object.fromEntries(parsed.options), target: parsed.target };
 }
 
-const EXAMPLE = { kind: 'url', url: new URL('https://example.com/mcp?tenant=1') } as const;
+const EXAMPLE = { kind: 'url', url: new URL('https://example.com/mcp?tenant=1'), socketPath: undefined } as const;
 
 function refusal(...argv: string[]): string {
   try {
@@ -85,24 +85,27 @@ test('asks for the version, also beside a verb', (t) => {
 
 test('completion takes the name of a shell it knows', (t) => {
   t.deepEqual(parseCommandLine(['completion', 'zsh']), { kind: 'completion', shell: 'zsh' });
-  t.regex(refusal('completion'), /expected bash or zsh; got nothing/);
-  t.regex(refusal('completion', 'fish'), /expected bash or zsh; got "fish"/);
+  t.regex(refusal('completion'), /expected bash, zsh or fish; got nothing/);
+  t.regex(refusal('completion', 'ksh'), /expected bash, zsh or fish; got "ksh"/);
 });
 
-test('help may be about one verb', (t) => {
-  t.deepEqual(parseCommandLine(['help']), { kind: 'help', verb: undefined });
-  t.deepEqual(parseCommandLine(['--help']), { kind: 'help', verb: undefined });
-  t.deepEqual(parseCommandLine(['help', 'connect']), { kind: 'help', verb: 'connect' });
-  t.deepEqual(parseCommandLine(['probe', '--help']), { kind: 'help', verb: 'probe' });
-  t.deepEqual(parseCommandLine(['help', 'completion']), { kind: 'help', verb: undefined });
+test('help is an overview, or about a command, a group of options or everything', (t) => {
+  for (const argv of [['help'], ['--help'], ['help', 'completion'], ['completion', '--help']]) {
+    t.deepEqual(parseCommandLine(argv), { kind: 'help', topic: { kind: 'overview' } }, argv.join(' '));
+  }
+  t.deepEqual(parseCommandLine(['help', 'all']), { kind: 'help', topic: { kind: 'all' } });
+  t.deepEqual(parseCommandLine(['help', 'connect']), { kind: 'help', topic: { kind: 'verb', verb: 'connect' } });
+  t.deepEqual(parseCommandLine(['probe', '--help']), { kind: 'help', topic: { kind: 'verb', verb: 'probe' } });
+  t.deepEqual(parseCommandLine(['help', 'limits']), { kind: 'help', topic: { kind: 'group', group: 'limits' } });
 });
 
 test('help on what is no command says what there is help on', (t) => {
   t.is(
     refusal('help', 'nonsense'),
-    'There is no help on "nonsense", but on serve, connect, probe, snippet, report, top. mcp-portage help alone shows everything.',
+    'There is no help on "nonsense". There is on the commands serve, connect, probe, snippet, report, top, on the options for servers, listen, endpoints, access, protocol, server, remote, login, sessions, limits, observing, logging, and on all.',
   );
   t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
+  t.regex(refusal('help', 'limit'), /Did you mean limits\?/);
 });
 
 for (const option of OPTIONS.filter((candidate: OptionSpec) => candidate.kind === 'flag')) {
@@ -141,7 +144,7 @@ test('an unknown option names the nearest right one', (t) => {
     'Unknown option --bytes; did you mean --max-message-bytes or --max-header-bytes or --max-replay-bytes?',
   );
   t.is(refusal('--no-inherit-evn', '--', 'a'), 'Unknown option --no-inherit-evn; did you mean --inherit-env?');
-  t.regex(refusal('--frobnicate', '--', 'a'), /^Unknown option --frobnicate; mcp-portage --help lists them all\./);
+  t.regex(refusal('--frobnicate', '--', 'a'), /^Unknown option --frobnicate; mcp-portage help all lists them\./);
   t.regex(refusal('-y', '--', 'a'), /^Unknown option -y; .* Options of the server go after `--`/);
 });
 
@@ -228,9 +231,12 @@ test('a word after the URL, such as a port of mcp-remote, is not a command', (t)
   );
 });
 
-test('only http and https can be reached; others are named', (t) => {
+test('the scheme of a URL says how it is reached; others are named', (t) => {
   t.regex(refusal('connect', 'wss://a.example/mcp'), /^wss:\/\/ is not supported: MCP has no WebSocket transport/);
-  t.regex(refusal('connect', 'file:///etc/passwd'), /^file:\/\/ is not supported; expected .* https:\/\/ or http:\/\//);
+  t.regex(
+    refusal('connect', 'file:///etc/passwd'),
+    /^file:\/\/ is not supported; expected .* https:\/\/, http:\/\/, unix:\/\/, pipe:\/\/, tcp:\/\/ or tls:\/\//,
+  );
   t.regex(refusal('connect', 'https://'), /^The URL of the server cannot be read/);
 });
 

@@ -1,4 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { renderCompletion } from '../../src/cli/completion.ts';
 import type { OptionSpec } from '../../src/cli/options/option-spec.ts';
@@ -41,8 +44,18 @@ testInBash('completes every option', (t) => {
 });
 
 testInBash('completes the verbs, the shells and the values of a choice', (t) => {
-  t.deepEqual(complete('mcp-portage '), ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'completion']);
-  t.deepEqual(complete('mcp-portage completion '), ['bash', 'zsh']);
+  t.deepEqual(complete('mcp-portage '), [
+    'serve',
+    'connect',
+    'probe',
+    'snippet',
+    'report',
+    'top',
+    'completion',
+    'help',
+  ]);
+  t.deepEqual(complete('mcp-portage completion '), ['bash', 'zsh', 'fish']);
+  t.deepEqual(complete('mcp-portage help li'), ['listen', 'limits']);
   t.deepEqual(complete('mcp-portage --isolation s'), ['session', 'shared']);
   t.deepEqual(complete('mcp-portage --log-format j'), ['json']);
 });
@@ -68,8 +81,90 @@ test('the script for zsh names every option with its values', (t) => {
 /** Most Linux machines have no zsh. */
 const testInZsh = spawnSync('zsh', ['--version']).status === 0 ? test : test.skip;
 
-testInZsh('the script for zsh is accepted by zsh', (t) => {
-  const { status, stderr } = spawnSync('zsh', ['-n'], { input: renderCompletion('zsh'), encoding: 'utf8' });
-  t.is(stderr, '');
-  t.is(status, 0);
+/**
+ * What is on the line, and below it, after Tab was pressed in a zsh of its own, once `expected` has appeared. The
+ * module zsh/zpty is what zsh tests its own completion with.
+ */
+function completeInZsh(line: string, expected: string): string {
+  const script = `
+    zmodload zsh/zpty
+    zpty inner zsh -f -i
+    zpty -w inner "PS1='ready> '; autoload -Uz compinit; compinit -u -D; setopt no_beep; source $1; stty columns 200"
+    zpty -w inner 'print -r LOA"DED"'
+    zpty -r inner output '*LOADED*ready> '
+    zpty -w -n inner "$2"$'\\t'
+    zpty -r inner output "*$3*"
+    print -r -- "$output"`;
+  const file = join(tmpdir(), `mcp-portage-completion-${process.pid}.zsh`);
+  writeFileSync(file, renderCompletion('zsh'));
+  const { stdout } = spawnSync('zsh', ['-f', '-c', script, 'zsh', file, line, expected], {
+    encoding: 'utf8',
+    timeout: 30_000,
+  });
+  rmSync(file, { force: true });
+  return stdout;
+}
+
+for (const [line, expected] of [
+  ['mcp-portage --max-rep', '--max-replay-bytes'],
+  ['mcp-portage --isolation sh', '--isolation shared'],
+  ['mcp-portage sni', 'mcp-portage snippet'],
+  ['mcp-portage completion f', 'completion fish'],
+  ['mcp-portage help lim', 'help limits'],
+  ['mcp-portage --tls-cert package.js', 'package.json'],
+  ['mcp-portage --port 1 -- printen', '-- printenv'],
+] as const) {
+  testInZsh(`zsh completes: ${line}`, (t) => {
+    t.true(completeInZsh(line, expected).includes(expected));
+  });
+}
+
+const testInFish = spawnSync('fish', ['--version']).status === 0 ? test : test.skip;
+
+/** What fish offers when Tab is pressed at the end of the line, without the descriptions. */
+function completeInFish(line: string): readonly string[] {
+  const script = `source (printf '%s' $argv[1] | psub)\ncomplete -C $argv[2]`;
+  const { stdout, stderr } = spawnSync('fish', ['-N', '-c', script, renderCompletion('fish'), line], {
+    encoding: 'utf8',
+  });
+  if (stderr !== '') throw new Error(stderr);
+  return stdout.split('\n').flatMap((offer) => (offer === '' ? [] : [offer.split('\t')[0] ?? '']));
+}
+
+testInFish('fish completes every option', (t) => {
+  const offered = completeInFish('mcp-portage --');
+  for (const { name } of OPTIONS) t.true(offered.includes(`--${name}`), name);
+  t.true(offered.includes('--no-sse'));
+  t.deepEqual(completeInFish('mcp-portage serve --max-r'), ['--max-replay-bytes']);
+});
+
+testInFish('fish completes the verbs, the shells, the topics of help and the values of a choice', (t) => {
+  t.deepEqual([...completeInFish('mcp-portage ')].sort(), [
+    'completion',
+    'connect',
+    'help',
+    'probe',
+    'report',
+    'serve',
+    'snippet',
+    'top',
+  ]);
+  t.deepEqual([...completeInFish('mcp-portage completion ')].sort(), ['bash', 'fish', 'zsh']);
+  t.deepEqual(completeInFish('mcp-portage help lim'), ['limits']);
+  t.deepEqual([...completeInFish('mcp-portage --isolation ')].sort(), ['session', 'shared']);
+});
+
+testInFish(
+  'fish completes files and directories where an option takes one, and nothing where it takes a number',
+  (t) => {
+    t.deepEqual(completeInFish('mcp-portage --tls-cert package.js'), ['package.json']);
+    t.deepEqual(completeInFish('mcp-portage --cwd sr'), ['src/']);
+    t.deepEqual(completeInFish('mcp-portage --port '), []);
+  },
+);
+
+testInFish('fish completes the name of a command behind --, and what that command takes', (t) => {
+  t.true(completeInFish('mcp-portage --port 1 -- ech').includes('echo'));
+  t.true(completeInFish('mcp-portage -- cat package.js').includes('package.json'));
+  t.false(completeInFish('mcp-portage -- ').includes('serve'));
 });

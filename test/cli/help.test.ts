@@ -1,9 +1,81 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { renderHelp } from '../../src/cli/help.ts';
+import { renderHelp } from '../../src/cli/help/help.ts';
+import { GROUP_TOPICS, type HelpTopic } from '../../src/cli/help/topic.ts';
 import { isApplicable } from '../../src/cli/options/given-options.ts';
-import { BRIDGE_VERBS, type OptionSpec } from '../../src/cli/options/option-spec.ts';
+import { BRIDGE_VERBS, OPTION_GROUPS, type OptionSpec } from '../../src/cli/options/option-spec.ts';
 import { OPTIONS } from '../../src/cli/options/option-table.ts';
+
+const OVERVIEW_AT_80_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and
+Streamable HTTP.
+
+Usage
+  mcp-portage -- <command> [args...]  Serve a stdio server over HTTP
+  mcp-portage <url>                   Serve a remote server to every client
+  mcp-portage --config <file>         Serve all servers of a file
+  mcp-portage connect <url>           Connect a stdio client to a server
+  mcp-portage probe <url>             Show what a server speaks
+
+Common options
+  --port <port>                       Port to listen on [8000]
+  --env <NAME=value>                  Set or pass on a variable for the server
+  --isolation <mode>                  One server process per session, or shared
+  --auth-token <name=source>          Require a bearer token
+  --log-level <level>                 How much to log to stderr [info]
+
+More commands
+  snippet     Print the configuration of a host for what is served
+  report      Report who uses what, and whether HTTP+SSE can go
+  top         Show a running bridge in the terminal
+  completion  Print a completion script for bash, zsh or fish
+
+Help
+  mcp-portage help <command>          Show all options of a command
+  mcp-portage help all                Show everything
+`;
+
+const OVERVIEW_AT_60_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over
+stdio, HTTP+SSE and Streamable HTTP.
+
+Usage
+  mcp-portage -- <command> [args...]
+                    Serve a stdio server over HTTP
+  mcp-portage <url>
+                    Serve a remote server to every client
+  mcp-portage --config <file>
+                    Serve all servers of a file
+  mcp-portage connect <url>
+                    Connect a stdio client to a server
+  mcp-portage probe <url>
+                    Show what a server speaks
+
+Common options
+  --port <port>     Port to listen on [8000]
+  --env <NAME=value>
+                    Set or pass on a variable for the server
+  --isolation <mode>
+                    One server process per session, or
+                    shared
+  --auth-token <name=source>
+                    Require a bearer token
+  --log-level <level>
+                    How much to log to stderr [info]
+
+More commands
+  snippet     Print the configuration of a host for what is
+              served
+  report      Report who uses what, and whether HTTP+SSE can
+              go
+  top         Show a running bridge in the terminal
+  completion  Print a completion script for bash, zsh or
+              fish
+
+Help
+  mcp-portage help <command>
+                    Show all options of a command
+  mcp-portage help all
+                    Show everything
+`;
 
 const HELP_AT_100_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and Streamable HTTP.
 
@@ -21,195 +93,201 @@ Usage
   mcp-portage snippet --for <host> --config <file>      for all servers of a file
   mcp-portage report [--since <time>] [--url <url>]     report on who uses what
   mcp-portage top <url>                                 show who is connected and what runs
-  mcp-portage completion bash|zsh                       for source <(...): options by the Tab key
-  mcp-portage help <verb>                               only what is about this verb
+  mcp-portage completion bash|zsh|fish                  print a completion script for this shell
+  mcp-portage help [<command>|<group>|all]              show help on one of these, or everything
 
-Several servers
-  --config <file>                      Take the servers from this file: that of Claude, Cursor, VS
-                                       Code, Codex or another host, as it is
-  --[no-]allow-writable-config         Take that file although others may write it, as in containers
+Configuration file
+  --config <file>                      Read the servers from this file; the configuration of Claude,
+                                       Cursor, VS Code, Codex or another host works as it is
+  --[no-]allow-writable-config         Accept that file even if other users can write to it, as in
+                                       some containers
 
 Listening (serve)
   --host <address>                     Address to listen on [127.0.0.1]
   --port <port>                        Port to listen on; 0 picks a free one [8000]
+  --socket <path>                      Serve HTTP at this Unix socket (on Windows a named pipe); in
+                                       place of a port unless one is given, too (repeatable)
+  --socket-mode <mode>                 Who may connect to it, as the mode of its file [0600]
+  --stream <address>                   Serve newline-delimited JSON at tcp://host:port or
+                                       unix:///path, with name= before it if there are several
+                                       servers (repeatable)
   --tls-cert <file>                    Serve https with this certificate chain (PEM file)
   --tls-key <file>                     Private key of the certificate (PEM file)
 
 Endpoints (serve)
   --path <path>                        Streamable HTTP endpoint [/mcp]
-  --[no-]sse                           Serve HTTP+SSE, too, for old clients
-  --sse-path <path>                    HTTP+SSE: the stream old clients open [/sse]
-  --message-path <path>                HTTP+SSE: where old clients post [/messages]
-  --base-url <url>                     How clients reach this process through a reverse proxy, with
-                                       its path prefix
+  --[no-]sse                           Also serve HTTP+SSE, for older clients
+  --sse-path <path>                    HTTP+SSE: where older clients open their stream [/sse]
+  --message-path <path>                HTTP+SSE: where older clients post messages [/messages]
+  --sunset <date>                      Tell old clients that HTTP+SSE ends with this day (UTC) or at
+                                       this time, and refuse them afterwards
+  --after-sunset <what>                What old clients get after that date: refuse, serve [refuse]
+  --base-url <url>                     Public URL of this process behind a reverse proxy, with its
+                                       path prefix
 
 Access (serve)
   --allow-host <name>                  Host name clients may use, besides loopback names and the
                                        listening address (repeatable)
-  --allow-origin <origin>              Web origin whose pages may call, with CORS (repeatable)
-  --[no-]allow-anonymous               Let in whoever reaches the port, also beyond this machine;
-                                       without it, that takes authentication
-  --auth-token <name=source>           Let in who shows this token: where it is, env:NAME or
-                                       file:path, and optionally whose, as in alice=env:NAME
+  --allow-origin <origin>              Web origin whose pages may call, by CORS (repeatable)
+  --[no-]allow-anonymous               Serve everybody who can reach the port, even from other
+                                       machines; otherwise that takes authentication
+  --auth-token <name=source>           Accept requests with this bearer token: env:NAME or file:path
+                                       says where it is, alice=env:NAME also whose it is
                                        (repeatable)
-  --auth-issuer <url>                  Let in who shows an access token (JWT) of this OAuth issuer
-  --auth-audience <audience>           What this server is called in such a token (repeatable) [its
-                                       URLs, if --base-url is given]
-  --auth-jwks <source>                 The issuer's keys, a URL or a file [where the issuer's
-                                       metadata says]
-  --auth-scope <scope>                 A scope such a token needs (repeatable)
+  --auth-issuer <url>                  Accept access tokens (JWT) of this OAuth issuer
+  --auth-audience <audience>           Audience those tokens must have (repeatable) [its own URLs,
+                                       if --base-url is given]
+  --auth-jwks <source>                 Keys of that issuer: a URL or a file [from the issuer's
+                                       metadata]
+  --auth-scope <scope>                 Scope those tokens must have (repeatable)
 
-The server
-  --protocol <era>                     Era of the protocol the server speaks; auto finds out: auto,
+Every server
+  --protocol <era>                     Era of the protocol the server speaks; auto detects it: auto,
                                        legacy, modern [auto]
-  --include-tool <glob>                Show only tools whose names fit this pattern, and let only
-                                       those be called (repeatable)
-  --exclude-tool <glob>                Hide tools whose names fit this pattern, and refuse to call
+  --include-tool <glob>                Show only tools whose names match this pattern, and refuse
+                                       calls to all others (repeatable)
+  --exclude-tool <glob>                Hide tools whose names match this pattern and refuse calls to
                                        them; wins over --include-tool (repeatable)
 
-The wrapped server (command)
-  --map-header <Name=VARIABLE>         Tell a caller's own server process what this header of its
-                                       requests says, as a variable (repeatable)
-  --cwd <directory>                    Working directory of the server [the current one]
-  --env <NAME=value>                   Set a variable for the server; NAME alone copies it from here
-                                       (repeatable)
-  --[no-]inherit-env                   Give the server this whole environment, not just PATH, HOME
+Servers started as a command
+  --map-header <Name=VARIABLE>         Pass this request header to the caller's own server process,
+                                       as a variable (repeatable)
+  --cwd <directory>                    Working directory of the server [the current directory]
+  --env <NAME=value>                   Set a variable for the server; NAME alone passes on its
+                                       current value (repeatable)
+  --[no-]inherit-env                   Pass the whole environment to the server, not just PATH, HOME
                                        and other harmless names
   --[no-]pty                           Run the server on a pseudo-terminal, for servers that need
-                                       one
+                                       one; takes the package @lydell/node-pty
 
-The remote server (URL)
-  --transport <name>                   How the server is spoken to; auto finds out: auto,
+Remote servers (URL)
+  --transport <name>                   Transport the server speaks; auto detects it: auto,
                                        streamable-http, sse [auto]
   --header <Name: value>               Send this header with every request; \${NAME} takes a value
                                        from the environment (repeatable)
-  --header-file <file>                 Headers in a file, one a line; # starts a comment
-  --bearer-token-file <file>           Send the token in this file as a credential; read again when
-                                       it changes
-  --forward-header <name>              Let this header of the client's own requests pass to the
-                                       server; no other does (repeatable)
-  --ca <file>                          Trust these authorities (PEM file) instead of the built-in
-                                       ones
-  --client-cert <file>                 Certificate to show to the server (PEM file)
+  --header-file <file>                 Send the headers in this file, one a line; # starts a comment
+  --bearer-token-file <file>           Send the bearer token in this file; it is read again when it
+                                       changes
+  --forward-header <name>              Pass this header of the client's requests on to the server;
+                                       no others are (repeatable)
+  --ca <file>                          Trust these certificate authorities (PEM file) instead of the
+                                       built-in ones
+  --client-cert <file>                 Client certificate to present to the server (PEM file)
   --client-key <file>                  Private key of that certificate (PEM file)
   --connect-timeout <duration>         Time for name resolution, TCP and TLS; 0: no limit [10s]
-  --first-byte-timeout <duration>      Time until an answer begins; 0: no limit, as a call may be
+  --first-byte-timeout <duration>      Time until a response begins; 0: no limit, since calls may be
                                        long [0]
-  --idle-timeout <duration>            Silence allowed in a stream, keep-alive comments count as
-                                       life; 0: no limit [0]
-  --call-timeout <duration>            Time for one HTTP request and all of its answer, however
-                                       talkative; 0: no limit [0]
+  --idle-timeout <duration>            Silence allowed in a stream; keep-alive comments count as
+                                       activity; 0: no limit [0]
+  --call-timeout <duration>            Time for one HTTP request and its whole response; 0: no limit
+                                       [0]
   --keep-alive <duration>              Ping a connection that was idle this long; 0: never [0]
-  MCP_PORTAGE_BEARER_TOKEN             Send this token as a credential; not an option, since other
-                                       users can read command lines
+  MCP_PORTAGE_BEARER_TOKEN             Bearer token to send; not an option, since other users can
+                                       read command lines
 
-Logging in at the remote server (URL)
-  --login <when>                       Log in when the server asks for it (OAuth), also forgetting
-                                       an earlier login first, or not at all: on-demand, anew, never
-                                       [on-demand for connect, never for the others or with a token]
-  --oauth-grant <grant>                Who logs in: a user with a browser, or the client in its own
-                                       name: authorization-code, client-credentials
-                                       [authorization-code]
-  --oauth-client-id <id>               A client that the authorization server knows, instead of one
-                                       registered on the way
-  --oauth-secret-file <file>           The secret of that client, in a file
-  --oauth-client-key <file>            Private key that the client proves itself with instead of a
+Logging in to remote servers (URL)
+  --login <when>                       When to log in (OAuth): if the server asks for it, the same
+                                       after forgetting an earlier login, or never: on-demand, anew,
+                                       never [on-demand for connect; never for other commands, or
+                                       with a token]
+  --oauth-grant <grant>                Who logs in: a user with a browser, or the client itself:
+                                       authorization-code, client-credentials [authorization-code]
+  --oauth-client-id <id>               Client registered with the authorization server, in place of
+                                       dynamic registration
+  --oauth-secret-file <file>           File with the secret of that client
+  --oauth-client-key <file>            Private key the client authenticates with, in place of a
                                        secret (PEM file)
-  --oauth-client-document <url>        Where a document of yours describes the client; used where
-                                       that is supported
-  --oauth-issuer <url>                 The only authorization server to trust [whichever the server
+  --oauth-client-document <url>        URL of your client ID metadata document, used where the
+                                       server supports that
+  --oauth-issuer <url>                 The only authorization server to trust [the one the server
                                        names]
-  --oauth-scope <scope>                A scope to ask for instead of those that the server names
+  --oauth-scope <scope>                Scope to ask for, in place of those the server names
                                        (repeatable)
-  --oauth-callback <url>               Where the browser comes back to on this machine; port 0 picks
-                                       a free one [http://127.0.0.1:0/callback]
-  --[no-]oauth-browser                 Open the browser for a login; the address to open is in the
-                                       log either way
-  --state-dir <directory>              Where logins and counts are kept, readable for you alone
-                                       [~/.mcp-portage, or where the system keeps such things]
-  MCP_PORTAGE_OAUTH_CLIENT_SECRET      The secret of that client; not an option, since other users
-                                       can read command lines
+  --oauth-callback <url>               Where the browser returns to on this machine; port 0 picks a
+                                       free one [http://127.0.0.1:0/callback]
+  --[no-]oauth-browser                 Open the browser for a login; the address is logged either
+                                       way
+  --state-dir <directory>              Where logins and counts are kept, readable only by you
+                                       [~/.mcp-portage, or where the system keeps such files]
+  MCP_PORTAGE_OAUTH_CLIENT_SECRET      Secret of that client; not an option, since other users can
+                                       read command lines
 
 Sessions (serve)
-  --isolation <mode>                   One server process per client session, or one shared by all:
-                                       session, shared [session]
-  --prewarm <count>                    Server processes kept started ahead of the next sessions [0]
-  --session-timeout <duration>         End a session after this long without a request or an open
-                                       stream, calls included [30m]
-  --session-idle-timeout <duration>    End a session this long after its last connection and call
-                                       [5m where the client closed its stream or never returned,
-                                       else --session-timeout]
-  --max-sessions <count>               Most sessions at a time; abandoned ones make room for new
-                                       ones [256]
-  --max-caller-sessions <count>        Most sessions of one caller at a time; its own abandoned ones
-                                       make room [half of --max-sessions where callers have several
-                                       names, else all]
-  --pool-size <count>                  Sessions of a legacy server kept for clients that have none;
-                                       a call that can be asked something has one to itself [16 if
-                                       each is a process, else 256]
-  --max-children <count>               Start no further server processes beyond this many, those
-                                       that are ending included [twice --max-sessions, and
-                                       --pool-size]
-  --poll-after <duration>              Close a stream this old where the client can come back for
-                                       the rest; 0: never [0]
+  --isolation <mode>                   One server process per client session, or one shared by all
+                                       clients: session, shared [session]
+  --prewarm <count>                    Server processes kept ready for the next sessions [0]
+  --session-timeout <duration>         End a session and its calls after this long without a request
+                                       or an open stream [30m]
+  --session-idle-timeout <duration>    End a session this long after its last connection and its
+                                       last call [5m if the client closed its stream or never
+                                       returned, else --session-timeout]
+  --max-sessions <count>               Sessions at a time; new ones replace abandoned ones [256]
+  --max-caller-sessions <count>        Sessions of one caller at a time; its new ones replace its
+                                       abandoned ones [half of --max-sessions with several named
+                                       callers, else all]
+  --pool-size <count>                  Sessions of a legacy server shared by clients that have none;
+                                       a call that may be asked something gets its own [16 if each
+                                       is a process, else 256]
+  --max-children <count>               Server processes at a time, including those that are exiting
+                                       [twice --max-sessions plus --pool-size]
+  --poll-after <duration>              Close a response stream after this long if the client can
+                                       come back for the rest; 0: never [0]
 
 Limits
-  --max-message-bytes <size>           Largest single message, either way [16m]
+  --max-message-bytes <size>           Largest message, in either direction [16m]
   --max-json-depth <levels>            Deepest nesting of arrays and objects in a client's message;
                                        at most 1000 [1000]
-  --max-header-bytes <size>            Largest head of a request: its line and all of its headers
-                                       [16k]
-  --max-in-flight <count>              Unanswered calls of all clients together; subscriptions count
-                                       [4096]
-  --max-session-in-flight <count>      Unanswered calls of one session, or of one named caller that
-                                       has no sessions [1024]
-  --max-session-streams <count>        Open event streams of one session; a call counts, as its
-                                       answer may become one [2048]
-  --max-replay-bytes <size>            Kept of each session for clients that lost a connection and
-                                       come back for the rest [5m]
-  --max-parked-calls <count>           Calls that wait until their clients were asked something; as
-                                       many tasks besides [1024]
-  --max-parked-bytes <size>            Held by such calls and tasks, and as much again by outcomes
-                                       nobody has come back for [64m]
-  --request-timeout <duration>         Silence allowed to one call (progress and questions to the
-                                       user count as life); 0: no limit [5m]
-  --max-call-time <duration>           Time for one call in all, whatever progress it reports; 0: no
+  --max-header-bytes <size>            Largest head of a request: its request line and headers [16k]
+  --max-in-flight <count>              Unanswered calls of all clients together, subscriptions
+                                       included [4096]
+  --max-session-in-flight <count>      Unanswered calls of one session, or of one named caller
+                                       without sessions [1024]
+  --max-session-streams <count>        Open event streams of one session; every call counts, since
+                                       its response may become one [2048]
+  --max-replay-bytes <size>            Kept per session for clients that lost a connection and
+                                       resume their stream [5m]
+  --max-parked-calls <count>           Calls waiting for their clients to answer a question; as many
+                                       tasks besides [1024]
+  --max-parked-bytes <size>            Memory for such calls and tasks; as much again for results
+                                       nobody has fetched [64m]
+  --request-timeout <duration>         Silence allowed to one call; progress and questions to the
+                                       user count as activity; 0: no limit [5m]
+  --max-call-time <duration>           Total time for one call, whatever progress it reports; 0: no
                                        limit [24h]
-  --hang-timeout <duration>            Time to show life for a process that several clients share,
-                                       once a call was given up; 0: never asked [30s]
-  --shutdown-grace <duration>          Time running calls get to finish at shutdown; then server
-                                       processes get as much to end [4s]
+  --hang-timeout <duration>            Time a shared server process gets to respond to a ping after
+                                       a call to it timed out; 0: never ask [30s]
+  --shutdown-grace <duration>          Time running calls get to finish at shutdown; server
+                                       processes then get as long to exit [4s]
 
-What is seen of it
-  --[no-]status                        Show who is connected and what runs at /status, to whoever
-                                       may look
-  --status-token <env:NAME|file:PATH>  Let in to /status and /metrics who shows this token, which
-                                       opens nothing else
-  --[no-]metrics                       Count calls for Prometheus, at /metrics
-  --[no-]usage                         Count who uses what, and what of it is deprecated, for
+Observing
+  --[no-]status                        Show who is connected and what runs at /status, to callers
+                                       who may see it
+  --status-token <env:NAME|file:PATH>  Token that opens /status and /metrics, and nothing else
+  --[no-]metrics                       Serve Prometheus metrics at /metrics
+  --[no-]usage                         Count who uses what, deprecated features included, for
                                        mcp-portage report
-  --audit-file <file>                  Write a line of JSON for each call to this file
-  --[no-]audit-required                Refuse calls while that file cannot be written
+  --audit-file <file>                  Write one line of JSON per call to this file
+  --[no-]audit-required                Refuse calls while the audit file cannot be written
 
-The report (probe)
+Reports (probe, report)
   --[no-]json                          Print the report as JSON
-  --timeout <duration>                 Time for everything the probe does [15s; 2m for a command, 5m
+  --timeout <duration>                 Time limit for the whole probe [15s; 2m for a command, 5m
                                        with a login]
 
-The report (report)
-  --url <url>                          The running bridge to ask, by any address of it; without it,
-                                       what is in the state directory counts
-  --since <duration>                   How far the report looks back [30d]
+Usage (report)
+  --url <url>                          Any URL of the running bridge to ask; without it, the counts
+                                       in the state directory are read
+  --since <duration>                   How far back the report looks [30d]
 
-For a host (snippet)
-  --for <host>                         The host that what is printed is for: claude-code,
+Snippets (snippet)
+  --for <host>                         The host to print the snippet for: claude-code,
                                        claude-desktop, cursor, vscode, windsurf, gemini, codex,
                                        opencode
 
 Logging
-  --log-level <level>                  How much to log, on stderr: trace, debug, info, warn, error,
-                                       silent [info; for probe warn]
-  --log-format <format>                Lines for people or for programs: pretty, json [pretty on a
+  --log-level <level>                  How much to log to stderr: trace, debug, info, warn, error,
+                                       silent [info; warn for probe]
+  --log-format <format>                Log for people or for programs: pretty, json [pretty on a
                                        terminal, else json]
 
 Other
@@ -223,9 +301,9 @@ Examples
   mcp-portage --port 9000 --env API_KEY -- uvx some-server  pass one variable to the server
   mcp-portage https://old.example/sse                       let new clients use an old server
   mcp-portage --config .mcp.json                            serve what Claude Code uses here
-  mcp-portage connect https://example.com/mcp               for a client that speaks stdio only
+  mcp-portage connect https://example.com/mcp               for a client that only speaks stdio
   mcp-portage connect --bearer-token-file token https://example.com/mcp
-                                                            the same, with a credential
+                                                            the same, with a bearer token
   mcp-portage probe --json https://example.com/mcp          the report for scripts
   mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp
                                                             for the settings of Cursor
@@ -235,11 +313,36 @@ Examples
 Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS; lists are
 separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is
 seconds. Sizes are 64k or 16m, a bare number is bytes.
+
+mcp-portage help shows one group of options for: servers, listen, endpoints, access, protocol,
+server, remote, login, sessions, limits, observing, logging.
 `;
 
-const help = (columns: number) => renderHelp({ columns, verb: undefined });
+const OVERVIEW: HelpTopic = { kind: 'overview' };
+const ALL: HelpTopic = { kind: 'all' };
 
-test('the help is this', (t) => {
+/** Every page there is. */
+const TOPICS: readonly HelpTopic[] = [
+  OVERVIEW,
+  ALL,
+  ...BRIDGE_VERBS.map((verb) => ({ kind: 'verb', verb }) as const),
+  ...GROUP_TOPICS.map((group) => ({ kind: 'group', group }) as const),
+];
+
+const help = (columns: number, topic: HelpTopic = ALL) => renderHelp({ topic, columns, color: false });
+
+const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
+
+test('the overview is this, on one screen', (t) => {
+  t.is(help(80, OVERVIEW), OVERVIEW_AT_80_COLUMNS);
+  t.true(OVERVIEW_AT_80_COLUMNS.split('\n').length <= 29);
+});
+
+test('the overview folds in a narrow terminal', (t) => {
+  t.is(help(60, OVERVIEW), OVERVIEW_AT_60_COLUMNS);
+});
+
+test('the help on everything is this', (t) => {
   t.is(help(100), HELP_AT_100_COLUMNS);
 });
 
@@ -254,7 +357,7 @@ test('the help says why the token is no option', (t) => {
 
 for (const verb of BRIDGE_VERBS) {
   test(`the help of ${verb} has its own options and no others`, (t) => {
-    const text = renderHelp({ columns: 100, verb });
+    const text = help(100, { kind: 'verb', verb });
     t.regex(text, new RegExp(`^mcp-portage ${verb}: `));
     for (const option of OPTIONS as readonly OptionSpec[]) {
       const isThere = new RegExp(`^  --(\\[no-\\])?${option.name}\\b(?!-)`, 'm').test(text);
@@ -263,21 +366,42 @@ for (const verb of BRIDGE_VERBS) {
   });
 }
 
+test('the help of a group has its options and no others', (t) => {
+  for (const group of GROUP_TOPICS) {
+    const text = help(100, { kind: 'group', group });
+    t.true(text.startsWith(`${OPTION_GROUPS[group]}\n`));
+    for (const option of OPTIONS) {
+      const isThere = new RegExp(`^  --(\\[no-\\])?${option.name}\\b(?!-)`, 'm').test(text);
+      t.is(isThere, option.group === group, option.name);
+    }
+  }
+});
+
 test('the commands of the help are accepted', (t) => {
-  const commands = help(110).match(/^ {2}mcp-portage .*?(?= {2,}|$)/gm) ?? [];
+  const commands = `${help(110)}${help(80, OVERVIEW)}`.match(/^ {2}mcp-portage .*?(?= {2,}|$)/gm) ?? [];
   const examples = commands.filter((command) => !/[[<|]/.test(command)).map((command) => command.trim().split(' '));
   t.true(examples.length >= 5);
-  for (const [, ...argv] of examples) t.is(parseCommandLine(argv).kind, 'bridge', argv.join(' '));
+  for (const [, ...argv] of examples) {
+    t.is(parseCommandLine(argv).kind, argv[0] === 'help' ? 'help' : 'bridge', argv.join(' '));
+  }
 });
 
 test('the help fits narrow terminals and does not sprawl over wide ones', (t) => {
-  const widest = (columns: number) =>
-    Math.max(
-      ...help(columns)
-        .split('\n')
-        .map((line) => line.length),
-    );
-  t.true(widest(80) <= 80);
-  t.true(widest(300) <= 110);
-  t.notThrows(() => help(0));
+  for (const topic of TOPICS) {
+    const title = JSON.stringify(topic);
+    t.true(widest(help(60, topic)) <= 60, title);
+    t.true(widest(help(80, topic)) <= 80, title);
+    t.true(widest(help(300, topic)) <= 110, title);
+    t.notThrows(() => help(0, topic));
+  }
+  t.true(widest(help(300, OVERVIEW)) <= 80);
+});
+
+test('colours change nothing but the looks', (t) => {
+  for (const topic of TOPICS) {
+    const colored = renderHelp({ topic, columns: 80, color: true });
+    t.true(colored.includes('\u001b[1m'), JSON.stringify(topic));
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters.
+    t.is(colored.replaceAll(/\u001b\[\d+m/g, ''), help(80, topic));
+  }
 });

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { listenForSignals, type RunningBridge, superviseBridge } from '../../src/cli/lifecycle.ts';
+import { announceUrls, listenForSignals, type RunningBridge, superviseBridge } from '../../src/cli/lifecycle.ts';
 import { BridgeError } from '../../src/errors.ts';
 
 /** Promise.withResolvers, which Node has from version 22 on. */
@@ -26,6 +26,8 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>, hangUp 
   const bridge: RunningBridge = {
     update: undefined,
     reopen: () => undefined,
+    servers: [],
+    statusUrl: undefined,
     urls: [
       { label: 'Streamable HTTP', url: 'http://127.0.0.1:1/mcp' },
       { label: 'HTTP+SSE', url: 'http://127.0.0.1:1/sse' },
@@ -37,7 +39,13 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>, hangUp 
     killNow: () => asked.push('killNow'),
     ended: ended.promise,
   };
-  const exit = superviseBridge({ start: start ?? (async () => bridge), hangUp, events, log });
+  const exit = superviseBridge({
+    start: start ?? (async () => bridge),
+    hangUp,
+    announce: (announced) => announceUrls(announced, log),
+    events,
+    log,
+  });
   t.teardown(() => events.removeAllListeners());
   return { events, asked, logged, bridge, shutdown, ended, exit, started: () => new Promise(setImmediate) };
 }

@@ -93,7 +93,7 @@ test('is for terminals alone, and not for those who want plain output', (t) => {
 });
 
 const openPty = tryLoad();
-// node-pty is an optional dependency, has no build for some systems, and cannot pass bytes unchanged on Windows.
+// @lydell/node-pty has no build for some systems, and cannot pass bytes unchanged on Windows.
 const ptyTest = openPty === undefined ? test.skip : test;
 
 function tryLoad(): OpenPty | undefined {

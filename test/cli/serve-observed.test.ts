@@ -1,11 +1,13 @@
 /** What is seen of a running bridge, by the built program and a client of the official SDK. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { BRIDGE_COMMAND, type Bridge, startBridge } from '../support/bridge.ts';
-import { ENVIRONMENT, NODE } from '../support/config-bridge.ts';
+import { ENVIRONMENT, NODE, openClient } from '../support/config-bridge.ts';
+import { callHttp } from '../support/http-call.ts';
+import { Scrape } from '../support/scrape.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -82,6 +84,63 @@ test('where callers are asked who they are and there is no token to look, nobody
   t.true(bridge.logs.some(({ msg = '' }) => /nobody may look at \/metrics/.test(msg)));
 });
 
+test('who is refused is counted by the reason, and queues are there to be watched', async (t) => {
+  const [look, call] = ['a-long-token-to-look-at-it', 'a-long-token-to-call-with'];
+  const args = ['--metrics', '--status-token', 'env:LOOK', '--auth-token', 'env:CALL'];
+  const bridge = await start(t, args, { LOOK: look, CALL: call });
+  const port = Number(bridge.url.port);
+  const refusals = [
+    [{ port, path: '/mcp', headers: { Host: 'evil.example' } }, 403],
+    [{ port, path: '/mcp', headers: { Origin: 'https://evil.example' } }, 403],
+    [{ port, path: '/mcp' }, 401],
+    [{ port, path: '/mcp', headers: { Authorization: 'Bearer wrong' } }, 401],
+    [{ port, path: '/nothing' }, 404],
+  ] as const;
+  for (const [request, status] of refusals) {
+    const answer = await callHttp(request);
+    t.is(answer.status, status);
+    await answer.text();
+  }
+  const scraped = await waitFor(async () => {
+    const found = new Scrape(await (await get(bridge, '/metrics', look)).text());
+    return found.values('mcp_portage_refused_requests_total').length >= 5 && found;
+  });
+  const counts = scraped.values('mcp_portage_refused_requests_total').map(([{ reason }, count]) => [reason, count]);
+  t.deepEqual(counts.sort(), [
+    ['ERR_AUTH_REQUIRED', 1],
+    ['ERR_AUTH_TOKEN', 1],
+    ['ERR_HTTP_HOST', 1],
+    ['ERR_HTTP_ORIGIN', 1],
+    ['ERR_HTTP_PATH', 1],
+  ]);
+  t.true((scraped.values('mcp_portage_connections')[0]?.[1] ?? 0) >= 1);
+  t.is(scraped.values('mcp_portage_unsent_bytes').length, 1);
+});
+
+test('calls of a modern client of a legacy server are counted as translated, and its verdict and queues are shown', async (t) => {
+  const bridge = await start(t, ['--metrics']);
+  const client = await openClient(t, new URL('/', bridge.url), 'SDK v2, modern');
+  await client.listTools();
+  const scraped = new Scrape(await (await get(bridge, '/metrics')).text());
+  const [[labels, count] = []] = scraped.values('mcp_portage_translated_calls_total');
+  t.like(labels, { client_era: 'modern', server_era: 'legacy' });
+  t.true((count ?? 0) >= 1);
+  const [[verdict] = []] = scraped.values('mcp_portage_server_speaks');
+  t.like(verdict, { transport: 'stdio', server_era: 'legacy' });
+  const queues = scraped.values('mcp_portage_queue_items').map(([{ queue }]) => queue);
+  t.deepEqual([...queues].sort(), ['parked_calls', 'pooled_sessions', 'sessions_wanted']);
+  const bytes = scraped.values('mcp_portage_queue_bytes').map(([{ queue }]) => queue);
+  t.deepEqual([...bytes].sort(), ['large_requests', 'parked_calls', 'request_bodies']);
+});
+
+test('somebody who looks with a browser is told where the status is, if it is anywhere', async (t) => {
+  const browse = async ({ url }: Bridge) =>
+    (await fetch(new URL('/', url), { headers: { accept: 'text/html' } })).text();
+  const bridge = await start(t, []);
+  t.true((await browse(bridge)).includes(`${bridge.url.origin}/status`));
+  t.notRegex(await browse(await start(t, ['--no-status'])), /\/status/);
+});
+
 test('usage is counted, told by the bridge, and kept for the report', async (t) => {
   const state = await folder(t);
   const bridge = await start(t, ['--usage', '--state-dir', state]);
@@ -116,6 +175,54 @@ test('each call is a line of the audit file', async (t) => {
   t.like(found, { outcome: 'answered', caller: 'anonymous' });
   await client.close();
   await bridge.stop();
+});
+
+test('SIGHUP lets the file of audited calls go that was moved away', async (t) => {
+  const file = join(await folder(t), 'audit.jsonl');
+  const bridge = await start(t, ['--audit-file', file]);
+  const client = await connectStreamable(bridge.url);
+  const count = async (path: string) =>
+    ((await readFile(path, 'utf8').catch(() => '')).match(/"tools\/list"/g) ?? []).length;
+  await client.client.listTools();
+  await waitFor(async () => (await count(file)) === 1);
+  await rename(file, `${file}.1`);
+  bridge.kill('SIGHUP');
+  await waitFor(
+    () =>
+      access(file).then(
+        () => true,
+        () => false,
+      ),
+    { message: 'the new file' },
+  );
+  await client.client.listTools();
+  await waitFor(async () => (await count(file)) === 1);
+  t.is(await count(`${file}.1`), 1, 'nothing more is written to the old one');
+  await client.close();
+});
+
+test('what a mapped header says of a caller is shown nowhere', async (t) => {
+  const path = await folder(t);
+  const [file, state] = [join(path, 'audit.jsonl'), join(path, 'state')];
+  const kept = ['--audit-file', file, '--usage', '--state-dir', state, '--metrics'];
+  const bridge = await start(t, ['--map-header', 'X-Key=API_KEY', '--log-level', 'trace', ...kept]);
+  const secret = 'hunter2-of-a-caller';
+  const client = await connectStreamable(bridge.url, { headers: { 'X-Key': secret } });
+  const { content } = await client.client.callTool({ name: 'environment', arguments: { variable: 'API_KEY' } });
+  t.regex(JSON.stringify(content), new RegExp(secret), 'the process is told');
+  const shown = await Promise.all(
+    ['/status.json', '/metrics', '/status/usage.json'].map(async (at) => (await get(bridge, at)).text()),
+  );
+  await client.close();
+  await bridge.stop();
+  const files = await readdir(path, { recursive: true, withFileTypes: true });
+  const written = files
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFile(join(entry.parentPath, entry.name), 'utf8'));
+  t.true(written.length >= 2);
+  const all = [...shown, ...(await Promise.all(written)), JSON.stringify(bridge.logs)].join('\n');
+  t.regex(all, /"caller":"anonymous"/);
+  t.false(all.includes(secret));
 });
 
 test('calls are refused while a file that is required cannot be written', async (t) => {

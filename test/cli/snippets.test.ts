@@ -194,3 +194,15 @@ test('the built program prints the snippet alone on stdout, and what to do with 
     },
   });
 });
+
+test('what is served at a socket VS Code reaches itself, the others by mcp-portage', async (t) => {
+  const url = 'unix:///run/a.sock#/mcp';
+  const argv = (host: HostName) => ['--for', host, '--socket', '/run/a.sock'];
+  t.deepEqual(JSON.parse((await snippet(argv('vscode'))).text), {
+    servers: { 'mcp-portage': { type: 'http', url } },
+  });
+  for (const host of HOSTS.filter((name) => name !== 'vscode')) {
+    const { text } = await snippet(argv(host));
+    t.true(text.includes('"connect"') && text.includes(url), host);
+  }
+});

@@ -46,6 +46,8 @@ export interface ProgramOptions {
   readonly isLogRead?: boolean;
   /** True: `child` is a client that only starts it, with its own pipes. Killed, it leaves the program to itself. */
   readonly hasParent?: boolean;
+  /** Added to its environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const PARENT = [
@@ -57,10 +59,11 @@ const PARENT = [
 export function startConnect(
   t: ExecutionContext,
   argv: readonly string[],
-  { isRead = true, isLogRead = true, hasParent = false }: ProgramOptions = {},
+  { isRead = true, isLogRead = true, hasParent = false, env: own = {} }: ProgramOptions = {},
 ): StdioProgram {
   // Settings of whoever runs the tests are no part of them.
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('MCP_PORTAGE_')));
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('MCP_PORTAGE_'));
+  const env = { ...Object.fromEntries(others), ...own };
   const args = [...(hasParent ? [...PARENT, '--'] : []), EXECUTABLE, 'connect', ...argv];
   const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
   t.teardown(() => child.kill('SIGKILL'));

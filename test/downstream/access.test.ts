@@ -165,7 +165,7 @@ test('gives a named origin its CORS headers: itself, never a wildcard, and the s
   const answer = await postInitialize(harness, { Origin: APP });
   t.is(answer.status, 200);
   t.is(answer.headers['access-control-allow-origin'], APP);
-  t.is(answer.headers['access-control-expose-headers'], 'Mcp-Session-Id, WWW-Authenticate');
+  t.is(answer.headers['access-control-expose-headers'], 'Mcp-Session-Id, WWW-Authenticate, Deprecation, Sunset, Link');
   t.is(answer.headers['access-control-allow-credentials'], undefined);
   t.is(answer.headers.vary, 'Origin');
   t.deepEqual(

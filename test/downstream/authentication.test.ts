@@ -15,6 +15,7 @@ import { waitFor } from '../support/wait-for.ts';
 const ENDPOINTS = {
   path: '/mcp',
   httpSse: 'served',
+  sunset: undefined,
   ssePath: '/sse',
   messagePath: '/messages',
   baseUrl: undefined,

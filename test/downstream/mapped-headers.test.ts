@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { FakeObserver } from '../support/exchanges.ts';
 import { callHttp, type HttpAnswer } from '../support/http-call.ts';
 import { type HttpHarness, startHttpHarness } from '../support/http-harness.ts';
 import { call, initialize, POST_HEADERS } from '../support/legacy-clients.ts';
@@ -90,4 +91,19 @@ test('without --map-header processes are told nothing', async (t) => {
   const harness = await startHttpHarness(t);
   await post(harness, { 'X-User': 'alice' });
   t.deepEqual(environments(harness), [undefined]);
+});
+
+test('what headers say of a caller is in nothing that an observer is told', async (t) => {
+  const observer = new FakeObserver();
+  const mapHeaders = [{ header: 'x-user', variable: 'USER_ENV' }];
+  const harness = await startHttpHarness(t, { mapHeaders, observer });
+  const secret = 'hunter2-hunter2';
+  const answer = await post(harness, { 'X-User': secret });
+  const session = String(answer.headers['mcp-session-id']);
+  await post(harness, { 'X-User': secret, 'Mcp-Session-Id': session }, call(1));
+  const stream = await callHttp({ port: harness.port, path: '/sse', headers: { 'X-User': secret } });
+  t.true(observer.calls.length > 0);
+  t.false(JSON.stringify([observer.calls, observer.clients, observer.refusals]).includes('hunter2'));
+  t.false(harness.logLines.join('').includes('hunter2'));
+  stream.leave();
 });

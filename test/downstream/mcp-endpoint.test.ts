@@ -175,5 +175,5 @@ test('OPTIONS lets a page of a named origin send whatever headers it asks for', 
   });
   t.is(answer.status, 204);
   t.is(answer.headers['access-control-allow-headers'], asked);
-  t.is(answer.headers['access-control-expose-headers'], 'Mcp-Session-Id, WWW-Authenticate');
+  t.is(answer.headers['access-control-expose-headers'], 'Mcp-Session-Id, WWW-Authenticate, Deprecation, Sunset, Link');
 });

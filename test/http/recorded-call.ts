@@ -14,6 +14,7 @@ export function createClient(options: Partial<HttpClientOptions> = {}): HttpClie
     credentials: undefined,
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
     proxyEnv: {},
+    socketPath: undefined,
     userAgent: 'mcp-portage/test',
     clock: systemClock,
     ...options,

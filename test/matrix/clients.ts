@@ -1,4 +1,5 @@
 import type { Stream } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import {
   StreamableHTTPClientTransport as ModernHttpTransport,
   type Transport as ModernTransport,
@@ -8,6 +9,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { REPOSITORY } from '../support/bridge.ts';
+import { createSocketFetch } from '../support/socket-fetch.ts';
 import { LegacyClient } from './legacy-client.ts';
 import type { ConnectOptions, Era, MatrixClient } from './matrix-client.ts';
 import { ModernClient, type Negotiation } from './modern-client.ts';
@@ -27,17 +29,21 @@ export type Endpoint =
   | {
       readonly kind: 'command';
       readonly command: readonly string[];
+      /** Added to the few variables that a client passes on by itself. */
+      readonly env?: Readonly<Record<string, string>> | undefined;
       readonly onPipe?: (pipe: ServerPipe) => void;
       /** Where its log goes: to `onPipe`, which is the default, or to where that of the client goes. */
       readonly stderr?: 'pipe' | 'inherit';
     }
-  | { readonly kind: 'url'; readonly url: URL };
+  | { readonly kind: 'url'; readonly url: URL }
+  /** HTTP at a Unix socket. */
+  | { readonly kind: 'socket'; readonly path: string; readonly url: URL };
 
 export interface ClientKind {
   readonly title: string;
   /** What is spoken with the bridge. */
   readonly era: Era;
-  readonly over: 'stdio' | 'httpSse' | 'streamable';
+  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'socket' | 'stream';
   connect(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient>;
 }
 
@@ -58,15 +64,23 @@ export const CLIENTS = {
     title: 'Streamable HTTP',
     era: 'legacy',
     over: 'streamable',
-    connect: (endpoint, options) => {
-      const transport = new StreamableHTTPClientTransport(urlOf(endpoint));
-      // A session that is gone already is as good.
-      const leave = () => transport.terminateSession().catch(() => undefined);
-      return LegacyClient.connect(transport, { ...options, leave });
-    },
+    connect: overStreamable,
+  },
+  socket: { title: 'Streamable HTTP over a Unix socket', era: 'legacy', over: 'socket', connect: overStreamable },
+  stream: {
+    title: 'byte stream',
+    era: 'legacy',
+    over: 'stream',
+    connect: (endpoint, options) => LegacyClient.connect(openPipe(joined(endpoint), StdioClientTransport), options),
   },
   modernStdio: { title: 'modern stdio', era: 'modern', over: 'stdio', connect: overModernStdio('modern') },
   modernHttp: { title: 'modern HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('modern') },
+  modernSocket: {
+    title: 'modern HTTP over a Unix socket',
+    era: 'modern',
+    over: 'socket',
+    connect: overModernHttp('modern'),
+  },
   autoStdio: { title: 'SDK v2 on stdio', era: 'modern', over: 'stdio', connect: overModernStdio('auto') },
   autoHttp: { title: 'SDK v2 on HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('auto') },
 } as const satisfies Record<string, ClientKind>;
@@ -74,6 +88,13 @@ export const CLIENTS = {
 export type ClientName = keyof typeof CLIENTS;
 
 export const CLIENT_NAMES = Object.keys(CLIENTS) as readonly ClientName[];
+
+function overStreamable(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient> {
+  const transport = new StreamableHTTPClientTransport(urlOf(endpoint), fetchOf(endpoint));
+  // A session that is gone already is as good.
+  const leave = () => transport.terminateSession().catch(() => undefined);
+  return LegacyClient.connect(transport, { ...options, leave });
+}
 
 function overModernStdio(negotiation: Negotiation): ClientKind['connect'] {
   return (endpoint, options) =>
@@ -85,13 +106,25 @@ function overModernStdio(negotiation: Negotiation): ClientKind['connect'] {
 
 function overModernHttp(negotiation: Negotiation): ClientKind['connect'] {
   return (endpoint, options) =>
-    ModernClient.connect(new ModernHttpTransport(urlOf(endpoint)) as ModernTransport, { ...options, negotiation });
+    ModernClient.connect(new ModernHttpTransport(urlOf(endpoint), fetchOf(endpoint)) as ModernTransport, {
+      ...options,
+      negotiation,
+    });
+}
+
+const JOIN = fileURLToPath(new URL('../fixtures/joins-stream.js', import.meta.url));
+
+/** A program that does no more than `nc`, so that a client of stdio reaches a byte stream. */
+function joined(endpoint: Endpoint): Endpoint {
+  const { hostname, port } = urlOf(endpoint);
+  return { kind: 'command', command: [process.execPath, JOIN, hostname, port], stderr: 'inherit' };
 }
 
 interface PipeParameters {
   readonly command: string;
   readonly args: string[];
   readonly cwd: string;
+  readonly env: Record<string, string>;
   readonly stderr: 'pipe' | 'inherit';
 }
 
@@ -101,12 +134,24 @@ function openPipe<Pipe extends ServerPipe>(
 ): Pipe {
   if (endpoint.kind !== 'command') throw new Error('a client on stdio starts a command');
   const [command = '', ...args] = endpoint.command;
-  const pipe = new Transport({ command, args, cwd: REPOSITORY, stderr: endpoint.stderr ?? 'pipe' });
+  const { env = {}, stderr = 'pipe' } = endpoint;
+  const pipe = new Transport({ command, args, cwd: REPOSITORY, env: { ...env }, stderr });
   endpoint.onPipe?.(pipe);
   return pipe;
 }
 
 function urlOf(endpoint: Endpoint): URL {
-  if (endpoint.kind !== 'url') throw new Error('a client over HTTP is given a URL');
+  if (endpoint.kind === 'command') throw new Error('a client over HTTP is given a URL');
   return endpoint.url;
+}
+
+/** What the SDKs call instead of the fetch of Node, which reaches no sockets. */
+function fetchOf(endpoint: Endpoint): { readonly fetch?: typeof fetch } {
+  return endpoint.kind === 'socket' ? { fetch: createSocketFetch(endpoint.path) } : {};
+}
+
+/** At the path that a client is given, with `#` before it. */
+export function atSocket(target: string): Endpoint {
+  const [, path = '', below = ''] = /^unix:\/\/([^#]*)#(.*)$/.exec(target) ?? [];
+  return { kind: 'socket', path, url: new URL(below, 'http://localhost') };
 }

@@ -1,7 +1,18 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { BRIDGE_COMMAND, type LogLine, readLog, startBridge } from '../support/bridge.ts';
+import {
+  BRIDGE_COMMAND,
+  type Bridge,
+  type BridgeOptions,
+  type LogLine,
+  readLog,
+  startBridge,
+} from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
-import { CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { atSocket, CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
 
 /** What stands between clients of one kind and the server. */
@@ -19,17 +30,23 @@ export interface Front {
  * The bridge as this kind of client uses it: one process a client, or one for all of them.
  * @param target URL, or `--` and a command
  */
-export async function startFront(client: ClientName, target: readonly string[]): Promise<Front> {
+export async function startFront(
+  client: ClientName,
+  target: readonly string[],
+  options: BridgeOptions = {},
+): Promise<Front> {
   const kind: ClientKind = CLIENTS[client];
-  if (kind.over !== 'stdio') return serve(kind, target);
-  return new StdioFront(kind, [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...target]);
+  if (kind.over === 'socket') return serveAtSocket(kind, target, options);
+  if (kind.over !== 'stdio') return serve(kind, target, { bridge: options, at: undefined });
+  return new StdioFront(kind, [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...target], options);
 }
 
 /** No bridge at all, for a server of the client's own transport. */
 export async function startDirectly(client: ClientName, target: readonly string[]): Promise<Front> {
   const kind: ClientKind = CLIENTS[client];
   if (kind.over === 'stdio') return new StdioFront(kind, target.slice(1));
-  const endpoint: Endpoint = { kind: 'url', url: new URL(target[0] ?? '') };
+  const [url = ''] = target;
+  const endpoint: Endpoint = kind.over === 'socket' ? atSocket(url) : { kind: 'url', url: new URL(url) };
   return { logs: [], connect: (options) => kind.connect(endpoint, options), processes: () => [], stop: async () => {} };
 }
 
@@ -42,14 +59,17 @@ class StdioFront implements Front {
   readonly #read: Promise<void>[] = [];
   /** What ran when a client left: afterwards nobody could tell whose it was. */
   readonly #left: number[] = [];
+  readonly #env: BridgeOptions['env'];
 
-  constructor(kind: ClientKind, command: readonly string[]) {
+  constructor(kind: ClientKind, command: readonly string[], { env }: BridgeOptions = {}) {
     this.#kind = kind;
     this.#command = command;
+    this.#env = env;
   }
 
   connect(options: ConnectOptions): Promise<MatrixClient> {
-    return this.#kind.connect({ kind: 'command', command: this.#command, onPipe: (pipe) => this.#keep(pipe) }, options);
+    const onPipe = (pipe: ServerPipe): void => this.#keep(pipe);
+    return this.#kind.connect({ kind: 'command', command: this.#command, env: this.#env, onPipe }, options);
   }
 
   #keep(pipe: ServerPipe): void {
@@ -78,10 +98,39 @@ const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...d
 /** As many processes for modern clients as a scenario needs at once; more would only take longer to end together. */
 const POOL = ['--pool-size', '8'];
 
+async function urlFor({ over }: ClientKind, { logs, url, sseUrl }: Bridge): Promise<URL> {
+  if (over !== 'stream') return over === 'httpSse' ? sseUrl : url;
+  return waitFor(() => {
+    const line = logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);
+    return line && new URL((line.endpoint as { url: string }).url);
+  });
+}
+
+/** `mcp-portage serve --socket …`, one for all clients. */
+async function serveAtSocket(kind: ClientKind, target: readonly string[], bridge: BridgeOptions): Promise<Front> {
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-socket-'));
+  const removeFolder = () => rm(folder, { recursive: true, force: true });
+  const path = join(folder, 'mcp.sock');
+  try {
+    const at = atSocket(`unix://${path}#/mcp`);
+    const front = await serve(kind, ['--socket', path, ...target], { bridge, at });
+    return { ...front, stop: () => front.stop().finally(removeFolder) };
+  } catch (error) {
+    await removeFolder();
+    throw error;
+  }
+}
+
 /** `mcp-portage serve …`, one for all clients. */
-async function serve(kind: ClientKind, target: readonly string[]): Promise<Front> {
-  const bridge = await startBridge(target[0] === '--' ? [...POOL, ...target] : target);
-  const endpoint: Endpoint = { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
+async function serve(
+  kind: ClientKind,
+  target: readonly string[],
+  { bridge: options, at }: { readonly bridge: BridgeOptions; readonly at: Endpoint | undefined },
+): Promise<Front> {
+  const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
+  const pool = target.includes('--') ? POOL : [];
+  const bridge = await startBridge([...stream, ...pool, ...target], options);
+  const endpoint: Endpoint = at ?? { kind: 'url', url: await urlFor(kind, bridge) };
   return {
     logs: bridge.logs,
     connect: (options) => kind.connect(endpoint, options),

@@ -12,10 +12,10 @@ export interface Limit {
   readonly seen: string;
 }
 
-const MODERN_HTTP_CLIENTS = ['modernHttp', 'autoHttp'] as const;
-const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable'] as const;
+const MODERN_HTTP_CLIENTS = ['modernHttp', 'modernSocket', 'autoHttp'] as const;
+const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'socket', 'stream'] as const;
 /** Of the legacy era. */
-const ONE_STREAM = ['stdio', 'httpSse', 'json'] as const;
+const ONE_STREAM = ['stdio', 'stream', 'httpSse', 'json'] as const;
 const STATELESS = ['stateless', 'statelessJson'] as const;
 
 /** What the ways of single clients and servers make impossible, besides what FEATURES says of the eras. */
@@ -66,9 +66,9 @@ export const LIMITS: readonly Limit[] = [
   },
   {
     clients: MODERN_HTTP_CLIENTS,
-    servers: ['modernStdio'],
+    servers: ['modernStdio', 'modernStream'],
     features: ['manyLogging'],
-    why: 'one process serves all clients, and does not say which call a log message is about',
+    why: 'one process or connection serves all clients, and does not say which call a log message is about',
     seen: 'log messages that may be of several calls go to none',
   },
 ];

@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { startInetd } from '../support/inetd.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { createSocketFetch } from '../support/socket-fetch.ts';
 import type { ClientKind } from './clients.ts';
 import type { Era } from './matrix-client.ts';
 
@@ -46,11 +48,12 @@ export type LegacyHttpKind =
   | 'stateless'
   | 'stateless-json';
 
-/** @param port 0 picks one */
-export const startLegacyHttp = (kind: LegacyHttpKind, port = 0) => startServerProcess(LEGACY, [kind, String(port)]);
+/** @param place a port, of which 0 picks one, or the path of a Unix socket */
+export const startLegacyHttp = (kind: LegacyHttpKind, place: number | string = 0) =>
+  startServerProcess(LEGACY, [kind, String(place)]);
 
-/** @param port 0 picks one */
-export const startModernHttp = (port = 0) => startServerProcess(MODERN, ['http', String(port)]);
+/** @param place a port, of which 0 picks one, or the path of a Unix socket */
+export const startModernHttp = (place: number | string = 0) => startServerProcess(MODERN, ['http', String(place)]);
 
 export const SERVERS = {
   stdio: onStdio('stdio', 'legacy', LEGACY),
@@ -60,13 +63,17 @@ export const SERVERS = {
   json: overHttp('Streamable HTTP, JSON answers', 'streamable', 'stateful-json'),
   stateless: overHttp('Streamable HTTP without sessions', 'streamable', 'stateless'),
   statelessJson: overHttp('Streamable HTTP without sessions, JSON answers', 'streamable', 'stateless-json'),
+  socket: atSocket('Streamable HTTP at a Unix socket', 'legacy', (path) => startLegacyHttp('stateful', path)),
   modernStdio: onStdio('modern stdio', 'modern', MODERN),
+  stream: onStream('byte stream', 'legacy', LEGACY),
+  modernStream: onStream('modern byte stream', 'modern', MODERN),
   modernHttp: {
     title: 'modern HTTP',
     era: 'modern',
     over: 'streamable',
     start: async () => running(await startModernHttp()),
   },
+  modernSocket: atSocket('modern HTTP at a Unix socket', 'modern', startModernHttp),
 } as const satisfies Record<string, ServerKind>;
 
 export type ServerName = keyof typeof SERVERS;
@@ -86,11 +93,46 @@ function onStdio(title: string, era: Era, program: string): ServerKind {
   };
 }
 
+/** A process for each connection, as inetd and socat start it. */
+function onStream(title: string, era: Era, program: string): ServerKind {
+  return {
+    title,
+    era,
+    over: 'stream',
+    start: async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
+      const inetd = await startInetd([process.execPath, program, 'stdio', join(folder, 'record')]);
+      const stop = () => inetd.stop().finally(() => rm(folder, { recursive: true, force: true }));
+      return { target: [`tcp://127.0.0.1:${inetd.port}`], look: undefined, stop };
+    },
+  };
+}
+
 function overHttp(title: string, over: ServerKind['over'], kind: LegacyHttpKind): ServerKind {
   return { title, era: 'legacy', over, start: async () => running(await startLegacyHttp(kind)) };
 }
 
-function running(server: ServerProcess): RunningServer {
-  const look = async () => (await (await fetch(new URL('/record', server.url))).json()) as ServerView;
+function atSocket(title: string, era: Era, startAt: (path: string) => Promise<ServerProcess>): ServerKind {
+  return {
+    title,
+    era,
+    over: 'socket',
+    start: async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
+      const path = join(folder, 'server.sock');
+      const removeFolder = () => rm(folder, { recursive: true, force: true });
+      try {
+        const server = running(await startAt(path), createSocketFetch(path));
+        return { ...server, target: [`unix://${path}#/mcp`], stop: () => server.stop().finally(removeFolder) };
+      } catch (error) {
+        await removeFolder();
+        throw error;
+      }
+    },
+  };
+}
+
+function running(server: ServerProcess, ask: typeof fetch = fetch): RunningServer {
+  const look = async () => (await (await ask(new URL('/record', server.url))).json()) as ServerView;
   return { target: [server.url.href], look, stop: server.stop };
 }

@@ -37,7 +37,7 @@ export function probe(
 ): Promise<ProbeReport> {
   const { deps } = createTestDeps();
   return runProbe(
-    target instanceof URL ? { kind: 'url', url: target } : target,
+    target instanceof URL ? { kind: 'url', url: target, socketPath: undefined } : target,
     {
       protocol,
       remote: { ...REMOTE, ...remote },

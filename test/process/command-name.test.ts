@@ -1,5 +1,5 @@
 import test from 'ava';
-import { nameCommand } from '../../src/process/command-name.ts';
+import { nameCommand, shortCommandName } from '../../src/process/command-name.ts';
 
 const names: readonly (readonly [command: string, args: readonly string[], name: string])[] = [
   ['/usr/bin/node', ['/srv/app/server.js', '--verbose'], 'node server.js'],
@@ -18,4 +18,14 @@ for (const [command, args, name] of names) {
   test(`calls "${[command, ...args].join(' ')}" ${name}`, (t) => {
     t.is(nameCommand(command, args), name);
   });
+}
+
+for (const [name, short] of [
+  ['node server.js', 'server'],
+  ['npx @scope/server-everything@1.2.0', 'server-everything'],
+  ['uvx mcp-server-git', 'mcp-server-git'],
+  ['docker', 'docker'],
+  ['everything', 'everything'],
+] as const) {
+  test(`in short ${name} is ${short}`, (t) => t.is(shortCommandName(name), short));
 }

@@ -15,7 +15,7 @@ import { createTestDeps } from './collected-log.ts';
 import { RecordingListener } from './recording-listener.ts';
 
 const openPty = tryLoad();
-// Why they may be skipped: node-pty is an optional dependency, has no build for some systems, and pseudo-terminals
+// Why they may be skipped: @lydell/node-pty has no build for some systems, and pseudo-terminals
 // that pass bytes unchanged do not exist on Windows.
 const ptyTest = openPty === undefined ? test.skip : test;
 
@@ -195,7 +195,7 @@ test('names the package and the way out when it is not installed', (t) => {
   };
   const error = t.throws(() => loadOpenPty(load), { instanceOf: BridgeError });
   t.is(error?.code, 'ERR_CONFIG_OPTION');
-  if (process.platform !== 'win32') t.regex(error?.message ?? '', /npm install node-pty@/);
+  if (process.platform !== 'win32') t.regex(error?.message ?? '', /-p @lydell\/node-pty@1 mcp-portage --pty/);
 });
 
 test('reports that the system has no terminal left', (t) => {

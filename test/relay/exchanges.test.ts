@@ -165,6 +165,7 @@ test('an observer is told who calls what, and how it ended, how large and after 
       tool: 'echo',
       requestBytes: clientFrame(request).bytes.length,
       openedAtMs: 5,
+      traceId: undefined,
       endings: [{ outcome: { kind: 'answered' }, bytes: 30 + answer.bytes.length, durationMs: 7, server: undefined }],
     },
   ]);

@@ -39,7 +39,7 @@ test('the tool of a call is what it names, cut where that is long', (t) => {
 
 test('a legacy client is known by what it has said in its handshake', (t) => {
   const observer = new FakeObserver();
-  const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'legacy');
+  const presence = new ClientPresence({ tracer: undefined, observer, speech: new ServerSpeech() }, ORIGIN, 'legacy');
   const client = { ...ORIGIN, era: 'legacy', revision: undefined, name: 'c', version: '1' };
   t.deepEqual(seen(presence, initialize({ name: 'c', version: '1' })) as object, client);
   t.deepEqual(observer.clients, [], 'it has no session yet');
@@ -54,7 +54,7 @@ test('a legacy client is known by what it has said in its handshake', (t) => {
 
 test('a modern client on a pipe comes with its first request, and each request says who it is', (t) => {
   const observer = new FakeObserver();
-  const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
+  const presence = new ClientPresence({ tracer: undefined, observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
   seen(presence, modern({ name: 'c', version: '1' }));
   t.like(seen(presence, modern()), { revision: '2026-07-28', ...NOBODY });
   t.is(observer.clients.length, 1);
@@ -63,14 +63,18 @@ test('a modern client on a pipe comes with its first request, and each request s
 
 test('a client that nobody was told of does not leave, and none comes that has left', (t) => {
   const observer = new FakeObserver();
-  const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
+  const presence = new ClientPresence({ tracer: undefined, observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
   presence.left('ERR_SESSION_CLOSED');
   seen(presence, modern());
   t.deepEqual(observer.clients, []);
 });
 
 test('names that a client has chosen are cut where they are long, and left out where they are none', (t) => {
-  const presence = new ClientPresence({ observer: new FakeObserver(), speech: new ServerSpeech() }, ORIGIN, 'legacy');
+  const presence = new ClientPresence(
+    { tracer: undefined, observer: new FakeObserver(), speech: new ServerSpeech() },
+    ORIGIN,
+    'legacy',
+  );
   const { name, version } = seen(presence, initialize({ name: 'x'.repeat(1000), version: 7 }));
   t.is(name?.length, 256);
   t.is(version, undefined);
@@ -79,7 +83,11 @@ test('names that a client has chosen are cut where they are long, and left out w
 });
 
 test('an envelope that cannot be read tells nothing', (t) => {
-  const presence = new ClientPresence({ observer: new FakeObserver(), speech: new ServerSpeech() }, ORIGIN, 'modern');
+  const presence = new ClientPresence(
+    { tracer: undefined, observer: new FakeObserver(), speech: new ServerSpeech() },
+    ORIGIN,
+    'modern',
+  );
   t.like(seen(presence, clientFrame({ id: 1, method: 'tools/list' })), { revision: undefined, ...NOBODY });
 });
 
@@ -103,7 +111,7 @@ test('what a server speaks to a client is the era of the client where it can, el
 test('an observer hears with a client what its server speaks', (t) => {
   const [observer, speech] = [new FakeObserver(), new ServerSpeech()];
   speech.learn({ transport: 'stdio', era: 'modern', revision: '2026-07-28' });
-  const presence = new ClientPresence({ observer, speech }, ORIGIN, 'legacy');
+  const presence = new ClientPresence({ tracer: undefined, observer, speech }, ORIGIN, 'legacy');
   seen(presence, initialize({}));
   presence.agreed('2025-11-25');
   t.deepEqual(observer.clients[0]?.server, { transport: 'stdio', era: 'modern', revision: '2026-07-28' });
@@ -130,7 +138,7 @@ test('a modern request that asks for logs is told from one that does not', (t) =
 test('a client is known by name also where nobody wants to know of calls', (t) => {
   const observer = new FakeObserver();
   observer.seesCalls = false;
-  const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'legacy');
+  const presence = new ClientPresence({ tracer: undefined, observer, speech: new ServerSpeech() }, ORIGIN, 'legacy');
   presence.sees(initialize({ name: 'c', version: '1' }));
   presence.agreed('2025-11-25');
   t.like(observer.clients[0]?.client, { name: 'c', version: '1', revision: '2025-11-25' });

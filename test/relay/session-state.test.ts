@@ -39,6 +39,13 @@ const WISHES = [
   { method: 'resources/subscribe', params: { uri: 'a:/3' } },
 ];
 
+test('another session is opened without what the first initialize was traced by', (t) => {
+  t.deepEqual(opened({ ...CLIENT, _meta: { traceparent: '00-a-b-01', own: 1 } }).initialize, {
+    ...CLIENT,
+    _meta: { own: 1 },
+  });
+});
+
 test('knows what the client has set up in its session', (t) => {
   const state = setUp();
   t.deepEqual(state.initialize, CLIENT);

@@ -16,10 +16,12 @@ import {
   type OnClientLeft,
   ServerSpeech,
 } from '../../src/relay/observer.ts';
+import type { Tracer } from '../../src/relay/tracer.ts';
 
 /** What a test may say of it. */
 export interface ExchangesParts {
   readonly observer?: Observer | undefined;
+  readonly tracer?: Tracer | undefined;
   readonly speech?: ServerSpeech;
   readonly refusal?: () => BridgeError | undefined;
   readonly maxOpen?: number;
@@ -30,10 +32,18 @@ export interface ExchangesParts {
 const MAX_OPEN = 4096;
 
 export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Exchanges {
-  const { observer, speech = new ServerSpeech(), refusal = () => undefined, maxOpen = MAX_OPEN, maxBytes } = parts;
+  const {
+    observer,
+    tracer,
+    speech = new ServerSpeech(),
+    refusal = () => undefined,
+    maxOpen = MAX_OPEN,
+    maxBytes,
+  } = parts;
   return new Exchanges({
     clock,
     observer,
+    tracer,
     speech,
     refusal,
     server: ORIGIN.server,

@@ -80,6 +80,7 @@ export function createIssuerClient(t: ExecutionContext, clock: Clock): HttpClien
     credentials: undefined,
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
     proxyEnv: {},
+    socketPath: undefined,
     userAgent: 'test',
     clock,
   });

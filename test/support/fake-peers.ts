@@ -227,6 +227,7 @@ export function createFakeDeps(): Deps & { readonly clock: FakeClock } {
   return {
     log: pino({ level: 'silent' }),
     clock: new FakeClock(),
+    wallClock: () => 0,
     randomId: () => `id-${++ids}`,
   };
 }

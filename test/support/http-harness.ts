@@ -3,7 +3,8 @@ import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { HttpListener } from '../../src/bridge/http-listener.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
-import type { EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } from '../../src/config.ts';
+import { QueueSizes } from '../../src/collections/queue-sizes.ts';
+import type { BoundAddress, EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
 import {
   type CertificateSource,
@@ -58,6 +59,9 @@ export interface HttpHarnessOptions {
   /** How clients reach it through a reverse proxy. */
   readonly baseUrl?: URL;
   readonly httpSse?: EndpointConfig['httpSse'];
+  readonly sunset?: EndpointConfig['sunset'];
+  /** The real one unless it says otherwise. */
+  readonly wallClock?: () => number;
   readonly certificate?: CertificateSource;
   /** What stands in the place of the fake server; the test closes it. */
   readonly dialer?: (clock: FakeClock) => SessionDialer;
@@ -85,7 +89,8 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   const server = new FakeServer();
   const logLines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line) => void logLines.push(line) });
-  const deps: Deps = { ...createSystemDeps(log), clock };
+  const { wallClock = Date.now } = options;
+  const deps: Deps = { ...createSystemDeps(log), clock, wallClock };
   const authenticator = createAuthenticator(options);
   const listener = new HttpListener({
     listener: listenerOf(options),
@@ -97,6 +102,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
         observer: options.observer,
       }),
       processes: { running: 0, failed: 0 },
+      queues: new QueueSizes(),
       close: async () => undefined,
     }),
     looking: new Map(),
@@ -107,6 +113,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
       close: () => undefined,
     },
     certificate: options.certificate,
+    onRefused: undefined,
     socketLimits: options.socketLimits ?? SOCKET_LIMITS,
     deps,
   });
@@ -114,7 +121,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   const served = await listener.servers.unnamed?.start();
   if (served === undefined) throw new Error('one server is served');
   const { http, live } = listener;
-  const port = await http.listen();
+  const port = portOf(await http.listen());
   t.teardown(() => {
     listener.servers.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     listener.close();
@@ -122,18 +129,23 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   return { port, clock, server, sessions: served.sessions, calls: served.calls, live, http, logLines };
 }
 
+/** Of the first address. */
+export function portOf([bound]: readonly BoundAddress[]): number {
+  if (bound?.kind !== 'tcp') throw new Error('it listens at no port');
+  return bound.port;
+}
+
 const DEFAULTS = configOf('--', 'server');
 
 function listenerOf(options: HttpHarnessOptions): HttpListenerConfig {
-  const { host = '127.0.0.1', port = 0, httpSse = 'served', baseUrl } = options;
+  const { host = '127.0.0.1', port = 0, httpSse = 'served', sunset, baseUrl } = options;
   if (DEFAULTS.listener.kind !== 'http') throw new Error('serve listens for HTTP');
   const { access, endpoints } = DEFAULTS.listener;
   return {
     ...DEFAULTS.listener,
-    host,
-    port,
+    addresses: [{ kind: 'tcp', host, port }],
     tls: options.certificate && { certFile: 'of the test', keyFile: 'of the test' },
-    endpoints: { ...endpoints, httpSse, baseUrl },
+    endpoints: { ...endpoints, httpSse, sunset, baseUrl },
     access: { ...access, allowHosts: options.allowHosts ?? [], allowOrigins: options.allowOrigins ?? [] },
   };
 }

@@ -21,7 +21,8 @@ export function client(parts: Partial<ObservedClient> = {}): ObservedClient {
 export const MODERN: Partial<ObservedClient> = { era: 'modern', revision: '2026-07-28' };
 
 export function call(parts: Partial<ObservedCall> = {}): ObservedCall {
-  return { client: client(), method: 'tools/call', tool: 'echo', requestBytes: 100, openedAtMs: 0, ...parts };
+  const known = { client: client(), method: 'tools/call', tool: 'echo', requestBytes: 100, openedAtMs: 0 };
+  return { ...known, traceId: undefined, ...parts };
 }
 
 export function ending(parts: Partial<CallEnding> = {}): CallEnding {

@@ -41,10 +41,11 @@ function connectTo(t: ExecutionContext, world: LoginWorld) {
   const user = createUser(t, world.url, { clock, user: 'absent' });
   const deps = { ...createTestDeps().deps, clock };
   const dialer = createUrlDialer({
-    target: { kind: 'url', url: world.url },
+    target: { kind: 'url', url: world.url, socketPath: undefined },
     protocol: 'auto',
     remote: REMOTE,
     maxMessageBytes: 1024 * 1024,
+    tracing: 'off',
     clientInfo: CLIENT_INFO,
     credentials: user.login,
     learned: () => undefined,

@@ -39,6 +39,7 @@ export function dialerOptions(
     // A machine may be held up for some seconds.
     timeouts: { connectMs: 60_000, firstByteMs: 0, idleMs: 0, callMs: 0, ...timeouts },
     maxMessageBytes: maxMessageBytes ?? 16 * 1024 * 1024,
+    tracing: 'off',
     deps: clock === undefined ? deps : { ...deps, clock },
   };
 }

@@ -55,7 +55,7 @@ export class Membership {
       key,
       address: config.advertise.origin,
       leaseMs: config.leaseMs,
-      wallClock: Date.now,
+      wallClock: deps.wallClock,
       deps,
     };
     try {

@@ -1,13 +1,16 @@
 /** What is made of what the bridge sees of clients and calls, as the configuration says. */
-import type { ObservationConfig } from '../../config.ts';
-import type { Deps } from '../../deps.ts';
-import type { FoundRoute } from '../../downstream/listener/http-server.ts';
+import type { ObservationConfig, SunsetConfig } from '../../config.ts';
+import type { FoundRoute, OnRefused } from '../../downstream/listener/http-server.ts';
 import type { BridgeError } from '../../errors.ts';
 import { ClientLog } from '../../observe/client-log.ts';
 import { joinObservers } from '../../observe/observers.ts';
+import { SunsetLog } from '../../observe/sunset-log.ts';
 import type { ServedEndpoint } from '../../observe/usage/usage.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
 import type { Observer } from '../../relay/observer.ts';
+import type { Tracer } from '../../relay/tracer.ts';
+import { VERSION } from '../../version.ts';
+import type { BridgeDeps } from '../running-bridge.ts';
 
 /** Paths of routes, and what is served there. */
 export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
@@ -19,6 +22,8 @@ export interface ObservingPart {
   readonly routes: Routes;
   /** Why no call is taken now; undefined: they are. */
   refusal(): BridgeError | undefined;
+  /** A request was refused before anything was asked of a server; undefined: that is of no interest here. */
+  readonly onRefused: OnRefused | undefined;
   /** Clients find the servers here from now on. */
   serves(endpoints: readonly ServedEndpoint[]): void;
   /** A file that is written may have been moved away. */
@@ -33,6 +38,7 @@ const NOTHING: ObservingPart = {
   observer: undefined,
   routes: [],
   refusal: () => undefined,
+  onRefused: undefined,
   serves: () => undefined,
   reopen: () => undefined,
   endWatching: () => undefined,
@@ -40,16 +46,23 @@ const NOTHING: ObservingPart = {
 };
 
 /** A part that others look at. */
-export type Looking = Pick<ObservingPart, 'observer' | 'routes' | 'endWatching'>;
+export type Looking = Pick<ObservingPart, 'observer' | 'routes' | 'endWatching'> &
+  Partial<Pick<ObservingPart, 'onRefused'>>;
 
-export type Observation = Omit<ObservingPart, 'routes'> & { readonly routes: ReadonlyMap<string, FoundRoute> };
+export type Observation = Omit<ObservingPart, 'routes'> & {
+  readonly routes: ReadonlyMap<string, FoundRoute>;
+  /** Who joins calls with traces; undefined: nobody. */
+  readonly tracer: Tracer | undefined;
+};
 
 export interface ObservationRequest {
   readonly config: ObservationConfig;
   readonly clients: 'several' | 'one';
+  /** When HTTP+SSE ends; undefined: it does not, or is not served. */
+  readonly sunset: SunsetConfig | undefined;
   /** Makes what people look at; given what is counted, if it is. */
   readonly look: (counted: Counted) => Promise<readonly Looking[]>;
-  readonly deps: Deps;
+  readonly deps: BridgeDeps;
 }
 
 /** What is counted of the usage; undefined: it is not. */
@@ -60,16 +73,25 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
   const { log } = request.deps;
   const usage = await countUsage(request);
   const looking = (await request.look(usage?.table)).map((part) => ({ ...NOTHING, ...part }));
-  const parts = [logClients(request), usage?.part ?? NOTHING, await writeAudit(request), ...looking];
-  const observers = parts.flatMap(({ observer }) => observer ?? []);
+  const traces = await traceCalls(request);
+  const parts = [
+    logClients(request),
+    logSunset(request),
+    usage?.part ?? NOTHING,
+    await writeAudit(request),
+    ...looking,
+  ];
+  const observers = [...parts.flatMap(({ observer }) => observer ?? []), ...request.deps.observers];
   return {
     observer: joinObservers(observers, (err) => log.error({ err }, 'an observer failed')),
+    tracer: traces?.tracer,
     routes: new Map(parts.flatMap(({ routes }) => routes)),
     refusal: () => firstOf(parts),
+    onRefused: parts.find(({ onRefused }) => onRefused !== undefined)?.onRefused,
     serves: (endpoints) => each(parts, (part) => part.serves(endpoints)),
     reopen: () => each(parts, (part) => part.reopen()),
     endWatching: () => each(parts, (part) => part.endWatching()),
-    close: async () => void (await Promise.all(parts.map((part) => part.close()))),
+    close: async () => void (await Promise.all([...parts, ...(traces ? [traces] : [])].map((part) => part.close()))),
   };
 }
 
@@ -92,6 +114,12 @@ function logClients({ clients, deps: { log, clock } }: ObservationRequest): Obse
     : NOTHING;
 }
 
+function logSunset({ sunset, deps }: ObservationRequest): ObservingPart {
+  if (sunset === undefined || !deps.log.isLevelEnabled('warn')) return NOTHING;
+  const observer = new SunsetLog({ ...deps, sunset });
+  return { ...NOTHING, observer, close: async () => observer.close() };
+}
+
 async function countUsage({ config, deps }: ObservationRequest) {
   const { usage } = config;
   if (usage === undefined) return undefined;
@@ -100,7 +128,7 @@ async function countUsage({ config, deps }: ObservationRequest) {
     import('../../observe/usage/usage-file.ts'),
     import('../../observe/usage/usage-folder.ts'),
   ]);
-  const table = new UsageTable({ wallClock: Date.now, served: [] });
+  const table = new UsageTable({ wallClock: deps.wallClock, served: [] });
   const { stateDirectory } = usage;
   const file = stateDirectory && new UsageFile({ table, stateDirectory, self: thisProcess(), deps });
   const part: ObservingPart = {
@@ -116,7 +144,7 @@ async function writeAudit({ config: { audit }, deps }: ObservationRequest): Prom
   if (audit === undefined) return NOTHING;
   const { openAuditFile } = await import('../../observe/audit/audit-file.ts');
   const { clock, log } = deps;
-  const file = await openAuditFile({ path: audit.file, clock, log, traceIdOf: () => undefined });
+  const file = await openAuditFile({ path: audit.file, clock, log });
   return {
     ...NOTHING,
     observer: file,
@@ -124,4 +152,11 @@ async function writeAudit({ config: { audit }, deps }: ObservationRequest): Prom
     reopen: () => void file.reopen(),
     close: () => file.close(),
   };
+}
+
+/** The libraries for it are large, and are read only here. */
+async function traceCalls({ config: { traces }, deps: { log, clock } }: ObservationRequest) {
+  if (traces === undefined) return undefined;
+  const { startTraces } = await import('../../observe/traces/traces.ts');
+  return startTraces({ ...traces, version: VERSION, log, clock });
 }

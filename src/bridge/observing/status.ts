@@ -4,8 +4,8 @@ import type { Deps } from '../../deps.ts';
 import type { Audience } from '../../downstream/listener/admission.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';
 import { BridgeError } from '../../errors.ts';
-import { isLoopback } from '../../http/addresses.ts';
 import { BearerAuthenticator, createTokenChecks } from '../../http/auth/bearer-authenticator.ts';
+import { isForOneUser } from '../../http/server/listen-addresses.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
 import type { Inspect, InspectedServer } from '../../observe/inspection.ts';
 import { Activity } from '../../observe/status/activity.ts';
@@ -34,7 +34,7 @@ export async function createLooking(request: StatusRequest, counted: Counted): P
 async function whoMayLook({ config, listener, deps }: StatusRequest): Promise<Audience | 'nobody'> {
   const { statusToken } = config;
   if (statusToken === undefined) {
-    return listener.access.auth === undefined && isLoopback(listener.host) ? 'anybody' : 'nobody';
+    return listener.access.auth === undefined && listener.addresses.every(isForOneUser) ? 'anybody' : 'nobody';
   }
   const auth = { tokens: [statusToken], oauth: undefined };
   const createClient = () => Promise.reject(new Error('a token that was handed out needs no issuer'));
@@ -50,12 +50,12 @@ function showStatus(
   counted: Counted,
 ): readonly Looking[] {
   if (config.status === 'off') return [];
-  const activity = new Activity({ wallClock: Date.now });
+  const activity = new Activity({ wallClock: deps.wallClock });
   const token = listener.access.auth !== undefined && listener.access.auth.oauth === undefined ? 'needed' : 'none';
   const status = createStatus({
     inspect,
     activity,
-    usage: counted && createUsageStatus(counted, Date.now),
+    usage: counted && createUsageStatus(counted, deps.wallClock),
     hosts: HOSTS,
     snippets: (host, server) => snippetFor(host as HostName, server, token),
   });
@@ -81,7 +81,8 @@ async function showMetrics(
   ]);
   const metrics = await createMetrics({ inspect, clock });
   const routes = routesFor(audience, new Map([['/metrics', onlyGet(metricsRoute(metrics, log))]]));
-  return [{ observer: metrics, routes, endWatching: () => undefined }];
+  const onRefused = (reason: string): void => metrics.refusedRequest(reason);
+  return [{ observer: metrics, routes, onRefused, endWatching: () => undefined }];
 }
 
 /** What `mcp-portage report --url` asks for. */

@@ -7,7 +7,7 @@ import type { Variables } from './variables.ts';
 
 export interface EntryContext {
   readonly report: FileReport;
-  readonly variables: Variables;
+  readonly variables: Pick<Variables, 'expand'>;
   readonly readers: Readers;
   readonly homeFolder: string;
   /** What relative paths are relative to. */

@@ -37,6 +37,7 @@ export const ENTRY_SHAPE = {
   url: z.optional(text),
   serverUrl: z.optional(text),
   httpUrl: z.optional(text),
+  socket: z.optional(text),
   headers: z.optional(headers),
   http_headers: z.optional(headers),
   env_http_headers: z.optional(headers),

@@ -1,7 +1,7 @@
 /** What an entry names: a program to start, or where a server is, and how it is spoken to there. */
-import type { Target } from '../../config.ts';
+import type { StreamTarget, Target } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-import { isUrlLike, parseServerUrl } from '../parse/target.ts';
+import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/target.ts';
 import type { Path } from './config-tree.ts';
 import type { Entry } from './entry-schema.ts';
 
@@ -16,7 +16,7 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'streamable-http' | 'sse';
+type Kind = 'command' | 'auto' | 'streamable-http' | 'sse' | 'stream';
 
 /** In lower case, without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -26,12 +26,15 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['http', 'streamable-http'],
   ['streamablehttp', 'streamable-http'],
   ['sse', 'sse'],
+  ['stream', 'stream'],
+  ['tcp', 'stream'],
 ]);
 
 const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
 const URL_KEYS = ['url', 'serverUrl', 'httpUrl'] as const;
 
-export function readTarget(entry: Entry): EntryTarget {
+/** @param resolvePath a path of the file, as an absolute one */
+export function readTarget(entry: Entry, resolvePath: (path: string) => string): EntryTarget {
   const typeKey = TYPE_KEYS.find((key) => entry[key] !== undefined);
   const type = typeKey === undefined ? undefined : entry[typeKey];
   const kind = type === undefined ? undefined : KINDS.get(type.toLowerCase().replaceAll(/[-_]/g, ''));
@@ -42,7 +45,13 @@ export function readTarget(entry: Entry): EntryTarget {
   if (entry.command !== undefined && urlKey !== undefined) {
     return refuse([urlKey], 'a server is either started by its command or reached by its URL; leave one of them out.');
   }
-  if (urlKey !== undefined) return readUrl(entry, urlKey, typeKey, kind);
+  if (entry.command !== undefined && entry.socket !== undefined) {
+    return refuse(['socket'], 'is where a server listens that runs already; this one is started as a command.');
+  }
+  const read =
+    urlKey !== undefined || entry.socket !== undefined ? readUrl(entry, urlKey ?? 'url', typeKey, kind) : undefined;
+  if (read?.ok === true && entry.socket !== undefined) return readSocket(read, entry.socket, resolvePath);
+  if (read !== undefined) return read;
   if (entry.command === undefined) return refuse([], 'expected a command or a url, got neither.');
   if (kind !== undefined && kind !== 'command') {
     return refuse(
@@ -77,20 +86,64 @@ function readUrl(
       'says HTTP+SSE, but httpUrl is where Streamable HTTP is spoken; correct one of them.',
     );
   }
-  const url = parseUrl(entry[key] ?? '');
-  if (typeof url === 'string') return refuse([key], url);
-  const target: Target = { kind: 'url', url };
+  const text = entry[key] ?? (entry.socket === undefined ? '' : AT_SOCKET);
+  const target = parseUrl(withPath(text, kind));
+  if (typeof target === 'string') return refuse([key], target);
+  if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
+  if (kind === 'stream') return refuse([key], NO_STREAM);
   if (key === 'httpUrl') return { ok: true, target, transport: { key, name: 'streamable-http' } };
   const transport = typeKey === undefined || kind === undefined ? undefined : { key: typeKey, name: kind };
   return { ok: true, target, transport };
 }
 
-/** The URL, or what is wrong with it. */
-function parseUrl(text: string): URL | string {
+/** As with `--unix-socket` of curl, the URL says what is asked for there. */
+function readSocket(
+  read: Extract<EntryTarget, { ok: true }>,
+  socket: string,
+  resolvePath: (path: string) => string,
+): EntryTarget {
+  const { target } = read;
+  if (target.kind !== 'url' || target.socketPath !== undefined || target.url.protocol !== 'http:') {
+    return refuse(
+      ['socket'],
+      'needs a URL that begins with http:// beside it, or none: it says where that is asked for.',
+    );
+  }
+  const isSocket = isServerScheme(socket);
+  const written = isSocket ? socket : `unix://${encodeURI(resolvePath(socket)).replaceAll('#', '%23')}`;
+  const { pathname, search } = target.url;
+  const parsed = parseUrl(`${written}#${pathname}${search}`);
+  return typeof parsed === 'string' ? refuse(['socket'], parsed) : { ...read, target: parsed };
+}
+
+/** The endpoint where an entry says only the socket. */
+const AT_SOCKET = 'http://localhost/mcp';
+
+/** Nothing is found out about HTTP there. */
+function readStream(
+  target: StreamTarget,
+  key: (typeof URL_KEYS)[number],
+  typeKey: string | undefined,
+  kind: Kind | undefined,
+): EntryTarget {
+  if (key === 'httpUrl') return refuse([key], 'is where HTTP is spoken, but this is the address of a byte stream.');
+  if (kind === undefined || kind === 'stream' || kind === 'auto') return { ok: true, target, transport: undefined };
+  return refuse(
+    [typeKey ?? 'type'],
+    'says that HTTP is spoken, but the address is that of a byte stream; correct one of them.',
+  );
+}
+
+/** VS Code asks for `/` where nothing follows the path of a socket. */
+function withPath(text: string, kind: Kind | undefined): string {
+  const isHttp = kind === 'streamable-http' || kind === 'sse';
+  return isHttp && /^(?:unix|pipe):\/\/[^#]*$/i.test(text) ? `${text}#/` : text;
+}
+
+/** Where the server is, or what is wrong with that. */
+function parseUrl(text: string): RunningTarget | string {
   // What is no URL at all is not to be quoted as the scheme of one.
-  if (!isUrlLike(text)) return NO_URL;
-  const scheme = text.slice(0, text.indexOf(':')).toLowerCase();
-  if (!['http', 'https', 'ws', 'wss'].includes(scheme)) return NO_URL;
+  if (!isServerScheme(text)) return NO_URL;
   try {
     return parseServerUrl(text);
   } catch (error) {
@@ -99,9 +152,10 @@ function parseUrl(text: string): URL | string {
   }
 }
 
-const NO_URL = 'expected a URL that begins with https:// or http:// (Unix sockets and named pipes are not supported).';
+const NO_URL = 'expected a URL that begins with https://, http://, unix://, pipe://, tcp:// or tls://.';
+const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
 const UNKNOWN_TYPE =
-  'expected stdio, local, http, streamable-http, sse or remote, got another text (WebSocket is not supported).';
+  'expected stdio, local, http, streamable-http, sse, stream or remote, got another text (WebSocket is not supported).';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

@@ -1,4 +1,7 @@
-/** What is said about a configuration file: all of its mistakes at once, and each kind of warning in one line. No values. */
+/**
+ * What is said about a configuration file, or about options of that shape that a program gives: all mistakes at once, and
+ * each kind of warning in one line. No values.
+ */
 import { BridgeError } from '../../errors.ts';
 import type { Path, Position } from './config-tree.ts';
 
@@ -21,25 +24,30 @@ const WARNINGS = {
 
 export type WarningKind = keyof typeof WARNINGS;
 
+/** `options`: the values come from a program, which finds them by their path. */
+export type Reported = { readonly kind: 'file'; readonly name: string } | { readonly kind: 'options' };
+
 export class FileReport {
-  readonly #file: string;
+  readonly #reported: Reported;
   readonly #mistakes: { readonly at: Position; readonly text: string }[] = [];
   readonly #warnings = new Map<WarningKind, string[]>();
 
-  /** @param file its name, without the folder */
-  constructor(file: string) {
-    this.#file = file;
+  /** @param reported of a file its name, without the folder */
+  constructor(reported: Reported) {
+    this.#reported = reported;
   }
 
   /** `claude.json:12:5 (mcpServers.github)` */
   sourceOf({ line, column }: Position, path: Path): string {
-    return `${this.#file}:${line}:${column} (${renderPath(path)})`;
+    if (this.#reported.kind === 'options') return renderPath(path);
+    return `${this.#reported.name}:${line}:${column} (${renderPath(path)})`;
   }
 
   /** @param problem ends with a full stop, and holds no value of the file */
   mistake({ line, column }: Position, path: Path, problem: string): void {
     const where = path.length === 0 ? '' : `${renderPath(path)}: `;
-    this.#mistakes.push({ at: { line, column }, text: `${this.#file}:${line}:${column}: ${where}${problem}` });
+    const place = this.#reported.kind === 'options' ? '' : `${this.#reported.name}:${line}:${column}: `;
+    this.#mistakes.push({ at: { line, column }, text: `${place}${where}${problem}` });
   }
 
   warn(kind: WarningKind, path: Path): void {
@@ -49,14 +57,15 @@ export class FileReport {
   }
 
   warnings(): readonly string[] {
-    return [...this.#warnings].map(([kind, places]) => `${this.#file}: ${listPlaces(places)}: ${WARNINGS[kind]}.`);
+    const before = this.#reported.kind === 'options' ? '' : `${this.#reported.name}: `;
+    return [...this.#warnings].map(([kind, places]) => `${before}${listPlaces(places)}: ${WARNINGS[kind]}.`);
   }
 
   get mistakeCount(): number {
     return this.#mistakes.length;
   }
 
-  /** Throws ERR_CONFIG_FILE with every mistake so far, in the order of the file. */
+  /** Throws with every mistake so far, in the order of the file: ERR_CONFIG_FILE, or ERR_CONFIG_OPTION where there is none. */
   throwMistakes(): void {
     if (this.#mistakes.length === 0) return;
     const sorted = this.#mistakes.toSorted(
@@ -64,7 +73,8 @@ export class FileReport {
     );
     const lines = sorted.slice(0, MAX_MISTAKES).map(({ text }) => text);
     const more = sorted.length - lines.length;
-    throw new BridgeError('ERR_CONFIG_FILE', [...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join('\n'));
+    const code = this.#reported.kind === 'options' ? 'ERR_CONFIG_OPTION' : 'ERR_CONFIG_FILE';
+    throw new BridgeError(code, [...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join('\n'));
   }
 }
 

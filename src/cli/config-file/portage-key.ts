@@ -1,6 +1,6 @@
 /** What stands under our own key `portage`: options, named as on the command line or in camel case, and who may call. */
 import type { Target } from '../../config.ts';
-import type { WrittenOption } from '../options/given-options.ts';
+import { HOW_SERVERS_ARE_USED, type WrittenOption } from '../options/given-options.ts';
 import type { OptionSpec } from '../options/option-spec.ts';
 import { findOption, isOptionName, OF_ONE_SERVER, OPTIONS, type OptionName } from '../options/option-table.ts';
 import { isUrlLike } from '../parse/target.ts';
@@ -56,19 +56,20 @@ export function readEntryPortage(
   const options = readOptions(members, path, context, (spec) => {
     if (scopeOf(spec) === 'call') return ON_COMMAND_LINE;
     if (scopeOf(spec) === 'process') return 'is no matter of one server; it belongs to the key portage at the top.';
-    if (target === undefined || spec.target === undefined || spec.target === target) return undefined;
-    return spec.target === 'url'
-      ? 'is for a server that is reached by its URL; this one is started as a command.'
-      : 'is for a server that is started as a command; this one is reached by its URL.';
+    const { targets } = spec;
+    if (target === undefined || targets === undefined || targets.includes(target)) return undefined;
+    const what = targets.map((kind) => HOW_SERVERS_ARE_USED[kind]).join(' or ');
+    return `is for a server that is ${what}; this one is ${HOW_SERVERS_ARE_USED[target]}.`;
   });
   return { options, isRequired: readRequired(members, path, context), callers: readCallers(members, path, context) };
 }
 
+/** @param path where it stands */
 export function readTopPortage(
   node: ConfigNode | undefined,
   context: EntryContext,
+  path: Path = [PORTAGE],
 ): ReadonlyMap<OptionName, WrittenOption> {
-  const path = [PORTAGE];
   return readOptions(membersOf(node, path, context), path, context, (spec) => {
     if (scopeOf(spec) === 'call') return ON_COMMAND_LINE;
     return scopeOf(spec) === 'server' ? BELONGS_TO_ENTRY : undefined;
@@ -107,7 +108,7 @@ function readOptions(
     const spec = name === undefined ? undefined : findOption(name);
     if (name === undefined || spec === undefined) {
       if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
-      else if (path.length === 1) report.mistake(node.at, place, BELONGS_TO_ENTRY);
+      else if (path.length <= 1) report.mistake(node.at, place, BELONGS_TO_ENTRY);
       continue;
     }
     const problem = refuse(spec);

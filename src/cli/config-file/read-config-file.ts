@@ -30,7 +30,7 @@ const MAX_VALUE_BYTES = 64 * 2 ** 10;
 /** Throws ERR_CONFIG_FILE with all that is wrong with it, and no values. */
 export async function readConfigFile(written: string, around: FileSurroundings): Promise<ConfigFile> {
   const path = resolve(around.cwd, written);
-  const report = new FileReport(basename(path));
+  const report = new FileReport({ kind: 'file', name: basename(path) });
   const root = await parseTree(path, readConfigText(path, MAX_FILE_BYTES, around), report);
   const found = findServers(root);
   if (found === undefined) {
@@ -119,12 +119,16 @@ function readInputs(node: ConfigNode | undefined): ReadonlyMap<string, { readonl
   return inputs;
 }
 
-interface ReadServers {
+export interface ReadServers {
   readonly servers: readonly WrittenServer[];
   readonly disabled: readonly string[];
 }
 
-function readServers({ path, servers: node }: FoundServers, reader: EntryReader): ReadServers {
+/** Mistakes are reported, and all servers that have none are returned. */
+export function readServers(
+  { path, servers: node }: Pick<FoundServers, 'path' | 'servers'>,
+  reader: EntryReader,
+): ReadServers {
   const { report } = reader;
   const servers: WrittenServer[] = [];
   const disabled: string[] = [];

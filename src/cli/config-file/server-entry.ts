@@ -46,7 +46,7 @@ export function readServer(
     return undefined;
   }
   const { entry } = checked;
-  const read = readTarget(entry);
+  const read = readTarget(entry, (path) => resolvePath(path, reader));
   if (!read.ok) {
     report.mistake(nearestNode(node, read.path).at, [...path, ...read.path], read.problem);
     readEntryPortage(portageNode, portagePath, reader, undefined);
@@ -56,7 +56,7 @@ export function readServer(
   const portage = readEntryPortage(portageNode, portagePath, reader, target.kind);
   const options = new OptionsOfEntry(node, path, reader);
   if (target.kind === 'command') readCommandOptions(entry, options, node, path, reader);
-  else {
+  else if (target.kind === 'url') {
     options.set('header', readHeaders(entry, node, path, reader));
     if (transport !== undefined) options.set('transport', { key: transport.key, texts: [transport.name] });
   }
@@ -174,11 +174,17 @@ function readTimeout(entry: Entry, { dialect, report }: EntryReader, path: Path)
 }
 
 const OF_COMMANDS = ['args', 'env', 'environment', 'env_vars', 'envFile', 'cwd'];
-const OF_URLS = ['headers', 'http_headers', 'env_http_headers', 'bearer_token_env_var'];
+const OF_URLS = ['headers', 'socket', 'http_headers', 'env_http_headers', 'bearer_token_env_var'];
+
+const MEANINGLESS: Readonly<Record<Target['kind'], readonly string[]>> = {
+  command: OF_URLS,
+  url: OF_COMMANDS,
+  stream: [...OF_COMMANDS, ...OF_URLS],
+};
 
 function warnOfKeys(entry: Entry, target: Target, path: Path, { report, knownKeys }: EntryReader): void {
   for (const key of Object.keys(entry)) {
-    if (knownKeys.has(key) && (target.kind === 'command' ? OF_URLS : OF_COMMANDS).includes(key)) {
+    if (knownKeys.has(key) && MEANINGLESS[target.kind].includes(key)) {
       if (!isEmpty(entry[key])) report.warn('unknown', [...path, key]);
     }
   }

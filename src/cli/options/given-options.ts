@@ -136,12 +136,12 @@ export interface OptionUse {
   readonly target: Target['kind'] | 'any';
 }
 
-export function isApplicable({ verbs, target, group }: OptionSpec, use: OptionUse): boolean {
+export function isApplicable({ verbs, targets, group }: OptionSpec, use: OptionUse): boolean {
   if (use.verb === 'snippet') return OF_ADDRESSES.includes(group);
   if (use.verb === 'report' || use.verb === 'top') return group === 'logging' || (verbs?.includes(use.verb) ?? false);
   return (
     (verbs === undefined || verbs.includes(use.verb)) &&
-    (target === undefined || use.target === 'any' || target === use.target)
+    (targets === undefined || use.target === 'any' || targets.includes(use.target))
   );
 }
 
@@ -171,7 +171,7 @@ function askForRelated(name: string, use: OptionUse): string {
   return related.length === 0 ? '.' : `, or did you mean ${related.map((option) => `--${option.name}`).join(' or ')}?`;
 }
 
-function explain({ name, verbs, target }: OptionSpec, use: OptionUse): string {
+function explain({ name, verbs, targets }: OptionSpec, use: OptionUse): string {
   if (verbs === undefined && STARTS_NO_SERVER.includes(use.verb)) {
     return `--${name} is about a server or how it is served; ${WHY_NOT[use.verb]}. Leave it out.`;
   }
@@ -179,8 +179,17 @@ function explain({ name, verbs, target }: OptionSpec, use: OptionUse): string {
     const places = verbs.map((verb) => `\`${verb}\``).join(' and ');
     return `--${name} is for ${places}; ${WHY_NOT[use.verb]}. Leave it out${askForRelated(name, use)}`;
   }
-  if (target === 'url') {
-    return `--${name} is for a server that is reached by its URL; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.`;
+  const what = `a server that is ${targets?.map((kind) => HOW_SERVERS_ARE_USED[kind]).join(' or ')}`;
+  const own = use.target === 'any' ? 'used otherwise' : HOW_SERVERS_ARE_USED[use.target];
+  if (use.target === 'command') {
+    return `--${name} is for ${what}; this one is ${own}. Leave it out, or hand the command what it needs by its own arguments or with --env.`;
   }
-  return `--${name} is for a server that is started as a command; this one runs already and is reached by its URL. Leave it out.`;
+  const runs = targets?.includes('command') === true ? 'runs already and is' : 'is';
+  return `--${name} is for ${what}; this one ${runs} ${own}. Leave it out.`;
 }
+
+export const HOW_SERVERS_ARE_USED: Readonly<Record<Target['kind'], string>> = {
+  command: 'started as a command',
+  url: 'reached by its URL',
+  stream: 'reached over a byte stream',
+};

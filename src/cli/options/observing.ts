@@ -5,7 +5,7 @@ export const OBSERVING_OPTIONS = [
   {
     name: 'status',
     group: 'observing',
-    describe: 'Show who is connected and what runs at /status, to whoever may look',
+    describe: 'Show who is connected and what runs at /status, to callers who may see it',
     kind: 'flag',
     default: 'true',
     verbs: ['serve'],
@@ -13,7 +13,7 @@ export const OBSERVING_OPTIONS = [
   {
     name: 'status-token',
     group: 'observing',
-    describe: 'Let in to /status and /metrics who shows this token, which opens nothing else',
+    describe: 'Token that opens /status and /metrics, and nothing else',
     kind: 'value',
     placeholder: 'env:NAME|file:PATH',
     verbs: ['serve', 'report', 'top'],
@@ -21,7 +21,7 @@ export const OBSERVING_OPTIONS = [
   {
     name: 'metrics',
     group: 'observing',
-    describe: 'Count calls for Prometheus, at /metrics',
+    describe: 'Serve Prometheus metrics at /metrics',
     kind: 'flag',
     default: 'false',
     verbs: ['serve'],
@@ -29,7 +29,7 @@ export const OBSERVING_OPTIONS = [
   {
     name: 'usage',
     group: 'observing',
-    describe: 'Count who uses what, and what of it is deprecated, for mcp-portage report',
+    describe: 'Count who uses what, deprecated features included, for mcp-portage report',
     kind: 'flag',
     default: 'false',
     verbs: ['serve', 'connect'],
@@ -37,7 +37,7 @@ export const OBSERVING_OPTIONS = [
   {
     name: 'audit-file',
     group: 'observing',
-    describe: 'Write a line of JSON for each call to this file',
+    describe: 'Write one line of JSON per call to this file',
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
@@ -46,7 +46,7 @@ export const OBSERVING_OPTIONS = [
   {
     name: 'audit-required',
     group: 'observing',
-    describe: 'Refuse calls while that file cannot be written',
+    describe: 'Refuse calls while the audit file cannot be written',
     kind: 'flag',
     default: 'false',
     verbs: ['serve', 'connect'],
@@ -54,7 +54,7 @@ export const OBSERVING_OPTIONS = [
   {
     name: 'url',
     group: 'report',
-    describe: 'The running bridge to ask, by any address of it; without it, what is in the state directory counts',
+    describe: 'Any URL of the running bridge to ask; without it, the counts in the state directory are read',
     kind: 'value',
     placeholder: 'url',
     verbs: ['report'],
@@ -62,7 +62,7 @@ export const OBSERVING_OPTIONS = [
   {
     name: 'since',
     group: 'report',
-    describe: 'How far the report looks back',
+    describe: 'How far back the report looks',
     kind: 'value',
     placeholder: 'duration',
     default: '30d',

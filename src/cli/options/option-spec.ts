@@ -2,23 +2,24 @@ import type { Target } from '../../config.ts';
 
 /** The order is the order of --help. */
 export const OPTION_GROUPS = {
-  servers: 'Several servers',
+  servers: 'Configuration file',
   listen: 'Listening (serve)',
   endpoints: 'Endpoints (serve)',
   access: 'Access (serve)',
   cluster: 'Several replicas (serve)',
-  protocol: 'The server',
-  server: 'The wrapped server (command)',
-  remote: 'The remote server (URL)',
-  login: 'Logging in at the remote server (URL)',
+  protocol: 'Every server',
+  server: 'Servers started as a command',
+  remote: 'Remote servers (URL)',
+  login: 'Logging in to remote servers (URL)',
   sessions: 'Sessions (serve)',
   limits: 'Limits',
-  observing: 'What is seen of it',
-  probe: 'The report (probe)',
-  report: 'The report (report)',
-  snippet: 'For a host (snippet)',
+  observing: 'Observing',
+  probe: 'Reports (probe, report)',
+  report: 'Usage (report)',
+  snippet: 'Snippets (snippet)',
   logging: 'Logging',
 } as const;
+export type OptionGroup = keyof typeof OPTION_GROUPS;
 
 /**
  * What mcp-portage does with servers: serve them over HTTP, connect a stdio client to one, report on them, say how a
@@ -30,7 +31,7 @@ export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 export interface OptionSpec {
   /** Kebab case, without the dashes. */
   readonly name: string;
-  readonly group: keyof typeof OPTION_GROUPS;
+  readonly group: OptionGroup;
   readonly describe: string;
   /** `flag` takes no value, `list` may be repeated. */
   readonly kind: 'value' | 'flag' | 'list';
@@ -45,8 +46,8 @@ export interface OptionSpec {
   readonly completes?: 'file' | 'directory';
   /** Absent: all of them. */
   readonly verbs?: readonly BridgeVerb[];
-  /** The kind of server it is about; absent: any. */
-  readonly target?: Target['kind'];
+  /** The kinds of servers it is about; absent: any. */
+  readonly targets?: readonly Target['kind'][];
   /** Between the values of a list in the environment; absent: a comma. */
   readonly separator?: 'newline';
 }

@@ -62,12 +62,11 @@ export const ENV_PREFIX = 'MCP_PORTAGE_';
  * the shell.
  */
 export const BEARER_TOKEN_VARIABLE = 'MCP_PORTAGE_BEARER_TOKEN';
-export const BEARER_TOKEN_NOTE =
-  'Send this token as a credential; not an option, since other users can read command lines';
+export const BEARER_TOKEN_NOTE = 'Bearer token to send; not an option, since other users can read command lines';
 
 /** A setting that is no option, for the reasons that the token has. */
 export const CLIENT_SECRET_VARIABLE = 'MCP_PORTAGE_OAUTH_CLIENT_SECRET';
-export const CLIENT_SECRET_NOTE = 'The secret of that client; not an option, since other users can read command lines';
+export const CLIENT_SECRET_NOTE = 'Secret of that client; not an option, since other users can read command lines';
 
 /** Settings that are no options, by the group of options they belong to. */
 export const VARIABLES: readonly { readonly group: string; readonly name: string; readonly note: string }[] = [

@@ -14,7 +14,7 @@ export const OUTPUT_OPTIONS = [
   {
     name: 'timeout',
     group: 'probe',
-    describe: 'Time for everything the probe does',
+    describe: 'Time limit for the whole probe',
     kind: 'value',
     placeholder: 'duration',
     defaultNote: '15s; 2m for a command, 5m with a login',
@@ -23,7 +23,7 @@ export const OUTPUT_OPTIONS = [
   {
     name: 'for',
     group: 'snippet',
-    describe: 'The host that what is printed is for',
+    describe: 'The host to print the snippet for',
     kind: 'value',
     placeholder: 'host',
     choices: HOSTS,
@@ -32,16 +32,16 @@ export const OUTPUT_OPTIONS = [
   {
     name: 'log-level',
     group: 'logging',
-    describe: 'How much to log, on stderr',
+    describe: 'How much to log to stderr',
     kind: 'value',
     placeholder: 'level',
     choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
-    defaultNote: 'info; for probe warn',
+    defaultNote: 'info; warn for probe',
   },
   {
     name: 'log-format',
     group: 'logging',
-    describe: 'Lines for people or for programs',
+    describe: 'Log for people or for programs',
     kind: 'value',
     placeholder: 'format',
     choices: ['pretty', 'json'],

@@ -6,12 +6,16 @@ import type {
   EndpointConfig,
   HttpListenerConfig,
   KeyLocation,
+  ListenAddress,
   MappedHeader,
+  TcpAddress,
   TokenSource,
 } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-import { isLoopback, isWildcard } from '../../http/addresses.ts';
+import { isWildcard } from '../../http/addresses.ts';
 import { isBearerToken } from '../../http/client/bearer-token.ts';
+import { boundAddress, isExposed, isOpenToAllUsers } from '../../http/server/listen-addresses.ts';
+import { showStreamAddress } from '../../http/stream-address.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { OptionName } from '../options/option-table.ts';
 import {
@@ -24,19 +28,22 @@ import {
 } from './auth-value.ts';
 import type { Environment } from './child-environment.ts';
 import { parseKeySource } from './cluster.ts';
+import type { WrittenStream } from './stream-address.ts';
 import * as value from './value.ts';
 
 export interface AccessRequest {
   readonly given: GivenOptions;
   readonly env: Environment;
   readonly cwd: string;
-  readonly listen: ListenAddress;
+  readonly listen: ListenPlaces;
   readonly endpoints: EndpointConfig;
   /** Nobody has to be kept out of what does not listen. */
   readonly listens: 'yes' | 'no';
 }
 
-export type ListenAddress = Pick<HttpListenerConfig, 'host' | 'port' | 'tls'>;
+export interface ListenPlaces extends Pick<HttpListenerConfig, 'addresses' | 'tls'> {
+  readonly streams: readonly WrittenStream[];
+}
 
 export interface ParsedAccess {
   readonly access: AccessConfig;
@@ -48,28 +55,36 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
   const { given, listen, listens } = request;
   const auth = parseAuth(request);
   const anonymous = given.required('allow-anonymous', value.parseFlag);
-  if (anonymous && auth !== undefined) {
+  refuseUnaskedStreams(request, { anonymous, auth });
+  // Where a stream needs the word, it is for that alone: over HTTP callers are asked all the same.
+  if (anonymous && auth !== undefined && portsOfStreams(listen).length === 0) {
     throw excluded(
       `${given.sourceOf('allow-anonymous')} lets everybody in, ${sourceOfAuth(given)} only some; leave one of them out.`,
     );
   }
-  const isExposed = listens === 'yes' && !isLoopback(listen.host);
-  if (isExposed && !anonymous && auth === undefined) throw exposed(given, listen);
+  const exposed = listens === 'yes' ? listen.addresses.find(isExposed) : undefined;
+  if (exposed !== undefined && !anonymous && auth === undefined) throw refuseExposed(given, exposed);
   return {
     access: {
       allowHosts: parseAllowedHosts(request),
       allowOrigins: given.list('allow-origin', value.parseOrigin),
       auth,
     },
-    warnings: [...(isExposed ? warnOfExposure(request, auth) : []), ...warnOfShortTokens(auth)],
+    warnings: [
+      ...(exposed === undefined ? [] : warnOfExposure(request, auth, exposed)),
+      ...(listens === 'yes' ? warnOfExposedStreams(listen) : []),
+      ...(listens === 'yes' ? warnOfOpenSockets(listen, auth) : []),
+      ...warnOfShortTokens(auth),
+    ],
   };
 }
 
 /** Clients that come through a reverse proxy name the proxy's host, and many proxies hand that on. */
-function parseAllowedHosts({ given, listen: { host }, endpoints: { baseUrl } }: AccessRequest): readonly string[] {
+function parseAllowedHosts({ given, listen: { addresses }, endpoints: { baseUrl } }: AccessRequest): readonly string[] {
   const named = given.list('allow-host', value.parseAllowedHost);
   // On all interfaces and without a name given, every Host is taken; one name from here would end that.
-  const takesAny = isWildcard(host) && named.length === 0;
+  const isAnywhere = addresses.map(boundAddress).some((bound) => bound.kind === 'tcp' && isWildcard(bound.host));
+  const takesAny = isAnywhere && named.length === 0;
   return baseUrl === undefined || takesAny ? named : [...named, baseUrl.hostname];
 }
 
@@ -168,22 +183,84 @@ function sourceOfAuth(given: GivenOptions): string {
   return given.sourceOf(given.isGiven('auth-token') ? 'auth-token' : 'auth-issuer');
 }
 
-function exposed(given: GivenOptions, { host }: ListenAddress): BridgeError {
+function refuseExposed(given: GivenOptions, address: ListenAddress): BridgeError {
+  const where =
+    address.kind === 'inherited'
+      ? `The inherited socket ${address.fd}, ${nameExposed(address)},`
+      : `${given.sourceOf('host')} ${nameExposed(address)}`;
   return excluded(
-    `${given.sourceOf('host')} ${host} lets other machines reach this port, and nobody would be asked who they are: whoever reaches it could use the wrapped server and all it can do. Let in only known callers (--auth-token, or --auth-issuer), listen on 127.0.0.1, or say --allow-anonymous if something else guards the port.`,
+    `${where} lets other machines reach this port, and nobody would be asked who they are: whoever reaches it could use the wrapped server and all it can do. Let in only known callers (--auth-token, or --auth-issuer), listen on 127.0.0.1, or say --allow-anonymous if something else guards the port.`,
   );
 }
 
-function warnOfExposure({ listen, endpoints }: AccessRequest, auth: AuthConfig | undefined): readonly string[] {
+function portsOfStreams({ streams }: Pick<ListenPlaces, 'streams'>): readonly TcpAddress[] {
+  return streams.flatMap(({ address }) => (address.kind === 'tcp' ? [address] : []));
+}
+
+function showPort(address: TcpAddress, tls: HttpListenerConfig['tls']): string {
+  return showStreamAddress({ ...address, tls: tls === undefined ? 'off' : 'on' });
+}
+
+/** Lines have no place for a token, so whoever reaches a port is let in, and the user has to know that. */
+function refuseUnaskedStreams(
+  { given, listen, listens }: AccessRequest,
+  { anonymous, auth }: { readonly anonymous: boolean; readonly auth: AuthConfig | undefined },
+): void {
+  const ports = listens === 'yes' && !anonymous ? portsOfStreams(listen) : [];
+  const [first] = ports;
+  if (first !== undefined && auth !== undefined) {
+    throw excluded(
+      `${given.sourceOf('stream')} ${showPort(first, listen.tls)} has no place for a token, so it would let in whoever reaches it, past ${sourceOfAuth(given)}. Use a Unix socket (unix:///path), whose file says who may connect, or say --allow-anonymous: that is then for the stream alone, and HTTP asks for tokens all the same.`,
+    );
+  }
+  const exposed = ports.find(isExposed);
+  if (exposed === undefined) return;
+  throw excluded(
+    `${given.sourceOf('stream')} ${showPort(exposed, listen.tls)} lets other machines reach this port, and nobody would be asked who they are: whoever reaches it could use the wrapped server and all it can do. Listen on 127.0.0.1 or a Unix socket, or say --allow-anonymous if something else guards the port.`,
+  );
+}
+
+function warnOfExposedStreams(listen: ListenPlaces): readonly string[] {
+  return portsOfStreams(listen)
+    .filter(isExposed)
+    .map((address) => {
+      const readable =
+        listen.tls === undefined ? ', and everybody on the way can read what is said (no --tls-cert)' : '';
+      return `Taking lines at ${showPort(address, listen.tls)} from everybody (--allow-anonymous): whoever reaches this port can use the wrapped server and all it can do${readable}. Let only trusted machines reach it (firewall, or private network).`;
+    });
+}
+
+function nameExposed(address: ListenAddress): string {
+  const bound = boundAddress(address);
+  return bound.kind === 'tcp' ? bound.host : bound.path;
+}
+
+function warnOfExposure(
+  { listen, endpoints }: AccessRequest,
+  auth: AuthConfig | undefined,
+  exposed: ListenAddress,
+): readonly string[] {
+  const host = nameExposed(exposed);
   if (auth === undefined) {
     return [
-      `Listening on ${listen.host} for everybody (--allow-anonymous): whoever reaches this port can use the wrapped server and all it can do. Let only trusted machines reach it (firewall, private network, or a reverse proxy that authenticates).`,
+      `Listening on ${host} for everybody (--allow-anonymous): whoever reaches this port can use the wrapped server and all it can do. Let only trusted machines reach it (firewall, private network, or a reverse proxy that authenticates).`,
     ];
   }
   if (listen.tls !== undefined || endpoints.baseUrl?.protocol === 'https:') return [];
   return [
-    `Listening on ${listen.host} without TLS: everybody on the way can read the tokens of callers. Use --tls-cert and --tls-key, or a reverse proxy with https (and --base-url, which says so).`,
+    `Listening on ${host} without TLS: everybody on the way can read the tokens of callers. Use --tls-cert and --tls-key, or a reverse proxy with https (and --base-url, which says so).`,
   ];
+}
+
+/** Who says so by the mode of a file means it, so it is not refused. On streams nobody is asked for a token. */
+function warnOfOpenSockets({ addresses, streams }: ListenPlaces, auth: AuthConfig | undefined): readonly string[] {
+  const overHttp = auth === undefined ? addresses.map(boundAddress) : [];
+  return [...overHttp, ...streams.map(({ address }) => address)]
+    .flatMap((bound) => (bound.kind === 'socket' && isOpenToAllUsers(bound) ? [bound.path] : []))
+    .map(
+      (path) =>
+        `Every user of this machine may connect to the socket ${path}, and nobody is asked who they are: whoever does can use the wrapped server and all it can do. Leave others out with --socket-mode, or ask for a token with --auth-token.`,
+    );
 }
 
 /** 128 bits in base64url have 22 characters; a password somebody thought of is shorter. */

@@ -26,9 +26,10 @@ const CREDENTIAL_NAME = /auth|token|password|passwd|secret|username|otp|_(key|ce
 
 /**
  * How this very process was started, never meant for the one it starts: `npx -p mcp-portage …` exports the package
- * list, and a wrapped `npx other-server` would take it for its own and not find the command.
+ * list, and a wrapped `npx other-server` would take it for its own and not find the command. Sockets that systemd hands
+ * over are for us, too.
  */
-const NEVER_INHERITED = /^npm_config_(package|call)$/i;
+const NEVER_INHERITED = /^(npm_config_(package|call)|LISTEN_(FDS|PID|PIDFDID|FDNAMES))$/i;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

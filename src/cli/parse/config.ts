@@ -22,6 +22,7 @@ import { parseListener } from './listener.ts';
 import { parseObservation } from './observing.ts';
 import type { RemoteSurroundings } from './remote.ts';
 import { type ParsedServer, parseServer } from './server.ts';
+import { leadStreams } from './streams.ts';
 import * as value from './value.ts';
 
 /** The process around the command line; handed in so that parsing stays pure. */
@@ -54,12 +55,10 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   const use: OptionUse = { verb, target: file === undefined && target !== undefined ? target.kind : 'any' };
   refuseInapplicable(options, use);
   const given = new GivenOptions([written.commandLine, written.environment, file?.options ?? NOTHING], use);
-  const { listener: http, warnings } = parseListener(given, around, verb === 'serve' ? 'yes' : 'no');
+  const { listener: http, streams, warnings } = parseListener(given, around, verb === 'serve' ? 'yes' : 'no');
   const { access } = http;
   const observed = parseObservation(given, around, verb === 'serve' ? http : undefined);
   const clustered = verb === 'serve' ? parseCluster(given, around) : NO_CLUSTER;
-  // A probe is a client of its own: it listens nowhere.
-  const listener: ListenerConfig = verb === 'serve' ? http : { kind: 'pipes' };
   const from = { verb, access, around, withheld: tokenVariables(given) };
   const servers: ParsedServer[] = [];
   if (target !== undefined) {
@@ -69,6 +68,9 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   if (file !== undefined) servers.push(...parseListed(file, { ...from, command, written }));
   const [first, ...others] = servers.map(({ server }) => server);
   if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', explainNoServer(file));
+  // A probe is a client of its own: it listens nowhere.
+  const listener: ListenerConfig =
+    verb === 'serve' ? { ...http, streams: leadStreams(streams, [first, ...others], given) } : { kind: 'pipes' };
   const config: Config = {
     listener,
     servers: [first, ...others],

@@ -1,15 +1,19 @@
 /** Where clients find the servers, and who of them may come in. */
 import { resolve } from 'node:path';
-import type { EndpointConfig, HttpListenerConfig } from '../../config.ts';
+import type { EndpointConfig, HttpListenerConfig, SunsetConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
+import { boundAddress } from '../../http/server/listen-addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';
-import type { OptionName } from '../options/option-table.ts';
-import { type AccessRequest, type ListenAddress, parseAccess } from './access.ts';
+import { envNameOf, type OptionName } from '../options/option-table.ts';
+import { type AccessRequest, type ListenPlaces, parseAccess } from './access.ts';
+import { parseAddresses } from './listen-addresses.ts';
 import { pickProxyEnvironment, type RemoteSurroundings } from './remote.ts';
+import type { WrittenStream } from './stream-address.ts';
 import * as value from './value.ts';
 
 export interface ParsedListener {
   readonly listener: HttpListenerConfig;
+  readonly streams: readonly WrittenStream[];
   readonly warnings: readonly string[];
 }
 
@@ -22,17 +26,18 @@ export function parseListener(
   around: RemoteSurroundings,
   listens: AccessRequest['listens'],
 ): ParsedListener {
-  const listen: ListenAddress = {
-    host: given.required('host', value.parseListenHost),
-    port: given.required('port', value.parsePort),
-    tls: parseTls(given, around),
-  };
+  const { addresses, streams } = parseAddresses(given, around);
+  const listen: ListenPlaces = { addresses, streams, tls: parseTls(given, around) };
+  refuseTlsWithoutPort(given, listen);
   const endpoints = parseEndpoints(given);
   const { env, cwd } = around;
   const { access, warnings } = parseAccess({ given, env, cwd, listen, endpoints, listens });
   const maxHeaderBytes = given.required('max-header-bytes', value.parseMessageSize);
   const proxyEnv = pickProxyEnvironment(env);
-  return { listener: { kind: 'http', ...listen, endpoints, access, maxHeaderBytes, proxyEnv }, warnings };
+  const { tls } = listen;
+  // Which servers they lead to is known when those are.
+  const listener = { kind: 'http', addresses, streams: [], tls, endpoints, access, maxHeaderBytes, proxyEnv } as const;
+  return { listener, streams, warnings };
 }
 
 function parseTls(given: GivenOptions, around: RemoteSurroundings): HttpListenerConfig['tls'] {
@@ -45,6 +50,16 @@ function parseTls(given: GivenOptions, around: RemoteSurroundings): HttpListener
     throw excluded(`${given.sourceOf(has)} needs --${lacks}: https takes a certificate and its private key.`);
   }
   return { certFile: resolve(around.cwd, certFile), keyFile: resolve(around.cwd, keyFile) };
+}
+
+function refuseTlsWithoutPort(given: GivenOptions, { addresses, streams, tls }: ListenPlaces): void {
+  const all = [...addresses.map(boundAddress), ...streams.map(({ address }) => address)];
+  if (tls === undefined || all.some(({ kind }) => kind === 'tcp')) return;
+  // As with the port, the environment says how it would be.
+  if (given.sourceOf('tls-cert') === envNameOf('tls-cert')) return;
+  throw excluded(
+    `${given.sourceOf('tls-cert')} is for a port: nobody is on the way to a socket of this machine. Leave it out, or give a --port, too.`,
+  );
 }
 
 function parseEndpoints(given: GivenOptions): EndpointConfig {
@@ -68,8 +83,20 @@ function parseEndpoints(given: GivenOptions): EndpointConfig {
     httpSse,
     ssePath: pathOf('sse-path'),
     messagePath: pathOf('message-path'),
+    sunset: parseSunset(given),
     baseUrl: given.optional('base-url', value.parseBaseUrl),
   };
+}
+
+const AFTER_SUNSET = ['refuse', 'serve'] as const;
+
+function parseSunset(given: GivenOptions): SunsetConfig | undefined {
+  const sunset = given.optional('sunset', value.parseSunset);
+  const afterwards = given.required('after-sunset', value.parseChoice(AFTER_SUNSET));
+  if (sunset === undefined && given.texts('after-sunset').length > 0) {
+    throw excluded(`${given.sourceOf('after-sunset')} needs --sunset: the date that it is about.`);
+  }
+  return sunset && { ...sunset, afterwards };
 }
 
 function excluded(message: string): BridgeError {

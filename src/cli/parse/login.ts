@@ -24,6 +24,8 @@ export interface LoginRequest {
   readonly readFile: (path: string) => FoundFile;
   /** Throws for a user without one; default: what the system says. */
   readonly homeFolder?: (() => string) | undefined;
+  /** A server at a socket of this machine has no address that an authorization server could know. */
+  readonly isOverNetwork: boolean;
   /** What the server is shown already. */
   readonly remote: Pick<RemoteConfig, 'headers' | 'bearerTokenFile'>;
 }
@@ -43,8 +45,14 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
       `${given.sourceOf('login')} ${when} and a token of yours exclude each other: the server can be shown one credential only; leave one of them out.`,
     );
   }
+  if (!request.isOverNetwork && when !== undefined && when !== 'never') {
+    throw excluded(
+      `${given.sourceOf('login')} ${when} is for a server that is reached over the network: no authorization server knows one at a socket. Show a token with --bearer-token-file or --header.`,
+    );
+  }
   // A login of one user would serve all callers: that is theirs to decide.
-  const chosen = when ?? (verb === 'connect' && !isShown ? 'on-demand' : 'never');
+  const isUsual = verb === 'connect' && !isShown && request.isOverNetwork;
+  const chosen = when ?? (isUsual ? 'on-demand' : 'never');
   if (chosen === 'never') {
     refuseIdle(given, verb);
     return { login: undefined, warnings: [] };

@@ -33,7 +33,7 @@ export interface ReportRequest {
 export function parseReport(command: BridgeCommand, around: RemoteSurroundings): ReportRequest {
   const given = givenTo(command, around, 'report');
   const written = given.optional('url', value.parseText);
-  const url = command.target?.kind === 'url' ? command.target.url : written && parseServerUrl(written);
+  const url = command.target?.kind === 'url' ? command.target.url : written && parseBridgeUrl(written);
   const windowMs = given.required('since', value.parseWindow);
   const format = given.required('json', value.parseFlag) ? 'json' : 'human';
   if (url) return { source: { url, token: parseStatusToken(given, around) }, windowMs, format };
@@ -52,6 +52,12 @@ export function parseTop(command: BridgeCommand, around: RemoteSurroundings): Lo
     throw refuse('top shows a running bridge: give any address of it, as in\n  mcp-portage top http://127.0.0.1:8000');
   }
   return { url: command.target.url, token: parseStatusToken(given, around) };
+}
+
+function parseBridgeUrl(text: string): URL {
+  const target = parseServerUrl(text);
+  if (target.kind === 'url') return target.url;
+  throw refuse('A running bridge is looked at over HTTP; give its URL, like http://127.0.0.1:8000.');
 }
 
 function givenTo({ options }: BridgeCommand, { env }: RemoteSurroundings, verb: 'report' | 'top'): GivenOptions {

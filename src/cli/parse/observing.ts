@@ -2,12 +2,13 @@
 import { resolve } from 'node:path';
 import type { HttpListenerConfig, ObservationConfig, TokenSource } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-import { isLoopback } from '../../http/addresses.ts';
+import { isForOneUser } from '../../http/server/listen-addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import { findToken } from './access.ts';
 import { parseTokenSource } from './auth-value.ts';
 import type { RemoteSurroundings } from './remote.ts';
 import { findStateDirectory } from './state-directory.ts';
+import { parseTraces } from './traces.ts';
 import * as value from './value.ts';
 
 export interface ParsedObservation {
@@ -22,31 +23,34 @@ export interface ParsedObservation {
 export function parseObservation(
   given: GivenOptions,
   around: RemoteSurroundings,
-  listener: Pick<HttpListenerConfig, 'host' | 'access'> | undefined,
+  listener: Pick<HttpListenerConfig, 'addresses' | 'access'> | undefined,
 ): ParsedObservation {
   const statusToken = parseStatusToken(given, around);
   const metrics = given.required('metrics', value.parseFlag) ? 'served' : 'off';
   const usage = given.required('usage', value.parseFlag)
     ? { stateDirectory: findStateDirectory(given, around) }
     : undefined;
-  const isOpen = listener !== undefined && isLoopback(listener.host) && listener.access.auth === undefined;
+  const isOpen = listener?.addresses.every(isForOneUser) === true && listener.access.auth === undefined;
   const mayLook = statusToken !== undefined || isOpen;
+  const traced = parseTraces(around.env);
   const observation: ObservationConfig = {
     status: given.required('status', value.parseFlag) && mayLook ? 'served' : 'off',
     statusToken,
     metrics,
     usage,
     audit: parseAudit(given, around),
+    traces: traced.config,
   };
   const warnings = [
     ...(metrics === 'served' && !mayLook ? [NOBODY_MAY_LOOK] : []),
     ...(usage !== undefined && usage.stateDirectory === undefined ? [NOT_KEPT] : []),
+    ...traced.warnings,
   ];
   return { observation, warnings };
 }
 
 const NOBODY_MAY_LOOK =
-  'nobody may look at /metrics: other machines can reach this port, or callers are asked who they are, and there is no --status-token';
+  'nobody may look at /metrics: others than your own user can connect, or callers are asked who they are, and there is no --status-token';
 const NOT_KEPT = 'what is counted is forgotten with this process: there is no home folder; say where with --state-dir';
 
 export function parseStatusToken(

@@ -38,11 +38,14 @@ export function parseRemote(
 ): ParsedRemote {
   const proxyEnv = pickProxyEnvironment(around.env);
   // Told now and not at the first call.
-  if (target.kind === 'url') findProxy(target.url, proxyEnv);
+  const isOverNetwork = target.kind === 'url' && target.socketPath === undefined;
+  if (isOverNetwork) findProxy(target.url, proxyEnv);
   const bearerTokenFile = parsePath(given, around, 'bearer-token-file');
   const { headers, warnings } = target.kind === 'url' ? parseHeaders(given, around) : NO_HEADERS;
   const { login, warnings: ofLogin } =
-    target.kind === 'url' ? parseLogin({ given, verb, ...around, remote: { headers, bearerTokenFile } }) : NO_LOGIN;
+    target.kind === 'url'
+      ? parseLogin({ given, verb, ...around, isOverNetwork, remote: { headers, bearerTokenFile } })
+      : NO_LOGIN;
   const isSecret = bearerTokenFile !== undefined || CREDENTIALS.some((name) => headers.has(name));
   const remote: RemoteConfig = {
     transport: given.required('transport', value.parseChoice(['auto', 'streamable-http', 'sse'])),

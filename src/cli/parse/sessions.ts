@@ -33,7 +33,7 @@ export interface ParsedSessions {
 export function parseSessions(given: GivenOptions, { target, access, mapHeaders }: Served): ParsedSessions {
   const maxSessions = given.required('max-sessions', value.parsePositiveCount);
   const isolation: Isolation = given.required('isolation', value.parseChoice(['session', 'shared']));
-  const isProcessEach = target.kind === 'command' && isolation === 'session';
+  const isProcessEach = target.kind !== 'url' && isolation === 'session';
   const poolSize =
     given.optional('pool-size', value.parsePositiveCount) ?? (isProcessEach ? POOLED_PROCESSES : POOLED_SESSIONS);
   const sessionTimeoutMs = given.required('session-timeout', value.parsePositiveDuration);

@@ -2,6 +2,7 @@
 import type { HttpListenerConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWildcard } from '../../http/addresses.ts';
+import { addressBase, boundAddress } from '../../http/server/listen-addresses.ts';
 import { HOSTS, type HostName, nameForHosts, type SnippetServer } from '../../snippet.ts';
 import type { BridgeCommand } from '../command-line.ts';
 import type { ConfigFile } from '../config-file/config-file.ts';
@@ -31,7 +32,7 @@ export function parseSnippet(
   if (host === undefined) {
     throw refuse(`--for says which host the snippet is for: ${HOSTS.join(', ')}.`);
   }
-  if (target?.kind === 'command') {
+  if (target !== undefined && target.kind !== 'url') {
     throw refuse('snippet takes the address where a server is served, or --config with the file that is served.');
   }
   const { listener } = parseListener(given, around, 'no');
@@ -64,11 +65,15 @@ function asksForToken({ access: { auth } }: HttpListenerConfig): boolean {
 }
 
 /** How clients on this machine reach it, unless the user says how others do. */
-function baseOf({ host, port, tls, endpoints: { baseUrl } }: HttpListenerConfig): string {
+function baseOf({ addresses, tls, endpoints: { baseUrl } }: HttpListenerConfig): string {
   if (baseUrl !== undefined) return baseUrl.href.replace(/\/$/, '');
-  if (port === 0) throw refuse('With --port 0 the system chooses a port at each start; give one, or --base-url.');
-  const name = isWildcard(host) ? '127.0.0.1' : host;
-  return `${tls === undefined ? 'http' : 'https'}://${name.includes(':') ? `[${name}]` : name}:${port}`;
+  const [address] = addresses.map(boundAddress);
+  if (address === undefined) throw refuse('Nothing is served over HTTP; give a --port, a --socket, or --base-url.');
+  if (address.kind === 'socket') return addressBase(address, tls);
+  if (address.port === 0) {
+    throw refuse('With --port 0 the system chooses a port at each start; give one, or --base-url.');
+  }
+  return addressBase(isWildcard(address.host) ? { ...address, host: '127.0.0.1' } : address, tls);
 }
 
 function serverAt(url: URL, { endpoints }: HttpListenerConfig, token: SnippetServer['token']): SnippetServer {

@@ -1,7 +1,10 @@
 /** Which server is meant: the command behind `--`, or one URL. */
-import type { Target } from '../../config.ts';
+import type { StreamTarget, Target, UrlTarget } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
+import { SocketUrl } from '../../http/socket-url.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
+import { parseSocketUrlPath } from './socket-path.ts';
+import { parseNetworkAddress } from './stream-address.ts';
 
 /** `scheme://…`, of whatever scheme. */
 export function isUrlLike(argument: string): boolean {
@@ -19,23 +22,48 @@ export function parseTarget(verb: BridgeVerb, positionals: readonly string[], co
     if (more.length > 0)
       throw refuse(`Give one URL, or the servers in a file with --config; got ${positionals.length} URLs.`);
     if (program !== undefined) throw refuse('A URL and a command were given; leave out one of them.');
-    return { kind: 'url', url: parseServerUrl(url) };
+    return parseServerUrl(url);
   }
   if (program === undefined || program === '') throw refuse(explainMissingTarget(verb));
   return { kind: 'command', command: program, args };
 }
 
-/** Throws ERR_CONFIG_OPTION, and shows nothing of the URL but its scheme. */
-export function parseServerUrl(argument: string): URL {
+/**
+ * The server that a URL leads to, by its scheme. Throws ERR_CONFIG_OPTION, and shows nothing of the URL but that.
+ * @param platform whose sockets and pipes are meant
+ */
+export function parseServerUrl(argument: string, platform: NodeJS.Platform = process.platform): RunningTarget {
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
-  if (scheme === 'ws' || scheme === 'wss') {
-    throw refuse(
-      `${scheme}:// is not supported: MCP has no WebSocket transport; expected the server's http or https URL.`,
-    );
-  }
-  if (scheme !== 'http' && scheme !== 'https') {
-    throw refuse(`${scheme}:// is not supported; expected a URL that begins with https:// or http://.`);
-  }
+  const parse = SCHEMES.get(scheme);
+  if (parse !== undefined) return parse(argument, platform);
+  throw refuse(
+    `${scheme}:// is not supported; expected a URL that begins with https://, http://, unix://, pipe://, tcp:// or tls://.`,
+  );
+}
+
+/** A server that runs already. */
+export type RunningTarget = UrlTarget | StreamTarget;
+
+type ParseUrl = (argument: string, platform: NodeJS.Platform) => RunningTarget;
+
+const SCHEMES: ReadonlyMap<string, ParseUrl> = new Map([
+  ['http', parseWebUrl],
+  ['https', parseWebUrl],
+  ['unix', parseSocketUrl],
+  ['pipe', parseSocketUrl],
+  ['tcp', parseNetworkStream],
+  ['tls', parseNetworkStream],
+  ['ws', refuseWebSocket],
+  ['wss', refuseWebSocket],
+]);
+
+/** Is it a scheme that leads to a server, or one of which something can be said? */
+export function isServerScheme(argument: string): boolean {
+  return isUrlLike(argument) && SCHEMES.has(argument.slice(0, argument.indexOf(':')).toLowerCase());
+}
+
+/** Over the network. */
+function parseWebUrl(argument: string): UrlTarget {
   if (!URL.canParse(argument))
     throw refuse('The URL of the server cannot be read; expected one like https://example.com/mcp.');
   const url = new URL(argument);
@@ -46,7 +74,46 @@ export function parseServerUrl(argument: string): URL {
   }
   // A fragment is for whoever reads the answer, never sent.
   url.hash = '';
-  return url;
+  return { kind: 'url', url, socketPath: undefined };
+}
+
+/** A server that takes lines at a port. */
+function parseNetworkStream(argument: string): StreamTarget {
+  const parsed = parseNetworkAddress(argument);
+  if (parsed.ok) return { kind: 'stream', address: parsed.value };
+  throw refuse(`The address of the server cannot be used: expected ${parsed.expected}.`);
+}
+
+/**
+ * At a Unix socket or a named pipe: HTTP where after `#` stands the path that is asked for there, and else lines, which
+ * need none.
+ */
+function parseSocketUrl(argument: string, platform: NodeJS.Platform): RunningTarget {
+  const [, scheme = '', place = '', path] = /^([^:]*):\/\/([^#]*)(?:#(.*))?$/s.exec(argument) ?? [];
+  const isPipe = scheme.toLowerCase() === 'pipe';
+  const example = isPipe ? 'pipe:///name#/mcp' : 'unix:///run/mcp.sock#/mcp';
+  const parsed = parseSocketUrlPath(isPipe ? 'pipe' : 'unix', place, platform);
+  if (!parsed.ok)
+    throw refuse(
+      `The URL of the server cannot be used: expected ${parsed.expected}, with the path of the endpoint after #, as in ${example}.`,
+    );
+  if (path === undefined && !isPipe) return { kind: 'stream', address: { kind: 'socket', path: parsed.value } };
+  if (path === undefined) {
+    throw refuse(`The URL of the server lacks the path of its endpoint, which stands after #, as in ${example}.`);
+  }
+  if (!/^\/(?!\/)/.test(path) || !URL.canParse(path, 'http://localhost')) {
+    throw refuse(`The URL of the server cannot be used: expected a path after #, as in ${example}.`);
+  }
+  const url = new SocketUrl(path, parsed.value);
+  url.hash = '';
+  return { kind: 'url', url, socketPath: parsed.value };
+}
+
+function refuseWebSocket(argument: string): never {
+  const [scheme] = argument.split(':', 1);
+  throw refuse(
+    `${scheme}:// is not supported: MCP has no WebSocket transport; expected the server's http or https URL.`,
+  );
 }
 
 const SIMPLEST_COMMAND = '-- npx -y @modelcontextprotocol/server-everything';

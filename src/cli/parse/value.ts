@@ -37,6 +37,22 @@ export function parseWindow(text: string): Parsed<number> {
   return refuse('a time like 12h, 30d or 12w (at most 400d)');
 }
 
+/** In the month before it was deprecated; no header can say that it ended before that. [RFC 9745 4] */
+const EARLIEST_SUNSET_MS = Date.UTC(2025, 3, 1);
+const LAST_OF_A_DAY = 'T23:59:59Z';
+
+/** `2027-03-31`: the end of that day, UTC; `2027-03-31T12:00Z`, `2027-03-31T12:00:00+02:00`: that moment. */
+export function parseSunset(text: string): Parsed<{ readonly date: string; readonly atMs: number }> {
+  const [, day, time] = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
+  const atMs = Date.parse(`${day}${time ?? LAST_OF_A_DAY}`);
+  // There is no 31st of April, and Date would take the next day for it.
+  const isReal = day !== undefined && !Number.isNaN(atMs) && new Date(day).toISOString().startsWith(day);
+  if (isReal && atMs >= EARLIEST_SUNSET_MS) return accept({ date: text, atMs });
+  return refuse(
+    `a date as YYYY-MM-DD, the last day, or a time as YYYY-MM-DDThh:mm:ssZ; not before ${new Date(EARLIEST_SUNSET_MS).toISOString().slice(0, 10)}`,
+  );
+}
+
 /** Parses what `parseDuration` does, but for a duration of nothing. */
 export function parsePositiveDuration(text: string): Parsed<number> {
   const parsed = parseDuration(text);
@@ -54,6 +70,13 @@ export function parseMessageSize(text: string): Parsed<number> {
 export function parsePort(text: string): Parsed<number> {
   const port = wholeNumber(text);
   return port <= 65_535 ? accept(port) : refuse('a port number from 0 to 65535');
+}
+
+/** `0600`, `660`: permissions of a file, in octal digits. */
+export function parseFileMode(text: string): Parsed<number> {
+  const match = /^(?:0o)?0?([0-7]{3})$/.exec(text);
+  if (match?.[1] !== undefined) return accept(Number.parseInt(match[1], 8));
+  return refuse('the mode of a file in octal digits, like 0600 or 0660');
 }
 
 export function parseCount(text: string): Parsed<number> {

@@ -3,7 +3,9 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { respondError } from '../../http/server/respond.ts';
+import { traceContextOf } from '../../http/trace-headers.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
+import type { TraceContext } from '../../mcp/vocabulary/trace-keys.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { CallerEnvironment, ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
@@ -16,6 +18,7 @@ import { type PostedMessages, readInTurn, type TurnLimits } from '../post/read-p
 import { TurnGate } from '../post/turn-gate.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
 import type { LiveStreams } from '../stream/live-streams.ts';
+import type { Sunset } from './sunset.ts';
 
 /** Early clients of the C# SDK take an answer without this word for a refusal. A string leaves with the headers in one write. */
 const ACCEPTED = 'Accepted';
@@ -35,9 +38,11 @@ export interface HttpSseEndpointOptions {
   /** What the process of a caller is told about it (`--map-header`). */
   readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
   /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
-  readonly announcedMessagePath: string;
+  readonly announcedMessagePath: (request: IncomingMessage) => string;
   /** Where this client finds Streamable HTTP. */
   readonly streamableUrl: (request: IncomingMessage) => string;
+  /** Undefined: nobody has said when this transport ends. */
+  readonly sunset: Sunset | undefined;
 }
 
 interface OpenSession {
@@ -59,19 +64,28 @@ export class HttpSseEndpoint {
   }
 
   readonly openStream: HttpRoute = (request, response) => {
+    const { sunset } = this.#options;
+    sunset?.announce(request, response);
     // Clients that try Streamable HTTP first take a 405 for a sign of an older server, and open the stream by GET.
     // [spec 2025-11-25 transports#backwards-compatibility]
     if (request.method !== 'GET') return refuseMethod(response, 'GET', this.#options.streamableUrl(request));
     const { sessions, live, forwardHeaders, principalOf, environmentOf } = this.#options;
+    const principal = principalOf(request);
+    const over = sunset?.refusalOf(request);
+    if (over !== undefined) {
+      sessions.refuse({ transport: 'http-sse', principal }, over);
+      return respondError(response, over);
+    }
     const headers = forwardedHeaders(request, forwardHeaders);
+    const messagePath = this.#options.announcedMessagePath(request);
     try {
       sessions.open(
         (id, listener) => {
           const peer = new HttpSsePeer({ response, live, listener, headers });
-          peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
+          peer.announce(`${messagePath}?${SESSION_PARAMETER}=${id}`);
           return peer;
         },
-        { transport: 'http-sse', era: 'legacy', principal: principalOf(request), environment: environmentOf(request) },
+        { transport: 'http-sse', era: 'legacy', principal, environment: environmentOf(request) },
       );
     } catch (thrown) {
       const error = toBridgeError(thrown);
@@ -81,10 +95,19 @@ export class HttpSseEndpoint {
   };
 
   readonly takeMessage: HttpRoute = (request, response, query) => {
+    const { sunset } = this.#options;
+    sunset?.announce(request, response);
     if (request.method !== 'POST') return refuseMethod(response, 'POST', this.#options.streamableUrl(request));
     const id = query.get(SESSION_PARAMETER);
     const find = () => this.#find(id, this.#options.principalOf(request));
     const session = find();
+    const over = sunset?.refusalOf(request);
+    if (over !== undefined) {
+      respondError(response, over);
+      // A session that was open when the time came ends when its client next has something to say.
+      if (!(session instanceof BridgeError)) session.relay.close(over);
+      return;
+    }
     if (session instanceof BridgeError) return respondError(response, session);
     readInTurn({
       request,
@@ -103,8 +126,10 @@ export class HttpSseEndpoint {
     const refusal = messages.kind === 'batch' ? refusalOfBatch(items, peer.revision) : undefined;
     if (refusal !== undefined) return respondError(response, refusal);
     if (messages.kind === 'batch') relay.batched();
+    const traceHeaders = traceContextOf(response.req.headers);
+    const lane = traceHeaders === undefined ? peer : new TracedLane(peer, traceHeaders);
     for (const item of items) {
-      if (item instanceof Frame) relay.fromClient(item, peer);
+      if (item instanceof Frame) relay.fromClient(item, lane);
       else peer.send(faultAnswer(item));
     }
     if (this.#taken.length === 0) setImmediate(() => this.#respondTaken());
@@ -207,6 +232,23 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
   /** The stream is the session: nothing can be resumed. */
   streamClosed(): void {
     this.#listener.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'The client closed its stream.'));
+  }
+}
+
+/** The lane of the messages of one POST which says of its trace what the stream, opened by another request, does not. */
+class TracedLane implements Lane {
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly traceHeaders: TraceContext;
+  readonly #stream: HttpSsePeer;
+
+  constructor(stream: HttpSsePeer, traceHeaders: TraceContext) {
+    this.headers = stream.headers;
+    this.traceHeaders = traceHeaders;
+    this.#stream = stream;
+  }
+
+  get isOpen(): boolean {
+    return this.#stream.isOpen;
   }
 }
 

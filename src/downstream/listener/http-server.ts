@@ -1,13 +1,16 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import { Server as NetServer } from 'node:net';
+import type { BoundAddress, ListenAddress } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
-import { BridgeError } from '../../errors.ts';
+import type { BridgeError, ErrorCode } from '../../errors.ts';
 import type { Authenticator, AuthRefusal } from '../../http/auth/authenticator.ts';
 import { principalOf } from '../../http/auth/callers.ts';
 import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
-import { respondEmpty, respondError } from '../../http/server/respond.ts';
+import { explainListenError, type Listening, listenAt } from '../../http/server/listen.ts';
+import { boundAddress } from '../../http/server/listen-addresses.ts';
+import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
 import { type Hops, NOT_HERE_HEADER } from '../cluster/hops.ts';
 import type { Admission, Audience } from './admission.ts';
@@ -35,19 +38,24 @@ export interface Router {
 }
 
 export interface HttpServerOptions {
-  readonly host: string;
-  readonly port: number;
-  /** Undefined: plain http. */
+  readonly addresses: readonly ListenAddress[];
+  /** For ports; undefined: plain http, as it always is over a socket. */
   readonly certificate: CertificateSource | undefined;
   /** Tells browsers which pages may read what is answered. */
   readonly cors: Pick<AccessPolicy, 'writeCors'>;
   readonly admission: Admission;
+  /** Judges those who come over a Unix socket or a named pipe. */
+  readonly socketAdmission: Admission;
   readonly router: Router;
   /** Knows what other replicas pass on; undefined: there are none. */
   readonly hops: Hops | undefined;
+  /** Is told of every request that was refused, and of connections; undefined: nobody wants to know. */
+  readonly onRefused: OnRefused | undefined;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
 }
+
+export type OnRefused = (reason: ErrorCode | 'connections') => void;
 
 /** A certificate that may be renewed while it is served. */
 export interface CertificateSource {
@@ -93,18 +101,34 @@ const PREFLIGHT: FoundRoute = {
   route: (_request, response) => respondEmpty(response, 204),
 };
 
-/** The HTTP server of the bridge: one listening socket, with every path on it. */
+/** One of the addresses that are listened on. */
+interface ListeningServer {
+  readonly address: ListenAddress;
+  readonly server: Server;
+}
+
+/** How a request came: who judges it, and which connections its own is among. */
+interface Arrival {
+  readonly admission: Admission;
+  readonly connections: OpenConnections;
+}
+
+/** The HTTP server of the bridge: the same paths at every address. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
-  readonly #server: Server;
+  readonly #servers: readonly ListeningServer[];
   readonly #connections: OpenConnections;
+  /** Of requests that came to somebody else's server. */
+  readonly #hostConnections: OpenConnections;
+  #listening: readonly Listening[] = [];
   #droppedAtMs = Number.NEGATIVE_INFINITY;
-  /** Resolves when the listening socket itself breaks. */
+  /** Resolves when a listening socket itself breaks. */
   readonly failed: Promise<BridgeError>;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    this.#connections = new OpenConnections(options.deps.clock);
+    this.#connections = new OpenConnections(options.deps.clock, 'us');
+    this.#hostConnections = new OpenConnections(options.deps.clock, 'host');
     const limits = options.socketLimits ?? SOCKET_LIMITS;
     const serverOptions = {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -116,52 +140,73 @@ export class HttpServer {
       // the last. Joined, the two are nobody's name, token or type. [RFC 9110 5.3, RFC 9112 3.2]
       joinDuplicateHeaders: true,
     };
-    const handle: RequestListener = (request, response) => this.#handle(request, response);
-    this.#server =
-      options.certificate === undefined
-        ? createServer(serverOptions, handle)
-        : createSecureServer(
-            { ...serverOptions, handshakeTimeout: limits.headersTimeoutMs },
-            options.certificate,
-            handle,
-          );
-    this.#server.maxConnections = limits.maxConnections;
-    // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
-    // proxy has added, and the second of what must come once.
-    this.#server.maxHeadersCount = 0;
-    this.#server.on('drop', () => this.#dropped());
+    // Whoever floods one address leaves the others their part.
+    const maxConnections = Math.ceil(limits.maxConnections / Math.max(1, options.addresses.length));
+    this.#servers = options.addresses.map((address) => {
+      const { kind } = boundAddress(address);
+      const admission = kind === 'socket' ? options.socketAdmission : options.admission;
+      const arrival = { admission, connections: this.#connections };
+      const handle: RequestListener = (request, response) => this.#handle(request, response, arrival);
+      const server =
+        options.certificate === undefined || kind === 'socket'
+          ? createServer(serverOptions, handle)
+          : createSecureServer(
+              { ...serverOptions, handshakeTimeout: limits.headersTimeoutMs },
+              options.certificate,
+              handle,
+            );
+      server.maxConnections = maxConnections;
+      // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
+      // proxy has added, and the second of what must come once.
+      server.maxHeadersCount = 0;
+      server.on('drop', () => this.#dropped(maxConnections));
+      return { address, server };
+    });
     // No listener for 'clientError': Node answers what is no HTTP itself, unless a response is under way.
     this.failed = new Promise((resolve) => {
-      this.#server.on('error', (error) => {
-        if (this.#server.listening) resolve(listenError(error, options.host, options.port));
-      });
+      for (const { address, server } of this.#servers) {
+        server.on('error', (error) => {
+          if (server.listening) resolve(explainListenError(error, address));
+        });
+      }
     });
   }
 
-  /** Resolves with the port once connections are accepted; rejects with ERR_CONFIG_LISTEN. */
-  listen(): Promise<number> {
-    const { host, port } = this.#options;
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
-      this.#server.listen(port, host, () => {
-        this.#connections.watch();
-        resolve((this.#server.address() as AddressInfo).port);
-      });
-    });
+  /**
+   * Resolves once connections are accepted, with the addresses as they have become. Rejects with ERR_CONFIG_LISTEN, and
+   * then listens nowhere.
+   */
+  async listen(): Promise<readonly BoundAddress[]> {
+    try {
+      for (const { address, server } of this.#servers) {
+        this.#listening = [...this.#listening, await listenAt(server, address)];
+      }
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+    this.#connections.watch();
+    return this.#listening.map(({ bound }) => bound);
   }
 
-  #handle(request: IncomingMessage, response: ServerResponse): void {
-    this.#watch(request, response);
+  /** Serves a request that came to somebody else's server, which keeps its connections. */
+  handleOfHost(request: IncomingMessage, response: ServerResponse): void {
+    this.#hostConnections.watch();
+    this.#handle(request, response, { admission: this.#options.admission, connections: this.#hostConnections });
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse, { admission, connections }: Arrival): void {
+    this.#watch(request, response, connections);
     const url = request.url ?? '/';
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     const { router } = this.#options;
     const open = router.findOpen(path);
-    if (open !== undefined) return open(response, (...asked) => this.#askWhetherWelcome(request, ...asked));
+    if (open !== undefined) return open(response, (...asked) => askWhetherWelcome(admission, request, ...asked));
     const { audience, route } = request.method === 'OPTIONS' ? PREFLIGHT : router.find(request, path);
     // Who the caller is was found out where the request came in.
     const teller = this.#options.hops?.audienceOf(request) ?? audience;
-    this.#options.admission.admit(request, teller, (verdict) => {
+    admission.admit(request, teller, (verdict) => {
       // The client may have left while keys were fetched.
       if (response.destroyed) return;
       if (verdict.kind === 'foreign') return respondError(response, verdict.error);
@@ -171,26 +216,27 @@ export class HttpServer {
     });
   }
 
-  #askWhetherWelcome(request: IncomingMessage, ...[authenticator, told]: Parameters<AskWhetherWelcome>): void {
-    this.#options.admission.admit(request, authenticator, ({ kind }) =>
-      told(kind === 'admitted' ? principalOf(request) : undefined),
-    );
+  /** Connections that have had a request. */
+  get connections(): number {
+    return this.#connections.size;
   }
 
-  #dropped(): void {
+  #dropped(maxConnections: number): void {
+    this.#options.onRefused?.('connections');
     const nowMs = this.#options.deps.clock.now();
     if (nowMs - this.#droppedAtMs < DROP_LOG_PAUSE_MS) return;
     this.#droppedAtMs = nowMs;
-    const { maxConnections } = this.#server;
     this.#options.deps.log.warn({ maxConnections }, 'connections are refused: as many as there may be are open');
   }
 
-  #watch(request: IncomingMessage, response: ServerResponse): void {
+  #watch(request: IncomingMessage, response: ServerResponse, connections: OpenConnections): void {
+    const { onRefused } = this.#options;
     const { log, clock } = this.#options.deps;
     const startedMs = clock.now();
-    this.#connections.begin(request.socket, response);
+    connections.begin(request.socket, response);
     response.once('close', () => {
-      this.#connections.end(request.socket, response);
+      connections.end(request.socket, response);
+      if (onRefused !== undefined) tellRefusal(response, onRefused);
       if (!log.isLevelEnabled('debug')) return;
       // Without the query: it may hold a session id.
       const path = showRequestTarget(request.url ?? '');
@@ -201,16 +247,28 @@ export class HttpServer {
 
   /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
   stopAccepting(): void {
+    // Before they close: as long as they are open, no other file can have got the number of ours.
+    this.removeSocketFiles();
     // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
-    NetServer.prototype.close.call(this.#server);
+    for (const { server } of this.#servers) NetServer.prototype.close.call(server);
     this.#connections.stop();
+    this.#hostConnections.stop();
   }
 
   /** Cuts what is still connected. */
   close(): void {
     this.#connections.close();
-    this.#server.close();
-    this.#server.closeAllConnections();
+    this.#hostConnections.close();
+    this.removeSocketFiles();
+    for (const { server } of this.#servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+  }
+
+  /** Synchronous, for the end of the process, too. May be called twice. */
+  removeSocketFiles(): void {
+    for (const { file } of this.#listening) file?.remove();
   }
 }
 
@@ -225,6 +283,19 @@ function createSecureServer(options: ServerOptions, certificate: CertificateSour
   return server;
 }
 
+function tellRefusal(response: ServerResponse, onRefused: OnRefused): void {
+  const reason = refusalOf(response);
+  if (reason !== undefined) onRefused(reason);
+}
+
+function askWhetherWelcome(
+  admission: Admission,
+  request: IncomingMessage,
+  ...[authenticator, told]: Parameters<AskWhetherWelcome>
+): void {
+  admission.admit(request, authenticator, ({ kind }) => told(kind === 'admitted' ? principalOf(request) : undefined));
+}
+
 function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {
   // A replica that takes another for an earlier run of this one is told to look elsewhere.
   const headers = error.code === 'ERR_CLUSTER_HOP' ? { [NOT_HERE_HEADER]: '1' } : {};
@@ -232,32 +303,4 @@ function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefu
     ...headers,
     ...(challenge !== undefined && { 'WWW-Authenticate': challenge }),
   });
-}
-
-function listenError(error: NodeJS.ErrnoException, host: string, port: number): BridgeError {
-  const where = `${host}:${port}`;
-  const cause = { cause: error };
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return new BridgeError(
-        'ERR_CONFIG_LISTEN',
-        `Port ${port} on ${host} is in use by another program; choose another with --port, or --port 0 for any free one.`,
-        cause,
-      );
-    case 'EACCES':
-      return new BridgeError(
-        'ERR_CONFIG_LISTEN',
-        `Not allowed to listen on ${where}; ports below 1024 need privileges, choose a higher one with --port.`,
-        cause,
-      );
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return new BridgeError(
-        'ERR_CONFIG_LISTEN',
-        `${host} is no address of this machine; use --host 127.0.0.1, or 0.0.0.0 for every interface.`,
-        cause,
-      );
-    default:
-      return new BridgeError('ERR_CONFIG_LISTEN', `Cannot listen on ${where}: ${error.message}.`, cause);
-  }
 }

@@ -10,26 +10,45 @@ interface Connection {
   /** What is under way, in the order of the requests. */
   readonly responses: ServerResponse[];
   readonly reading: ReadingWatch;
+  /** Listens for the end of the connection. */
+  readonly forget: () => void;
 }
+
+/** Whose the connections are: of somebody else's server only the answers are ours, and what else it does is not touched. */
+export type ConnectionOwner = 'us' | 'host';
 
 /** The connections that have had a request, and what is under way on each. */
 export class OpenConnections {
   readonly #clock: Clock;
+  readonly #owner: ConnectionOwner;
   readonly #connections = new Map<Socket, Connection>();
   #stopWatching: (() => void) | undefined;
   #isStopping = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, owner: ConnectionOwner) {
     this.#clock = clock;
+    this.#owner = owner;
+  }
+
+  get size(): number {
+    return this.#connections.size;
   }
 
   /** Lets clients go that have stopped reading, until it is closed. */
   watch(): void {
-    this.#stopWatching = this.#clock.every(CHECK_MS, () => this.#letStalledGo());
+    this.#stopWatching ??= this.#clock.every(CHECK_MS, () => this.#letStalledGo());
   }
 
+  /** Answers on connections that are not ours are cut; our own connections are for whoever listens. */
   close(): void {
     this.#stopWatching?.();
+    this.#stopWatching = undefined;
+    if (this.#owner === 'us') return;
+    for (const [socket, { responses, forget }] of this.#connections) {
+      socket.off('close', forget);
+      for (const response of responses) response.destroy();
+    }
+    this.#connections.clear();
   }
 
   begin(socket: Socket, response: ServerResponse): void {
@@ -38,9 +57,10 @@ export class OpenConnections {
   }
 
   #add(socket: Socket): Connection {
-    const connection: Connection = { responses: [], reading: new ReadingWatch(this.#clock.now()) };
+    const forget = (): void => this.#disconnected(socket);
+    const connection: Connection = { responses: [], reading: new ReadingWatch(this.#clock.now()), forget };
     this.#connections.set(socket, connection);
-    socket.once('close', () => this.#disconnected(socket));
+    socket.once('close', forget);
     return connection;
   }
 
@@ -49,7 +69,7 @@ export class OpenConnections {
     const index = responses.indexOf(response);
     if (index < 0) return;
     responses.splice(index, 1);
-    if (this.#isStopping && responses.length === 0) socket.destroySoon();
+    if (this.#isStopping && this.#owner === 'us' && responses.length === 0) socket.destroySoon();
   }
 
   /**
@@ -68,15 +88,18 @@ export class OpenConnections {
    */
   #letStalledGo(): void {
     const nowMs = this.#clock.now();
-    for (const [socket, { reading }] of this.#connections) {
+    for (const [socket, { reading, responses }] of this.#connections) {
       const written = { bytes: socket.bytesWritten, queuedBytes: socket.writableLength, socket };
-      if (reading.hasStopped(written, nowMs)) socket.destroy();
+      const hasStopped = reading.hasStopped(written, nowMs);
+      // How long others wait for whoever reads their answers is for them to say.
+      if (hasStopped && (this.#owner === 'us' || responses.length > 0)) socket.destroy();
     }
   }
 
   /** Connections that carry nothing are closed, the others when their last answer is out. */
   stop(): void {
     this.#isStopping = true;
+    if (this.#owner === 'host') return;
     for (const [socket, { responses }] of this.#connections) if (responses.length === 0) socket.destroySoon();
   }
 }

@@ -96,6 +96,10 @@ export class EventStreamWriter implements Ticking {
     this.#writer.cut();
   }
 
+  get unsentBytes(): number {
+    return this.#writer.queuedBytes + this.#sentBytes;
+  }
+
   tick(nowMs: number): void {
     this.#writer.tick(nowMs);
     if (this.#hasWritten) this.#lastWriteMs = this.#lastTickMs;

@@ -4,6 +4,8 @@ import type { Clock } from '../../deps.ts';
 /** Something with an open response that wants to be looked at now and then. */
 export interface Ticking {
   tick(nowMs: number): void;
+  /** Written to its response, and not taken by the system yet. */
+  readonly unsentBytes: number;
 }
 
 const TICK_MS = 1000;
@@ -23,6 +25,11 @@ export class LiveStreams {
 
   get nowMs(): number {
     return this.#clock.now();
+  }
+
+  /** Of all open responses. */
+  get unsentBytes(): number {
+    return this.#members.toArray().reduce((sum, member) => sum + member.unsentBytes, 0);
   }
 
   /** The member ticks until its node is removed. */

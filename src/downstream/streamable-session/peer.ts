@@ -307,6 +307,11 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     for (const request of this.#waiting.takeRequests()) this.#sendUnsolicited(request);
   }
 
+  /** Of its lanes; its streams are looked at by themselves. */
+  get unsentBytes(): number {
+    return this.lanes.toArray().reduce((sum, lane) => sum + lane.unsentBytes, 0);
+  }
+
   tick(nowMs: number): void {
     for (const lane of this.lanes.toArray()) lane.tick(nowMs);
     for (const request of this.#waiting.takeOverdueRequests(nowMs)) this.#giveUp(request);

@@ -2,7 +2,9 @@ import type { ServerResponse } from 'node:http';
 import type { LinkedList, ListNode } from '../../collections/linked-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
+import { traceContextOf } from '../../http/trace-headers.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
+import type { TraceContext } from '../../mcp/vocabulary/trace-keys.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
@@ -88,6 +90,10 @@ export class PostLane implements Lane, Ticking {
     return this.#options.forwarded;
   }
 
+  get traceHeaders(): TraceContext | undefined {
+    return traceContextOf(this.#response.req.headers);
+  }
+
   get isOpen(): boolean {
     return this.#state.kind === 'held' || this.#state.kind === 'streaming';
   }
@@ -132,6 +138,10 @@ export class PostLane implements Lane, Ticking {
     stream.open(this.#response);
     for (const frame of this.#collected) stream.send(frame);
     this.#collected.length = 0;
+  }
+
+  get unsentBytes(): number {
+    return this.#state.kind === 'unread' ? this.#state.writer.queuedBytes : 0;
   }
 
   tick(nowMs: number): void {

@@ -81,6 +81,11 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     return connection;
   }
 
+  /** Its connection is looked at by itself. */
+  get unsentBytes(): number {
+    return 0;
+  }
+
   /**
    * [spec 2025-11-25 transports#sending-messages-to-the-server] a server may close the connection without ending the
    * stream once the client has an event id and knows from `retry` when to come back; the priming event told it both.

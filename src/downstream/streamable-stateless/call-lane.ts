@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/linked-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
+import { traceContextOf } from '../../http/trace-headers.ts';
 import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
+import type { TraceContext } from '../../mcp/vocabulary/trace-keys.ts';
 import type { CallListener, CallPeer } from '../../relay/call-relay.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { TurnGate } from '../post/turn-gate.ts';
@@ -64,6 +66,10 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
     if (options.answerAs === 'stream' && !this.#isDiscovery) this.#commit();
   }
 
+  get traceHeaders(): TraceContext | undefined {
+    return traceContextOf(this.#options.response.req.headers);
+  }
+
   get isOpen(): boolean {
     return this.#state.kind === 'held' || this.#state.kind === 'streaming';
   }
@@ -119,6 +125,10 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
   #end(): void {
     this.#state = ENDED;
     this.#node.remove();
+  }
+
+  get unsentBytes(): number {
+    return this.#state.kind === 'unread' ? this.#state.writer.queuedBytes : 0;
   }
 
   tick(nowMs: number): void {

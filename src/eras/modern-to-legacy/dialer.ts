@@ -1,3 +1,4 @@
+import type { QueueSizes } from '../../collections/queue-sizes.ts';
 import type { Deps } from '../../deps.ts';
 import { SHUTTING_DOWN } from '../../errors.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
@@ -40,6 +41,8 @@ export interface ModernToLegacyOptions {
   /** Subscriptions of one caller; default: as many as all together may have. */
   readonly maxListeningPerCaller?: number;
   readonly sharing: SessionSharing;
+  /** Where it is looked up what waits here; default: nowhere. */
+  readonly queues?: QueueSizes;
 }
 
 /**
@@ -61,6 +64,7 @@ class ModernToLegacyDialer implements CallDialer {
   readonly #hostedTasks: HostedTasks;
   readonly #services: ConversationServices;
   readonly #wishes: SessionWishes;
+  readonly #leaveQueues: (() => void) | undefined;
 
   constructor(options: ModernToLegacyOptions) {
     const { dialer, deps, handshakeTimeoutMs, attribution = 'lease', poolLimits, parkingLimits } = options;
@@ -82,6 +86,11 @@ class ModernToLegacyDialer implements CallDialer {
       hostedTasks: this.#hostedTasks,
       subscriptionSlots: new SubscriptionSlots(options.maxListeningPerCaller),
     };
+    this.#leaveQueues = options.queues?.add(() => [
+      { queue: 'sessions_wanted', items: this.#pool.waiting, bytes: undefined },
+      { queue: 'parked_calls', items: this.#calls.size, bytes: bytes.total },
+      { queue: 'pooled_sessions', items: this.#pool.size, bytes: undefined },
+    ]);
   }
 
   get name(): string {
@@ -106,6 +115,7 @@ class ModernToLegacyDialer implements CallDialer {
 
   /** Who waits for an answer learns why there is none; who listens hears of a regular end. */
   async close(): Promise<void> {
+    this.#leaveQueues?.();
     // A call that a client waits for ends with its session, which has the reason.
     for (const call of this.#calls.all()) if (call.observers.size === 0) call.close();
     this.#hostedTasks.close(SHUTTING_DOWN);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { MappedHeader } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
@@ -24,15 +25,20 @@ export function identifyCaller(request: IncomingMessage, principal: string): voi
   (request as IdentifiedRequest)[CALLER] = { principal, authenticated: principal, environment: undefined };
 }
 
+/** Stands between the name of a caller and what else tells it from others. */
+const SEPARATOR = '\0';
+
 /**
- * Makes what a server's process is told of its caller part of the caller's name: with other values it is another caller.
+ * Makes what a server's process is told of its caller part of who it is: with other values it is another caller. The
+ * values may be credentials, so the principal has their digest, which is the same in every process.
  * Returns why the request cannot be served.
  */
 export function mapCaller(request: IncomingMessage, mapped: readonly MappedHeader[]): BridgeError | undefined {
   const environment = mapHeaders(request, mapped);
   if (environment instanceof BridgeError) return environment;
   const authenticated = principalOf(request);
-  const principal = JSON.stringify([authenticated, environment]);
+  const digest = createHash('sha256').update(JSON.stringify(environment)).digest('base64url');
+  const principal = `${authenticated}${SEPARATOR}${digest}`;
   (request as IdentifiedRequest)[CALLER] = { principal, authenticated, environment };
   return undefined;
 }
@@ -46,6 +52,14 @@ export function principalOf(request: IncomingMessage): string {
 export function authenticatedNameOf(request: IncomingMessage): string {
   return callerOf(request).authenticated;
 }
+
+/** What a principal is called where people read it: without what mapped headers have added. */
+export function nameOfPrincipal(principal: string): string {
+  const end = principal.lastIndexOf(SEPARATOR);
+  return end >= 0 && DIGEST.test(principal.slice(end + 1)) ? principal.slice(0, end) : principal;
+}
+
+const DIGEST = /^[\w-]{43}$/;
 
 /** The environment of the caller; throws as `principalOf` does. */
 export function environmentOf(request: IncomingMessage): Caller['environment'] {

@@ -1,12 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { type ClientRequest, Agent as HttpAgent, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { BlockList, isIP, type Socket } from 'node:net';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
 import { HttpProxyAgent } from 'http-proxy-agent';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 import { BridgeError } from '../../errors.ts';
+import { readSecureContext, type TlsFiles } from './secure-context.ts';
+import { SocketAgent } from './socket-agent.ts';
 
 /**
  * An idle connection is let go after this long: common servers close theirs after 5 s, and a request that meets a
@@ -21,18 +22,19 @@ const MAX_IDLE_SOCKETS = 64;
  */
 export const TCP_KEEP_ALIVE_MS = 30_000;
 
-export interface TlsFiles {
-  /** Replaces the built-in authorities, as curl's --cacert does. */
-  readonly caFile: string | undefined;
-  readonly certFile: string | undefined;
-  readonly keyFile: string | undefined;
-}
-
 /** Where a request goes, as `http.request` takes it. */
 export type RequestTarget = Pick<RequestOptions, 'protocol' | 'hostname' | 'port' | 'path' | 'auth' | 'agent'>;
 
+export interface AgentsOptions {
+  readonly tls: TlsFiles;
+  readonly proxyEnv: ProxyEnvironment;
+  /** The Unix socket or named pipe over which everything goes, whatever the host of a URL is; undefined: over the network. */
+  readonly socketPath: string | undefined;
+}
+
 /** Keep-alive connections to one server, through whatever proxy the environment asks for. */
 export class Agents {
+  readonly #socketPath: string | undefined;
   readonly #secureContext: SecureContext | undefined;
   readonly #proxyEnvironment: ProxyEnvironment;
   /** By scheme, or by the URL of the proxy and scheme. */
@@ -41,9 +43,10 @@ export class Agents {
   #latest: { readonly url: URL; readonly target: RequestTarget } | undefined;
 
   /** Throws BridgeError ERR_CONFIG_OPTION when a file cannot be used. */
-  constructor(tls: TlsFiles, proxyEnvironment: ProxyEnvironment) {
+  constructor({ tls, proxyEnv, socketPath }: AgentsOptions) {
     this.#secureContext = readSecureContext(tls);
-    this.#proxyEnvironment = proxyEnvironment;
+    this.#proxyEnvironment = proxyEnv;
+    this.#socketPath = socketPath;
   }
 
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
@@ -69,10 +72,11 @@ export class Agents {
 
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
   proxyFor(url: URL): URL | undefined {
-    return findProxy(url, this.#proxyEnvironment);
+    return this.#socketPath === undefined ? findProxy(url, this.#proxyEnvironment) : undefined;
   }
 
   #createAgent(url: URL, proxy: URL | undefined): HttpAgent {
+    if (this.#socketPath !== undefined) return new SocketAgent(this.#socketPath, POOL);
     const isSecure = url.protocol === 'https:';
     if (proxy !== undefined) {
       return isSecure
@@ -149,30 +153,6 @@ function secured(secureContext: SecureContext | undefined): {
   rejectUnauthorized: true;
 } {
   return secureContext === undefined ? VERIFIED : { ...VERIFIED, secureContext };
-}
-
-function readSecureContext({ caFile, certFile, keyFile }: TlsFiles): SecureContext | undefined {
-  if (caFile === undefined && certFile === undefined && keyFile === undefined) return undefined;
-  const ca = readPem(caFile, '--ca');
-  const cert = readPem(certFile, '--client-cert');
-  const key = readPem(keyFile, '--client-key');
-  try {
-    return createSecureContext({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
-  } catch (cause) {
-    const files = [caFile, certFile, keyFile].filter((file) => file !== undefined).join(', ');
-    throw new BridgeError('ERR_CONFIG_OPTION', `These files do not make a usable TLS configuration: ${files}.`, {
-      cause,
-    });
-  }
-}
-
-function readPem(file: string | undefined, option: string): Buffer | undefined {
-  if (file === undefined) return undefined;
-  try {
-    return readFileSync(file);
-  } catch (cause) {
-    throw new BridgeError('ERR_CONFIG_OPTION', `Cannot read the file given with ${option}: ${file}.`, { cause });
-  }
 }
 
 /** HTTP_PROXY and the like, by name, as the environment had them. */

@@ -1,19 +1,17 @@
 import type { Clock } from '../../deps.ts';
 import { isConfigurable, isForwardable, pickHeaders } from '../request-headers.ts';
-import { Agents, type ProxyEnvironment, type TlsFiles } from './agents.ts';
+import { Agents, type AgentsOptions } from './agents.ts';
 import { BearerTokenFile } from './bearer-token.ts';
 import type { CredentialRenewal, Credentials } from './credentials.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, RequestHeaders } from './http-call.ts';
 import { HttpExchange } from './http-exchange.ts';
 
-export interface HttpClientOptions {
+export interface HttpClientOptions extends AgentsOptions {
   /** Sent with every request; names that belong to HTTP framing or MCP are left out. */
   readonly headers: ReadonlyMap<string, string>;
   readonly bearerTokenFile: string | undefined;
   /** Used in place of a token file. They are shared between clients, so they are never closed here. */
   readonly credentials: Credentials | undefined;
-  readonly tls: TlsFiles;
-  readonly proxyEnv: ProxyEnvironment;
   readonly userAgent: string;
   readonly clock: Clock;
 }
@@ -33,7 +31,7 @@ export class HttpClient implements HttpExchangeHost {
   /** Throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used. */
   constructor(options: HttpClientOptions) {
     this.clock = options.clock;
-    this.agents = new Agents(options.tls, options.proxyEnv);
+    this.agents = new Agents(options);
     const { bearerTokenFile, credentials } = options;
     this.#credentials = bearerTokenFile === undefined ? credentials : new BearerTokenFile(bearerTokenFile);
     this.#baseHeaders = {

@@ -1,5 +1,6 @@
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { showUrl } from '../shown-url.ts';
+import { isSocketUrl } from '../socket-url.ts';
 
 /** On the way to whoever is connected to, which is the proxy where there is one: what happened, and the way out. */
 const unconnected: ReadonlyMap<string, readonly [what: string, wayOut: string]> = new Map([
@@ -10,6 +11,15 @@ const unconnected: ReadonlyMap<string, readonly [what: string, wayOut: string]> 
   ['ENETUNREACH', ['no route leads to its network', 'Check the network or VPN']],
   ['ENETDOWN', ['the network is down', 'Check the network or VPN']],
   ['ETIMEDOUT', ['it does not respond', 'Check the address, and firewalls on the way']],
+]);
+
+/** The same of a socket of this machine. */
+const unconnectedSocket: typeof unconnected = new Map([
+  ['ENOENT', ['there is no such socket', 'Check its path, and that the server is running']],
+  ['ECONNREFUSED', ['nothing listens there', 'The server that left the file has ended; start it']],
+  ['EACCES', ['this user may not connect to it', 'The mode of the file, or of a folder above it, says who may']],
+  ['ENOTSOCK', ['it is no socket', 'Check its path']],
+  ['EPROTOTYPE', ['it is a socket of another kind', 'Check its path']],
 ]);
 
 /** What happened, and the way out, by the code of the system or of TLS. */
@@ -60,7 +70,8 @@ export function toConnectError(url: URL, cause: unknown, proxy?: URL): BridgeErr
 }
 
 function explain(url: URL, code: string | undefined, shown: string, proxy: URL | undefined): string {
-  const [what, wayOut] = (code && unconnected.get(code)) || [];
+  const known = isSocketUrl(url) ? unconnectedSocket : unconnected;
+  const [what, wayOut] = (code && known.get(code)) || [];
   if (what !== undefined && proxy !== undefined) {
     return `${showUrl(url)} through the ${nameProxy(proxy)}: ${what}${shown}. Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or except the server with NO_PROXY`;
   }
@@ -68,12 +79,20 @@ function explain(url: URL, code: string | undefined, shown: string, proxy: URL |
   return `${showUrl(url)}: ${(code && explanations.get(code)) ?? 'the connection failed'}${shown}${askForTls(url, code)}`;
 }
 
+/** What a code of the system or of TLS says of a server that could not be connected to, and the way out. */
+export function explainCode(code: string): string | undefined {
+  const [what, wayOut] = unconnected.get(code) ?? [];
+  return what === undefined ? explanations.get(code) : `${what}. ${wayOut}`;
+}
+
 /**
  * The hint for a server that expects TLS and resets the connection of a plain request. Completes a sentence without its
  * full stop.
  */
-export function askForTls({ protocol }: URL, code: unknown): string {
-  return protocol === 'http:' && code === 'ECONNRESET' ? '. If it speaks TLS on this port, use https://' : '';
+export function askForTls(url: URL, code: unknown): string {
+  return url.protocol === 'http:' && !isSocketUrl(url) && code === 'ECONNRESET'
+    ? '. If it speaks TLS on this port, use https://'
+    : '';
 }
 
 /** The name of the proxy in messages, without its user name and password. */

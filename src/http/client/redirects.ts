@@ -1,4 +1,5 @@
 import { showUrl } from '../shown-url.ts';
+import { reachedAs } from '../socket-url.ts';
 
 /** The request fails after this many redirects, which may go in a circle. */
 export const MAX_REDIRECTS = 3;
@@ -36,11 +37,14 @@ export function judgeRedirect(request: {
   }
   if (hops >= MAX_REDIRECTS) return refuse(`more than ${MAX_REDIRECTS} redirects in a row`, TELL_OPERATORS);
   if (method !== 'GET' && !KEEPING_METHOD.has(status)) {
-    return refuse(`a redirect to ${showUrl(target)}, with which a ${method} is not sent again`, 'use that URL');
+    return refuse(
+      `a redirect to ${showUrl(reachedAs(url, target))}, with which a ${method} is not sent again`,
+      'use that URL',
+    );
   }
   target.username = '';
   target.password = '';
-  return { kind: 'follow', url: target };
+  return { kind: 'follow', url: reachedAs(url, target) };
 }
 
 const TELL_OPERATORS = 'tell the operators of the server';

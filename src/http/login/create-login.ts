@@ -29,6 +29,7 @@ export function createLogin({ server, config, remote, userAgent, registered, dep
       credentials: undefined,
       tls,
       proxyEnv,
+      socketPath: undefined,
       userAgent,
       clock: deps.clock,
     });

@@ -9,8 +9,11 @@ import {
 } from '../../mcp/vocabulary/headers.ts';
 
 export interface AccessOptions {
-  /** The address the server listens on. */
-  readonly host: string;
+  /**
+   * The addresses it listens on. `any`: it may be called whatever its client calls it, as over a socket of this machine,
+   * which no name leads to.
+   */
+  readonly addresses: readonly string[] | 'any';
   /** Further names by which clients may call it, with or without a port. */
   readonly allowHosts: readonly string[];
   /** Web origins that may call. */
@@ -39,10 +42,12 @@ export class AccessPolicy {
 
   constructor(options: AccessOptions) {
     // Listening on every interface, the names clients use cannot be known unless the user says them.
-    const anyHost = WILDCARD_ADDRESSES.includes(options.host) && options.allowHosts.length === 0;
-    this.#hosts = anyHost
+    const { addresses, allowHosts } = options;
+    const isAnyTaken =
+      addresses === 'any' || (addresses.some((host) => WILDCARD_ADDRESSES.includes(host)) && allowHosts.length === 0);
+    this.#hosts = isAnyTaken
       ? undefined
-      : new Set([...LOOPBACK_NAMES, bracketed(options.host), ...options.allowHosts].map((host) => host.toLowerCase()));
+      : new Set([...LOOPBACK_NAMES, ...addresses.map(bracketed), ...allowHosts].map((host) => host.toLowerCase()));
     this.#origins = new Set(options.allowOrigins.map((origin) => origin.toLowerCase()));
   }
 
@@ -76,7 +81,7 @@ export class AccessPolicy {
     const { origin } = request.headers;
     if (origin === undefined || !this.#isNamed(origin)) return;
     response.setHeader('Access-Control-Allow-Origin', origin);
-    response.setHeader('Access-Control-Expose-Headers', `${SESSION_ID_HEADER_OUT}, WWW-Authenticate`);
+    response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
     response.setHeader('Vary', 'Origin');
     if (request.method !== 'OPTIONS') return;
     const asked = request.headers['access-control-request-headers'];
@@ -106,6 +111,7 @@ function isOfThisMachine(origin: string): boolean {
   return host !== undefined && LOOPBACK_NAMES.includes(withoutPort(host));
 }
 
+const EXPOSED_HEADERS = `${SESSION_ID_HEADER_OUT}, WWW-Authenticate, Deprecation, Sunset, Link`;
 const DEFAULT_CORS_HEADERS = [
   'Content-Type',
   'Authorization',

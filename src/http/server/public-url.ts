@@ -16,7 +16,33 @@ export function createPublicUrl({ baseUrl, scheme }: PublicUrlOptions): PublicUr
     const base = baseUrl.href.replace(/\/$/, '');
     return (path) => `${base}${path}`;
   }
-  return (path, { headers }) => `${scheme}://${HOST.test(headers.host ?? '') ? headers.host : 'localhost'}${path}`;
+  return (path, request) => {
+    const { host = '' } = request.headers;
+    const mount = mountOf(request);
+    const called = HOST.test(host) ? host : 'localhost';
+    return `${mount?.scheme ?? scheme}://${called}${mount?.prefix ?? ''}${path}`;
+  };
+}
+
+/** Where a request was taken from a server that is not ours. */
+export interface Mount {
+  /** What stood before our own path: without a slash at the end, and empty where nothing did. */
+  readonly prefix: string;
+  readonly scheme: 'http' | 'https';
+}
+
+const MOUNT = Symbol('mount');
+
+type MountedRequest = IncomingMessage & { [MOUNT]?: Mount };
+
+/** Records how the client of this request reaches us. A property of the request, as the caller is (http/auth/callers.ts). */
+export function recordMount(request: IncomingMessage, mount: Mount): void {
+  (request as MountedRequest)[MOUNT] = mount;
+}
+
+/** Undefined: it came to our own listener. */
+export function mountOf(request: IncomingMessage): Mount | undefined {
+  return (request as MountedRequest)[MOUNT];
 }
 
 /** Listening on all interfaces, any Host is served, and it may be none. */

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { BridgeError } from '../../errors.ts';
+import type { BridgeError, ErrorCode } from '../../errors.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -12,6 +12,16 @@ const AS_IT_IS: OutgoingHttpHeaders = {
   'X-Content-Type-Options': 'nosniff',
 };
 
+/** Why a request was refused is a property of its response itself, for those who count that. */
+const REFUSAL = Symbol('refusal');
+
+type RefusedResponse = ServerResponse & { [REFUSAL]?: ErrorCode };
+
+/** Undefined: it was not refused by `respondError`. */
+export function refusalOf(response: ServerResponse): ErrorCode | undefined {
+  return (response as RefusedResponse)[REFUSAL];
+}
+
 /**
  * Refuses a request whose response has not started: the status of the error's code, and a JSON-RPC error as body so
  * that an MCP client can show it. Without a readable id the member is left out: current clients reject null.
@@ -23,6 +33,7 @@ export function respondError(
   extraHeaders: OutgoingHttpHeaders = {},
 ): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
+  (response as RefusedResponse)[REFUSAL] = error.code;
   const body = errorFrame(id, rpcErrorOf(error)).bytes;
   const headers: OutgoingHttpHeaders = {
     'Content-Type': JSON_TYPE,

@@ -56,7 +56,7 @@ export type ProbeVerdict =
   | { readonly kind: 'no-common-revision'; readonly supported: readonly string[] }
   /**
    * Try `initialize`. `weak`: the same server may answer otherwise a minute later. `respawn`: it has to be started
-   * again for that.
+   * or connected to again for that.
    */
   | { readonly kind: 'legacy'; readonly confidence: 'firm' | 'weak'; readonly respawn: boolean }
   /** It took the question without answering it, as the POST half of HTTP+SSE does. */
@@ -68,7 +68,8 @@ export type ProbeVerdict =
   | { readonly kind: 'unreachable' };
 
 export interface ProbeContext {
-  readonly carrier: 'stdio' | 'http';
+  /** `pipe`: a connection that carries both eras, to a process or to whoever listens. */
+  readonly carrier: 'pipe' | 'http';
   /** The revision the probe named. */
   readonly requested: string;
   /** This was the one repetition that `modern-retry` or `headers-lost` asks for. */
@@ -79,6 +80,7 @@ export interface ProbeContext {
 const DRAFT_CODES: ReadonlySet<number> = new Set([-32001, -32003, -32004]);
 
 const LEGACY: ProbeVerdict = { kind: 'legacy', confidence: 'firm', respawn: false };
+const ENDED_AT_IT: ProbeVerdict = { kind: 'legacy', confidence: 'firm', respawn: true };
 
 /** Reads the outcome of `server/discover`. */
 export function classifyProbe(outcome: ProbeOutcome, context: ProbeContext): ProbeVerdict {
@@ -90,12 +92,13 @@ export function classifyProbe(outcome: ProbeOutcome, context: ProbeContext): Pro
     case 'status':
       return statusVerdict(outcome.http) ?? LEGACY;
     case 'silence':
-      // Over HTTP the spec wants an error; over stdio silence is how some legacy servers refuse.
-      return context.carrier === 'stdio' ? LEGACY : { kind: 'failing' };
+      // Over HTTP the spec wants an error; elsewhere silence is how some legacy servers refuse.
+      return context.carrier === 'pipe' ? LEGACY : { kind: 'failing' };
     case 'exited':
-      return { kind: 'legacy', confidence: 'firm', respawn: true };
+      return ENDED_AT_IT;
     case 'lost':
-      return { kind: 'failing' };
+      // A server may end its connection at a message it does not know, as others exit.
+      return context.carrier === 'pipe' ? ENDED_AT_IT : { kind: 'failing' };
     case 'unreachable':
       return { kind: 'unreachable' };
     default:
@@ -141,7 +144,7 @@ function classifyError({ error, http }: ErrorOutcome, context: ProbeContext): Pr
       if (http?.status !== 400) return LEGACY;
       return context.isRetry ? { kind: 'legacy', confidence: 'weak', respawn: false } : { kind: 'headers-lost' };
     case MISSING_CAPABILITY: {
-      const isTold = context.carrier === 'stdio' || http?.status === 400;
+      const isTold = context.carrier === 'pipe' || http?.status === 400;
       if (!isTold || asFields(data.requiredCapabilities) === undefined) return LEGACY;
       // It went on to capabilities, so it took the revision.
       const revision = findCommonModern([context.requested]) ?? LATEST_MODERN_REVISION;

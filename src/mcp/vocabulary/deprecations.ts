@@ -34,6 +34,9 @@ export interface Deprecation {
   readonly source: string;
 }
 
+/** The revision of this day, UTC, has Streamable HTTP in place of HTTP+SSE. [spec 2025-03-26 changelog] */
+export const HTTP_SSE_DEPRECATED_ON = '2025-03-26';
+
 const SITE = 'https://modelcontextprotocol.io';
 /** The registry of what is deprecated, with the earliest removal of each. */
 const REGISTRY = `${SITE}/specification/2026-07-28/deprecated#deprecated`;

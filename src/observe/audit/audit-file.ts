@@ -18,8 +18,6 @@ export interface AuditFileOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The trace that a call belongs to, asked at its end. */
-  readonly traceIdOf: (call: ObservedCall) => string | undefined;
 }
 
 /** How often it is said that lines cannot be written. */
@@ -96,7 +94,7 @@ export class AuditFile implements Observer {
   }
 
   #write(call: ObservedCall, ending: CallEnding, timeMs: number): void {
-    if (this.#file.write(lineOf(call, ending, timeMs, this.#options.traceIdOf(call)))) return;
+    if (this.#file.write(lineOf(call, ending, timeMs))) return;
     this.#lost += 1;
     this.#complain();
   }
@@ -129,10 +127,9 @@ export class AuditFile implements Observer {
 }
 
 function lineOf(
-  { client, method, tool, requestBytes }: ObservedCall,
+  { client, method, tool, requestBytes, traceId }: ObservedCall,
   { outcome, bytes, durationMs }: CallEnding,
   timeMs: number,
-  traceId: string | undefined,
 ): string {
   const line = {
     time: new Date(timeMs).toISOString(),

@@ -19,6 +19,10 @@ export class InspectedGauges {
   readonly #sessions: Prom.Gauge;
   readonly #openCalls: Prom.Gauge;
   readonly #processes: Prom.Gauge;
+  readonly #connections: Prom.Gauge;
+  readonly #unsentBytes: Prom.Gauge;
+  readonly #queueItems: Prom.Gauge;
+  readonly #queueBytes: Prom.Gauge;
   readonly #restarts: Prom.Counter;
 
   constructor(prom: typeof Prom, registry: Prom.Registry, inspect: Inspect) {
@@ -41,6 +45,10 @@ export class InspectedGauges {
     this.#sessions = gauge('sessions', 'Sessions of clients that are open.', ['server']);
     this.#openCalls = gauge('open_calls', 'Calls that wait for an answer.', ['server']);
     this.#processes = gauge('processes', 'Processes that run, those that are ending included.', ['server']);
+    this.#connections = gauge('connections', 'Connections of clients.');
+    this.#unsentBytes = gauge('unsent_bytes', 'Bytes of answers and streams that clients have not taken yet.');
+    this.#queueItems = gauge('queue_items', 'What waits or is kept, by queue.', ['server', 'queue']);
+    this.#queueBytes = gauge('queue_bytes', 'Bytes of what waits or is kept, by queue.', ['server', 'queue']);
     this.#restarts = new prom.Counter({
       name: 'mcp_portage_restarts_total',
       help: 'Starts of processes after the first.',
@@ -51,25 +59,34 @@ export class InspectedGauges {
 
   /** Takes the state of this moment. Servers that are served no longer are gone then. */
   pull(): void {
-    const { version, startedAtMs, maxOpenCalls, maxProcesses, servers } = this.#inspect();
+    const { version, startedAtMs, maxOpenCalls, maxProcesses, servers, ...bridge } = this.#inspect();
+    this.#connections.set(bridge.connections);
+    this.#unsentBytes.set(bridge.unsentBytes);
     this.#info.set({ version }, 1);
     this.#started.set(startedAtMs / 1000);
     this.#maxOpenCalls.set(maxOpenCalls);
     this.#maxProcesses.set(maxProcesses);
-    for (const metric of [this.#up, this.#state, this.#speaks, this.#sessions, this.#openCalls, this.#processes]) {
-      metric.reset();
-    }
+    for (const metric of this.#ofServers) metric.reset();
     this.#restarts.reset();
     for (const server of servers) this.#setServer(server);
   }
 
-  #setServer({ name, kind, state, speaks, sessions, openCalls, processes, restarts }: InspectedServer): void {
+  get #ofServers(): readonly Prom.Gauge[] {
+    const counts = [this.#sessions, this.#openCalls, this.#processes, this.#queueItems, this.#queueBytes];
+    return [this.#up, this.#state, this.#speaks, ...counts];
+  }
+
+  #setServer({ name, kind, state, verdicts, queues, sessions, openCalls, processes, restarts }: InspectedServer): void {
     const server = { server: name };
     this.#up.set({ ...server, kind }, UP.has(state) ? 1 : 0);
     for (const each of STATES) this.#state.set({ ...server, state: each }, each === state ? 1 : 0);
-    if (speaks !== undefined) {
-      const revision = speaks.revision === undefined ? {} : { mcp_protocol_version: labelOfRevision(speaks.revision) };
-      this.#speaks.set({ ...server, transport: speaks.transport, server_era: speaks.era, ...revision }, 1);
+    for (const { transport, era, revision: found } of verdicts) {
+      const revision = found === undefined ? {} : { mcp_protocol_version: labelOfRevision(found) };
+      this.#speaks.set({ ...server, transport, server_era: era, ...revision }, 1);
+    }
+    for (const { queue, items, bytes } of queues) {
+      if (items !== undefined) this.#queueItems.set({ ...server, queue }, items);
+      if (bytes !== undefined) this.#queueBytes.set({ ...server, queue }, bytes);
     }
     this.#sessions.set(server, sessions);
     this.#openCalls.set(server, openCalls);

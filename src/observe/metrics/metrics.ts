@@ -67,6 +67,7 @@ export class Metrics implements Observer {
   readonly #requestBytes: Prom.Counter;
   readonly #responseBytes: Prom.Counter;
   readonly #refusals: Prom.Counter;
+  readonly #refusedRequests: Prom.Counter;
   readonly #deprecated: Prom.Counter;
   readonly #servers = new Map<string, ServerWords>();
   readonly #otherServers = new ServerWords(OTHER);
@@ -111,6 +112,11 @@ export class Metrics implements Observer {
       ...TRAFFIC,
       'reason',
     ]);
+    this.#refusedRequests = counter(
+      'mcp_portage_refused_requests_total',
+      'HTTP requests and connections that were refused, by the code of the error.',
+      ['reason'],
+    );
     this.#deprecated = counter(
       'mcp_portage_deprecated_uses_total',
       'Uses of what the specification has deprecated; by nobody: mcp-portage uses it towards the server.',
@@ -144,6 +150,11 @@ export class Metrics implements Observer {
 
   refused(client: ClientOrigin, reason: ErrorCode): void {
     this.#refusals.inc({ ...trafficLabels(this.#wordsOf(client.server).name, client), reason });
+  }
+
+  /** By a code of ours, or because of too many connections: callers choose no part of it. */
+  refusedRequest(reason: string): void {
+    this.#refusedRequests.inc({ reason });
   }
 
   used(feature: DeprecatedFeature, by: Parameters<Observer['used']>[1]): void {

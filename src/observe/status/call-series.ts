@@ -1,18 +1,11 @@
 /** How many calls ended lately, how many of them badly, and how long they took, in steps of a few seconds. */
+import { LATENCY_BUCKETS, latencyBucketOf, quantileMs } from '../latency.ts';
 
 export const STEP_MS = 5000;
 /** Ten minutes. */
 export const STEPS = 120;
 /** Steps that are summed up as the last minute; the latest is not over yet. */
 const STEPS_OF_A_MINUTE = 60_000 / STEP_MS;
-
-/**
- * Durations are counted in classes, each reaching from one limit to its √2-fold, from a quarter of a millisecond to four
- * minutes. So a call costs two additions, a step 160 bytes, and a percentile is off by a tenth at most.
- */
-const CLASSES = 40;
-const CLASSES_PER_DOUBLING = 2;
-const SHORTEST_MS = 0.25;
 
 export interface CallStatistics {
   readonly calls: number;
@@ -38,7 +31,7 @@ export interface SeriesReport {
 
 /** What ended in one step. */
 class Step {
-  readonly #classes = new Uint32Array(CLASSES);
+  readonly #latency = new Uint32Array(LATENCY_BUCKETS);
   #shortestMs = Number.POSITIVE_INFINITY;
   #longestMs = 0;
   /** Steps are numbered since the epoch; -1: none yet. */
@@ -50,7 +43,7 @@ class Step {
     this.number = number;
     this.calls = 0;
     this.errors = 0;
-    this.#classes.fill(0);
+    this.#latency.fill(0);
     this.#shortestMs = Number.POSITIVE_INFINITY;
     this.#longestMs = 0;
   }
@@ -58,8 +51,8 @@ class Step {
   record(durationMs: number, isError: boolean): void {
     this.calls += 1;
     if (isError) this.errors += 1;
-    const place = classOf(durationMs);
-    this.#classes[place] = (this.#classes[place] ?? 0) + 1;
+    const bucket = latencyBucketOf(durationMs);
+    this.#latency[bucket] = (this.#latency[bucket] ?? 0) + 1;
     if (durationMs < this.#shortestMs) this.#shortestMs = durationMs;
     if (durationMs > this.#longestMs) this.#longestMs = durationMs;
   }
@@ -67,8 +60,8 @@ class Step {
   add(other: Step): void {
     this.calls += other.calls;
     this.errors += other.errors;
-    for (let place = 0; place < CLASSES; place += 1) {
-      this.#classes[place] = (this.#classes[place] ?? 0) + (other.#classes[place] ?? 0);
+    for (const [bucket, count] of other.#latency.entries()) {
+      this.#latency[bucket] = (this.#latency[bucket] ?? 0) + count;
     }
     this.#shortestMs = Math.min(this.#shortestMs, other.#shortestMs);
     this.#longestMs = Math.max(this.#longestMs, other.#longestMs);
@@ -76,29 +69,13 @@ class Step {
 
   /** Only of a step that has calls. */
   percentile(share: number): number {
-    let wanted = share * this.calls;
-    for (let place = 0; place < CLASSES; place += 1) {
-      const count = this.#classes[place] ?? 0;
-      if (count >= wanted) return rounded(this.#bounded(limitOf(place + wanted / count)));
-      wanted -= count;
-    }
-    return rounded(this.#longestMs);
+    return rounded(this.#bounded(quantileMs(this.#latency, share) ?? 0));
   }
 
   /** What was measured limits what is estimated: of a single call the duration is exact. */
   #bounded(ms: number): number {
     return Math.min(Math.max(ms, this.#shortestMs), this.#longestMs);
   }
-}
-
-function classOf(durationMs: number): number {
-  if (!(durationMs > SHORTEST_MS)) return 0;
-  return Math.min(CLASSES - 1, Math.floor(CLASSES_PER_DOUBLING * Math.log2(durationMs / SHORTEST_MS)));
-}
-
-/** Where a class begins, or a point between two such limits. */
-function limitOf(place: number): number {
-  return SHORTEST_MS * 2 ** (place / CLASSES_PER_DOUBLING);
 }
 
 function rounded(ms: number): number {

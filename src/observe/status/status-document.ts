@@ -43,6 +43,8 @@ export interface ServerStatus {
   readonly url: string;
   /** Null: HTTP+SSE is not served. */
   readonly sseUrl: string | null;
+  /** When HTTP+SSE is going to end, or has ended, as its operator wrote it; null: nobody has said. */
+  readonly sseSunset: string | null;
   readonly kind: InspectedServer['kind'];
   readonly state: ServerState;
   /** Why it is not ready; null where it is. */
@@ -178,10 +180,11 @@ export function createStatus({ inspect, activity, usage, hosts, snippets }: Stat
         name: server.name,
         url: server.url,
         sseUrl: server.sseUrl ?? null,
+        sseSunset: server.sunset ?? null,
         kind: server.kind,
         state: server.state,
         problem: server.problem ?? null,
-        speaks: toSpeech(server.speaks),
+        speaks: toSpeech(server.verdicts[0]),
         sessions: server.sessions,
         openCalls: server.openCalls,
         processes: server.processes,

@@ -1,5 +1,8 @@
 import { type ErrorEvent, EventSource } from 'eventsource';
 import type { Clock } from '../../deps.ts';
+import { fetchOverSocket } from '../../http/client/socket-fetch.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { isSocketUrl, reachedAs, showSocketPath } from '../../http/socket-url.ts';
 import type { StatusDocument } from '../status/status-document.ts';
 import { renderTop } from './render-top.ts';
 import { paintLine } from './text-layout.ts';
@@ -78,6 +81,9 @@ class Top {
     const { token } = this.#options;
     const headers = new Headers(init.headers);
     if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
+    if (isSocketUrl(this.#url)) {
+      return fetchOverSocket(this.#url, { headers, signal: init.signal ?? undefined });
+    }
     // Wherever else it would lead, the token is not for that.
     return fetch(url, { ...init, headers, redirect: 'error' });
   }
@@ -93,7 +99,7 @@ class Top {
       this.#draw();
     } catch {
       // Whoever answers there chose what it says: any member may be missing.
-      this.#close({ kind: 'failed', message: `What ${this.#url.href} sends is no status of mcp-portage.` });
+      this.#close({ kind: 'failed', message: `What ${nameOf(this.#url)} sends is no status of mcp-portage.` });
     }
   }
 
@@ -102,7 +108,7 @@ class Top {
     if (this.#status === undefined) {
       return this.#close({
         kind: 'failed',
-        message: `Cannot reach ${this.#url.origin}: is mcp-portage running there?`,
+        message: `Cannot reach ${nameBridge(this.#url)}: is mcp-portage running there?`,
       });
     }
     // It connects again by itself.
@@ -114,7 +120,7 @@ class Top {
     const status = this.#status;
     if (status === undefined) return;
     const { output, wallClock } = this.#options;
-    const view = { url: this.#url.origin, notice: this.#notice, nowMs: wallClock() + this.#aheadMs };
+    const view = { url: nameBridge(this.#url), notice: this.#notice, nowMs: wallClock() + this.#aheadMs };
     const columns = output.columns();
     const paint = (rows: number): string[] =>
       renderTop(status, { ...view, columns, rows }).map((line) => paintLine(line, columns, output.hasColors));
@@ -149,10 +155,20 @@ export function eventsUrl(url: URL): URL {
   const before = /^(.*)\/status(?:\.json|\/events)?\/?$/.exec(url.pathname)?.[1] ?? '';
   const events = new URL(url.origin);
   events.pathname = `${before}/status/events`;
-  return events;
+  return reachedAs(url, events);
 }
 
-function refusalMessage({ href, origin }: URL, code: number): string {
+function nameOf(url: URL): string {
+  return isSocketUrl(url) ? showUrl(url) : url.href;
+}
+
+function nameBridge(url: URL): string {
+  return isSocketUrl(url) ? showSocketPath(url.socketPath) : url.origin;
+}
+
+function refusalMessage(url: URL, code: number): string {
+  const origin = nameBridge(url);
+  const href = nameOf(url);
   switch (code) {
     case 401:
     case 403:

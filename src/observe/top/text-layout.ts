@@ -1,4 +1,5 @@
 /** Lines of text for a terminal: cells of known widths, made of what nobody trusts. */
+import picocolors from 'picocolors';
 import { printableLine } from '../../printable.ts';
 
 export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'warn' | 'bad';
@@ -70,13 +71,21 @@ export function paintLine(line: Line, width: number, hasColors: boolean): string
     const shown = cut(printableLine(text), left);
     if (shown === '') continue;
     left -= widthOf(shown);
-    const code = hasColors ? CODES[tone] : '';
-    painted += code === '' ? shown : `\u001b[${code}m${shown}\u001b[0m`;
+    painted += hasColors ? TONES[tone](shown) : shown;
   }
   return hasColors ? painted : painted.trimEnd();
 }
 
-const CODES: Readonly<Record<Tone, string>> = { plain: '', strong: '1', quiet: '2', good: '32', warn: '33', bad: '31' };
+/** Whether they are wanted is decided by whoever paints. */
+const { bold, dim, green, yellow, red } = picocolors.createColors(true);
+const TONES: Readonly<Record<Tone, (text: string) => string>> = {
+  plain: String,
+  strong: bold,
+  quiet: dim,
+  good: green,
+  warn: yellow,
+  bad: red,
+};
 
 function fill(text: string, width: number, align: 'left' | 'right'): string {
   const shown = cut(text, width);

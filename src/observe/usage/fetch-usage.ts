@@ -1,7 +1,9 @@
 /** What a running bridge has counted. */
 import type { Response } from 'got';
 import { BridgeError } from '../../errors.ts';
+import { SocketAgent } from '../../http/client/socket-agent.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import { isSocketUrl, reachedAs } from '../../http/socket-url.ts';
 import { parseUsage, type Usage, UsageFault } from './usage.ts';
 
 export interface FetchUsageRequest {
@@ -15,14 +17,15 @@ const TIMEOUT_MS = 10_000;
 
 /** Rejects with a BridgeError that says what to do. */
 export async function fetchUsage({ url, token }: FetchUsageRequest): Promise<Usage> {
-  const asked = new URL('/status/usage.json', url);
+  const asked = reachedAs(url, new URL('/status/usage.json', url));
   const shown = showUrl(asked);
   const { got } = await import('got');
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   let response: Response<string>;
   try {
     const options = { headers, retry: { limit: 0 }, timeout: { request: TIMEOUT_MS }, throwHttpErrors: false };
-    response = await got(asked, { ...options, followRedirect: false });
+    const agent = isSocketUrl(asked) ? { agent: { http: new SocketAgent(asked.socketPath, {}) } } : {};
+    response = await got(asked, { ...options, ...agent, followRedirect: false });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new BridgeError('ERR_UPSTREAM_CONNECT', `No bridge answers at ${shown} (${code}); is it running?`, { cause });

@@ -1,6 +1,6 @@
 /** One row of the usage while it is being counted. */
 import type { DeprecatedFeature } from '../../relay/observer.ts';
-import { LATENCY_BUCKETS } from './latency.ts';
+import { LATENCY_BUCKETS } from '../latency.ts';
 import { type DayCounts, dayOf, MAX_DAYS, type UsageClient, type UsageRow, type UsageServer } from './usage.ts';
 
 /** What is counted on one day. */

@@ -5,7 +5,7 @@
 import { DEPRECATIONS, type DeprecationName, type Removal } from '../../mcp/vocabulary/deprecations.ts';
 import { eraOf } from '../../mcp/vocabulary/revisions.ts';
 import type { Transport } from '../../relay/observer.ts';
-import { LATENCY_BUCKETS, quantileMs } from './latency.ts';
+import { LATENCY_BUCKETS, quantileMs } from '../latency.ts';
 import { isoOf, type JudgedEndpoint, judgeEndpoints } from './transport-verdicts.ts';
 import { type DeprecatedUse, dayOf, type Usage, type UsageClient, type UsageRow, type UsageServer } from './usage.ts';
 

@@ -11,6 +11,8 @@ export interface JudgedEndpoint {
   readonly transport: Transport;
   /** Undefined: clients are at the other end of a pipe, or it is not known. */
   readonly path: string | undefined;
+  /** When it is going to end, or has ended, as its operator has said; undefined: nobody has. */
+  readonly sunset: string | undefined;
   readonly verdict: EndpointVerdict;
   /** The verdict in words, in one line. */
   readonly text: string;
@@ -68,9 +70,9 @@ export function judgeEndpoints(
   const isSafe = judged.every(({ verdict }) => !FORBIDDING.includes(verdict.kind));
   const known = judged
     .map(({ record, verdict }): JudgedEndpoint => {
-      const { server, transport, path } = record;
-      const name = nameOf(record, served);
-      return { server, transport, path, verdict, text: describe(name, verdict, { ...scope, isSafe }) };
+      const { server, transport, path, sunset } = record;
+      const text = describe(nameOf(record, served), verdict, { ...scope, isSafe });
+      return { server, transport, path, sunset, verdict, text: text + describeSunset(sunset, verdict) };
     })
     .sort((one, other) => RANKS[one.verdict.kind] - RANKS[other.verdict.kind]);
   return [...unwatched(served, rows, scope), ...known];
@@ -153,7 +155,7 @@ function unwatched(
   return [...new Set(used)]
     .filter((name) => !isKnown(name))
     .flatMap((server) => {
-      const endpoint = { server, transport: 'http-sse', path: undefined } as const;
+      const endpoint = { server, transport: 'http-sse', path: undefined, sunset: undefined } as const;
       const use = useOf(rows, endpoint);
       if (use === undefined) return [];
       const verdict: EndpointVerdict = { kind: 'not-yet', use };
@@ -172,6 +174,8 @@ function nameOf(
 
 export const TRANSPORT_WORDS: Readonly<Record<Transport, string>> = {
   stdio: 'stdio',
+  'byte-stream': 'byte stream',
+  websocket: 'WebSocket',
   'http-sse': 'HTTP+SSE',
   'streamable-http': 'Streamable HTTP',
 };
@@ -204,6 +208,11 @@ function describe(
         ? `${name}: unused for ${window}; not deprecated`
         : `${name}: ${describeUse(verdict.use, nowMs)}; not deprecated`;
   }
+}
+
+/** Of what is served no more nobody needs to know when it should have ended. */
+function describeSunset(sunset: string | undefined, { kind }: EndpointVerdict): string {
+  return sunset === undefined || kind === 'not-served' ? '' : `; announced to end on ${toPrintable(sunset, 40)}`;
 }
 
 function describeUse({ lastUsed, client, clients, sessions, refused, calls }: EndpointUse, nowMs: number): string {

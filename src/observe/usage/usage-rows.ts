@@ -18,7 +18,8 @@ import {
 /** The server of the row for servers that there was no room to tell apart. */
 export const OTHER_SERVERS = '(others)';
 
-interface LiveServed extends ServedEndpoint {
+interface LiveServed extends Omit<ServedEndpoint, 'sunset'> {
+  sunset: string | undefined;
   sinceMs: number;
   untilMs: number;
   readonly days: number[];
@@ -51,8 +52,8 @@ export class UsageRows {
   }
 
   /** An endpoint was there to be used at this time. */
-  watched({ server, transport, path }: ServedEndpoint, nowMs: number): void {
-    this.#addServed({ server, transport, path, sinceMs: nowMs, untilMs: nowMs, days: [dayOf(nowMs)] });
+  watched({ server, transport, path, sunset }: ServedEndpoint, nowMs: number): void {
+    this.#addServed({ server, transport, path, sunset, sinceMs: nowMs, untilMs: nowMs, days: [dayOf(nowMs)] });
   }
 
   add(usage: Usage, nowMs: number): void {
@@ -137,14 +138,16 @@ export class UsageRows {
   }
 
   #addServed(record: ServedRecord): void {
-    const { server, transport, path, sinceMs, untilMs, days } = record;
+    const { server, transport, path, sunset, sinceMs, untilMs, days } = record;
     const key = JSON.stringify([server, transport, path]);
     const known = this.#served.get(key);
     if (known === undefined) {
-      this.#served.set(key, { server, transport, path, sinceMs, untilMs, days: days.slice(-MAX_DAYS) });
+      this.#served.set(key, { server, transport, path, sunset, sinceMs, untilMs, days: days.slice(-MAX_DAYS) });
       if (this.#served.size > MAX_SERVED) this.#forgetServed();
       return;
     }
+    // Who has seen it last knows what holds now.
+    if (untilMs >= known.untilMs) known.sunset = sunset;
     known.sinceMs = Math.min(known.sinceMs, sinceMs);
     known.untilMs = Math.max(known.untilMs, untilMs);
     addDays(known.days, days);

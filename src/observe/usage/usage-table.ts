@@ -11,7 +11,7 @@ import type {
   OnCallEnded,
   OnClientLeft,
 } from '../../relay/observer.ts';
-import { latencyBucketOf } from './latency.ts';
+import { latencyBucketOf } from '../latency.ts';
 import type { LiveRow } from './live-row.ts';
 import {
   dayOf,

@@ -3,7 +3,7 @@
  * no payload, no tool, no caller, no credential and no session id.
  */
 import type { DeprecatedFeature, Transport } from '../../relay/observer.ts';
-import { LATENCY_BUCKETS } from './latency.ts';
+import { LATENCY_BUCKETS } from '../latency.ts';
 
 export interface Usage {
   /** Raised if a member ever changes its meaning. */
@@ -19,6 +19,8 @@ export interface ServedEndpoint {
   readonly transport: Transport;
   /** As clients write it in the URL; undefined: they are at the other end of a pipe. */
   readonly path: string | undefined;
+  /** When it is going to end, as its operator has said; undefined: nobody has. */
+  readonly sunset: string | undefined;
 }
 
 /** When an endpoint was there to be used, and watched. What nobody could use was not unused. */
@@ -143,6 +145,7 @@ function parseServed(json: unknown, place: string): ServedRecord {
     server: textOf(fields, 'server', place, MAX_SERVER_LENGTH),
     transport: choiceOf(fields, 'transport', place, TRANSPORTS),
     path: known(fields, 'path', () => textOf(fields, 'path', place, MAX_PATH_LENGTH)),
+    sunset: shortText(fields, 'sunset', place, MAX_VERSION_LENGTH),
     sinceMs,
     untilMs: Math.max(sinceMs, timeOf(fields, 'untilMs', place)),
     days: ascending(
@@ -152,7 +155,7 @@ function parseServed(json: unknown, place: string): ServedRecord {
   };
 }
 
-const TRANSPORTS: readonly Transport[] = ['stdio', 'streamable-http', 'http-sse'];
+const TRANSPORTS: readonly Transport[] = ['stdio', 'byte-stream', 'websocket', 'streamable-http', 'http-sse'];
 const USER_KINDS: readonly UserKind[] = ['client', 'others', 'bridge'];
 const FEATURES: readonly DeprecatedFeature[] = ['sampling', 'roots', 'logging', 'batch', 'dynamic-client-registration'];
 

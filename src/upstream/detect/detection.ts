@@ -32,7 +32,7 @@ export const MODERN_FIRST: readonly Step[] = ['discover', 'initialize', 'eventSt
 
 /** Puts the questions to one server. */
 export interface Attempts {
-  readonly carrier: 'stdio' | 'http';
+  readonly carrier: 'pipe' | 'http';
   /** The server, as it may be shown. */
   readonly name: string;
   /**
@@ -137,9 +137,9 @@ type StreamVerdict = InitializeVerdict | typeof FOUND;
 type Verdict = ProbeVerdict | StreamVerdict;
 
 const QUESTIONS: Readonly<Record<Step, Readonly<Record<Attempts['carrier'], string>>>> = {
-  discover: { http: 'POST server/discover', stdio: 'server/discover' },
-  initialize: { http: 'POST initialize', stdio: 'initialize' },
-  eventStream: { http: 'GET for an event stream', stdio: '' },
+  discover: { http: 'POST server/discover', pipe: 'server/discover' },
+  initialize: { http: 'POST initialize', pipe: 'initialize' },
+  eventStream: { http: 'GET for an event stream', pipe: '' },
 };
 
 /**
@@ -150,6 +150,9 @@ const QUESTIONS: Readonly<Record<Step, Readonly<Record<Attempts['carrier'], stri
 export function detect(options: DetectOptions): Promise<Detection> {
   return new Detector(options).run();
 }
+
+/** Outcomes of `server/discover` that may have another cause than the question. */
+const LEAVES_OPEN: ReadonlySet<Answer['outcome']['kind'] | undefined> = new Set(['silence', 'exited', 'lost'] as const);
 
 /** Nothing is known yet. */
 interface Open {
@@ -191,13 +194,12 @@ class Detector {
   }
 
   /**
-   * A process that was silent may still be starting, and one that exited may have done so for another reason than what it
-   * was asked. Over HTTP a modern server has to answer. [spec 2026-07-28 basic/transports#stdio]
+   * A server that was silent may still be starting, and one that exited or hung up may have done so for another reason than
+   * what it was asked. Over HTTP a modern server has to answer. [spec 2026-07-28 basic/transports#stdio]
    */
   get #hasShownEra(): boolean {
     if (this.#options.goal !== 'era' || this.#refusal !== undefined) return false;
-    const isOpen = this.#discovered === 'silence' || this.#discovered === 'exited';
-    return this.#options.attempts.carrier === 'http' || !isOpen;
+    return this.#options.attempts.carrier === 'http' || !LEAVES_OPEN.has(this.#discovered);
   }
 
   #isWorthAsking(step: Step): boolean {
@@ -263,8 +265,8 @@ class Detector {
   }
 
   #inTrouble(answer: Answer): void {
-    // A process that has failed is not asked something else: it is gone.
-    if (this.#options.attempts.carrier === 'stdio' && this.#refusal === undefined) throw this.#errorOf(answer);
+    // A process or connection that has failed is not asked something else: it is gone.
+    if (this.#options.attempts.carrier === 'pipe' && this.#refusal === undefined) throw this.#errorOf(answer);
     this.#confidence = 'weak';
     if (this.#refusal === undefined) this.#failure ??= this.#errorOf(answer);
   }

@@ -7,7 +7,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { CallContext, CallDialer, Readiness, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import { isOutOfReach, Reachability } from '../remote/reachability.ts';
-import { PROBE_TIMEOUT_MS } from './command-attempts.ts';
+import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline, untilAborted } from './deadline.ts';
 import { DetectingLinks, type FoundLink, type Request } from './detecting-link.ts';
 import { detect } from './detection.ts';

@@ -10,9 +10,9 @@ import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/session-state.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
-import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-options.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';
-import { PROBE_TIMEOUT_MS } from './command-attempts.ts';
+import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline } from './deadline.ts';
 import { DetectingLinks, dialWith, type FoundLink, type Request } from './detecting-link.ts';
 import { type Detection, detect, LEGACY_FIRST, type Step } from './detection.ts';
@@ -25,6 +25,7 @@ export interface RemoteOptions {
   readonly protocol: Protocol;
   readonly remote: RemoteConfig;
   readonly maxMessageBytes: number;
+  readonly tracing: RemoteTracing;
   /** Who asks where no client does; also the User-Agent. */
   readonly clientInfo: Implementation;
   /** The credentials that all clients share. */
@@ -69,19 +70,26 @@ export function createSessionDialer(options: RemoteOptions, knowledge: SessionKn
 }
 
 export function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
-  const { target, remote, maxMessageBytes, deps } = options;
-  return { url: target.url, http: createHttpClient(options), timeouts: remote.timeouts, maxMessageBytes, deps };
+  const { target, remote, maxMessageBytes, tracing, deps } = options;
+  const { timeouts } = remote;
+  return { url: target.url, http: createHttpClient(options), timeouts, maxMessageBytes, tracing, deps };
 }
 
 export function createHttpClient({
+  target,
   remote,
   clientInfo,
   credentials,
   deps,
-}: Pick<RemoteOptions, 'remote' | 'clientInfo' | 'credentials' | 'deps'>): HttpClient {
+}: Pick<RemoteOptions, 'target' | 'remote' | 'clientInfo' | 'credentials' | 'deps'>): HttpClient {
   const { headers, bearerTokenFile, tls, proxyEnv } = remote;
   const userAgent = `${clientInfo.name}/${clientInfo.version}`;
-  return new HttpClient({ headers, bearerTokenFile, credentials, tls, proxyEnv, userAgent, clock: deps.clock });
+  const { socketPath } = target;
+  return new HttpClient({
+    ...{ headers, bearerTokenFile, credentials, userAgent },
+    ...{ tls, proxyEnv, socketPath },
+    clock: deps.clock,
+  });
 }
 
 /** The detection of somebody else came to nothing that would hold for others. */

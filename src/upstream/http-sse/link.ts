@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { LinkedList } from '../../collections/linked-list.ts';
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import { reachedAs } from '../../http/socket-url.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
@@ -298,7 +299,7 @@ export function resolveEndpoint(streamUrl: URL, announced: string): URL | Bridge
   endpoint.username = '';
   endpoint.password = '';
   endpoint.hash = '';
-  if (endpoint.origin === streamUrl.origin) return endpoint;
+  if (endpoint.origin === streamUrl.origin) return reachedAs(streamUrl, endpoint);
   return new BridgeError(
     'ERR_UPSTREAM_PROTOCOL',
     `${name} wants its messages posted to another origin, ${endpoint.origin}; that is refused. If it stands behind a proxy, it has to be told its public URL.`,

@@ -5,7 +5,7 @@ import { JSON_TYPE } from '../../http/content-type.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Outgoing } from '../remote/outbox.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
 
 export interface PostHost {
   left(post: MessagePost): void;
@@ -49,7 +49,7 @@ export class MessagePost implements HttpHandler {
       {
         method: 'POST',
         url: target.url,
-        headers: { 'Content-Type': JSON_TYPE, Accept: '*/*', ...target.headers },
+        headers: tracedHeaders(environment, { 'Content-Type': JSON_TYPE, Accept: '*/*', ...target.headers }, frame),
         forwarded: caller.of(frame, exchange),
         body: frame.bytes,
         timeouts,

@@ -2,8 +2,8 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
-import { DecoratedDialer, PassingLink } from '../../relay/passing-link.ts';
-import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { DecoratedDialer, DecoratedSessions, type DecorateSession, PassingLink } from '../../relay/passing-link.ts';
+import type { ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 
@@ -19,13 +19,22 @@ const ID_PREFIX = 'mcp-portage-ping-';
  * @param idleMs silence after which a ping is sent; also the time it has for its answer
  */
 export function createPingingDialer(pinged: UpstreamDialer, idleMs: number, deps: Deps): UpstreamDialer {
-  return new DecoratedDialer(pinged, (dialer, listener, session) => {
+  return new DecoratedDialer(pinged, pingWith(idleMs, deps));
+}
+
+/** The same for connections of which it is not known yet what they will carry: nothing happens on those of the modern era. */
+export function createPingingConnections(pinged: SessionDialer, idleMs: number, deps: Deps): SessionDialer {
+  return new DecoratedSessions(pinged, pingWith(idleMs, deps));
+}
+
+function pingWith(idleMs: number, deps: Deps): DecorateSession {
+  return (dialer, listener, session) => {
     const dial = (own: ServerListener): UpstreamLink => dialer.dial(own, session);
     const link = new PingingLink(dialer.name, listener, { idleMs, deps, dial });
     // It is past its handshake.
     if (session?.isInitialized === true) link.watch();
     return link;
-  });
+  };
 }
 
 /** Nobody waits for the answer to a ping. */

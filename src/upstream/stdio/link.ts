@@ -8,8 +8,8 @@ import type { RestartPolicy } from '../../process/supervisor.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { AnswerLimit } from '../answer-limit.ts';
+import { ServerLines } from '../server-lines.ts';
 import { exitError } from './exit-error.ts';
-import { StdioMessages } from './messages.ts';
 
 /** Who waits for the first answer of a server wants to know soon that something happens: most are there by then. */
 const STARTING_MS = 2000;
@@ -40,7 +40,7 @@ type LinkState = 'open' | 'closed';
  */
 export class StdioLink implements UpstreamLink, ChildListener {
   readonly #options: StdioLinkOptions;
-  readonly #messages: StdioMessages;
+  readonly #messages: ServerLines;
   readonly #child: Child;
   readonly #writer: LineWriter;
   readonly #answers: AnswerLimit;
@@ -58,7 +58,8 @@ export class StdioLink implements UpstreamLink, ChildListener {
       fault: (fault: ServerFault) => this.#fault(fault),
     };
     const named = log.child({ child: name });
-    this.#messages = new StdioMessages({ name, maxMessageBytes, sink, log: named });
+    const noiseWarning = 'prints to stdout something that is not MCP';
+    this.#messages = new ServerLines({ name, maxMessageBytes, noiseWarning, sink, log: named });
     this.#answers = new AnswerLimit(named);
     this.#child = options.start(this);
     this.#writer = new LineWriter(this.#child.stdin, () => this.#drained());

@@ -4,7 +4,7 @@ import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Outgoing } from '../remote/outbox.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 
 /**
@@ -14,16 +14,13 @@ import type { SessionKey } from '../remote/session-key.ts';
 const OWN_CALL_MS = 60_000;
 
 /** [spec 2025-11-25 transports#sending-messages-to-the-server] a POST for each message, open to both kinds of answer. */
-export function postRequest(
-  { url, cookies, caller, timeouts }: RemoteEnvironment,
-  message: Outgoing,
-  session: SessionKey,
-): HttpRequest {
+export function postRequest(environment: RemoteEnvironment, message: Outgoing, session: SessionKey): HttpRequest {
+  const { url, cookies, caller, timeouts } = environment;
   const { frame, exchange } = message;
   return {
     method: 'POST',
     url,
-    headers: session.postHeaders,
+    headers: tracedHeaders(environment, session.postHeaders, frame),
     forwarded: caller.of(frame, exchange),
     body: frame.bytes,
     timeouts: timeoutsOf(message, timeouts),

@@ -12,7 +12,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
 import { withId } from '../../wire/splice.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
 import { ACCEPT_ANSWER } from '../remote/session-key.ts';
 
 export interface PostedMessage {
@@ -23,14 +23,13 @@ export interface PostedMessage {
 }
 
 /** [spec 2026-07-28 transports/streamable-http#sending-messages] a POST for each message, open to both kinds of answer. */
-export function postRequest(
-  { url, cookies, caller, timeouts }: RemoteEnvironment,
-  { frame, headers, lane }: PostedMessage,
-): HttpRequest {
+export function postRequest(environment: RemoteEnvironment, { frame, headers, lane }: PostedMessage): HttpRequest {
+  const { url, cookies, caller, timeouts } = environment;
+  const own = { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...Object.fromEntries(headers) };
   return {
     method: 'POST',
     url,
-    headers: { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...Object.fromEntries(headers) },
+    headers: tracedHeaders(environment, own, frame),
     forwarded: lane === undefined ? caller.latest : lane.headers,
     body: frame.bytes,
     // A subscription lasts as long as its client wants it.

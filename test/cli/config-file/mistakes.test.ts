@@ -43,11 +43,27 @@ for (const [entry, line] of [
   ],
   [
     '{"url": ▶"a.example/secret"}',
-    'mcpServers.github.url: expected a URL that begins with https:// or http:// (Unix sockets and named pipes are not supported).',
+    'mcpServers.github.url: expected a URL that begins with https://, http://, unix://, pipe://, tcp:// or tls://.',
   ],
   [
-    '{"url": ▶"unix:///run/secret.sock"}',
-    'mcpServers.github.url: expected a URL that begins with https:// or http:// (Unix sockets and named pipes are not supported).',
+    '{"url": ▶"pipe:///secret"}',
+    'mcpServers.github.url: The URL of the server cannot be used: expected a Unix socket, like unix:///run/mcp.sock: named pipes are for Windows, with the path of the endpoint after #, as in pipe:///name#/mcp.',
+  ],
+  [
+    '{"url": ▶"tcp://a.example"}',
+    'mcpServers.github.url: The address of the server cannot be used: expected an address like tcp://127.0.0.1:9000, with a port.',
+  ],
+  [
+    '{"type": "stream", "url": ▶"https://a.example"}',
+    'mcpServers.github.url: expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.',
+  ],
+  [
+    '{"type": ▶"http", "url": "tcp://127.0.0.1:9000"}',
+    'mcpServers.github.type: says that HTTP is spoken, but the address is that of a byte stream; correct one of them.',
+  ],
+  [
+    '{"httpUrl": ▶"tcp://127.0.0.1:9000"}',
+    'mcpServers.github.httpUrl: is where HTTP is spoken, but this is the address of a byte stream.',
   ],
   [
     '{"url": ▶"ws://a.example"}',
@@ -59,7 +75,7 @@ for (const [entry, line] of [
   ],
   [
     '{"type": ▶"ws", "url": "https://a.example"}',
-    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse or remote, got another text (WebSocket is not supported).',
+    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse, stream or remote, got another text (WebSocket is not supported).',
   ],
   [
     '{"type": ▶"http", "command": "x"}',

@@ -1,6 +1,7 @@
 import type { ConfigFile, WrittenServer } from '../../../src/cli/config-file/config-file.ts';
 import type { FoundFile } from '../../../src/cli/config-file/found-file.ts';
 import { type FileSurroundings, readConfigFile } from '../../../src/cli/config-file/read-config-file.ts';
+import type { Target } from '../../../src/config.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 export interface World {
@@ -55,8 +56,15 @@ export interface Plain {
 
 /** What is left of a server when places in the file are not looked at. */
 export function plain({ target, options }: WrittenServer): Plain {
-  const words = target.kind === 'command' ? [target.command, ...target.args] : target.url.href;
-  return { target: words, options: Object.fromEntries([...options].map(([name, { texts }]) => [name, texts])) };
+  return {
+    target: wordsOf(target),
+    options: Object.fromEntries([...options].map(([name, { texts }]) => [name, texts])),
+  };
+}
+
+function wordsOf(target: Target): unknown {
+  if (target.kind === 'command') return [target.command, ...target.args];
+  return target.kind === 'url' ? target.url.href : target.address;
 }
 
 /** Every server, by the segment of its URL. */

@@ -1,27 +1,35 @@
 import test from 'ava';
 import { isApplicable, refuseInapplicable } from '../../../src/cli/options/given-options.ts';
 import { findOption, OPTIONS, type OptionName } from '../../../src/cli/options/option-table.ts';
+import type { Target } from '../../../src/config.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */
 const WITH_SERVER = ['serve', 'connect', 'probe'] as const;
-const EVERYWHERE = WITH_SERVER.flatMap((verb) => [`${verb} command`, `${verb} url`]);
+const EVERYWHERE = WITH_SERVER.flatMap((verb) => [`${verb} command`, `${verb} url`, `${verb} stream`]);
 const OF_COMMANDS = WITH_SERVER.map((verb) => `${verb} command`);
 const OF_URLS = WITH_SERVER.map((verb) => `${verb} url`);
-const LISTENING = ['serve command', 'serve url'];
-const RUNNING = [...LISTENING, 'connect command', 'connect url'];
+const OF_RUNNING = WITH_SERVER.flatMap((verb) => [`${verb} url`, `${verb} stream`]);
+const LISTENING = ['serve command', 'serve url', 'serve stream'];
+const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream'];
+const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream'];
 const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   config: EVERYWHERE,
   'allow-writable-config': EVERYWHERE,
   for: [],
   host: LISTENING,
   port: LISTENING,
+  socket: LISTENING,
+  'socket-mode': LISTENING,
+  stream: LISTENING,
   'tls-cert': LISTENING,
   'tls-key': LISTENING,
   path: LISTENING,
   sse: LISTENING,
   'sse-path': LISTENING,
   'message-path': LISTENING,
+  sunset: LISTENING,
+  'after-sunset': LISTENING,
   'base-url': LISTENING,
   'allow-host': LISTENING,
   'allow-origin': LISTENING,
@@ -49,14 +57,14 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'header-file': OF_URLS,
   'bearer-token-file': OF_URLS,
   'forward-header': ['serve url'],
-  ca: OF_URLS,
-  'client-cert': OF_URLS,
-  'client-key': OF_URLS,
-  'connect-timeout': ['serve url', 'connect url'],
+  ca: OF_RUNNING,
+  'client-cert': OF_RUNNING,
+  'client-key': OF_RUNNING,
+  'connect-timeout': USED_LONG,
   'first-byte-timeout': ['serve url', 'connect url'],
   'idle-timeout': ['serve url', 'connect url'],
   'call-timeout': ['serve url', 'connect url'],
-  'keep-alive': ['serve url', 'connect url'],
+  'keep-alive': USED_LONG,
   login: OF_URLS,
   'oauth-grant': OF_URLS,
   'oauth-client-id': OF_URLS,
@@ -76,7 +84,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'state-dir': EVERYWHERE,
   url: [],
   since: [],
-  isolation: ['serve command'],
+  isolation: ['serve command', 'serve stream'],
   prewarm: ['serve command'],
   'session-timeout': LISTENING,
   'session-idle-timeout': LISTENING,
@@ -98,8 +106,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'max-call-time': RUNNING,
   'hang-timeout': ['serve command'],
   'shutdown-grace': RUNNING,
-  json: ['probe command', 'probe url'],
-  timeout: ['probe command', 'probe url'],
+  json: ['probe command', 'probe url', 'probe stream'],
+  timeout: ['probe command', 'probe url', 'probe stream'],
   'log-level': EVERYWHERE,
   'log-format': EVERYWHERE,
 };
@@ -109,7 +117,7 @@ for (const { name } of OPTIONS) {
     const option = findOption(name);
     if (option === undefined) return t.fail();
     const accepted = EVERYWHERE.filter((place) => {
-      const [verb, target] = place.split(' ') as [(typeof WITH_SERVER)[number], 'command' | 'url'];
+      const [verb, target] = place.split(' ') as [(typeof WITH_SERVER)[number], Target['kind']];
       return isApplicable(option, { verb, target });
     });
     t.deepEqual([...accepted].sort(), [...SCOPES[name]].sort());
@@ -119,7 +127,7 @@ for (const { name } of OPTIONS) {
 const refuses = test.macro({
   title: (_, verb: string, target: string, name: OptionName) =>
     `${verb} of a ${target} refuses --${name}, with the way out`,
-  exec(t, verb: 'serve' | 'connect' | 'probe', target: 'command' | 'url', name: OptionName, expected: string) {
+  exec(t, verb: 'serve' | 'connect' | 'probe', target: Target['kind'], name: OptionName, expected: string) {
     const error = t.throws(() => refuseInapplicable(new Map([[name, ['x']]]), { verb, target }), {
       instanceOf: BridgeError,
     });
@@ -188,3 +196,25 @@ for (const verb of ['snippet', 'report', 'top'] as const) {
     t.true(error?.message.includes(`\`${verb}\``));
   });
 }
+
+test(
+  refuses,
+  'connect',
+  'stream',
+  'header',
+  '--header is for a server that is reached by its URL; this one is reached over a byte stream. Leave it out.',
+);
+test(
+  refuses,
+  'serve',
+  'url',
+  'isolation',
+  '--isolation is for a server that is started as a command or reached over a byte stream; this one runs already and is reached by its URL. Leave it out.',
+);
+test(
+  refuses,
+  'connect',
+  'command',
+  'keep-alive',
+  '--keep-alive is for a server that is reached by its URL or reached over a byte stream; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
+);

@@ -78,10 +78,17 @@ const server = {
 
 const listener = {
   kind: 'http',
-  host: '127.0.0.1',
-  port: 8000,
+  addresses: [{ kind: 'tcp', host: '127.0.0.1', port: 8000 }],
+  streams: [],
   tls: undefined,
-  endpoints: { path: '/mcp', httpSse: 'served', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+  endpoints: {
+    path: '/mcp',
+    httpSse: 'served',
+    ssePath: '/sse',
+    messagePath: '/messages',
+    sunset: undefined,
+    baseUrl: undefined,
+  },
   access: { allowHosts: [], allowOrigins: [], auth: undefined },
   maxHeaderBytes: 16_384,
   proxyEnv: {},
@@ -99,6 +106,7 @@ const defaults = {
     metrics: 'off',
     usage: undefined,
     audit: undefined,
+    traces: undefined,
   },
   cluster: undefined,
   log: { level: 'info', format: 'json' },
@@ -124,7 +132,7 @@ const login = {
 const unseen = { observation: { ...defaults.observation, status: 'off' } };
 
 test('a server reached by URL has the same defaults', (t) => {
-  const target = { kind: 'url', url: new URL('https://example.com/mcp') } as const;
+  const target = { kind: 'url', url: new URL('https://example.com/mcp'), socketPath: undefined } as const;
   const sessions = { ...server.sessions, poolSize: 256 };
   const limits = { ...defaults.limits, maxChildren: 768 };
   t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, {
@@ -168,12 +176,17 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   for: ['cursor'],
   host: ['::1'],
   port: ['9000'],
+  socket: ['mcp.sock', 'unix:///run/mcp.sock'],
+  'socket-mode': ['0660'],
+  stream: ['unix:///run/lines.sock'],
   'tls-cert': ['cert.pem'],
   'tls-key': ['/etc/key.pem'],
   path: ['/a'],
   sse: ['false'],
   'sse-path': ['/b'],
   'message-path': ['/c'],
+  sunset: ['2027-03-31'],
+  'after-sunset': ['serve'],
   'base-url': ['https://example.com/tools/'],
   'allow-host': ['one.example', 'two.example:81'],
   'allow-origin': ['https://app.example.com'],
@@ -269,14 +282,19 @@ const SURROUNDING = {
 
 const listening = {
   kind: 'http',
-  host: '::1',
-  port: 9000,
+  addresses: [
+    { kind: 'tcp', host: '::1', port: 9000 },
+    { kind: 'socket', path: '/work-dir/mcp.sock', mode: 0o660 },
+    { kind: 'socket', path: '/run/mcp.sock', mode: 0o660 },
+  ],
+  streams: [{ address: { kind: 'socket', path: '/run/lines.sock', mode: 0o660 }, segment: undefined }],
   tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' },
   endpoints: {
     path: '/a',
     httpSse: 'off',
     ssePath: '/b',
     messagePath: '/c',
+    sunset: { date: '2027-03-31', atMs: Date.UTC(2027, 2, 31, 23, 59, 59), afterwards: 'serve' },
     baseUrl: new URL('https://example.com/tools'),
   },
   access: {
@@ -321,6 +339,7 @@ const observed = {
   metrics: 'served',
   usage: { stateDirectory: '/work-dir/state' },
   audit: { file: '/work-dir/audit.jsonl', unwritable: 'refuses-calls' },
+  traces: undefined,
 };
 const cluster = {
   store: {
@@ -435,7 +454,8 @@ const everyOptionAsConfig = {
 for (const [place, { server: expectedServer, ...rest }] of Object.entries(everyOptionAsConfig)) {
   const [verb, kind] = place.split(' ') as [OptionUse['verb'], OptionUse['target']];
   const written = kind === 'url' ? ['https://example.com/mcp'] : ['--', 'server'];
-  const target = kind === 'url' ? { kind, url: new URL('https://example.com/mcp') } : server.target;
+  const target =
+    kind === 'url' ? { kind, url: new URL('https://example.com/mcp'), socketPath: undefined } : server.target;
   const { maxChildren } = rest.limits;
   const limits = { ...expectedServer.limits, maxChildren };
   const expected = { ...rest, servers: [{ ...expectedServer, listing: undefined, target, limits }] };
@@ -456,7 +476,10 @@ for (const [place, { server: expectedServer, ...rest }] of Object.entries(everyO
       return [envNameOf(name), values.join(separator)];
     });
     const { config } = parseLine([verb, ...written], { ...SURROUNDING, ...Object.fromEntries(entries) });
-    t.deepEqual<unknown, unknown>(config, expected);
+    const { listener } = expected;
+    // Beside sockets the environment asks for no port.
+    const sockets = { ...listener, ...(listener.kind === 'http' && { addresses: listener.addresses.slice(1) }) };
+    t.deepEqual<unknown, unknown>(config, { ...expected, listener: sockets });
   });
 }
 
@@ -481,12 +504,12 @@ test('the command line wins over the environment, and its last value over earlie
     MCP_PORTAGE_HOST: '::1',
     SECRET: 'x',
   });
-  t.like(config.listener, { port: 2, host: '::1' });
+  t.like(config.listener, { addresses: [{ kind: 'tcp', port: 2, host: '::1' }] });
   t.deepEqual(config.servers[0].child.env, {});
 });
 
 test('an empty variable counts as not set', (t) => {
-  t.like(parse([], { MCP_PORTAGE_PORT: '' }).config.listener, { port: 8000 });
+  t.like(parse([], { MCP_PORTAGE_PORT: '' }).config.listener, { addresses: [{ port: 8000 }] });
 });
 
 test('what Kubernetes says of a service called mcp-portage is not taken for the port', (t) => {
@@ -495,7 +518,7 @@ test('what Kubernetes says of a service called mcp-portage is not taken for the 
     MCP_PORTAGE_SERVICE_HOST: '10.0.0.11',
     MCP_PORTAGE_PORT_8000_TCP_ADDR: '10.0.0.11',
   });
-  t.like(config.listener, { port: 8000 });
+  t.like(config.listener, { addresses: [{ port: 8000 }] });
   t.deepEqual(warnings, []);
 });
 

@@ -123,3 +123,26 @@ test('a choice is one of the listed words and nothing near it', (t) => {
   t.deepEqual(parse('shared'), { ok: true, value: 'shared' });
   t.deepEqual(parse('Shared'), { ok: false, expected: 'one of session, shared' });
 });
+
+const { parseSunset } = value;
+test('a date to end on is the end of that day, and a time that time', (t) => {
+  const at = (text: string) => {
+    const parsed = parseSunset(text);
+    return parsed.ok ? parsed.value : t.fail(text);
+  };
+  t.deepEqual(at('2027-03-31'), { date: '2027-03-31', atMs: Date.UTC(2027, 2, 31, 23, 59, 59) });
+  t.deepEqual(at('2028-02-29'), { date: '2028-02-29', atMs: Date.UTC(2028, 1, 29, 23, 59, 59) });
+  t.like(at('2027-03-31T12:00Z'), { atMs: Date.UTC(2027, 2, 31, 12) });
+  t.like(at('2027-03-31T12:00:00+02:00'), { atMs: Date.UTC(2027, 2, 31, 10) });
+});
+for (const text of [
+  '2027-02-30',
+  '2027-13-01',
+  '31.03.2027',
+  '2027-03-31T12:00',
+  'tomorrow',
+  '',
+  '2024-12-31',
+  '2027-3-1',
+])
+  test(refuses, parseSunset, text);

@@ -44,7 +44,7 @@ async function startPair(t: ExecutionContext, owner: Handle | 'nobody'): Promise
     passes: new HopPasses(KEY, () => ['entry']),
     peers: new PeerLeases({ leases: store.leases, ttlMs: LEASE_MS, clock: systemClock }),
     leaseMs: LEASE_MS,
-    deps: { log, clock: systemClock, randomId: () => 'id' },
+    deps: { log, clock: systemClock, randomId: () => 'id', wallClock: Date.now },
   });
   t.teardown(() => forwarder.close());
   const outcomes: ForwardOutcome[] = [];

@@ -7,6 +7,7 @@ function createLive() {
   const live = new LiveStreams(clock);
   const ticks: [string, number][] = [];
   const member = (name: string, onTick = (): void => {}) => ({
+    unsentBytes: name.length,
     tick(nowMs: number): void {
       ticks.push([name, nowMs]);
       onTick();
@@ -47,4 +48,15 @@ test('stops its timer when it is closed', (t) => {
   t.is(clock.pendingTimers, 0);
   clock.advance(5000);
   t.deepEqual(ticks, []);
+});
+
+test('adds up what clients have not taken', (t) => {
+  const { live, member } = createLive();
+  t.is(live.unsentBytes, 0);
+  const node = live.add(member('abc'));
+  live.add(member('de'));
+  t.is(live.unsentBytes, 5);
+  node.remove();
+  t.is(live.unsentBytes, 2);
+  live.close();
 });

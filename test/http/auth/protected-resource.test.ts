@@ -10,7 +10,14 @@ import {
 const OPTIONS: ProtectedResourceOptions = {
   issuer: 'https://auth.example',
   scopes: [],
-  endpoints: { path: '/mcp', httpSse: 'served', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+  endpoints: {
+    path: '/mcp',
+    httpSse: 'served',
+    ssePath: '/sse',
+    messagePath: '/messages',
+    baseUrl: undefined,
+    sunset: undefined,
+  },
   scheme: 'http',
 };
 

@@ -56,7 +56,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     ...changes,
   };
   let ids = 0;
-  const deps = { log, clock, randomId: () => `${process.pid}-${ids++}` };
+  const deps = { log, clock, wallClock: Date.now, randomId: () => `${process.pid}-${ids++}` };
   const browser = new Browser();
   const opened: URL[] = [];
   const visit = (page: URL): void => {

@@ -3,7 +3,7 @@ import test from 'ava';
 import { type AccessOptions, AccessPolicy } from '../../../src/http/server/access-policy.ts';
 
 function check(options: Partial<AccessOptions>, headers: IncomingHttpHeaders): string {
-  const policy = new AccessPolicy({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], ...options });
+  const policy = new AccessPolicy({ addresses: ['127.0.0.1'], allowHosts: [], allowOrigins: [], ...options });
   return policy.check({ headers } as IncomingMessage)?.code ?? 'welcome';
 }
 
@@ -39,14 +39,26 @@ test(host, 'tools.example.com:9', 'welcome', { allowHosts: ['tools.example.com']
 test(host, 'tools.example.com:8443', 'welcome', { allowHosts: ['tools.example.com:8443'] });
 test(host, 'tools.example.com:9', 'ERR_HTTP_HOST', { allowHosts: ['tools.example.com:8443'] });
 test(host, 'localhost:8000', 'welcome', { allowHosts: ['tools.example.com'] });
-test(host, '192.168.1.7:8000', 'welcome', { host: '192.168.1.7' });
-test(host, '[fd00::7]:8000', 'welcome', { host: 'fd00::7' });
-test(host, '[fd00::7]:8000', 'welcome', { host: '[fd00::7]' });
-test(host, 'anything.example.com', 'welcome', { host: '0.0.0.0' });
-test(host, 'anything.example.com', 'welcome', { host: '::' });
-test(host, 'anything.example.com', 'welcome', { host: '[::]' });
-test(host, 'anything.example.com', 'ERR_HTTP_HOST', { host: '0.0.0.0', allowHosts: ['tools.example.com'] });
-test(host, 'tools.example.com', 'welcome', { host: '0.0.0.0', allowHosts: ['tools.example.com'] });
+test(host, '192.168.1.7:8000', 'welcome', { addresses: ['192.168.1.7'] });
+test(host, '[fd00::7]:8000', 'welcome', { addresses: ['fd00::7'] });
+test(host, '[fd00::7]:8000', 'welcome', { addresses: ['[fd00::7]'] });
+test(host, 'anything.example.com', 'welcome', { addresses: ['0.0.0.0'] });
+test(host, 'anything.example.com', 'welcome', { addresses: ['::'] });
+test(host, 'anything.example.com', 'welcome', { addresses: ['[::]'] });
+test(host, 'anything.example.com', 'ERR_HTTP_HOST', { addresses: ['0.0.0.0'], allowHosts: ['tools.example.com'] });
+test(host, 'tools.example.com', 'welcome', { addresses: ['0.0.0.0'], allowHosts: ['tools.example.com'] });
+test(host, '192.168.1.7:8000', 'welcome', { addresses: ['127.0.0.1', '192.168.1.7'] });
+test(host, 'anything.example.com', 'welcome', { addresses: 'any' });
+test(host, undefined, 'welcome', { addresses: 'any', allowHosts: ['tools.example.com'] });
+
+test('over a socket, what tells of a web page still counts', (t) => {
+  for (const name of ['localhost', 'evil.example.com']) {
+    const page = { host: name, origin: `http://${name}`, 'sec-fetch-site': 'same-site' };
+    t.is(check({ addresses: 'any' }, { host: name, origin: 'https://evil.example.com' }), 'ERR_HTTP_ORIGIN');
+    t.is(check({ addresses: 'any' }, { host: name, 'sec-fetch-site': 'cross-site' }), 'ERR_HTTP_ORIGIN');
+    t.is(check({ addresses: 'any' }, page), 'ERR_HTTP_ORIGIN');
+  }
+});
 
 const origin = test.macro({
   title: (_, name: string, verdict: string, options: Partial<AccessOptions> = {}) =>
@@ -110,13 +122,13 @@ for (const value of ['none', 'same-origin']) {
 }
 
 test('quotes what it refuses, cut and without control characters', (t) => {
-  const policy = new AccessPolicy({ host: '127.0.0.1', allowHosts: [], allowOrigins: [] });
+  const policy = new AccessPolicy({ addresses: ['127.0.0.1'], allowHosts: [], allowOrigins: [] });
   const request = { headers: { host: `\u0007${'x'.repeat(500)}` } } as IncomingMessage;
   const message = policy.check(request)?.message ?? '';
   t.regex(message, /"\\u0007x{99}" .* --allow-host/);
 });
 
 test('says that the Host header is absent, where one is needed and none came', (t) => {
-  const policy = new AccessPolicy({ host: '127.0.0.1', allowHosts: [], allowOrigins: [] });
+  const policy = new AccessPolicy({ addresses: ['127.0.0.1'], allowHosts: [], allowOrigins: [] });
   t.regex(policy.check({ headers: {} } as IncomingMessage)?.message ?? '', /The Host header \(absent\) is none/);
 });

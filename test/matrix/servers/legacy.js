@@ -1,5 +1,5 @@
 /**
- * The legacy server of the matrix as a process: `legacy.js stdio [file]`, whose processes share the record in the file, or `legacy.js <kind> [port]` for one over HTTP, which
+ * The legacy server of the matrix as a process: `legacy.js stdio [file]`, whose processes share the record in the file, or `legacy.js <kind> [port or socket]` for one over HTTP, which
  * then prints its URL as a line of JSON, answers `GET /record` with what it saw, and ends when its stdin does.
  */
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
@@ -23,9 +23,9 @@ const record = new ServerRecord(kind === 'stdio' ? place : undefined);
 const http = HTTP_KINDS[kind];
 
 if (kind === 'stdio') await serveStdio();
-else if (http !== undefined) serveHttp({ path: http.path, port: Number(place ?? 0), record, handle: http.handle() });
+else if (http !== undefined) serveHttp({ path: http.path, place: place ?? '0', record, handle: http.handle() });
 else {
-  console.error(`usage: legacy.js stdio [file] | (${Object.keys(HTTP_KINDS).join(' | ')}) [port]`);
+  console.error(`usage: legacy.js stdio [file] | (${Object.keys(HTTP_KINDS).join(' | ')}) [port or socket]`);
   process.exitCode = 2;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The modern server of the matrix as a process: `modern.js stdio`, or `modern.js http [port]` for one over HTTP, which
+ * The modern server of the matrix as a process: `modern.js stdio`, or `modern.js http [port or socket]` for one over HTTP, which
  * then prints its URL as a line of JSON, answers `GET /record` with what it saw, and ends when its stdin does.
  */
 import { createMcpHandler } from '@modelcontextprotocol/server';
@@ -17,12 +17,12 @@ const SEND_CHANGED = {
 };
 
 const record = new ServerRecord();
-const [kind = '', port = '0'] = process.argv.slice(2);
+const [kind = '', place = '0'] = process.argv.slice(2);
 
 if (kind === 'stdio') serveOnStdio();
-else if (kind === 'http') serveOnHttp(Number(port));
+else if (kind === 'http') serveOnHttp(place);
 else {
-  console.error('usage: modern.js stdio | http [port]');
+  console.error('usage: modern.js stdio | http [port or socket]');
   process.exitCode = 2;
 }
 
@@ -50,8 +50,8 @@ function serveOnStdio() {
   serveStdio(factory, { legacy: 'reject', transport });
 }
 
-/** @param {number} port 0 picks one */
-function serveOnHttp(port) {
+/** @param {string} place a port, of which 0 picks one, or the path of a socket */
+function serveOnHttp(place) {
   const host = new ModernHost({
     record,
     publish: (change) => {
@@ -60,5 +60,5 @@ function serveOnHttp(port) {
     },
   });
   const handler = createMcpHandler(() => createModernServer(host), { legacy: 'reject' });
-  serveHttp({ path: '/mcp', port, record, handle: handleModern(handler.fetch, host) });
+  serveHttp({ path: '/mcp', place, record, handle: handleModern(handler.fetch, host) });
 }

@@ -1,16 +1,16 @@
 import { createServer } from 'node:http';
 
 /**
- * Listens on 127.0.0.1, prints the URL as a line of JSON, answers `GET /record` with what was seen, and ends the process
+ * Listens on 127.0.0.1, or at a Unix socket, prints the URL as a line of JSON, answers `GET /record` with what was seen, and ends the process
  * with its stdin.
  *
  * @param {object} options
  * @param {string} options.path of the endpoint
- * @param {number} options.port 0 picks one
+ * @param {string} options.place a port, of which 0 picks one, or the path of a socket
  * @param {import('./record.js').ServerRecord} options.record
  * @param {import('./legacy-http.js').Handle} options.handle
  */
-export function serveHttp({ path, port, record, handle }) {
+export function serveHttp({ path, place, record, handle }) {
   const server = createServer(async (request, response) => {
     try {
       if (request.url === '/record') return answerRecord(response);
@@ -29,9 +29,11 @@ export function serveHttp({ path, port, record, handle }) {
       // Without the one that asks.
       response.end(JSON.stringify({ connections: connections - 1, entries: record.entries }));
     });
-  server.listen(port, '127.0.0.1', () => {
-    const address = /** @type {import('node:net').AddressInfo} */ (server.address());
-    console.log(JSON.stringify({ url: `http://127.0.0.1:${address.port}${path}`, pid: process.pid }));
+  const address = place.startsWith('/') ? { path: place } : { port: Number(place), host: '127.0.0.1' };
+  server.listen(address, () => {
+    const bound = server.address();
+    const host = bound !== null && typeof bound === 'object' ? `127.0.0.1:${bound.port}` : 'localhost';
+    console.log(JSON.stringify({ url: `http://${host}${path}`, pid: process.pid }));
   });
   process.stdin.resume().on('end', () => process.exit());
 }

@@ -44,7 +44,7 @@ interface Row {
   readonly outcome: ProbeOutcome;
   readonly verdict: ProbeVerdict;
   /** Where a row holds for one of them only. */
-  readonly carrier?: 'stdio' | 'http';
+  readonly carrier?: 'pipe' | 'http';
   readonly isRetry?: true;
 }
 
@@ -106,7 +106,7 @@ const rows: readonly Row[] = [
     verdict: weak,
   },
   { saw: '-32020 on 200', carrier: 'http', outcome: error(-32020, { http: http(200) }), verdict: firm },
-  { saw: '-32020 where there are no headers', carrier: 'stdio', outcome: error(-32020), verdict: firm },
+  { saw: '-32020 where there are no headers', carrier: 'pipe', outcome: error(-32020), verdict: firm },
   {
     saw: '-32021 on 400 with the capabilities it wants',
     outcome: error(-32021, { data: { requiredCapabilities: { elicitation: {} } }, http: http(400) }),
@@ -114,7 +114,7 @@ const rows: readonly Row[] = [
   },
   {
     saw: '-32021 over stdio with the capabilities it wants',
-    carrier: 'stdio',
+    carrier: 'pipe',
     outcome: error(-32021, { data: { requiredCapabilities: {} } }),
     verdict: modern,
   },
@@ -152,10 +152,10 @@ const rows: readonly Row[] = [
     (code): Row => ({ saw: `the error ${code}`, outcome: error(code), verdict: firm }),
   ),
   // PROTOCOL B2
-  { saw: 'silence of a process', carrier: 'stdio', outcome: { kind: 'silence' }, verdict: firm },
+  { saw: 'silence of a process', carrier: 'pipe', outcome: { kind: 'silence' }, verdict: firm },
   {
     saw: 'the end of the process',
-    carrier: 'stdio',
+    carrier: 'pipe',
     outcome: { kind: 'exited' },
     verdict: { kind: 'legacy', confidence: 'firm', respawn: true },
   },
@@ -191,6 +191,12 @@ const rows: readonly Row[] = [
   ),
   { saw: 'silence', carrier: 'http', outcome: { kind: 'silence' }, verdict: { kind: 'failing' } },
   { saw: 'a broken connection', carrier: 'http', outcome: { kind: 'lost' }, verdict: { kind: 'failing' } },
+  {
+    saw: 'a connection that ends',
+    carrier: 'pipe',
+    outcome: { kind: 'lost' },
+    verdict: { kind: 'legacy', confidence: 'firm', respawn: true },
+  },
   { saw: 'no connection', carrier: 'http', outcome: { kind: 'unreachable' }, verdict: { kind: 'unreachable' } },
   ...[202, 204].map(
     (code): Row => ({
@@ -203,13 +209,13 @@ const rows: readonly Row[] = [
 ];
 
 for (const row of rows) {
-  for (const carrier of row.carrier === undefined ? (['stdio', 'http'] as const) : [row.carrier]) {
+  for (const carrier of row.carrier === undefined ? (['pipe', 'http'] as const) : [row.carrier]) {
     const title = `discover over ${carrier}: ${row.saw} means ${describe(row.verdict)}`;
     test(title, (t) => {
       const context: ProbeContext = { carrier, requested: MODERN, isRetry: row.isRetry ?? false };
-      // Statuses belong to HTTP; the same error over stdio comes without.
+      // Statuses belong to HTTP; the same error on a pipe comes without.
       const outcome: ProbeOutcome =
-        carrier === 'stdio' && row.outcome.kind === 'error' ? { ...row.outcome, http: undefined } : row.outcome;
+        carrier === 'pipe' && row.outcome.kind === 'error' ? { ...row.outcome, http: undefined } : row.outcome;
       t.deepEqual(classifyProbe(outcome, context), row.verdict);
     });
   }
@@ -217,7 +223,7 @@ for (const row of rows) {
 
 test('a capability error to a future revision means the newest revision spoken here', (t) => {
   const outcome = error(-32021, { data: { requiredCapabilities: {} } });
-  t.deepEqual(classifyProbe(outcome, { carrier: 'stdio', requested: FUTURE, isRetry: false }), modern);
+  t.deepEqual(classifyProbe(outcome, { carrier: 'pipe', requested: FUTURE, isRetry: false }), modern);
 });
 
 const initializeRows: readonly [saw: string, outcome: ProbeOutcome, verdict: InitializeVerdict][] = [

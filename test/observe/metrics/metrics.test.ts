@@ -15,14 +15,19 @@ const EVERYTHING: InspectedServer = {
   name: 'everything',
   url: 'http://localhost/everything/mcp',
   sseUrl: undefined,
+  sunset: undefined,
   kind: 'command',
   state: 'ready',
   problem: undefined,
-  speaks: SERVER_2025,
+  verdicts: [SERVER_2025],
   sessions: 3,
   openCalls: 2,
   processes: 4,
   restarts: 1,
+  queues: [
+    { queue: 'parked_calls', items: 3, bytes: 4096 },
+    { queue: 'sessions_wanted', items: 5, bytes: undefined },
+  ],
 };
 
 function inspection(servers: readonly InspectedServer[] = [EVERYTHING]): Inspection {
@@ -34,6 +39,8 @@ function inspection(servers: readonly InspectedServer[] = [EVERYTHING]): Inspect
     maxOpenCalls: 4096,
     processes: 4,
     maxProcesses: 64,
+    connections: 7,
+    unsentBytes: 123,
   };
 }
 
@@ -164,12 +171,37 @@ test('the state of the bridge is that of the moment when somebody looks', async 
   t.deepEqual(first.values('mcp_portage_open_calls'), [[server, 2]]);
   t.deepEqual(first.values('mcp_portage_processes'), [[server, 4]]);
   t.deepEqual(first.values('mcp_portage_restarts_total'), [[server, 1]]);
+  t.deepEqual(first.values('mcp_portage_connections'), [[{}, 7]]);
+  t.deepEqual(first.values('mcp_portage_unsent_bytes'), [[{}, 123]]);
+  t.deepEqual(first.values('mcp_portage_queue_items'), [
+    [{ ...server, queue: 'parked_calls' }, 3],
+    [{ ...server, queue: 'sessions_wanted' }, 5],
+  ]);
+  t.deepEqual(first.values('mcp_portage_queue_bytes'), [[{ ...server, queue: 'parked_calls' }, 4096]]);
 
-  servers = [{ ...EVERYTHING, name: 'another', state: 'refused', speaks: undefined, restarts: 5 }];
+  servers = [{ ...EVERYTHING, name: 'another', state: 'refused', verdicts: [], restarts: 5 }];
   const second = await scrape(metrics);
   t.deepEqual(second.values('mcp_portage_server_up'), [[{ server: 'another', kind: 'command' }, 0]]);
   t.deepEqual(second.values('mcp_portage_restarts_total'), [[{ server: 'another' }, 5]]);
   t.deepEqual(second.values('mcp_portage_server_speaks'), []);
+});
+
+test('a server of both eras has a verdict for each', async (t) => {
+  const { metrics } = await create(() => inspection([{ ...EVERYTHING, verdicts: [SERVER_2026, SERVER_2025] }]));
+  const eras = (await scrape(metrics)).values('mcp_portage_server_speaks').map(([labels]) => labels.server_era);
+  t.deepEqual(eras, ['modern', 'legacy']);
+});
+
+test('requests that are refused before they are calls are counted by the code of their error', async (t) => {
+  const { metrics } = await create();
+  for (const reason of ['ERR_HTTP_HOST', 'ERR_AUTH_TOKEN', 'ERR_HTTP_HOST', 'connections'] as const) {
+    metrics.refusedRequest(reason);
+  }
+  t.deepEqual((await scrape(metrics)).values('mcp_portage_refused_requests_total'), [
+    [{ reason: 'ERR_HTTP_HOST' }, 2],
+    [{ reason: 'ERR_AUTH_TOKEN' }, 1],
+    [{ reason: 'connections' }, 1],
+  ]);
 });
 
 test('memory, event loop and garbage collection are there, and nothing is registered for the whole process', async (t) => {
@@ -316,6 +348,7 @@ test('docs/reference/metrics.md has a row for each metric, with its type and lab
   const { metrics } = await create();
   metrics.connected(client(), SERVER_2025)('ERR_UPSTREAM_EXITED');
   metrics.refused(ORIGIN, 'ERR_SESSION_LIMIT');
+  metrics.refusedRequest('ERR_HTTP_HOST');
   metrics.used('roots', { server: 'everything', client: client() });
   runCall(metrics, {}, { server: SERVER_2026 });
   runCall(metrics, {}, { outcome: { kind: 'cancelled' } });

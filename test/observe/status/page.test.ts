@@ -39,9 +39,9 @@ type Context = ExecutionContext<{ readonly browser: Browser }>;
 
 const SERVERS = [
   inspectedServer(),
-  inspectedServer({ name: 'weather', kind: 'url', sseUrl: undefined, speaks: MODERN_HTTP, processes: 0 }),
+  inspectedServer({ name: 'weather', kind: 'url', sseUrl: undefined, verdicts: [MODERN_HTTP], processes: 0 }),
   inspectedServer({ name: 'files', state: 'unproven', problem: 'The server exited with code 1.', restarts: 3 }),
-  inspectedServer({ name: 'notes', state: 'idle', speaks: undefined }),
+  inspectedServer({ name: 'notes', state: 'idle', verdicts: [] }),
 ];
 
 const NOTHING = { servers: [] };
@@ -107,6 +107,16 @@ inBrowser('shows servers, clients, calls, the migration and a snippet', async (t
   await page.getByLabel('Server', { exact: true }).selectOption('notes');
   t.regex(await page.locator('#snippet').innerText(), /"vscode": \{ "notes"/);
   t.deepEqual(wrong, []);
+});
+
+inBrowser('says when HTTP+SSE ends, and of a long reason its beginning', async (t) => {
+  const { server, world } = await start(t, { isBusy: true });
+  const problem = `It ended: ${'at some line of some file; '.repeat(40)}`;
+  world.servers = [inspectedServer({ sunset: '2027-03-31', state: 'refused', problem })];
+  const { page } = await open(t, server.url);
+  await page.getByText('HTTP+SSE ends: 2027-03-31').waitFor();
+  const shown = (await page.getByText(/^It ended: /).textContent()) ?? '';
+  t.is(shown, `${problem.slice(0, 240)}…`);
 });
 
 inBrowser('says of its charts in words what they show', async (t) => {

@@ -47,7 +47,15 @@ export const LEGACY_STDIO: ObservedServer = { transport: 'stdio', era: 'legacy',
 export const MODERN_HTTP: ObservedServer = { transport: 'streamable-http', era: 'modern', revision: '2026-07-28' };
 
 export function call(given: Partial<ObservedCall> = {}): ObservedCall {
-  return { client: CURSOR, method: 'tools/call', tool: 'echo', requestBytes: 120, openedAtMs: 0, ...given };
+  return {
+    client: CURSOR,
+    method: 'tools/call',
+    tool: 'echo',
+    requestBytes: 120,
+    openedAtMs: 0,
+    traceId: undefined,
+    ...given,
+  };
 }
 
 export function ending(given: Partial<CallEnding> = {}): CallEnding {
@@ -66,14 +74,16 @@ export function inspectedServer(given: Partial<InspectedServer> = {}): Inspected
     name: 'everything',
     url: 'http://127.0.0.1:8808/everything/mcp',
     sseUrl: 'http://127.0.0.1:8808/everything/sse',
+    sunset: undefined,
     kind: 'command',
     state: 'ready',
     problem: undefined,
-    speaks: LEGACY_STDIO,
+    verdicts: [LEGACY_STDIO],
     sessions: 2,
     openCalls: 1,
     processes: 2,
     restarts: 0,
+    queues: [],
     ...given,
   };
 }
@@ -87,6 +97,8 @@ export function inspection(given: Partial<Inspection> = {}): Inspection {
     maxOpenCalls: 1000,
     processes: 2,
     maxProcesses: 100,
+    connections: 3,
+    unsentBytes: 0,
     ...given,
   };
 }

@@ -32,6 +32,7 @@ test('has the shape that programs rely on', (t) => {
         name: 'everything',
         url: 'http://127.0.0.1:8808/everything/mcp',
         sseUrl: 'http://127.0.0.1:8808/everything/sse',
+        sseSunset: null,
         kind: 'command',
         state: 'ready',
         problem: null,
@@ -54,7 +55,7 @@ test('has the shape that programs rely on', (t) => {
 });
 
 test('says null where something is not known', (t) => {
-  const servers = [inspectedServer({ sseUrl: undefined, speaks: undefined, state: 'refused', problem: 'It hung.' })];
+  const servers = [inspectedServer({ sseUrl: undefined, verdicts: [], state: 'refused', problem: 'It hung.' })];
   const status = createStatus({ ...SOURCES, inspect: () => inspection({ servers }), activity: createActivity() });
   t.like(status().servers[0], { sseUrl: null, speaks: null, problem: 'It hung.' });
 });

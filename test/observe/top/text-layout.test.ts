@@ -37,14 +37,14 @@ test('what is longer than its column, or than the terminal is wide, is cut', (t)
 test('what others have written neither drives the terminal nor begins a line', (t) => {
   const [, line] = textOf([['\u001b[2Ja\nb\u202e', '\u0007']], 80);
   t.is(line, 'ab');
-  t.is(paintLine([segment('\u001b]0;title\u0007x\ry', 'bad')], 80, true), '\u001b[31mxy\u001b[0m');
+  t.is(paintLine([segment('\u001b]0;title\u0007x\ry', 'bad')], 80, true), '\u001b[31mxy\u001b[39m');
 });
 
 test('colours are only for those who want them', (t) => {
   const line = [segment('one ', 'good'), segment('two')];
-  t.is(paintLine(line, 80, true), '\u001b[32mone \u001b[0mtwo');
+  t.is(paintLine(line, 80, true), '\u001b[32mone \u001b[39mtwo');
   t.is(paintLine(line, 80, false), 'one two');
-  t.is(paintLine(line, 5, true), '\u001b[32mone \u001b[0m…');
+  t.is(paintLine(line, 5, true), '\u001b[32mone \u001b[39m…');
 });
 
 test('counts columns as terminals do', (t) => {

@@ -22,7 +22,12 @@ const clock = {
 };
 const randomId = (): string => randomBytes(16).toString('base64url');
 const log = pino({ level: 'warn' }, pino.destination(2));
-const file = new UsageFile({ table, stateDirectory, self: thisProcess(), deps: { clock, log, randomId } });
+const file = new UsageFile({
+  table,
+  stateDirectory,
+  self: thisProcess(),
+  deps: { clock, log, randomId, wallClock: Date.now },
+});
 
 let calls = 0;
 const timer = setInterval(() => {

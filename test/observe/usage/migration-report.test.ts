@@ -4,7 +4,7 @@ import {
   exitCodeOf,
   type MigrationReport,
 } from '../../../src/observe/usage/migration-report.ts';
-import { DAY_MS, type ServedEndpoint, type Usage } from '../../../src/observe/usage/usage.ts';
+import { DAY_MS, parseUsage, type ServedEndpoint, type Usage } from '../../../src/observe/usage/usage.ts';
 import type { UsageTable } from '../../../src/observe/usage/usage-table.ts';
 import { CURSOR, call, createTable, EDITOR, HOUR_MS, LEGACY_SERVER, NOON_MS, SERVED } from './usage-world.ts';
 
@@ -170,11 +170,29 @@ test('a bridge that does not run now is not switched off', (t) => {
   t.is(report(table.usage(), time.nowMs).conclusion, 'not-yet');
 });
 
+test('a verdict says which end was announced, the latest one', (t) => {
+  const at = (sunset: string | undefined): readonly ServedEndpoint[] => [
+    { server: 'everything', transport: 'http-sse', path: '/sse', sunset },
+  ];
+  const { table, time } = createTable(at('2027-01-31'));
+  const textOf = () => report(table.usage(), time.nowMs).endpoints[0];
+  run(time, table, 40, () => call(table, CURSOR));
+  t.regex(textOf()?.text ?? '', /: not yet; announced to end on 2027-01-31$/);
+  table.serve(at('2027-03-31'));
+  t.like(textOf(), { sunset: '2027-03-31' });
+  const adopted = createTable(at(undefined)).table;
+  adopted.adopt(parseUsage(JSON.parse(table.toJson())));
+  t.like(report(adopted.usage(), time.nowMs).endpoints[0], { sunset: '2027-03-31' });
+  table.serve(at(undefined));
+  t.like(textOf(), { sunset: undefined });
+});
+
 test('--no-sse waits for all servers', (t) => {
   const served: readonly ServedEndpoint[] = ['a', 'b'].map((server) => ({
     server,
     transport: 'http-sse',
     path: `/${server}/sse`,
+    sunset: undefined,
   }));
   const { table, time } = createTable(served);
   run(time, table, 40, () => call(table, { ...CURSOR, server: 'b' }));
@@ -189,7 +207,7 @@ test('--no-sse waits for all servers', (t) => {
 test('a server that was added later is watched from then on', (t) => {
   const { table, time } = createTable();
   run(time, table, 40);
-  table.serve([...SERVED, { server: 'new', transport: 'http-sse', path: '/sse' }]);
+  table.serve([...SERVED, { server: 'new', transport: 'http-sse', path: '/sse', sunset: undefined }]);
   run(time, table, 5);
   const later = report(table.usage(), time.nowMs);
   t.deepEqual(textsOf(later).slice(0, 2), [

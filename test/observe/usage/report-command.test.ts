@@ -23,8 +23,8 @@ test('after a month one transport has to stay and the other can go', async (t) =
   const clock = new FakeClock();
   const wallClock = (): number => NOON_MS + clock.now();
   const served = ['old', 'new'].flatMap((server): readonly ServedEndpoint[] => [
-    { server, transport: 'streamable-http', path: `/${server}/mcp` },
-    { server, transport: 'http-sse', path: `/${server}/sse` },
+    { server, transport: 'streamable-http', path: `/${server}/mcp`, sunset: undefined },
+    { server, transport: 'http-sse', path: `/${server}/sse`, sunset: undefined },
   ]);
   let runs = 0;
   const log = pino({ level: 'silent' });
@@ -33,7 +33,7 @@ test('after a month one transport has to stay and the other can go', async (t) =
     const table = new UsageTable({ wallClock, served });
     // Each run is a container of its own on the same volume.
     const self = { ...thisProcess(), startedAtMs: Date.now() + runs * 1000 };
-    const deps = { clock, log, randomId: () => `run-${runs}` };
+    const deps = { clock, log, wallClock, randomId: () => `run-${runs}` };
     return { table, file: new UsageFile({ table, stateDirectory, self, deps }) };
   };
   const report = (more: Partial<ReportRequest> = {}): Promise<ReportResult> =>
@@ -210,7 +210,9 @@ test('the report of a folder that nobody has written to says that it is too earl
 });
 
 test('a bridge that does not serve HTTP+SSE has nothing to switch off', async (t) => {
-  const { table, time } = createTable([{ server: 'everything', transport: 'streamable-http', path: '/mcp' }]);
+  const { table, time } = createTable([
+    { server: 'everything', transport: 'streamable-http', path: '/mcp', sunset: undefined },
+  ]);
   const { report, exitCode } = await reportOn(table, time.nowMs);
   t.is(exitCode, 0);
   t.regex(report, /· \/mcp: unused for 30 days; not deprecated\n {2}→ safe: HTTP\+SSE is not served\n$/);

@@ -233,7 +233,7 @@ test('endpoints are bounded, too: those go that were served last of all', (t) =>
   const { table, time } = createTable([]);
   for (let index = 0; index < 2 * MAX_SERVED; index += 1) {
     time.nowMs += 1000;
-    table.serve([{ server: `server ${index}`, transport: 'http-sse', path: '/sse' }]);
+    table.serve([{ server: `server ${index}`, transport: 'http-sse', path: '/sse', sunset: undefined }]);
   }
   const { served } = table.usage();
   t.is(served.length, MAX_SERVED);
@@ -304,7 +304,14 @@ test('a call costs a fraction of a microsecond or little more', (t) => {
   const run = (count: number): number => {
     const start = performance.now();
     for (let index = 0; index < count; index += 1)
-      table.opened({ client: CURSOR, method: 'tools/call', tool: 'echo', requestBytes: 100, openedAtMs: 0 })(ending);
+      table.opened({
+        client: CURSOR,
+        method: 'tools/call',
+        tool: 'echo',
+        requestBytes: 100,
+        openedAtMs: 0,
+        traceId: undefined,
+      })(ending);
     return ((performance.now() - start) * 1000) / count;
   };
   run(20_000);

@@ -35,8 +35,8 @@ export const EDITOR: ObservedClient = {
 export const LEGACY_SERVER: ObservedServer = { transport: 'stdio', era: 'legacy', revision: '2025-06-18' };
 
 export const SERVED: readonly ServedEndpoint[] = [
-  { server: 'everything', transport: 'streamable-http', path: '/mcp' },
-  { server: 'everything', transport: 'http-sse', path: '/sse' },
+  { server: 'everything', transport: 'streamable-http', path: '/mcp', sunset: undefined },
+  { server: 'everything', transport: 'http-sse', path: '/sse', sunset: undefined },
 ];
 
 export interface CallParts {
@@ -49,7 +49,7 @@ export interface CallParts {
 export function call(table: UsageTable, client: ObservedClient, parts: CallParts = {}): void {
   const { method = 'tools/call', outcome = { kind: 'answered' }, durationMs = 10 } = parts;
   const server = 'server' in parts ? parts.server : LEGACY_SERVER;
-  const ended = table.opened({ client, method, tool: 'echo', requestBytes: 100, openedAtMs: 0 });
+  const ended = table.opened({ client, method, tool: 'echo', requestBytes: 100, openedAtMs: 0, traceId: undefined });
   ended({ outcome, bytes: 1000, durationMs, server });
 }
 
@@ -79,5 +79,10 @@ export function openFile(stateDirectory: string, clock: Clock, self: ThisProcess
   const log: Logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const randomId = (): string => randomBytes(16).toString('base64url');
   const { table, time } = createTable();
-  return { table, time, lines, file: new UsageFile({ table, stateDirectory, self, deps: { clock, log, randomId } }) };
+  return {
+    table,
+    time,
+    lines,
+    file: new UsageFile({ table, stateDirectory, self, deps: { clock, log, randomId, wallClock: Date.now } }),
+  };
 }

@@ -5,7 +5,7 @@ import type { Protocol, RemoteConfig } from '../../../src/config.ts';
 import type { Deps } from '../../../src/deps.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
-import { PROBE_TIMEOUT_MS } from '../../../src/upstream/detect/command-attempts.ts';
+import { PROBE_TIMEOUT_MS } from '../../../src/upstream/detect/connection-attempts.ts';
 import { createUrlDialer } from '../../../src/upstream/detect/url-dialer.ts';
 import { type Learned, WEAK_LEGACY_MS } from '../../../src/upstream/detect/verdict-cache.ts';
 import {
@@ -40,12 +40,13 @@ function connectTo(
   const system = createTestDeps().deps;
   const deps = { ...system, clock: clock ?? system.clock, log: log ?? system.log };
   const dialer = createUrlDialer({
-    target: { kind: 'url', url },
+    target: { kind: 'url', url, socketPath: undefined },
     protocol,
     remote: { ...REMOTE, ...remote },
     credentials: undefined,
     learned,
     maxMessageBytes: 1024 * 1024,
+    tracing: 'off',
     clientInfo: CLIENT_INFO,
     deps,
     joinEras: joinErasWith(deps),

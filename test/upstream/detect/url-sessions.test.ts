@@ -47,11 +47,12 @@ function connectTo(
   const remote = { ...REMOTE, ...changes };
   const dialer = createSessionDialer(
     {
-      target: { kind: 'url', url },
+      target: { kind: 'url', url, socketPath: undefined },
       protocol,
       remote,
       credentials: undefined,
       maxMessageBytes: 1024 * 1024,
+      tracing: 'off',
       clientInfo: { name: 'mcp-portage', version: '0' },
       deps: { ...deps, clock },
     },

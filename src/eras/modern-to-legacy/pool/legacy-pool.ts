@@ -97,6 +97,11 @@ export class LegacyPool {
     return this.#entries.size;
   }
 
+  /** Calls that wait for a session of their own. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
   get name(): string {
     return this.#options.dialer.name;
   }

@@ -58,6 +58,10 @@ export class SessionQueue<Session> {
     this.#clock = clock;
   }
 
+  get size(): number {
+    return this.#size;
+  }
+
   get isEmpty(): boolean {
     return this.#calls.isEmpty;
   }

@@ -85,6 +85,8 @@ function announce(text) {
 
 const TRANSPORTS = new Map([
   ['stdio', 'stdio'],
+  ['byte-stream', 'byte stream'],
+  ['websocket', 'WebSocket'],
   ['streamable-http', 'Streamable HTTP'],
   ['http-sse', 'HTTP+SSE'],
 ]);
@@ -469,15 +471,26 @@ const STATES = new Map([
   ['refused', { text: '✕ cannot be served', look: 'line bad' }],
 ]);
 
+/** The last words of a server may be many; beside nine columns they would become a tower. The whole is in `/status.json`. */
+const MAX_PROBLEM_LENGTH = 240;
+
+/** @param {string} text */
+function shortened(text) {
+  return text.length <= MAX_PROBLEM_LENGTH ? text : `${text.slice(0, MAX_PROBLEM_LENGTH)}…`;
+}
+
 /** @param {ServerStatus} server */
 function serverCells({ series, lastMinute, ...server }) {
   const state = [STATES.get(server.state) ?? { text: server.state, look: 'line' }];
-  if (server.problem !== null) state.push({ text: server.problem, look: 'line small' });
+  if (server.problem !== null) state.push({ text: shortened(server.problem), look: 'line small' });
   const urls = [server.url, ...(server.sseUrl === null ? [] : [server.sseUrl])];
+  const addresses = urls.map((text) => ({ text, look: 'line small' }));
+  if (server.sseSunset !== null)
+    addresses.push({ text: `HTTP+SSE ends: ${server.sseSunset}`, look: 'line small warn' });
   const errors = lastMinute.errors === 0 ? [] : [{ text: counted(lastMinute.errors, 'error'), look: 'line bad' }];
   const total = sum(series.calls);
   return [
-    { parts: [{ text: server.name, look: 'line' }, ...urls.map((text) => ({ text, look: 'line small' }))] },
+    { parts: [{ text: server.name, look: 'line' }, ...addresses] },
     { parts: state, look: server.problem === null ? '' : 'wide' },
     { parts: speech(server.speaks), look: 'of-speech' },
     textCell(String(server.sessions), 'number'),

@@ -1,0 +1,102 @@
+/** The options of the library as TypeScript, from the table of the command line's: one option has one name. */
+import { scopeOf, toCamelCase } from '../src/cli/config-file/portage-key.ts';
+import type { BridgeVerb, OptionSpec } from '../src/cli/options/option-spec.ts';
+import { OPTIONS } from '../src/cli/options/option-table.ts';
+
+/** Said by members of a server's entry, as in the files of hosts. */
+const OF_ENTRY = ['header', 'env', 'cwd'];
+/** Defaults that a program has and the command line has not; see src/library/read-options.ts. */
+const OWN_DEFAULTS: Readonly<Record<string, string>> = {
+  login: 'never, unless an option of a login is given',
+  status: 'false',
+};
+/** A program brings its own log. */
+const OF_PROGRAM: readonly OptionSpec['group'][] = ['logging'];
+const VERBS = ['serve', 'connect', 'probe'] as const;
+
+interface Group {
+  readonly head: string;
+  readonly has: (option: OptionSpec) => boolean;
+}
+
+const GROUPS: readonly Group[] = [
+  {
+    head: '/** What may be said of one server, under `portage` in its entry. */\nexport interface ServerOptions {',
+    has: (option) => isOfServer(option) && !OF_ENTRY.includes(option.name),
+  },
+  {
+    head: '/** What may be said of whatever is done with servers; of a single server it is a default. */\nexport interface CommonOptions {',
+    has: (option) => isOfAll(option) && VERBS.every((verb) => isFor(option, verb)),
+  },
+  {
+    head: '/** What else may be said of servers that clients use. */\nexport interface ServedOptions extends CommonOptions {',
+    has: (option) => isOfAll(option) && isFor(option, 'connect') && !isFor(option, 'probe'),
+  },
+  {
+    head: '/** What else may be said where clients come over HTTP. */\nexport interface HttpOptions extends ServedOptions {',
+    has: (option) => isOfAll(option) && isFor(option, 'serve') && !isFor(option, 'connect') && !isFor(option, 'probe'),
+  },
+];
+
+function isOfServer(option: OptionSpec): boolean {
+  return ['server', 'both'].includes(scopeOf(option));
+}
+
+function isOfAll(option: OptionSpec): boolean {
+  return ['process', 'both'].includes(scopeOf(option)) && !OF_PROGRAM.includes(option.group);
+}
+
+function isFor({ verbs }: OptionSpec, verb: BridgeVerb): boolean {
+  return verbs === undefined || verbs.includes(verb);
+}
+
+const HEAD = `/** Made by \`npm run docs\` from the options of the command line; do not edit. */
+
+/** A number of seconds, or a text like \`'500ms'\`, \`'30s'\`, \`'5m'\` or \`'2h'\`. */
+export type Duration = number | string;
+
+/** A number of bytes, or a text like \`'64k'\` or \`'16m'\`. */
+export type Size = number | string;
+`;
+
+/** The whole of src/library/option-types.ts. */
+export function renderLibraryOptions(): string {
+  const options: readonly OptionSpec[] = OPTIONS;
+  const groups = GROUPS.map(({ head, has }) => [head, ...options.filter(has).map(renderMember), '}'].join('\n'));
+  return `${[HEAD, ...groups].join('\n')}\n`.replaceAll('}\nexport', '}\n\nexport').replaceAll('}\n/**', '}\n\n/**');
+}
+
+function renderMember(option: OptionSpec): string {
+  return `  /** ${inWordsOfLibrary(describe(option))} */\n  readonly ${toCamelCase(option.name)}?: ${typeOf(option)} | undefined;`;
+}
+
+function describe({ name, describe: text, default: standard, defaultNote }: OptionSpec): string {
+  const byDefault = OWN_DEFAULTS[name] ?? standard ?? defaultNote;
+  return byDefault === undefined ? `${text}.` : `${text}. Default: ${byDefault}.`;
+}
+
+/** `--max-sessions` → `maxSessions`, where it is an option. */
+function inWordsOfLibrary(text: string): string {
+  const names: readonly string[] = OPTIONS.map(({ name }) => name);
+  return text.replaceAll(/--([a-z-]+)/g, (written, name: string) =>
+    names.includes(name) ? `\`${toCamelCase(name)}\`` : written,
+  );
+}
+
+function typeOf({ kind, choices, placeholder }: OptionSpec): string {
+  if (kind === 'flag') return 'boolean';
+  if (kind === 'list') return 'string | readonly string[]';
+  if (choices !== undefined) return choices.map((choice) => `'${choice}'`).join(' | ');
+  switch (placeholder) {
+    case 'duration':
+      return 'Duration';
+    case 'size':
+      return 'Size';
+    case 'port':
+    case 'count':
+    case 'levels':
+      return 'number';
+    default:
+      return 'string';
+  }
+}

@@ -1,0 +1,66 @@
+/** What somebody who starts a bridge in a terminal is told: what it is, where it is, and what to do now. */
+import type { Logger } from 'pino';
+import type { HttpListenerConfig } from '../config.ts';
+import { shortCommandName } from '../process/command-name.ts';
+import { nameForHosts, renderSnippet } from '../snippet.ts';
+import { VERSION } from '../version.ts';
+import type { RunningBridge } from './lifecycle.ts';
+
+type Announced = Pick<RunningBridge, 'urls' | 'servers' | 'statusUrl'>;
+
+/** More lines would be read by nobody. */
+const MAX_SHOWN = 25;
+const EVERY_ADDRESS = /\/\/(0\.0\.0\.0|\[::\])(?=[:/]|$)/;
+
+/** Writes it as lines of the log, which stand there as they are. */
+export function showBanner(bridge: Announced, listener: HttpListenerConfig, log: Logger): void {
+  const [title, ...lines] = renderBanner(bridge, listener);
+  log.info({ banner: 'title' }, title);
+  for (const line of lines) log.info({ banner: 'line' }, line);
+}
+
+/** The first line is a title. */
+export function renderBanner(
+  { urls, servers, statusUrl }: Announced,
+  { access }: Pick<HttpListenerConfig, 'access'>,
+): readonly string[] {
+  const names = servers.map(({ name }) => name);
+  const shownNames = names.length > MAX_SHOWN ? `${names.length} servers` : names.join(', ');
+  const status = statusUrl === undefined ? [] : [{ label: 'Status', url: statusUrl }];
+  const addresses = [...urls.slice(0, MAX_SHOWN), ...status];
+  const width = Math.max(0, ...addresses.map(({ label }) => label.length));
+  const more = urls.length > MAX_SHOWN ? [`  and ${urls.length - MAX_SHOWN} more addresses, which GET / lists`] : [];
+  const isEverywhere = addresses.some(({ url }) => EVERY_ADDRESS.test(url));
+  return [
+    `mcp-portage ${VERSION} serves ${shownNames}`,
+    '',
+    ...addresses.map(({ label, url }) => `  ${label.padEnd(width)}  ${reachable(url)}`),
+    ...more,
+    ...(isEverywhere ? ['  … and by every other address of this machine'] : []),
+    '',
+    ...nextStep(servers, access),
+    '',
+  ];
+}
+
+/** One line to paste. */
+function nextStep(servers: Announced['servers'], { auth }: HttpListenerConfig['access']): readonly string[] {
+  const [first] = servers;
+  if (first === undefined) return [];
+  const [name = ''] = nameForHosts([servers.length === 1 ? shortNameOf(first.name) : first.name]);
+  const token = auth !== undefined && auth.oauth === undefined ? 'needed' : 'none';
+  const server = { name, url: reachable(first.url), transport: 'streamable-http', token } as const;
+  const [command = ''] = renderSnippet('claude-code', [server]).instead;
+  const others = servers.length > 1 ? ', and so on for the others' : '';
+  return [`  To use it in Claude Code${others} (mcp-portage snippet has other hosts):`, `  ${command}`];
+}
+
+/** The only server may be called by its command or its address. */
+function shortNameOf(name: string): string {
+  return URL.canParse(name) && name.includes('://') ? new URL(name).hostname : shortCommandName(name);
+}
+
+/** What stands for every address of a machine is none that a client could call. */
+function reachable(url: string): string {
+  return url.replace(EVERY_ADDRESS, '//127.0.0.1');
+}

@@ -1,0 +1,134 @@
+/** What each command is for and how it is typed, once, as data: for --help and for the manual page. */
+import type { BridgeVerb } from '../options/option-spec.ts';
+import type { OptionName } from '../options/option-table.ts';
+
+/** A line of two columns. */
+export interface Row {
+  readonly left: string;
+  readonly right: string;
+}
+
+export interface Command {
+  readonly verb: BridgeVerb;
+  /** Completes "mcp-portage <verb>:". */
+  readonly about: string;
+  readonly usage: readonly Row[];
+  readonly examples: readonly Row[];
+}
+
+export const SUMMARY = 'mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and Streamable HTTP.';
+
+/** What most people come for. */
+export const FIVE_TASKS: readonly Row[] = [
+  { left: 'mcp-portage -- <command> [args...]', right: 'Serve a stdio server over HTTP' },
+  { left: 'mcp-portage <url>', right: 'Serve a remote server to every client' },
+  { left: 'mcp-portage --config <file>', right: 'Serve all servers of a file' },
+  { left: 'mcp-portage connect <url>', right: 'Connect a stdio client to a server' },
+  { left: 'mcp-portage probe <url>', right: 'Show what a server speaks' },
+];
+
+/** Options of the overview, each in one line. */
+export const COMMON_OPTIONS: readonly { readonly name: OptionName; readonly brief: string }[] = [
+  { name: 'port', brief: 'Port to listen on [8000]' },
+  { name: 'env', brief: 'Set or pass on a variable for the server' },
+  { name: 'isolation', brief: 'One server process per session, or shared' },
+  { name: 'auth-token', brief: 'Require a bearer token' },
+  { name: 'log-level', brief: 'How much to log to stderr [info]' },
+];
+
+/** Commands that are not among the five. */
+export const MORE_COMMANDS: readonly Row[] = [
+  { left: 'snippet', right: 'Print the configuration of a host for what is served' },
+  { left: 'report', right: 'Report who uses what, and whether HTTP+SSE can go' },
+  { left: 'top', right: 'Show a running bridge in the terminal' },
+  { left: 'completion', right: 'Print a completion script for bash, zsh or fish' },
+];
+
+export const COMMANDS: readonly Command[] = [
+  {
+    verb: 'serve',
+    about: 'serves MCP servers over HTTP: Streamable HTTP and HTTP+SSE on one port',
+    usage: [
+      { left: 'mcp-portage [serve] [options] -- <command> [args...]', right: 'serve a stdio server over HTTP' },
+      { left: 'mcp-portage [serve] [options] <url>', right: 'serve a remote server over HTTP' },
+      { left: 'mcp-portage [serve] --config <file> [options]', right: 'serve all servers of a file' },
+    ],
+    examples: [
+      {
+        left: 'mcp-portage -- npx -y @modelcontextprotocol/server-filesystem .',
+        right: 'serve the files of this directory',
+      },
+      { left: 'mcp-portage --isolation shared -- node server.js', right: 'one server process for all clients' },
+      { left: 'mcp-portage --port 9000 --env API_KEY -- uvx some-server', right: 'pass one variable to the server' },
+      { left: 'mcp-portage https://old.example/sse', right: 'let new clients use an old server' },
+      { left: 'mcp-portage --config .mcp.json', right: 'serve what Claude Code uses here' },
+    ],
+  },
+  {
+    verb: 'connect',
+    about: 'connects a stdio client to a server; the client starts it',
+    usage: [
+      { left: 'mcp-portage connect [options] <url>', right: 'connect a stdio client to a remote server' },
+      {
+        left: 'mcp-portage connect [options] -- <command> [args...]',
+        right: 'connect a stdio client to a stdio server',
+      },
+      { left: 'mcp-portage connect --config <file> <name>', right: 'connect a stdio client to a server of a file' },
+    ],
+    examples: [
+      { left: 'mcp-portage connect https://example.com/mcp', right: 'for a client that only speaks stdio' },
+      {
+        left: 'mcp-portage connect --bearer-token-file token https://example.com/mcp',
+        right: 'the same, with a bearer token',
+      },
+    ],
+  },
+  {
+    verb: 'probe',
+    about: 'reports what a server speaks and which clients can use it',
+    usage: [
+      { left: 'mcp-portage probe [options] <url>', right: 'report on a remote server' },
+      { left: 'mcp-portage probe [options] -- <command> [args...]', right: 'report on a stdio server' },
+      { left: 'mcp-portage probe --config <file> [<name>...]', right: 'report on the servers of a file' },
+    ],
+    examples: [{ left: 'mcp-portage probe --json https://example.com/mcp', right: 'the report for scripts' }],
+  },
+  {
+    verb: 'snippet',
+    about: 'prints the configuration that lets a host reach what is served',
+    usage: [
+      { left: 'mcp-portage snippet --for <host> [<url>]', right: 'for the server at this address' },
+      { left: 'mcp-portage snippet --for <host> --config <file>', right: 'for all servers of a file' },
+    ],
+    examples: [
+      { left: 'mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp', right: 'for the settings of Cursor' },
+    ],
+  },
+  {
+    verb: 'report',
+    about: 'reports who uses what, and whether the old transport can go',
+    usage: [{ left: 'mcp-portage report [--since <time>] [--url <url>]', right: 'report on who uses what' }],
+    examples: [
+      { left: 'mcp-portage report --since 30d --json', right: 'for scripts; exits with 0 when HTTP+SSE can go' },
+    ],
+  },
+  {
+    verb: 'top',
+    about: 'shows a running bridge in the terminal',
+    usage: [{ left: 'mcp-portage top <url>', right: 'show who is connected and what runs' }],
+    examples: [],
+  },
+];
+
+export const OTHER_USAGE: readonly Row[] = [
+  { left: 'mcp-portage completion bash|zsh|fish', right: 'print a completion script for this shell' },
+  { left: 'mcp-portage help [<command>|<group>|all]', right: 'show help on one of these, or everything' },
+];
+
+export const OTHER_OPTIONS: readonly Row[] = [
+  { left: '-h, --help', right: 'Show this help' },
+  { left: '-v, --version', right: 'Show the version' },
+];
+
+export const OF_VALUES =
+  'Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS; lists are separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is seconds. Sizes are 64k or 16m, a bare number is bytes.';

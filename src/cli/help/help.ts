@@ -1,0 +1,156 @@
+/** The text of --help, from the tables of commands and options. */
+import picocolors from 'picocolors';
+import { isApplicable } from '../options/given-options.ts';
+import { type BridgeVerb, OPTION_GROUPS, type OptionGroup, type OptionSpec } from '../options/option-spec.ts';
+import { findOption, OPTIONS, VARIABLES } from '../options/option-table.ts';
+import {
+  COMMANDS,
+  COMMON_OPTIONS,
+  type Command,
+  FIVE_TASKS,
+  MORE_COMMANDS,
+  OF_VALUES,
+  OTHER_OPTIONS,
+  OTHER_USAGE,
+  type Row,
+  SUMMARY,
+} from './commands.ts';
+import { indentOf, type Layout, renderTable, type Style, type Table, wrap } from './text-table.ts';
+import { GROUP_TOPICS, type HelpTopic } from './topic.ts';
+
+const MIN_WIDTH = 60;
+const MAX_WIDTH = 110;
+/** Wider lines would make the few of the overview harder to read. */
+const MAX_OVERVIEW_WIDTH = 80;
+
+export interface HelpRequest {
+  readonly topic: HelpTopic;
+  /** Width of the terminal. */
+  readonly columns: number;
+  readonly color: boolean;
+}
+
+export function renderHelp({ topic, columns, color }: HelpRequest): string {
+  const width = Math.max(MIN_WIDTH, Math.min(columns, MAX_WIDTH));
+  const page = { width, style: styleOf(color) };
+  switch (topic.kind) {
+    case 'overview':
+      return textOf(renderOverview({ ...page, width: Math.min(width, MAX_OVERVIEW_WIDTH) }));
+    case 'all':
+      return textOf(renderReference(COMMANDS, page));
+    case 'verb':
+      return textOf(
+        renderReference(
+          COMMANDS.filter(({ verb }) => verb === topic.verb),
+          page,
+        ),
+      );
+    case 'group':
+      return textOf(renderGroup(topic.group, page));
+  }
+}
+
+type Page = Omit<Layout, 'indent'>;
+
+function textOf(lines: readonly string[]): string {
+  return `${lines.join('\n')}\n`;
+}
+
+function styleOf(color: boolean): Style {
+  const { bold, cyan } = picocolors.createColors(color);
+  return { title: bold, left: cyan };
+}
+
+function renderOverview(page: Page): readonly string[] {
+  const options = COMMON_OPTIONS.flatMap(({ name, brief }) => {
+    const option = findOption(name);
+    return option === undefined ? [] : [{ left: writeOption(option), right: brief }];
+  });
+  const help = [
+    { left: 'mcp-portage help <command>', right: 'Show all options of a command' },
+    { left: 'mcp-portage help all', right: 'Show everything' },
+  ];
+  const indent = indentOf([...FIVE_TASKS, ...help, ...options]);
+  return [
+    ...wrap(SUMMARY, page.width),
+    '',
+    ...renderTable({ title: 'Usage', rows: FIVE_TASKS }, { ...page, indent }),
+    '',
+    ...renderTable({ title: 'Common options', rows: options }, { ...page, indent }),
+    '',
+    ...renderTable({ title: 'More commands', rows: MORE_COMMANDS }, { ...page, indent: indentOf(MORE_COMMANDS) }),
+    '',
+    ...renderTable({ title: 'Help', rows: help }, { ...page, indent }),
+  ];
+}
+
+function renderReference(commands: readonly Command[], page: Page): readonly string[] {
+  const [command, ...others] = commands;
+  const verb = others.length === 0 ? command?.verb : undefined;
+  const usage = [...commands.flatMap((each) => each.usage), ...(verb === undefined ? OTHER_USAGE : [])];
+  const groups = Object.entries(OPTION_GROUPS).map(([group, title]) => ({ title, rows: rowsOf(group, verb) }));
+  const tables = [...groups.filter(({ rows }) => rows.length > 0), { title: 'Other', rows: OTHER_OPTIONS }];
+  const examples = commands.flatMap((each) => each.examples);
+  return [
+    ...wrap(
+      command === undefined || verb === undefined ? SUMMARY : `mcp-portage ${verb}: ${command.about}.`,
+      page.width,
+    ),
+    '',
+    ...renderTable({ title: 'Usage', rows: usage }, { ...page, indent: indentOf(usage) }),
+    ...renderOptions(tables, page),
+    '',
+    ...(examples.length === 0
+      ? []
+      : [...renderTable({ title: 'Examples', rows: examples }, { ...page, indent: EXAMPLE_INDENT }), '']),
+    ...wrap(OF_VALUES, page.width),
+    ...(verb === undefined
+      ? ['', ...wrap(`mcp-portage help shows one group of options for: ${GROUP_TOPICS.join(', ')}.`, page.width)]
+      : []),
+  ];
+}
+
+function renderGroup(group: OptionGroup, page: Page): readonly string[] {
+  const [, ...lines] = renderOptions([{ title: OPTION_GROUPS[group], rows: rowsOf(group, undefined) }], page);
+  return [...lines, '', ...wrap(OF_VALUES, page.width)];
+}
+
+/** The right columns of all tables begin at the same place. */
+function renderOptions(tables: readonly Table[], page: Page): readonly string[] {
+  const layout = { ...page, indent: indentOf(tables.flatMap(({ rows }) => rows)) };
+  return tables.flatMap((table) => ['', ...renderTable(table, layout)]);
+}
+
+/** Long examples go on a line of their own. */
+const EXAMPLE_INDENT = 62;
+
+function rowsOf(group: string, verb: BridgeVerb | undefined): readonly Row[] {
+  const options = OPTIONS.filter((option: OptionSpec) => {
+    const isOfVerb = verb === undefined || isApplicable(option, { verb, target: 'any' });
+    return option.group === group && isOfVerb;
+  });
+  const variables = VARIABLES.filter((variable) => variable.group === group);
+  return [...options.map(rowOf), ...variables.map(({ name, note }) => ({ left: name, right: note }))];
+}
+
+function rowOf(option: OptionSpec): Row {
+  return { left: writeOption(option), right: describeOption(option) };
+}
+
+export function writeOption(option: OptionSpec): string {
+  return option.kind === 'flag' ? `--[no-]${option.name}` : `--${option.name} <${option.placeholder}>`;
+}
+
+/** With what may be written and what is meant without it. */
+export function describeOption(option: OptionSpec): string {
+  const notes = [
+    option.choices === undefined ? '' : `: ${option.choices.join(', ')}`,
+    option.kind === 'list' ? ' (repeatable)' : '',
+    option.kind !== 'flag' && hasDefault(option) ? ` [${option.default ?? option.defaultNote}]` : '',
+  ];
+  return option.describe + notes.join('');
+}
+
+function hasDefault(option: OptionSpec): boolean {
+  return option.default !== undefined || option.defaultNote !== undefined;
+}

@@ -1,0 +1,47 @@
+/** What help is asked about. */
+import { BridgeError } from '../../errors.ts';
+import { BRIDGE_VERBS, type BridgeVerb, OPTION_GROUPS, type OptionGroup } from '../options/option-spec.ts';
+import { suggest } from '../suggest.ts';
+
+export type HelpTopic =
+  /** What most people need, on one screen. */
+  | { readonly kind: 'overview' }
+  | { readonly kind: 'all' }
+  | { readonly kind: 'verb'; readonly verb: BridgeVerb }
+  | { readonly kind: 'group'; readonly group: OptionGroup };
+
+/** These have no page of their own. */
+const IN_OVERVIEW: readonly string[] = ['completion', 'help', 'version'];
+
+/** Groups whose names are those of commands are part of their help. */
+const GROUPS = Object.keys(OPTION_GROUPS).filter(isGroup);
+export const GROUP_TOPICS = GROUPS.filter((group) => verbOf(group) === undefined);
+
+/** @throws BridgeError ERR_CONFIG_OPTION that says what there is help on */
+export function parseHelpTopic(word: string | undefined): HelpTopic {
+  if (word === undefined || IN_OVERVIEW.includes(word)) return { kind: 'overview' };
+  if (word === 'all') return { kind: 'all' };
+  const verb = verbOf(word);
+  if (verb !== undefined) return { kind: 'verb', verb };
+  if (isGroup(word)) return { kind: 'group', group: word };
+  const [meant] = suggest(word, [...BRIDGE_VERBS, ...GROUP_TOPICS, 'all']);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  throw new BridgeError(
+    'ERR_CONFIG_OPTION',
+    `There is no help on ${JSON.stringify(word)}.${hint} There is on the commands ${BRIDGE_VERBS.join(', ')}, on the options for ${GROUP_TOPICS.join(', ')}, and on all.`,
+  );
+}
+
+/** `mcp-portage <verb> --help`; undefined: without a command that has a page. */
+export function topicOfVerb(word: string | undefined): HelpTopic {
+  const verb = verbOf(word);
+  return verb === undefined ? { kind: 'overview' } : { kind: 'verb', verb };
+}
+
+function verbOf(word: string | undefined): BridgeVerb | undefined {
+  return BRIDGE_VERBS.find((candidate) => candidate === word);
+}
+
+function isGroup(word: string): word is OptionGroup {
+  return Object.hasOwn(OPTION_GROUPS, word);
+}

@@ -1,0 +1,54 @@
+/** Paths of Unix sockets and names of named pipes, as users write them. */
+import { resolve } from 'node:path';
+import { isPipePath, pipePath } from '../../http/socket-url.ts';
+import type { Parsed } from './value.ts';
+
+interface SocketSurroundings {
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+}
+
+/** What `--socket` takes: a path of any kind, or what clients are told. */
+export function parseSocketPath(text: string, { cwd, platform }: SocketSurroundings): Parsed<string> {
+  const [, scheme, rest = ''] = /^(unix|pipe):\/\/(.*)$/is.exec(text) ?? [];
+  if (scheme !== undefined) return parseSocketUrlPath(scheme.toLowerCase(), rest, platform);
+  if (text === '' || text.includes('\0') || text.endsWith('/')) return refuse(formOn(platform));
+  if (platform !== 'win32') return { ok: true, value: resolve(cwd, text) };
+  return isPipePath(text) ? { ok: true, value: text } : refuse(formOn(platform));
+}
+
+/** What follows `unix://` or `pipe://` in a URL, up to its fragment. */
+export function parseSocketUrlPath(scheme: string, written: string, platform: NodeJS.Platform): Parsed<string> {
+  const path = decode(written);
+  if (path === undefined || path.includes('\0')) return refuse('a path whose percent signs can be decoded');
+  if (scheme === 'pipe') {
+    if (platform !== 'win32') return refuse('a Unix socket, like unix:///run/mcp.sock: named pipes are for Windows');
+    // VS Code writes the folder of all pipes, too.
+    const name = path.replace(/^\/(pipe\/)?/, '');
+    return name === '' || !path.startsWith('/')
+      ? refuse('the name of a pipe after three slashes, like pipe:///mcp')
+      : { ok: true, value: pipePath(name) };
+  }
+  if (platform === 'win32') return refuse('a named pipe, like pipe:///mcp: Unix sockets cannot be used on Windows');
+  if (!path.startsWith('/') || path.endsWith('/'))
+    return refuse('an absolute path after unix://, like unix:///run/mcp.sock');
+  return { ok: true, value: path };
+}
+
+function formOn(platform: NodeJS.Platform): string {
+  return platform === 'win32'
+    ? String.raw`the name of a pipe, like \\.\pipe\mcp`
+    : 'the path of a socket, like /run/user/1000/mcp.sock';
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(expected: string): Parsed<never> {
+  return { ok: false, expected };
+}

@@ -1,0 +1,54 @@
+/** Addresses of byte streams, as users write them. */
+import type { BoundAddress, StreamAddress } from '../../config.ts';
+import { parseSocketUrlPath } from './socket-path.ts';
+import * as value from './value.ts';
+
+interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+const TCP_FORM = 'an address like tcp://127.0.0.1:9000, with a port';
+
+/** `tcp://host:port`, `tls://host:port`: a server that is connected to. */
+export function parseNetworkAddress(text: string): value.Parsed<StreamAddress> {
+  const parsed = parseHostAndPort(text);
+  if (!parsed.ok) return parsed;
+  if (parsed.value.port === 0) return { ok: false, expected: TCP_FORM };
+  return { ok: true, value: { kind: 'tcp', ...parsed.value, tls: /^tls:/i.test(text) ? 'on' : 'off' } };
+}
+
+/** Userinfo, a path and a query mean nothing on a byte stream. */
+function parseHostAndPort(text: string): value.Parsed<HostAndPort> {
+  const [, host = '', digits = ''] = /^[a-z]+:\/\/(\[[^\]]+\]|[^/?#@:]+):(\d{1,5})\/?$/i.exec(text) ?? [];
+  const named = value.parseListenHost(host);
+  const port = value.parsePort(digits);
+  if (!named.ok || !port.ok) return { ok: false, expected: TCP_FORM };
+  return { ok: true, value: { host: named.value, port: port.value } };
+}
+
+export interface WrittenStream {
+  /** A server of a configuration file; undefined: there is only one. */
+  readonly name: string | undefined;
+  readonly address: BoundAddress;
+}
+
+const STREAM_FORM = 'tcp://host:port or unix:///path, after the name of a server and = where there are several';
+
+/** What `--stream` takes. @param mode of the file of a Unix socket */
+export function parseStream(
+  text: string,
+  { mode, platform }: { readonly mode: number; readonly platform: NodeJS.Platform },
+): value.Parsed<WrittenStream> {
+  const [, name, scheme = '', rest = ''] = /^(?:(.+?)=)?(tcp|unix):\/\/(.*)$/is.exec(text) ?? [];
+  if (scheme.toLowerCase() === 'tcp') {
+    const parsed = parseHostAndPort(`tcp://${rest}`);
+    return parsed.ok ? { ok: true, value: { name, address: { kind: 'tcp', ...parsed.value } } } : parsed;
+  }
+  if (scheme === '') return { ok: false, expected: STREAM_FORM };
+  if (rest.includes('#')) {
+    return { ok: false, expected: 'a socket without a path behind #, for lines need none; HTTP has --socket' };
+  }
+  const parsed = parseSocketUrlPath('unix', rest, platform);
+  return parsed.ok ? { ok: true, value: { name, address: { kind: 'socket', path: parsed.value, mode } } } : parsed;
+}

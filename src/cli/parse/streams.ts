@@ -1,0 +1,50 @@
+/** Which server the connections to a byte stream are for. */
+import type { ServerConfig, StreamConfig } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import { showStreamAddress } from '../../http/stream-address.ts';
+import type { GivenOptions } from '../options/given-options.ts';
+import { suggest } from '../suggest.ts';
+import type { WrittenStream } from './stream-address.ts';
+
+type Named = Pick<ServerConfig, 'listing'>;
+
+/** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
+export function leadStreams(
+  streams: readonly WrittenStream[],
+  servers: readonly Named[],
+  given: GivenOptions,
+): readonly StreamConfig[] {
+  const source = given.sourceOf('stream');
+  return streams.map(({ name, address }) => {
+    const shown = `${source} ${showStreamAddress(address.kind === 'tcp' ? { ...address, tls: 'off' } : address)}`;
+    const listing = findServer(name, servers, shown)?.listing;
+    if (listing?.callers !== undefined) {
+      throw excluded(
+        `${shown} leads to ${listing.name}, which only named callers may use (portage.callers), and on a byte stream nobody has a name; leave one of them out.`,
+      );
+    }
+    return { address, segment: listing?.segment };
+  });
+}
+
+function findServer(name: string | undefined, servers: readonly Named[], shown: string): Named | undefined {
+  const names = servers.flatMap(({ listing }) => (listing === undefined ? [] : [listing.name]));
+  if (name === undefined) {
+    const own = servers.find(({ listing }) => listing === undefined);
+    if (own !== undefined || servers.length === 1) return own ?? servers[0];
+    throw excluded(
+      `${shown} leads to one server, and there are several: say which, as in --stream ${names[0]}=tcp://127.0.0.1:9000. There are ${names.join(', ')}.`,
+    );
+  }
+  const found = servers.find(({ listing }) => listing?.name === name || listing?.segment === name);
+  if (found !== undefined) return found;
+  const [meant] = suggest(name, names);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  const known =
+    names.length === 0 ? 'The one server here has no name; leave it out.' : `There are ${names.join(', ')}.`;
+  throw new BridgeError('ERR_CONFIG_OPTION', `${shown}: there is no server ${JSON.stringify(name)}.${hint} ${known}`);
+}
+
+function excluded(message: string): BridgeError {
+  return new BridgeError('ERR_CONFIG_COMBINATION', message);
+}

@@ -1,0 +1,69 @@
+/**
+ * Whether calls are traced, by the variables of OpenTelemetry. They are made for all programs of a machine, so that what
+ * is wrong with them is a warning and never keeps the bridge from starting. What is not read here, such as the sampler, the
+ * SDK reads itself. [opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables]
+ */
+import type { ObservationConfig, TraceProtocol } from '../../config.ts';
+import type { Environment } from './child-environment.ts';
+
+export interface ParsedTraces {
+  readonly config: ObservationConfig['traces'];
+  readonly warnings: readonly string[];
+}
+
+const OFF: ParsedTraces = { config: undefined, warnings: [] };
+
+/** The variable of this kind that counts: that for traces alone comes first. */
+interface Setting {
+  readonly name: string;
+  /** Undefined: neither is set, or to nothing. */
+  readonly value: string | undefined;
+}
+
+export function parseTraces(env: Environment): ParsedTraces {
+  if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return OFF;
+  const exporters = (textOf(env.OTEL_TRACES_EXPORTER)?.toLowerCase() ?? '').split(',').map((name) => name.trim());
+  const endpoint = settingOf(env, 'ENDPOINT');
+  const isWanted = endpoint.value !== undefined || exporters.includes('otlp');
+  if (!isWanted || exporters.includes('none')) return OFF;
+  if (!exporters.includes('otlp') && exporters.some((name) => name !== '')) {
+    return refuse('OTEL_TRACES_EXPORTER names an exporter that mcp-portage does not have; it has otlp');
+  }
+  if (endpoint.value !== undefined && !isHttpUrl(endpoint.value)) {
+    return refuse(`${endpoint.name} is no URL that begins with http:// or https://`);
+  }
+  const protocol = settingOf(env, 'PROTOCOL');
+  if (protocol.value !== undefined && !isSupported(protocol.value)) {
+    const advice = `${PROTOCOLS.join(' and ')} are supported, at port 4318 of most collectors`;
+    return refuse(`${protocol.name} names ${protocol.value === 'grpc' ? 'grpc' : 'an unknown protocol'}; ${advice}`);
+  }
+  return { config: { protocol: protocol.value ?? 'http/protobuf' }, warnings: [] };
+}
+
+/** The value of a variable may hold a password, so none is repeated. */
+function refuse(reason: string): ParsedTraces {
+  return { config: undefined, warnings: [`calls are not traced: ${reason}`] };
+}
+
+function settingOf(env: Environment, kind: 'ENDPOINT' | 'PROTOCOL'): Setting {
+  const own = `OTEL_EXPORTER_OTLP_TRACES_${kind}`;
+  const common = `OTEL_EXPORTER_OTLP_${kind}`;
+  const value = textOf(env[own]);
+  return value === undefined ? { name: common, value: textOf(env[common]) } : { name: own, value };
+}
+
+/** An empty value counts as none. */
+function textOf(value: string | undefined): string | undefined {
+  const text = value?.trim() ?? '';
+  return text === '' ? undefined : text;
+}
+
+const PROTOCOLS = ['http/protobuf', 'http/json'] as const satisfies readonly TraceProtocol[];
+
+function isSupported(protocol: string): protocol is TraceProtocol {
+  return (PROTOCOLS as readonly string[]).includes(protocol);
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}

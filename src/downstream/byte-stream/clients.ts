@@ -1,0 +1,57 @@
+import type { Socket } from 'node:net';
+import type { BridgeError } from '../../errors.ts';
+import { drained } from '../../relay/exchanges.ts';
+import { ByteStreamEndpoint, type ByteStreamEndpointOptions, type StreamReach } from './endpoint.ts';
+
+/** How often clients are looked for that say nothing, or read nothing. */
+const CHECK_MS = 5000;
+
+/** The clients of one server on byte streams. */
+export class ByteStreamClients {
+  readonly #options: Omit<ByteStreamEndpointOptions, 'socket' | 'reach'>;
+  readonly #open = new Set<ByteStreamEndpoint>();
+  #stopLooking: (() => void) | undefined;
+  #closedFor: BridgeError | undefined;
+
+  constructor(options: Omit<ByteStreamEndpointOptions, 'socket' | 'reach'>) {
+    this.#options = options;
+  }
+
+  /** The socket of a client, of which nothing has been read. */
+  add(socket: Socket, reach: StreamReach): void {
+    const endpoint = new ByteStreamEndpoint({ ...this.#options, socket, reach });
+    if (this.#closedFor !== undefined) return endpoint.refuse(this.#closedFor);
+    this.#open.add(endpoint);
+    void endpoint.gone.then(() => this.#left(endpoint));
+    this.#stopLooking ??= this.#options.deps.clock.every(CHECK_MS, () => this.#look());
+  }
+
+  #left(endpoint: ByteStreamEndpoint): void {
+    this.#open.delete(endpoint);
+    if (this.#open.size > 0) return;
+    this.#stopLooking?.();
+    this.#stopLooking = undefined;
+  }
+
+  #look(): void {
+    const nowMs = this.#options.deps.clock.now();
+    for (const endpoint of [...this.#open]) endpoint.check(nowMs);
+  }
+
+  /**
+   * Takes nobody new, and lets go of each client when none of its calls is open: it connects again, elsewhere. Resolves
+   * when none is left, or after `graceMs`.
+   */
+  retire(graceMs: number, reason: BridgeError): Promise<void> {
+    this.#closedFor = reason;
+    return drained(this.#options.deps.clock, graceMs, () => {
+      for (const endpoint of [...this.#open]) if (endpoint.openCalls === 0) endpoint.close(reason);
+      return this.#open.size > 0;
+    });
+  }
+
+  close(reason: BridgeError): void {
+    this.#closedFor = reason;
+    for (const endpoint of [...this.#open]) endpoint.close(reason);
+  }
+}

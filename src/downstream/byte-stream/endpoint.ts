@@ -1,0 +1,169 @@
+import type { Socket } from 'node:net';
+import type { Deps } from '../../deps.ts';
+import { assertNever, BridgeError } from '../../errors.ts';
+import { ANONYMOUS } from '../../http/auth/authenticator.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { SessionRegistry } from '../../relay/session-registry.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import { type ClientEnd, DuplexEndpoint } from '../duplex/endpoint.ts';
+import { LineConnection } from '../duplex/line-connection.ts';
+import { ReadingWatch } from '../stream/reading-watch.ts';
+
+/** A client sends its first message at once; who has sent none by then only takes a place. */
+export const FIRST_MESSAGE_MS = 10_000;
+/** A connection that has neither a session nor sends anything is let go: its client can make another one. */
+export const IDLE_MS = 60_000;
+/** A client that has been told the end has so long to close its side, too. */
+export const CLOSE_GRACE_MS = 5000;
+
+/**
+ * - `network`: a port. Web pages can have a browser send something to it.
+ * - `file`: a Unix socket, which only programs reach that may use its file.
+ */
+export type StreamReach = 'network' | 'file';
+
+export interface ByteStreamEndpointOptions {
+  readonly socket: Socket;
+  readonly reach: StreamReach;
+  /** May have sessions of others, too. */
+  readonly sessions: SessionRegistry;
+  readonly maxMessageBytes: number;
+  /** Levels of arrays and objects. */
+  readonly maxJsonDepth: number;
+  /** After the end of input, how long a server may take nothing of what waits for it; 0: as long as it takes. */
+  readonly untakenTimeoutMs: number;
+  readonly deps: Deps;
+}
+
+/** One client on a byte stream: a message a line, in both eras at once. The socket must not be read before. */
+export class ByteStreamEndpoint {
+  readonly #socket: Socket;
+  readonly #endpoint: DuplexEndpoint;
+  readonly #reading: ReadingWatch;
+  readonly #deps: Deps;
+  readonly #acceptedAtMs: number;
+  #heardBytes = 0;
+  #heardAtMs: number;
+  #cancelDestroy: (() => void) | undefined;
+  /** Resolves when nothing is left of the connection. */
+  readonly gone: Promise<void>;
+
+  constructor(options: ByteStreamEndpointOptions) {
+    const { socket, reach, maxMessageBytes, deps } = options;
+    const nowMs = deps.clock.now();
+    this.#socket = socket;
+    this.#deps = deps;
+    this.#acceptedAtMs = nowMs;
+    this.#heardAtMs = nowMs;
+    this.#reading = new ReadingWatch(nowMs);
+    this.#endpoint = new DuplexEndpoint({
+      ...options,
+      // Nobody knows whether two connections are one client, so what is of one is never shown to another.
+      client: {
+        transport: 'byte-stream',
+        principal: ANONYMOUS,
+        environment: undefined,
+        callerName: `${ANONYMOUS} on stream ${deps.randomId()}`,
+        headers: undefined,
+      },
+      unreadable: reach === 'network' ? 'ends-connection' : 'is-skipped',
+      openConnection: (listener) => new LineConnection({ input: socket, output: socket, maxMessageBytes }, listener),
+    });
+    this.gone = new Promise((resolve) => {
+      socket.once('close', () => {
+        this.#cancelDestroy?.();
+        this.#endpoint.close(CLIENT_GONE);
+        resolve();
+      });
+    });
+    void this.#endpoint.ended.then((end) => this.#ended(end));
+  }
+
+  /** Calls that wait for an answer. */
+  get openCalls(): number {
+    return this.#endpoint.openCalls;
+  }
+
+  async #ended(end: ClientEnd): Promise<void> {
+    const { log } = this.#deps;
+    switch (end.kind) {
+      case 'input':
+        // What was asked has the time that it would have had anyway; who reads no more is found out meanwhile.
+        await this.#endpoint.drain();
+        return this.close(CLIENT_GONE);
+      case 'untaken':
+        log.warn(
+          `a client on a byte stream has ended its input, and its server takes none of ${end.bytes} bytes of it`,
+        );
+        return this.close(CLIENT_GONE);
+      case 'output':
+        this.#endpoint.close(CLIENT_GONE);
+        this.#socket.destroy();
+        return;
+      case 'server':
+        log.debug(
+          { code: end.reason.code },
+          'the server of a client on a byte stream has ended, and its connection with it',
+        );
+        return this.close(end.reason);
+      case 'unreadable':
+        log.warn(
+          { code: end.reason.code },
+          `${end.reason.message} The connection was closed: on a port that may be a web page that speaks HTTP to it`,
+        );
+        this.#endpoint.close(CLIENT_GONE);
+        this.#socket.destroy();
+        return;
+      default:
+        assertNever(end);
+    }
+  }
+
+  /** Looks whether the client is still there and still wanted; called every few seconds. */
+  check(nowMs: number): void {
+    const { bytesRead, bytesWritten, writableLength } = this.#socket;
+    if (bytesRead > this.#heardBytes) this.#heardAtMs = nowMs;
+    this.#heardBytes = bytesRead;
+    const written = { bytes: bytesWritten, queuedBytes: writableLength, socket: this.#socket };
+    if (this.#reading.hasStopped(written, nowMs)) {
+      this.#deps.log.info('a client on a byte stream has read nothing for too long; its connection was closed');
+      this.#socket.destroy();
+    } else if (!this.#endpoint.hasSpoken && nowMs - this.#acceptedAtMs >= FIRST_MESSAGE_MS) {
+      this.refuse(TOO_SILENT);
+    } else if (!this.#endpoint.isJoined && nowMs - this.#heardAtMs >= IDLE_MS) {
+      this.refuse(IDLE);
+    }
+  }
+
+  /** Says why, and ends the connection. */
+  refuse(reason: BridgeError): void {
+    this.#deps.log.debug({ code: reason.code }, `a connection to a byte stream was closed: ${reason.message}`);
+    sayOnSocket(this.#socket, reason);
+    this.close(reason);
+  }
+
+  /** Answers what is open with this reason, lets go of the servers, and ends the connection. */
+  close(reason: BridgeError): void {
+    this.#endpoint.close(reason);
+    if (this.#cancelDestroy !== undefined || this.#socket.destroyed) return;
+    this.#cancelDestroy = this.#deps.clock.after(CLOSE_GRACE_MS, () => this.#socket.destroy());
+    void this.#endpoint.flush().then(() => this.#socket.end());
+    // What is still sent is of no interest, but its end is.
+    this.#socket.resume();
+  }
+}
+
+/** There may be no request that it is the answer to. */
+export function sayOnSocket(socket: Socket, reason: BridgeError): void {
+  socket.write(Buffer.concat([errorFrame(undefined, rpcErrorOf(reason)).bytes, Buffer.from('\n')]));
+}
+
+const CLIENT_GONE = new BridgeError('ERR_SESSION_CLOSED', 'The client is gone.');
+const TOO_SILENT = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  `No message came within ${FIRST_MESSAGE_MS / 1000} s of the connection, which was closed; connect again when there is something to say.`,
+);
+const IDLE = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  `Nothing was sent for ${IDLE_MS / 1000} s on a connection without a session, which was closed; connect again when there is something to say.`,
+);

@@ -1,0 +1,263 @@
+import type { Deps } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { claimsModern } from '../../mcp/classify/request-metadata.ts';
+import { routeEra } from '../../mcp/classify/route-era.ts';
+import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import { drained } from '../../relay/exchanges.ts';
+import type { SessionRegistry } from '../../relay/session-registry.ts';
+import { Frame, type JsonRpcId } from '../../wire/frame.ts';
+import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
+import type { OversizedLine } from '../../wire/ndjson.ts';
+import { type ReadLimits, type ReadResult, readMessage } from '../../wire/read-message.ts';
+import { recoverEnvelope } from '../../wire/scan-envelope.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import { type BatchItem, refusalOfBatch } from '../batch.ts';
+import { CLIENT_LIMITS } from '../post/read-post.ts';
+import type { ConnectionClient } from './connection-peer.ts';
+import { LegacyConversation } from './legacy-conversation.ts';
+import type { ConnectionListener, MessageConnection, OpenConnection } from './message-connection.ts';
+import { ModernConversation } from './modern-conversation.ts';
+import { SharedInput } from './shared-input.ts';
+
+export interface DuplexEndpointOptions {
+  readonly openConnection: OpenConnection;
+  readonly client: ConnectionClient;
+  /** May have sessions of others, too. */
+  readonly sessions: SessionRegistry;
+  readonly maxMessageBytes: number;
+  /** Levels of arrays and objects. */
+  readonly maxJsonDepth: number;
+  /**
+   * What is not JSON is skipped, as behind a program that prints to the wrong place, or ends the connection: over the
+   * network it may be what a web page has a browser send, whose next line could be a message.
+   */
+  readonly unreadable: 'is-skipped' | 'ends-connection';
+  /** After the end of input, how long a server may take nothing of what waits for it; default 0: as long as it takes. */
+  readonly untakenTimeoutMs?: number;
+  readonly deps: Deps;
+}
+
+/**
+ * - `input`: the client has ended its input, and all of it was taken. It may still wait for answers.
+ * - `untaken`: it has ended its input, and the server takes nothing of so many bytes before that.
+ * - `output`: nobody reads any more.
+ * - `server`: the server of its session has ended.
+ * - `unreadable`: it has sent what is not JSON, and nothing of it is taken any more.
+ */
+export type ClientEnd =
+  | { readonly kind: 'input' | 'output' }
+  | { readonly kind: 'untaken'; readonly bytes: number }
+  | { readonly kind: 'server' | 'unreadable'; readonly reason: BridgeError };
+
+/**
+ * One client on a connection, in both eras at once: each message says itself which one it is of.
+ * [spec 2026-07-28 basic/versioning]
+ */
+export class DuplexEndpoint implements ConnectionListener {
+  readonly #options: DuplexEndpointOptions;
+  readonly #connection: MessageConnection;
+  readonly #input: SharedInput;
+  readonly #legacy: LegacyConversation;
+  readonly #modern: ModernConversation;
+  readonly #limits: ReadLimits;
+  #hasSpoken = false;
+  /** Nothing that the client says is taken any more. */
+  #isDeaf = false;
+  #resolveEnded: (end: ClientEnd) => void = () => {};
+  #resolveClientGone: () => void = () => {};
+  #resolveUnread: () => void = () => {};
+  /** Resolves once, when nothing more comes of this client. */
+  readonly ended = new Promise<ClientEnd>((resolve) => {
+    this.#resolveEnded = resolve;
+  });
+  /** Resolves when the client has ended its input or reads no more, whatever has ended before. */
+  readonly clientGone = new Promise<void>((resolve) => {
+    this.#resolveClientGone = resolve;
+  });
+  /** Resolves when nobody reads any more, whatever has ended before. */
+  readonly unread = new Promise<void>((resolve) => {
+    this.#resolveUnread = resolve;
+  });
+
+  constructor(options: DuplexEndpointOptions) {
+    this.#options = options;
+    this.#limits = { ...CLIENT_LIMITS, maxDepth: options.maxJsonDepth };
+    const { client, sessions, deps, untakenTimeoutMs = 0 } = options;
+    const connection = options.openConnection(this);
+    this.#connection = connection;
+    this.#input = new SharedInput({
+      source: connection,
+      clock: deps.clock,
+      untakenTimeoutMs,
+      take: (piece) => connection.take(piece),
+      onEnd: (untakenBytes) => this.#inputTaken(untakenBytes),
+    });
+    const shared = { connection, client, input: this.#input, sessions, deps };
+    this.#legacy = new LegacyConversation({
+      ...shared,
+      isTaken: (id) => this.#modern.isOpen(id),
+      onServerEnded: (reason) => this.#resolveEnded({ kind: 'server', reason }),
+    });
+    this.#modern = new ModernConversation({ ...shared, isTaken: (id) => this.#legacy.isOpen(id) });
+  }
+
+  // ---- messages of the client
+
+  message(bytes: Buffer): void {
+    if (this.#isDeaf) return;
+    const result = readMessage(bytes, this.#limits);
+    if (result.kind === 'fault') return this.#fault(result);
+    this.#hasSpoken = true;
+    if (result.kind === 'batch') return this.#batch(result.items);
+    const { frame } = result;
+    if (this.#isModern(frame)) this.#modern.take(frame);
+    else this.#legacy.take(frame);
+  }
+
+  /** A client that has only been modern so far and forgets to say so is told what is missing, not served as legacy. */
+  #isModern(frame: Frame): boolean {
+    if (claimsModern(frame)) return true;
+    if (!this.#modern.hasServed) return false;
+    switch (frame.kind) {
+      case 'request':
+        return frame.method !== INITIALIZE && !this.#legacy.hasSession;
+      case 'notification':
+        if (frame.method === CANCELLED) return this.#isOfModernCall(frame);
+        // [spec 2026-07-28 basic#meta] only requests must carry an envelope.
+        return !this.#legacy.hasSession;
+      default:
+        // [spec 2026-07-28 transports/stdio#sending-messages] modern clients write no responses.
+        return false;
+    }
+  }
+
+  #isOfModernCall(cancelled: Frame): boolean {
+    const id = findCancelledId(cancelled);
+    return id !== undefined && this.#modern.isOpen(id.value);
+  }
+
+  #batch(items: readonly BatchItem[]): void {
+    const route = routeEra(items, {});
+    const error =
+      route.kind === 'refused' ? this.#refused(route.refusal.message) : refusalOfBatch(items, this.#legacy.revision);
+    if (error === undefined) return this.#legacy.takeBatch(items);
+    const unanswered = items.filter((item) => !(item instanceof Frame) || item.kind === 'request');
+    this.#options.deps.log.warn({ code: error.code }, error.message);
+    for (const { id } of unanswered) if (id !== undefined) this.#write(errorFrame(id, rpcErrorOf(error)));
+  }
+
+  oversized({ head, tail, byteLength }: OversizedLine): void {
+    if (this.#isDeaf) return;
+    const isJson = head[0] === OPEN_BRACE || head[0] === OPEN_BRACKET;
+    if (!isJson && this.#options.unreadable === 'ends-connection') {
+      return this.#leaveUnreadable(
+        this.#faultError({ kind: 'fault', fault: 'parse', reason: 'it is not JSON', id: undefined }),
+      );
+    }
+    const { id, kind } = recoverEnvelope(head, tail);
+    const message = `A message of ${byteLength} bytes is larger than the ${this.#options.maxMessageBytes} allowed; send less or raise --max-message-bytes.`;
+    const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', message);
+    this.#options.deps.log.error({ code: error.code }, error.message);
+    if (id !== undefined && kind === 'request') this.#write(errorFrame(id, rpcErrorOf(error)));
+  }
+
+  /** Without an id there is nobody to answer: the client would not know what the error is about. */
+  #refuse(error: BridgeError, id: JsonRpcId | undefined): void {
+    this.#options.deps.log.warn({ code: error.code }, error.message);
+    if (id !== undefined) this.#write(errorFrame(id, rpcErrorOf(error)));
+  }
+
+  #fault(result: Extract<ReadResult, { kind: 'fault' }>): void {
+    const error = this.#faultError(result);
+    if (result.fault === 'parse' && this.#options.unreadable === 'ends-connection') this.#leaveUnreadable(error);
+    else this.#refuse(error, result.id);
+  }
+
+  #leaveUnreadable(reason: BridgeError): void {
+    this.#isDeaf = true;
+    this.#resolveEnded({ kind: 'unreadable', reason });
+  }
+
+  #faultError({ fault, reason }: Extract<ReadResult, { kind: 'fault' }>): BridgeError {
+    if (fault !== 'parse') return this.#refused(reason);
+    return new BridgeError('ERR_WIRE_PARSE', `A ${this.#connection.unit} was refused: ${reason}.`);
+  }
+
+  #refused(reason: string): BridgeError {
+    return new BridgeError('ERR_WIRE_MESSAGE', `A ${this.#connection.unit} was refused: ${reason}.`);
+  }
+
+  // ---- the connection
+
+  /** The client has sent a message. */
+  get hasSpoken(): boolean {
+    return this.#hasSpoken;
+  }
+
+  /** It has a session, or a connection for its modern requests. */
+  get isJoined(): boolean {
+    return this.#legacy.hasSession || this.#modern.hasLink;
+  }
+
+  /** Its calls that wait for an answer. */
+  get openCalls(): number {
+    return this.#legacy.openCalls + this.#modern.openCalls;
+  }
+
+  read(piece: Buffer): void {
+    this.#input.read(piece);
+  }
+
+  drained(): void {
+    this.#legacy.drained();
+    this.#modern.drained();
+  }
+
+  inputEnded(): void {
+    this.#input.over();
+    // Behind it may be what a server has yet to take, and the client has no part in that any more.
+    this.#resolveClientGone();
+  }
+
+  #inputTaken(untakenBytes: number): void {
+    if (untakenBytes > 0) return this.#resolveEnded({ kind: 'untaken', bytes: untakenBytes });
+    this.#connection.takeRest();
+    this.#legacy.inputEnded();
+    this.#resolveEnded({ kind: 'input' });
+  }
+
+  /** Nobody reads what is written: seen at the connection, or known otherwise. */
+  readerGone(): void {
+    this.#resolveEnded({ kind: 'output' });
+    this.#resolveClientGone();
+    this.#resolveUnread();
+  }
+
+  #write(frame: Frame): void {
+    this.#connection.send(frame.bytes);
+  }
+
+  /** Resolves when what was written has left for the client, or cannot. */
+  flush(): Promise<void> {
+    return this.#connection.flush();
+  }
+
+  // ---- the end
+
+  /** Takes no new calls. Resolves when those that are open are answered, and the answers have left for the client. */
+  async drain(graceMs = Number.POSITIVE_INFINITY): Promise<void> {
+    this.#legacy.drain();
+    this.#modern.drain();
+    await drained(this.#options.deps.clock, graceMs, () => this.openCalls > 0);
+    await this.flush();
+  }
+
+  /** Answers what is open with this reason, and lets go of the servers. */
+  close(reason: BridgeError): void {
+    this.#isDeaf = true;
+    this.#legacy.close(reason);
+    this.#modern.close(reason);
+  }
+}

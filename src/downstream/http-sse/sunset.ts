@@ -1,0 +1,55 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { BridgeError } from '../../errors.ts';
+import { findDeprecation, HTTP_SSE_DEPRECATED_ON } from '../../mcp/vocabulary/deprecations.ts';
+
+/** The announced end of HTTP+SSE. */
+export interface AnnouncedSunset {
+  /** For people. */
+  readonly date: string;
+  /** Milliseconds since 1970. */
+  readonly atMs: number;
+  readonly afterwards: 'refuse' | 'serve';
+}
+
+export interface SunsetOptions extends AnnouncedSunset {
+  readonly wallClock: () => number;
+  /** Where this client finds Streamable HTTP. */
+  readonly streamableUrl: (request: IncomingMessage) => string;
+}
+
+/** Tells the clients of HTTP+SSE when it ends, and what to use then. */
+export class Sunset {
+  readonly #options: SunsetOptions;
+  readonly #headers: OutgoingHttpHeaders;
+
+  constructor(options: SunsetOptions) {
+    this.#options = options;
+    this.#headers = {
+      // [RFC 9745 2.1] A date of RFC 9651, which is in seconds.
+      Deprecation: `@${Date.parse(HTTP_SSE_DEPRECATED_ON) / 1000}`,
+      // [RFC 8594 3] An HTTP-date.
+      Sunset: new Date(options.atMs).toUTCString(),
+    };
+  }
+
+  /** Writes the headers that every answer to such a client has. */
+  announce(request: IncomingMessage, response: ServerResponse): void {
+    for (const [name, value] of Object.entries(this.#headers)) response.setHeader(name, value as string);
+    const links = [
+      `<${findDeprecation('http-sse').source}>; rel="deprecation"; type="text/html"`,
+      // [RFC 5829 3.4]
+      `<${this.#options.streamableUrl(request)}>; rel="successor-version"`,
+    ];
+    response.setHeader('Link', links.join(', '));
+  }
+
+  /** Why a request comes too late; undefined: it does not. The clock is asked each time: the day comes while the bridge runs. */
+  refusalOf(request: IncomingMessage): BridgeError | undefined {
+    const { atMs, date, afterwards, wallClock, streamableUrl } = this.#options;
+    if (afterwards === 'serve' || wallClock() <= atMs) return undefined;
+    return new BridgeError(
+      'ERR_HTTP_GONE',
+      `HTTP+SSE has ended here (${date}); use Streamable HTTP, at ${streamableUrl(request)}.`,
+    );
+  }
+}

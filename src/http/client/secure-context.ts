@@ -1,0 +1,36 @@
+/** Whom we trust over TLS, and as whom we show ourselves. */
+import { readFileSync } from 'node:fs';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { BridgeError } from '../../errors.ts';
+
+export interface TlsFiles {
+  /** Replaces the built-in authorities, as curl's --cacert does. */
+  readonly caFile: string | undefined;
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+}
+
+/** Undefined: what Node has built in. Throws BridgeError ERR_CONFIG_OPTION when a file cannot be used. */
+export function readSecureContext({ caFile, certFile, keyFile }: TlsFiles): SecureContext | undefined {
+  if (caFile === undefined && certFile === undefined && keyFile === undefined) return undefined;
+  const ca = readPem(caFile, '--ca');
+  const cert = readPem(certFile, '--client-cert');
+  const key = readPem(keyFile, '--client-key');
+  try {
+    return createSecureContext({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
+  } catch (cause) {
+    const files = [caFile, certFile, keyFile].filter((file) => file !== undefined).join(', ');
+    throw new BridgeError('ERR_CONFIG_OPTION', `These files do not make a usable TLS configuration: ${files}.`, {
+      cause,
+    });
+  }
+}
+
+function readPem(file: string | undefined, option: string): Buffer | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new BridgeError('ERR_CONFIG_OPTION', `Cannot read the file given with ${option}: ${file}.`, { cause });
+  }
+}

@@ -1,0 +1,78 @@
+/** A server begins to listen: at a port, at a socket of this machine, or at what somebody else has opened for it. */
+import type { AddressInfo, Server } from 'node:net';
+import type { BoundAddress, ListenAddress, TcpAddress } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import { isPipePath } from '../socket-url.ts';
+import { begin } from './begin-listening.ts';
+import { listenAtSocketFile, type SocketFile } from './socket-file.ts';
+
+/** Where a server listens. */
+export interface Listening {
+  /** With the port that the system has chosen. */
+  readonly bound: BoundAddress;
+  /** The file that goes when it ends; undefined: there is none, or it is somebody else's. */
+  readonly file: SocketFile | undefined;
+}
+
+/** Rejects with ERR_CONFIG_LISTEN. */
+export async function listenAt(server: Server, address: ListenAddress): Promise<Listening> {
+  switch (address.kind) {
+    case 'tcp': {
+      const { host, port } = address;
+      await begin(server, { host, port }, (error) => explainPort(error, address));
+      return { bound: { kind: 'tcp', host, port: (server.address() as AddressInfo).port }, file: undefined };
+    }
+    case 'socket': {
+      if (!isPipePath(address.path)) return { bound: address, file: await listenAtSocketFile(server, address) };
+      await begin(server, { path: address.path }, (error) => explainPipe(error, address.path));
+      return { bound: address, file: undefined };
+    }
+    case 'inherited': {
+      const { fd, bound } = address;
+      await begin(server, { fd }, (error) =>
+        refuse(`Cannot listen on the inherited socket ${fd}: ${error.message}.`, error),
+      );
+      return { bound, file: undefined };
+    }
+  }
+}
+
+/** What has broken a server that listened. */
+export function explainListenError(error: NodeJS.ErrnoException, address: ListenAddress): BridgeError {
+  if (address.kind === 'tcp') return explainPort(error, address);
+  const where = address.kind === 'socket' ? address.path : `the inherited socket ${address.fd}`;
+  return refuse(`Cannot listen on ${where}: ${error.message}.`, error);
+}
+
+function explainPort(error: NodeJS.ErrnoException, { host, port }: TcpAddress): BridgeError {
+  const where = `${host}:${port}`;
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return refuse(
+        `Port ${port} on ${host} is in use by another program; choose another with --port, or --port 0 for any free one.`,
+        error,
+      );
+    case 'EACCES':
+      return refuse(
+        `Not allowed to listen on ${where}; ports below 1024 need privileges, choose a higher one with --port.`,
+        error,
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return refuse(
+        `${host} is no address of this machine; use --host 127.0.0.1, or 0.0.0.0 for every interface.`,
+        error,
+      );
+    default:
+      return refuse(`Cannot listen on ${where}: ${error.message}.`, error);
+  }
+}
+
+function explainPipe(error: NodeJS.ErrnoException, path: string): BridgeError {
+  if (error.code !== 'EADDRINUSE') return refuse(`Cannot listen on the named pipe ${path}: ${error.message}.`, error);
+  return refuse(`Another program listens on the named pipe ${path}; choose another name with --socket.`, error);
+}
+
+function refuse(message: string, cause: Error): BridgeError {
+  return new BridgeError('ERR_CONFIG_LISTEN', message, { cause });
+}

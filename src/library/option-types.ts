@@ -1,0 +1,271 @@
+/** Made by `npm run docs` from the options of the command line; do not edit. */
+
+/** A number of seconds, or a text like `'500ms'`, `'30s'`, `'5m'` or `'2h'`. */
+export type Duration = number | string;
+
+/** A number of bytes, or a text like `'64k'` or `'16m'`. */
+export type Size = number | string;
+
+/** What may be said of one server, under `portage` in its entry. */
+export interface ServerOptions {
+  /** Era of the protocol the server speaks; auto detects it. Default: auto. */
+  readonly protocol?: 'auto' | 'legacy' | 'modern' | undefined;
+  /** Show only tools whose names match this pattern, and refuse calls to all others. */
+  readonly includeTool?: string | readonly string[] | undefined;
+  /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
+  readonly excludeTool?: string | readonly string[] | undefined;
+  /** Pass this request header to the caller's own server process, as a variable. */
+  readonly mapHeader?: string | readonly string[] | undefined;
+  /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
+  readonly inheritEnv?: boolean | undefined;
+  /** Run the server on a pseudo-terminal, for servers that need one; takes the package @lydell/node-pty. Default: false. */
+  readonly pty?: boolean | undefined;
+  /** Transport the server speaks; auto detects it. Default: auto. */
+  readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;
+  /** Send the headers in this file, one a line; # starts a comment. */
+  readonly headerFile?: string | undefined;
+  /** Send the bearer token in this file; it is read again when it changes. */
+  readonly bearerTokenFile?: string | undefined;
+  /** Pass this header of the client's requests on to the server; no others are. */
+  readonly forwardHeader?: string | readonly string[] | undefined;
+  /** Trust these certificate authorities (PEM file) instead of the built-in ones. */
+  readonly ca?: string | undefined;
+  /** Client certificate to present to the server (PEM file). */
+  readonly clientCert?: string | undefined;
+  /** Private key of that certificate (PEM file). */
+  readonly clientKey?: string | undefined;
+  /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
+  readonly connectTimeout?: Duration | undefined;
+  /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */
+  readonly firstByteTimeout?: Duration | undefined;
+  /** Silence allowed in a stream; keep-alive comments count as activity; 0: no limit. Default: 0. */
+  readonly idleTimeout?: Duration | undefined;
+  /** Time for one HTTP request and its whole response; 0: no limit. Default: 0. */
+  readonly callTimeout?: Duration | undefined;
+  /** Ping a connection that was idle this long; 0: never. Default: 0. */
+  readonly keepAlive?: Duration | undefined;
+  /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
+  readonly login?: 'on-demand' | 'anew' | 'never' | undefined;
+  /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
+  readonly oauthGrant?: 'authorization-code' | 'client-credentials' | undefined;
+  /** Client registered with the authorization server, in place of dynamic registration. */
+  readonly oauthClientId?: string | undefined;
+  /** File with the secret of that client. */
+  readonly oauthSecretFile?: string | undefined;
+  /** Private key the client authenticates with, in place of a secret (PEM file). */
+  readonly oauthClientKey?: string | undefined;
+  /** URL of your client ID metadata document, used where the server supports that. */
+  readonly oauthClientDocument?: string | undefined;
+  /** The only authorization server to trust. Default: the one the server names. */
+  readonly oauthIssuer?: string | undefined;
+  /** Scope to ask for, in place of those the server names. */
+  readonly oauthScope?: string | readonly string[] | undefined;
+  /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
+  readonly oauthCallback?: string | undefined;
+  /** Open the browser for a login; the address is logged either way. Default: true. */
+  readonly oauthBrowser?: boolean | undefined;
+  /** Where logins and counts are kept, readable only by you. Default: ~/.mcp-portage, or where the system keeps such files. */
+  readonly stateDir?: string | undefined;
+  /** One server process per client session, or one shared by all clients. Default: session. */
+  readonly isolation?: 'session' | 'shared' | undefined;
+  /** Server processes kept ready for the next sessions. Default: 0. */
+  readonly prewarm?: number | undefined;
+  /** End a session and its calls after this long without a request or an open stream. Default: 30m. */
+  readonly sessionTimeout?: Duration | undefined;
+  /** End a session this long after its last connection and its last call. Default: 5m if the client closed its stream or never returned, else `sessionTimeout`. */
+  readonly sessionIdleTimeout?: Duration | undefined;
+  /** Sessions at a time; new ones replace abandoned ones. Default: 256. */
+  readonly maxSessions?: number | undefined;
+  /** Sessions of one caller at a time; its new ones replace its abandoned ones. Default: half of `maxSessions` with several named callers, else all. */
+  readonly maxCallerSessions?: number | undefined;
+  /** Sessions of a legacy server shared by clients that have none; a call that may be asked something gets its own. Default: 16 if each is a process, else 256. */
+  readonly poolSize?: number | undefined;
+  /** Server processes at a time, including those that are exiting. Default: twice `maxSessions` plus `poolSize`. */
+  readonly maxChildren?: number | undefined;
+  /** Close a response stream after this long if the client can come back for the rest; 0: never. Default: 0. */
+  readonly pollAfter?: Duration | undefined;
+  /** Largest message, in either direction. Default: 16m. */
+  readonly maxMessageBytes?: Size | undefined;
+  /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
+  readonly maxJsonDepth?: number | undefined;
+  /** Unanswered calls of one session, or of one named caller without sessions. Default: 1024. */
+  readonly maxSessionInFlight?: number | undefined;
+  /** Open event streams of one session; every call counts, since its response may become one. Default: 2048. */
+  readonly maxSessionStreams?: number | undefined;
+  /** Kept per session for clients that lost a connection and resume their stream. Default: 5m. */
+  readonly maxReplayBytes?: Size | undefined;
+  /** Calls waiting for their clients to answer a question; as many tasks besides. Default: 1024. */
+  readonly maxParkedCalls?: number | undefined;
+  /** Memory for such calls and tasks; as much again for results nobody has fetched. Default: 64m. */
+  readonly maxParkedBytes?: Size | undefined;
+  /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */
+  readonly requestTimeout?: Duration | undefined;
+  /** Total time for one call, whatever progress it reports; 0: no limit. Default: 24h. */
+  readonly maxCallTime?: Duration | undefined;
+  /** Time a shared server process gets to respond to a ping after a call to it timed out; 0: never ask. Default: 30s. */
+  readonly hangTimeout?: Duration | undefined;
+}
+
+/** What may be said of whatever is done with servers; of a single server it is a default. */
+export interface CommonOptions {
+  /** Era of the protocol the server speaks; auto detects it. Default: auto. */
+  readonly protocol?: 'auto' | 'legacy' | 'modern' | undefined;
+  /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
+  readonly inheritEnv?: boolean | undefined;
+  /** Run the server on a pseudo-terminal, for servers that need one; takes the package @lydell/node-pty. Default: false. */
+  readonly pty?: boolean | undefined;
+  /** Transport the server speaks; auto detects it. Default: auto. */
+  readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;
+  /** Trust these certificate authorities (PEM file) instead of the built-in ones. */
+  readonly ca?: string | undefined;
+  /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
+  readonly login?: 'on-demand' | 'anew' | 'never' | undefined;
+  /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
+  readonly oauthGrant?: 'authorization-code' | 'client-credentials' | undefined;
+  /** URL of your client ID metadata document, used where the server supports that. */
+  readonly oauthClientDocument?: string | undefined;
+  /** The only authorization server to trust. Default: the one the server names. */
+  readonly oauthIssuer?: string | undefined;
+  /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
+  readonly oauthCallback?: string | undefined;
+  /** Open the browser for a login; the address is logged either way. Default: true. */
+  readonly oauthBrowser?: boolean | undefined;
+  /** Where logins and counts are kept, readable only by you. Default: ~/.mcp-portage, or where the system keeps such files. */
+  readonly stateDir?: string | undefined;
+  /** Largest message, in either direction. Default: 16m. */
+  readonly maxMessageBytes?: Size | undefined;
+}
+
+/** What else may be said of servers that clients use. */
+export interface ServedOptions extends CommonOptions {
+  /** Show only tools whose names match this pattern, and refuse calls to all others. */
+  readonly includeTool?: string | readonly string[] | undefined;
+  /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
+  readonly excludeTool?: string | readonly string[] | undefined;
+  /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
+  readonly connectTimeout?: Duration | undefined;
+  /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */
+  readonly firstByteTimeout?: Duration | undefined;
+  /** Silence allowed in a stream; keep-alive comments count as activity; 0: no limit. Default: 0. */
+  readonly idleTimeout?: Duration | undefined;
+  /** Time for one HTTP request and its whole response; 0: no limit. Default: 0. */
+  readonly callTimeout?: Duration | undefined;
+  /** Ping a connection that was idle this long; 0: never. Default: 0. */
+  readonly keepAlive?: Duration | undefined;
+  /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
+  readonly maxJsonDepth?: number | undefined;
+  /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */
+  readonly requestTimeout?: Duration | undefined;
+  /** Total time for one call, whatever progress it reports; 0: no limit. Default: 24h. */
+  readonly maxCallTime?: Duration | undefined;
+  /** Time running calls get to finish at shutdown; server processes then get as long to exit. Default: 4s. */
+  readonly shutdownGrace?: Duration | undefined;
+  /** Count who uses what, deprecated features included, for mcp-portage report. Default: false. */
+  readonly usage?: boolean | undefined;
+  /** Write one line of JSON per call to this file. */
+  readonly auditFile?: string | undefined;
+  /** Refuse calls while the audit file cannot be written. Default: false. */
+  readonly auditRequired?: boolean | undefined;
+}
+
+/** What else may be said where clients come over HTTP. */
+export interface HttpOptions extends ServedOptions {
+  /** Address to listen on. Default: 127.0.0.1. */
+  readonly host?: string | undefined;
+  /** Port to listen on; 0 picks a free one. Default: 8000. */
+  readonly port?: number | undefined;
+  /** Serve HTTP at this Unix socket (on Windows a named pipe); in place of a port unless one is given, too. */
+  readonly socket?: string | readonly string[] | undefined;
+  /** Who may connect to it, as the mode of its file. Default: 0600. */
+  readonly socketMode?: string | undefined;
+  /** Serve newline-delimited JSON at tcp://host:port or unix:///path, with name= before it if there are several servers. */
+  readonly stream?: string | readonly string[] | undefined;
+  /** Serve https with this certificate chain (PEM file). */
+  readonly tlsCert?: string | undefined;
+  /** Private key of the certificate (PEM file). */
+  readonly tlsKey?: string | undefined;
+  /** Streamable HTTP endpoint. Default: /mcp. */
+  readonly path?: string | undefined;
+  /** Also serve HTTP+SSE, for older clients. Default: true. */
+  readonly sse?: boolean | undefined;
+  /** HTTP+SSE: where older clients open their stream. Default: /sse. */
+  readonly ssePath?: string | undefined;
+  /** HTTP+SSE: where older clients post messages. Default: /messages. */
+  readonly messagePath?: string | undefined;
+  /** Tell old clients that HTTP+SSE ends with this day (UTC) or at this time, and refuse them afterwards. */
+  readonly sunset?: string | undefined;
+  /** What old clients get after that date. Default: refuse. */
+  readonly afterSunset?: 'refuse' | 'serve' | undefined;
+  /** Public URL of this process behind a reverse proxy, with its path prefix. */
+  readonly baseUrl?: string | undefined;
+  /** Host name clients may use, besides loopback names and the listening address. */
+  readonly allowHost?: string | readonly string[] | undefined;
+  /** Web origin whose pages may call, by CORS. */
+  readonly allowOrigin?: string | readonly string[] | undefined;
+  /** Serve everybody who can reach the port, even from other machines; otherwise that takes authentication. Default: false. */
+  readonly allowAnonymous?: boolean | undefined;
+  /** Accept requests with this bearer token: env:NAME or file:path says where it is, alice=env:NAME also whose it is. */
+  readonly authToken?: string | readonly string[] | undefined;
+  /** Accept access tokens (JWT) of this OAuth issuer. */
+  readonly authIssuer?: string | undefined;
+  /** Audience those tokens must have. Default: its own URLs, if `baseUrl` is given. */
+  readonly authAudience?: string | readonly string[] | undefined;
+  /** Keys of that issuer: a URL or a file. Default: from the issuer's metadata. */
+  readonly authJwks?: string | undefined;
+  /** Scope those tokens must have. */
+  readonly authScope?: string | readonly string[] | undefined;
+  /** Share sessions with other replicas through this Redis: redis://, rediss://, redis+sentinel:// or redis+cluster:// and its address. */
+  readonly store?: string | undefined;
+  /** Where the other replicas reach this one, like http://10.0.0.5:8000. */
+  readonly advertise?: string | undefined;
+  /** The secret that all replicas share: where it is, with one key a line, of which the first seals and all open. */
+  readonly clusterKey?: string | undefined;
+  /** Before the name of each key in Redis, so that others can use it, too. Default: mcp-portage:. */
+  readonly storePrefix?: string | undefined;
+  /** After this much silence of a replica the others take over its sessions with remote servers. Default: 15s. */
+  readonly lease?: Duration | undefined;
+  /** Pass this request header to the caller's own server process, as a variable. */
+  readonly mapHeader?: string | readonly string[] | undefined;
+  /** Pass this header of the client's requests on to the server; no others are. */
+  readonly forwardHeader?: string | readonly string[] | undefined;
+  /** One server process per client session, or one shared by all clients. Default: session. */
+  readonly isolation?: 'session' | 'shared' | undefined;
+  /** Server processes kept ready for the next sessions. Default: 0. */
+  readonly prewarm?: number | undefined;
+  /** End a session and its calls after this long without a request or an open stream. Default: 30m. */
+  readonly sessionTimeout?: Duration | undefined;
+  /** End a session this long after its last connection and its last call. Default: 5m if the client closed its stream or never returned, else `sessionTimeout`. */
+  readonly sessionIdleTimeout?: Duration | undefined;
+  /** Sessions at a time; new ones replace abandoned ones. Default: 256. */
+  readonly maxSessions?: number | undefined;
+  /** Sessions of one caller at a time; its new ones replace its abandoned ones. Default: half of `maxSessions` with several named callers, else all. */
+  readonly maxCallerSessions?: number | undefined;
+  /** Sessions of a legacy server shared by clients that have none; a call that may be asked something gets its own. Default: 16 if each is a process, else 256. */
+  readonly poolSize?: number | undefined;
+  /** Server processes at a time, including those that are exiting. Default: twice `maxSessions` plus `poolSize`. */
+  readonly maxChildren?: number | undefined;
+  /** Close a response stream after this long if the client can come back for the rest; 0: never. Default: 0. */
+  readonly pollAfter?: Duration | undefined;
+  /** Largest head of a request: its request line and headers. Default: 16k. */
+  readonly maxHeaderBytes?: Size | undefined;
+  /** Unanswered calls of all clients together, subscriptions included. Default: 4096. */
+  readonly maxInFlight?: number | undefined;
+  /** Unanswered calls of one session, or of one named caller without sessions. Default: 1024. */
+  readonly maxSessionInFlight?: number | undefined;
+  /** Open event streams of one session; every call counts, since its response may become one. Default: 2048. */
+  readonly maxSessionStreams?: number | undefined;
+  /** Kept per session for clients that lost a connection and resume their stream. Default: 5m. */
+  readonly maxReplayBytes?: Size | undefined;
+  /** Calls waiting for their clients to answer a question; as many tasks besides. Default: 1024. */
+  readonly maxParkedCalls?: number | undefined;
+  /** Memory for such calls and tasks; as much again for results nobody has fetched. Default: 64m. */
+  readonly maxParkedBytes?: Size | undefined;
+  /** Time a shared server process gets to respond to a ping after a call to it timed out; 0: never ask. Default: 30s. */
+  readonly hangTimeout?: Duration | undefined;
+  /** Show who is connected and what runs at /status, to callers who may see it. Default: false. */
+  readonly status?: boolean | undefined;
+  /** Token that opens /status and /metrics, and nothing else. */
+  readonly statusToken?: string | undefined;
+  /** Serve Prometheus metrics at /metrics. Default: false. */
+  readonly metrics?: boolean | undefined;
+}

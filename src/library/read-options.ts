@@ -1,0 +1,174 @@
+/** From the options of a program to the Config, by the parsers of the command line and of configuration files. */
+import { homedir } from 'node:os';
+import { checkFiles, readHeaderFile } from '../cli/check-files.ts';
+import type { ConfigFile, WrittenServer } from '../cli/config-file/config-file.ts';
+import type { ConfigNode, ObjectNode } from '../cli/config-file/config-tree.ts';
+import { FileReport } from '../cli/config-file/file-report.ts';
+import { readFileOnDisk } from '../cli/config-file/found-file.ts';
+import { readTopPortage, toCamelCase } from '../cli/config-file/portage-key.ts';
+import { readServers } from '../cli/config-file/read-config-file.ts';
+import type { EntryReader } from '../cli/config-file/server-entry.ts';
+import { isApplicable, type WrittenOption } from '../cli/options/given-options.ts';
+import { ENV_PREFIX, findOption, isOptionName, type OptionName } from '../cli/options/option-table.ts';
+import { type ParsedConfig, parseConfig } from '../cli/parse/config.ts';
+import type { Config } from '../config.ts';
+import { BridgeError } from '../errors.ts';
+import { toTree } from './value-tree.ts';
+
+/** What is done with the servers. */
+export type LibraryVerb = 'serve' | 'connect' | 'probe';
+
+export interface ReadOptions extends Pick<ParsedConfig, 'config' | 'probe' | 'warnings'> {}
+
+/** The keys of an entry that the library documents; a host's own have no meaning here. */
+const ENTRY_KEYS = ['type', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'disabled'];
+/** What a single server is called where it needs a name. */
+const ONLY = 'server';
+const NO_COMMAND_LINE = { kind: 'bridge', target: undefined, names: [], options: new Map() } as const;
+
+/**
+ * @param given `server` or `servers`, and options by their names in camel case; nothing else
+ * @param timeout of a probe; undefined: not given
+ * @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION, in the words of the library
+ */
+export async function readOptions(
+  verb: LibraryVerb,
+  given: object,
+  timeout?: number | string | undefined,
+): Promise<ReadOptions> {
+  try {
+    return await read(verb, given, timeout);
+  } catch (thrown) {
+    throw thrown instanceof BridgeError ? inWordsOfLibrary(thrown) : thrown;
+  }
+}
+
+async function read(verb: LibraryVerb, given: object, timeout: number | string | undefined): Promise<ReadOptions> {
+  if (typeof given !== 'object' || given === null) {
+    throw new BridgeError('ERR_CONFIG_OPTION', 'Expected an object of options; got something else.');
+  }
+  const tree = toTree(given, '');
+  const { server, servers, settings } = splitMembers(tree);
+  const reader = await createReader();
+  const options = new Map(readTopPortage(settings, reader, []));
+  const listed = server === undefined ? readServers({ path: ['servers'], servers }, reader) : readOnly(server, reader);
+  reader.report.throwMistakes();
+  if (listed.servers.length === 0) throw new BridgeError('ERR_CONFIG_OPTION', explainNone(server === undefined));
+  refuseInapplicable(options.keys(), verb);
+  if (timeout !== undefined) options.set('timeout', { texts: [String(timeout)], source: 'timeout' });
+  for (const [name, written] of QUIET) if (!isWanted(name, options, listed.servers)) options.set(name, written);
+  const file: ConfigFile = {
+    path: 'the options',
+    options,
+    ...listed,
+    included: [],
+    warnings: reader.report.warnings(),
+  };
+  const around = {
+    env: environmentOfServers(),
+    cwd: process.cwd(),
+    platform: process.platform,
+    stderrIsTerminal: false,
+    readFile: readHeaderFile,
+  };
+  const parsed = parseConfig({ ...NO_COMMAND_LINE, verb }, around, file);
+  const config = server === undefined ? parsed.config : withoutNames(parsed.config);
+  const found = await checkFiles(config);
+  const warnings = [...parsed.warnings, ...found].map(withNamesOfLibrary);
+  return { config, probe: parsed.probe, warnings };
+}
+
+interface Members {
+  /** The only server; undefined: there are several. */
+  readonly server: ConfigNode | undefined;
+  readonly servers: ConfigNode;
+  /** All other options. */
+  readonly settings: ObjectNode;
+}
+
+function splitMembers(tree: ObjectNode): Members {
+  const { server, servers, ...rest } = Object.fromEntries(tree.members);
+  if ((server === undefined) === (servers === undefined)) {
+    const got = server === undefined ? 'neither' : 'both';
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      `Expected \`server\` for one server or \`servers\` for several; got ${got}.`,
+    );
+  }
+  const settings = { ...tree, members: new Map(Object.entries(rest)) };
+  return { server, servers: servers ?? tree, settings };
+}
+
+async function createReader(): Promise<EntryReader> {
+  const { checkEntry } = await import('../cli/config-file/entry-schema.ts');
+  return {
+    report: new FileReport({ kind: 'options' }),
+    // A program has variables of its own, and texts of others in its hands: `${NAME}` in one of them is no wish of its user.
+    variables: { expand: (text) => ({ ok: true, text }) },
+    readers: { platform: process.platform, uid: process.getuid?.(), readFile: readFileOnDisk, mayBeWritable: false },
+    homeFolder: homedir(),
+    workspaceFolder: process.cwd(),
+    include: () => undefined,
+    dialect: { variables: 'common', timeout: 'call' },
+    checkEntry,
+    knownKeys: new Set(ENTRY_KEYS),
+  };
+}
+
+function readOnly(server: ConfigNode, reader: EntryReader) {
+  const members = new Map([[ONLY, server]]);
+  return readServers({ path: [], servers: { kind: 'object', at: server.at, members, repeated: [] } }, reader);
+}
+
+function explainNone(areSeveral: boolean): string {
+  return areSeveral
+    ? 'servers: expected one at least that is not disabled; got none.'
+    : 'server: it is disabled, and there is no other.';
+}
+
+function refuseInapplicable(names: Iterable<OptionName>, verb: LibraryVerb): void {
+  for (const name of names) {
+    const option = findOption(name);
+    if (option === undefined || isApplicable(option, { verb, target: 'any' })) continue;
+    throw new BridgeError('ERR_CONFIG_COMBINATION', `${toCamelCase(name)} has no meaning for ${verb}; leave it out.`);
+  }
+}
+
+/** A program that has not asked for it wants no browser to open, and no page among its own. */
+const QUIET: readonly (readonly [OptionName, WrittenOption])[] = [
+  ['login', { texts: ['never'], source: 'login' }],
+  ['status', { texts: ['false'], source: 'status' }],
+];
+
+function isWanted(
+  name: OptionName,
+  options: ReadonlyMap<OptionName, WrittenOption>,
+  servers: readonly WrittenServer[],
+): boolean {
+  const names = [options, ...servers.map((server) => server.options)].flatMap((layer) => [...layer.keys()]);
+  return names.some((other) => other === name || (name === 'login' && other.startsWith('oauth-')));
+}
+
+/** What is set for the command line is not meant for a program that has options. */
+function environmentOfServers(): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith(ENV_PREFIX)));
+}
+
+/** The only server stands at the paths of the bridge itself. */
+function withoutNames(config: Config): Config {
+  const [server] = config.servers;
+  return { ...config, servers: [{ ...server, listing: undefined }] };
+}
+
+function inWordsOfLibrary(error: BridgeError): BridgeError {
+  const { cause, data } = error;
+  return new BridgeError(error.code, withNamesOfLibrary(error.message), { cause, ...(data !== undefined && { data }) });
+}
+
+/** `--max-sessions` → `maxSessions`: the messages of the parsers name options as they are on the command line. */
+export function withNamesOfLibrary(message: string): string {
+  return message.replaceAll(/--(no-)?([a-z][a-z-]*)/g, (written, no: string | undefined, name: string) => {
+    if (!isOptionName(name)) return written;
+    return no === undefined ? toCamelCase(name) : `${toCamelCase(name)}: false`;
+  });
+}

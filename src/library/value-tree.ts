@@ -1,0 +1,46 @@
+/** Options that a program gives, as the tree that a configuration file becomes: one reader for both. */
+import { type ConfigNode, MAX_DEPTH, type ObjectNode, type Position } from '../cli/config-file/config-tree.ts';
+import { BridgeError } from '../errors.ts';
+
+/** Values of a program are found by their path. */
+const NOWHERE: Position = { line: 0, column: 0 };
+
+/** Members that are undefined are not there. Throws ERR_CONFIG_OPTION for what no option can be. */
+export function toTree(value: object, path: string): ObjectNode {
+  const node = toNode(value, path, 0);
+  if (node.kind === 'object') return node;
+  throw refuse(path, 'an object');
+}
+
+function toNode(value: unknown, path: string, depth: number): ConfigNode {
+  if (depth > MAX_DEPTH) throw refuse(path, `objects that are nested at most ${MAX_DEPTH} deep`);
+  switch (typeof value) {
+    case 'string':
+      return { kind: 'text', at: NOWHERE, value };
+    case 'number':
+      return { kind: 'number', at: NOWHERE, value };
+    case 'boolean':
+      return { kind: 'boolean', at: NOWHERE, value };
+    case 'object':
+      return value === null ? { kind: 'null', at: NOWHERE } : toInnerNode(value, path, depth);
+    default:
+      throw refuse(path, 'a text, a number, true or false, a list or an object');
+  }
+}
+
+function toInnerNode(value: object, path: string, depth: number): ConfigNode {
+  if (value instanceof URL) return { kind: 'text', at: NOWHERE, value: value.href };
+  if (Array.isArray(value)) {
+    const items = value.map((item, index) => toNode(item, `${path}[${index}]`, depth + 1));
+    return { kind: 'list', at: NOWHERE, items };
+  }
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    .map(([key, member]) => [key, toNode(member, path === '' ? key : `${path}.${key}`, depth + 1)] as const);
+  return { kind: 'object', at: NOWHERE, members: new Map(members), repeated: [] };
+}
+
+function refuse(path: string, expected: string): BridgeError {
+  const where = path === '' ? '' : `${path}: `;
+  return new BridgeError('ERR_CONFIG_OPTION', `${where}expected ${expected}; got something else.`);
+}

@@ -1,0 +1,77 @@
+/** Lines of the log as people read them on a terminal. */
+import picocolors from 'picocolors';
+import { toPrintable } from './printable.ts';
+import { shortCommandName } from './process/command-name.ts';
+
+export interface LineOptions {
+  readonly colors: boolean;
+  /** What the sentence does not say stands behind it; otherwise it is left out. */
+  readonly fields: 'shown' | 'left-out';
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Longer names are cut: they stand before each line of their server. */
+const MAX_NAME_LENGTH = 40;
+/** These are told by the line itself, or mean nothing to a reader. */
+const NO_FIELDS: ReadonlySet<string> = new Set(['level', 'time', 'pid', 'msg', 'err', 'endpoint', 'banner', 'stream']);
+
+/**
+ * - what the bridge says: the time, the level unless it is `info`, and the sentence. Whose it is and the code of an error
+ *   are put in where the sentence does not say so.
+ * - what a server writes to its stderr: `everything │ …`.
+ * - the banner at the start, and addresses, stand as they are.
+ */
+export function createLineRenderer({ colors, fields: shown }: LineOptions): (json: string) => string {
+  const paint = picocolors.createColors(colors);
+  const levels: Readonly<Record<string, (text: string) => string>> = {
+    trace: paint.dim,
+    debug: paint.dim,
+    warn: paint.yellow,
+    error: paint.red,
+    fatal: paint.red,
+  };
+  return (json) => {
+    const line = JSON.parse(json) as Fields;
+    const message = textOf(line.msg);
+    if (line.banner === 'title') return `${paint.bold(message)}\n`;
+    if (line.banner !== undefined) return `${message}\n`;
+    if (line.endpoint !== undefined) return `  ${message}\n`;
+    const time = paint.dim(clockTime(textOf(line.time), shown));
+    const who = toPrintable(textOf(line.server) || shortCommandName(textOf(line.child)), MAX_NAME_LENGTH);
+    if (line.stream === 'stderr') return `${time} ${paint.cyan(`${who} │`)} ${message}\n`;
+    const level = textOf(line.level);
+    const mark = level === 'info' ? '' : `${(levels[level] ?? String)(level)} `;
+    const rest = shown === 'shown' ? paint.dim(fieldsOf(line)) : '';
+    return `${time} ${mark}${sentence(line, message, who)}${rest}\n${stackOf(line)}`;
+  };
+}
+
+function sentence({ level, code }: Fields, message: string, who: string): string {
+  const isBad = level === 'warn' || level === 'error' || level === 'fatal';
+  const named = who === '' || message.includes(who) ? message : `${who}: ${message}`;
+  return isBad && typeof code === 'string' && !message.includes(code) ? `${named} (${code})` : named;
+}
+
+function fieldsOf(line: Fields): string {
+  const fields = Object.entries(line).filter(([name]) => !NO_FIELDS.has(name));
+  return fields.length === 0 ? '' : ` ${JSON.stringify(Object.fromEntries(fields))}`;
+}
+
+/** The stack of an error, which is a fault of ours, below its line. */
+function stackOf({ err }: Fields): string {
+  const stack = typeof err === 'object' && err !== null && 'stack' in err ? textOf(err.stack) : '';
+  return stack === '' ? '' : `${stack.replaceAll(/^/gm, '    ')}\n`;
+}
+
+/** Of the day, where this machine is. */
+function clockTime(iso: string, shown: LineOptions['fields']): string {
+  const time = new Date(iso);
+  const digits = (value: number, length: number): string => String(value).padStart(length, '0');
+  const seconds = [time.getHours(), time.getMinutes(), time.getSeconds()].map((value) => digits(value, 2)).join(':');
+  return shown === 'shown' ? `${seconds}.${digits(time.getMilliseconds(), 3)}` : seconds;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

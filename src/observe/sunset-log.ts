@@ -1,0 +1,121 @@
+/** Says in the log who still comes by a transport that ends. */
+import type { Logger } from 'pino';
+import type { Deps } from '../deps.ts';
+import type { ErrorCode } from '../errors.ts';
+import { toPrintable } from '../printable.ts';
+import type { ClientOrigin, ObservedClient, Observer, OnClientLeft } from '../relay/observer.ts';
+
+export interface SunsetLogOptions extends Pick<Deps, 'log' | 'clock' | 'wallClock'> {
+  readonly sunset: AnnouncedEnd;
+}
+
+/** The end of HTTP+SSE. */
+export interface AnnouncedEnd {
+  readonly date: string;
+  /** Milliseconds since 1970. */
+  readonly atMs: number;
+}
+
+/** Clients can call themselves anything, so there may be any number of names. */
+const MAX_CLIENTS = 1000;
+/** Longer words of a peer are cut. */
+const MAX_LENGTH = 100;
+const DAY_MS = 24 * 60 * 60_000;
+/** How often it is looked who is still connected on a new day. */
+const CHECK_MS = 10 * 60_000;
+
+/** A client that was told of on the day that is looked at. */
+interface SeenClient {
+  readonly message: string;
+  readonly fields: object;
+  /** Its sessions that are open. */
+  connected: number;
+}
+
+/** One line for each client and day, also for those who stay connected from one day to the next. */
+export class SunsetLog implements Observer {
+  readonly seesCalls = false;
+  readonly #log: Logger;
+  readonly #wallClock: () => number;
+  readonly #sunset: AnnouncedEnd;
+  readonly #seen = new Map<string, SeenClient>();
+  /** The day that was looked at last: since 1970, UTC. */
+  #day: number;
+  /** Whether it was said today that more clients come than can be told apart. */
+  #isFullToday = false;
+  readonly #stop: () => void;
+
+  constructor({ log, clock, wallClock, sunset }: SunsetLogOptions) {
+    this.#log = log;
+    this.#wallClock = wallClock;
+    this.#sunset = sunset;
+    this.#day = dayOf(wallClock());
+    this.#stop = clock.every(CHECK_MS, () => this.#look());
+  }
+
+  opened(): undefined {}
+
+  used(): void {}
+
+  connected({ transport, server, name, version }: ObservedClient): OnClientLeft | undefined {
+    if (transport !== 'http-sse') return undefined;
+    const shownName = toPrintable(`${name ?? ''} ${version ?? ''}`.trim() || 'a client without a name', MAX_LENGTH);
+    const message = `${shownName} uses ${toPrintable(server, MAX_LENGTH)} by HTTP+SSE, which ${this.#ends()}; it has to use Streamable HTTP`;
+    const fields = { client: name && toPrintable(name, MAX_LENGTH), server, sunset: this.#sunset.date };
+    const seen = this.#see(JSON.stringify([server, name, version]), message, fields);
+    if (seen === undefined) return undefined;
+    seen.connected += 1;
+    return () => {
+      seen.connected -= 1;
+    };
+  }
+
+  /** A client that is refused has not said its name. */
+  refused({ transport, server }: ClientOrigin, reason: ErrorCode): void {
+    if (transport !== 'http-sse' || reason !== 'ERR_HTTP_GONE') return;
+    const message = `clients of HTTP+SSE still come to ${toPrintable(server, MAX_LENGTH)} and are refused: it has ended (${this.#sunset.date})`;
+    this.#see(JSON.stringify([server]), message, { server, code: reason, sunset: this.#sunset.date });
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  /** Tells of it unless that was done today. Undefined: there are too many. */
+  #see(key: string, message: string, fields: object): SeenClient | undefined {
+    this.#look();
+    const known = this.#seen.get(key);
+    if (known !== undefined) return known;
+    if (this.#seen.size >= MAX_CLIENTS) {
+      if (!this.#isFullToday)
+        this.#log.warn('more clients use HTTP+SSE than can be told apart; further ones are not named today');
+      this.#isFullToday = true;
+      return undefined;
+    }
+    const seen = { message, fields, connected: 0 };
+    this.#seen.set(key, seen);
+    this.#log.warn(fields, message);
+    return seen;
+  }
+
+  /** On a new day those are told of who are still connected, and the others are forgotten. */
+  #look(): void {
+    const today = dayOf(this.#wallClock());
+    if (today === this.#day) return;
+    this.#day = today;
+    this.#isFullToday = false;
+    for (const [key, seen] of this.#seen) {
+      if (seen.connected === 0) this.#seen.delete(key);
+      else this.#log.warn(seen.fields, seen.message);
+    }
+  }
+
+  #ends(): string {
+    const { date, atMs } = this.#sunset;
+    return this.#wallClock() <= atMs ? `ends here (${date})` : `should have ended here (${date})`;
+  }
+}
+
+function dayOf(timeMs: number): number {
+  return Math.floor(timeMs / DAY_MS);
+}

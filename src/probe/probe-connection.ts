@@ -1,0 +1,144 @@
+import type { Protocol } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import type { ProbeOutcome } from '../mcp/classify/probe-answer.ts';
+import { createModernRequest, parseDiscovery } from '../mcp/vocabulary/discover.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
+import { INITIALIZED } from '../mcp/vocabulary/methods.ts';
+import type { Era } from '../mcp/vocabulary/revisions.ts';
+import { mayDownload } from '../process/command-name.ts';
+import type { DuplexTransport } from '../relay/observer.ts';
+import type { SessionDialer } from '../relay/ports.ts';
+import type { Answer } from '../upstream/detect/answer.ts';
+import {
+  ConnectionAttempts,
+  initializeAs,
+  OF_REQUEST,
+  PROBE_TIMEOUT_MS,
+} from '../upstream/detect/connection-attempts.ts';
+import { untilAborted } from '../upstream/detect/deadline.ts';
+import { type Detection, detect } from '../upstream/detect/detection.ts';
+import { LinkClient } from '../upstream/detect/link-client.ts';
+import type { Frame } from '../wire/frame.ts';
+import { requestFrame } from '../wire/write-message.ts';
+import { createInitializeRequest, type Findings, STEP_TIMEOUT_MS } from './findings.ts';
+import { OfferDraft, takeInventory } from './offer-draft.ts';
+import type { Step } from './report.ts';
+
+export interface ConnectionProbeOptions {
+  /** Closed with the probe. */
+  readonly dialer: SessionDialer;
+  readonly transport: DuplexTransport;
+  readonly protocol: Protocol;
+  readonly timeoutMs: number;
+  readonly clientInfo: Implementation;
+  readonly findings: Findings;
+  readonly signal: AbortSignal;
+  readonly deps: Deps;
+}
+
+/** Connects to a server, asks it in the era it speaks, and sees whether it speaks the other one, too. */
+export class ConnectionProbe {
+  readonly #options: ConnectionProbeOptions;
+  readonly #findings: Findings;
+  readonly #dialer: SessionDialer;
+
+  constructor(options: ConnectionProbeOptions) {
+    this.#options = options;
+    this.#findings = options.findings;
+    this.#dialer = options.dialer;
+  }
+
+  /** Rejects when the time is up, or with a BridgeError when the server does not get as far as an answer. */
+  async run(): Promise<void> {
+    if (this.#options.protocol === 'legacy') return this.#legacy();
+    const { detection, connection } = await this.#detect();
+    switch (detection.kind) {
+      case 'legacy': {
+        const offer = this.#findings.offer(this.#draft('legacy'));
+        return this.#legacyWorks(offer, connection, resultOf(detection.answer));
+      }
+      case 'modern':
+        await this.#modernWorks(detection, connection);
+        connection.close();
+        // A server of both eras serves the one that a connection was opened in; the other needs one of its own.
+        if (this.#options.protocol === 'auto') await this.#legacy();
+    }
+  }
+
+  #draft(era: Era): OfferDraft {
+    return new OfferDraft(this.#options.transport, era);
+  }
+
+  /** Ends the server, or the connections to it. */
+  close(): Promise<void> {
+    return this.#dialer.close();
+  }
+
+  async #detect(): Promise<{ detection: Spoken; connection: LinkClient }> {
+    const { transport, clientInfo, deps, signal, timeoutMs } = this.#options;
+    const { clock, log } = deps;
+    const { name } = this.#dialer;
+    this.#findings.steps.waitFor(`${name} to answer${mayDownload(name) ? '; a package may be downloading' : ''}`);
+    const options = {
+      dialer: this.#dialer,
+      transport,
+      clientInfo,
+      clock,
+      // Half of the time is for what comes after a server that does not answer.
+      probeTimeoutMs: Math.min(PROBE_TIMEOUT_MS, timeoutMs / 2),
+      // Slow to start is not broken; the time limit of the whole counts.
+      initialize: initializeAs(clientInfo, {}, timeoutMs),
+      signal,
+    };
+    const attempts = new ConnectionAttempts(options, new LinkClient(this.#dialer, clock));
+    const tried: Step[] = [];
+    const note = (step: Step): void => {
+      tried.push(step);
+      this.#findings.steps.add(step);
+    };
+    const detection = await detect({ attempts, order: OF_REQUEST, goal: 'session', note, clock, log, signal });
+    if (detection.kind === 'refused') throw attempts.nothingFound(tried);
+    return { detection, connection: attempts.connection };
+  }
+
+  async #modernWorks({ revision, answer }: ModernDetection, connection: LinkClient): Promise<void> {
+    const { clientInfo } = this.#options;
+    const offer = this.#findings.offer(this.#draft('modern'));
+    offer.discovered(revision, parseDiscovery(resultOf(answer)));
+    await takeInventory(offer, this.#findings, (method, params) =>
+      this.#ask(connection, createModernRequest({ id: connection.takeId(), method, revision, clientInfo, params })),
+    );
+  }
+
+  async #legacy(): Promise<void> {
+    const client = new LinkClient(this.#dialer, this.#options.deps.clock);
+    const offer = this.#findings.offer(this.#draft('legacy'));
+    const frame = createInitializeRequest(client.takeId(), this.#options.clientInfo);
+    // Slow to start is not broken; the time limit of the whole counts.
+    const { outcome, summary, error } = await this.#ask(client, frame, this.#options.timeoutMs);
+    offer.saw = summary;
+    if (outcome.kind === 'result') return this.#legacyWorks(offer, client, outcome.result);
+    if (error !== undefined) throw error;
+  }
+
+  async #legacyWorks(offer: OfferDraft, client: LinkClient, handshake: unknown): Promise<void> {
+    offer.accepted(handshake, this.#findings);
+    client.notify(INITIALIZED);
+    await takeInventory(offer, this.#findings, (method, params) =>
+      this.#ask(client, requestFrame(client.takeId(), method, params)),
+    );
+  }
+
+  #ask(client: LinkClient, frame: Frame, timeoutMs = STEP_TIMEOUT_MS): Promise<Answer<ProbeOutcome>> {
+    const { signal } = this.#options;
+    return this.#findings.steps.run(frame.method ?? '', () => untilAborted(client.ask(frame, timeoutMs), signal));
+  }
+}
+
+type Spoken = Exclude<Detection, { readonly kind: 'refused' }>;
+type ModernDetection = Extract<Detection, { readonly kind: 'modern' }>;
+
+/** Undefined when the server showed its era by an error. */
+function resultOf({ outcome }: Answer): unknown {
+  return outcome.kind === 'result' ? outcome.result : undefined;
+}

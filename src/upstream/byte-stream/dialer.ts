@@ -1,0 +1,98 @@
+import { connect, isIP, type Socket } from 'node:net';
+import { type SecureContext, connect as tlsConnect } from 'node:tls';
+import type { RemoteConfig, StreamAddress } from '../../config.ts';
+import type { Deps } from '../../deps.ts';
+import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
+import { readSecureContext } from '../../http/client/secure-context.ts';
+import { showStreamAddress } from '../../http/stream-address.ts';
+import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import { Reachability } from '../remote/reachability.ts';
+import { ByteStreamLink } from './link.ts';
+
+/** A connection is checked this often for a peer that vanished without a word (laptop asleep, cable). */
+const TCP_KEEP_ALIVE_MS = 30_000;
+
+export interface ByteStreamDialerOptions {
+  readonly address: StreamAddress;
+  /** Whom we trust, and what we show, where the address wants TLS. */
+  readonly tls: RemoteConfig['tls'];
+  /** Name resolution, TCP and TLS; 0: no limit. */
+  readonly connectTimeoutMs: number;
+  readonly maxMessageBytes: number;
+  /** How loud the log is about a connection that fails: `debug` where whoever dials says it. */
+  readonly failureLevel: 'warn' | 'debug';
+  readonly deps: Deps;
+}
+
+/**
+ * Connections to a server that takes lines on a byte stream; each is a client of its own to it.
+ * @throws BridgeError ERR_CONFIG_OPTION when a file for TLS cannot be used
+ */
+export function createByteStreamDialer(options: ByteStreamDialerOptions): SessionDialer {
+  return new ByteStreamDialer(options);
+}
+
+class ByteStreamDialer implements SessionDialer {
+  readonly name: string;
+  readonly #options: ByteStreamDialerOptions;
+  readonly #secureContext: SecureContext | undefined;
+  readonly #reachability: Reachability;
+  readonly #links = new Set<ByteStreamLink>();
+  #isClosed = false;
+
+  constructor(options: ByteStreamDialerOptions) {
+    this.name = showStreamAddress(options.address);
+    this.#options = options;
+    this.#secureContext = readSecureContext(options.tls);
+    this.#reachability = new Reachability(options.deps.clock);
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and makes no more connections.');
+    }
+    const { address, connectTimeoutMs, maxMessageBytes, failureLevel, deps } = this.#options;
+    const link = new ByteStreamLink({
+      name: this.name,
+      socket: this.#connect(),
+      connectedEvent: address.kind === 'tcp' && address.tls === 'on' ? 'secureConnect' : 'connect',
+      connectTimeoutMs,
+      maxMessageBytes,
+      failureLevel,
+      listener,
+      reachable: (error) => this.#reachability.note(error),
+      clock: deps.clock,
+      log: deps.log,
+    });
+    this.#links.add(link);
+    void link.gone.then(() => this.#links.delete(link));
+    return link;
+  }
+
+  #connect(): Socket {
+    const { address } = this.#options;
+    if (address.kind === 'socket') return connect({ path: address.path });
+    const { host, port } = address;
+    const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
+    if (address.tls === 'off') return connect(options);
+    const secureContext = this.#secureContext === undefined ? {} : { secureContext: this.#secureContext };
+    const servername = isIP(host) === 0 ? { servername: host } : {};
+    return tlsConnect({ ...options, ...secureContext, ...servername, rejectUnauthorized: true });
+  }
+
+  readiness(): Readiness {
+    return this.#reachability.readiness();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const links = [...this.#links];
+    for (const link of links) link.close(SHUTTING_DOWN);
+    await Promise.all(links.map(({ gone }) => gone));
+  }
+
+  killNow(): void {
+    this.#isClosed = true;
+    for (const link of this.#links) link.destroy();
+  }
+}

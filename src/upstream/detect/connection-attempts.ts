@@ -1,0 +1,123 @@
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { createDiscoverRequest } from '../../mcp/vocabulary/discover.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import type { Fields } from '../../mcp/vocabulary/payload.ts';
+import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import type { DuplexTransport } from '../../relay/observer.ts';
+import type { SessionDialer } from '../../relay/ports.ts';
+import type { Answer } from './answer.ts';
+import { untilAborted } from './deadline.ts';
+import type { Attempts, Step } from './detection.ts';
+import type { Attempt } from './detection-errors.ts';
+import { LinkClient } from './link-client.ts';
+
+/** A session is met with `initialize`, and looked at only if that is refused. */
+export const OF_SESSION: readonly Step[] = ['initialize', 'discover'];
+/** A server that is silent may be starting still; by the time it has refused `initialize` it can be asked again. */
+export const OF_REQUEST: readonly Step[] = ['discover', 'initialize', 'discover'];
+
+/** Servers that a package runner downloads first take seconds to say their first word. */
+export const PROBE_TIMEOUT_MS = 10_000;
+/** For `initialize`, whose answer is waited for in any case. */
+export const HANDSHAKE_TIMEOUT_MS = 60_000;
+
+export interface ConnectionAttemptsOptions {
+  readonly dialer: SessionDialer;
+  readonly transport: DuplexTransport;
+  readonly clientInfo: Implementation;
+  readonly clock: Clock;
+  /** Silence allowed after `server/discover`. */
+  readonly probeTimeoutMs: number;
+  /** Sends `initialize` on a connection. */
+  readonly initialize: (connection: LinkClient) => Promise<Answer>;
+  readonly signal: AbortSignal;
+}
+
+/** Asks on a connection, and makes another one where the server has ended the first at the question. */
+export class ConnectionAttempts implements Attempts {
+  readonly carrier = 'pipe';
+  readonly name: string;
+  readonly #options: ConnectionAttemptsOptions;
+  #connection: LinkClient;
+  /** The connection got a message that a server may end it at. */
+  #wasProbed = false;
+
+  constructor(options: ConnectionAttemptsOptions, connection: LinkClient) {
+    this.name = options.dialer.name;
+    this.#options = options;
+    this.#connection = connection;
+  }
+
+  /** The connection that was asked last; it may have ended. */
+  get connection(): LinkClient {
+    return this.#connection;
+  }
+
+  ask(step: Step, revision: string): Promise<Answer> {
+    const answer = step === 'discover' ? this.#discover(revision) : this.#initialize();
+    return untilAborted(answer, this.#options.signal);
+  }
+
+  #discover(revision: string): Promise<Answer> {
+    const { clientInfo, probeTimeoutMs } = this.#options;
+    this.#wasProbed = true;
+    const id = this.#connection.takeId();
+    return this.#connection.ask(createDiscoverRequest({ id, revision, clientInfo }), probeTimeoutMs);
+  }
+
+  /** A server that exits, or hangs up, at a message it does not know is met once more, without such a message. */
+  async #initialize(): Promise<Answer> {
+    if (this.#connection.end !== undefined) await this.#startAnew();
+    const answer = await this.#options.initialize(this.#connection);
+    const isGone = answer.outcome.kind === 'exited' || answer.outcome.kind === 'lost';
+    if (!isGone || !this.#wasProbed) return answer;
+    await this.#startAnew();
+    return this.#options.initialize(this.#connection);
+  }
+
+  /** Not while anything is left of the first process, which may have what only one can have. */
+  async #startAnew(): Promise<void> {
+    const { dialer, clock, signal } = this.#options;
+    await this.#connection.gone;
+    signal.throwIfAborted();
+    this.#wasProbed = false;
+    this.#connection = new LinkClient(dialer, clock);
+  }
+
+  errorOf({ error }: Answer): BridgeError | undefined {
+    return error;
+  }
+
+  nothingFound(tried: readonly Attempt[]): BridgeError {
+    const attempts = tried.map(({ request, saw }) => ({ request, saw }));
+    const shown = attempts.map(({ request, saw }) => `${request}: ${saw}`).join('; ');
+    const { transport } = this.#options;
+    const runs = transport === 'stdio' ? 'runs' : 'takes connections';
+    const server = describeServer(transport, this.name);
+    const message = `${server} ${runs}, but does not speak MCP of any era known here. Tried: ${shown}.`;
+    return new BridgeError('ERR_UPSTREAM_DETECT', message, { data: { attempts } });
+  }
+
+  /** Ends the connection. Resolves when nothing is left of a process behind it. */
+  async close(reason?: BridgeError): Promise<void> {
+    this.#connection.close(reason);
+    await this.#connection.gone;
+  }
+}
+
+/** The server as the beginning of a sentence. */
+export function describeServer(transport: DuplexTransport, name: string): string {
+  return transport === 'stdio' ? `Server "${name}"` : `The server at ${name}`;
+}
+
+/** An `initialize` of the bridge's own. */
+export function initializeAs(
+  clientInfo: Implementation,
+  capabilities: Fields,
+  timeoutMs: number,
+): ConnectionAttemptsOptions['initialize'] {
+  const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
+  return (connection) => connection.request(INITIALIZE, params, timeoutMs);
+}

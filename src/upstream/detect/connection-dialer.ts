@@ -1,0 +1,351 @@
+import type { Protocol } from '../../config.ts';
+import type { Deps } from '../../deps.ts';
+import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
+import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-capabilities.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import { asFields } from '../../mcp/vocabulary/payload.ts';
+import { type Era, LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import { logFailure } from '../../relay/log-failure.ts';
+import type { DuplexTransport } from '../../relay/observer.ts';
+import { CallsOverSessions } from '../../relay/passing-link.ts';
+import type {
+  CallContext,
+  CallDialer,
+  Readiness,
+  ServerListener,
+  SessionDialer,
+  UpstreamDialer,
+  UpstreamLink,
+} from '../../relay/ports.ts';
+import { describeRpcError } from './answer.ts';
+import {
+  ConnectionAttempts,
+  type ConnectionAttemptsOptions,
+  describeServer,
+  HANDSHAKE_TIMEOUT_MS,
+  initializeAs,
+  OF_REQUEST,
+  OF_SESSION,
+  PROBE_TIMEOUT_MS,
+} from './connection-attempts.ts';
+import { untilAborted } from './deadline.ts';
+import { DetectingLinks, dialWith } from './detecting-link.ts';
+import { type Detection, type DetectOptions, detect, type Step } from './detection.ts';
+import type { JoinEras, JoinedDialers, JoinedSessions } from './joined-dialers.ts';
+import { LinkClient } from './link-client.ts';
+import { OpenedConnections } from './opened-connections.ts';
+import type { Learned } from './verdict-cache.ts';
+
+export interface ConnectionDialerOptions {
+  /** Each connection is one to a server that nobody has talked to yet. Closed with the dialer. */
+  readonly connections: SessionDialer;
+  readonly transport: DuplexTransport;
+  readonly protocol: Protocol;
+  readonly joinEras: JoinEras;
+  readonly learned: Learned;
+  /** The name that the bridge gives itself when it asks on its own account. */
+  readonly clientInfo: Implementation;
+  readonly deps: Deps;
+  /** Silence of a server allowed after `server/discover`; the default gives package runners their time. */
+  readonly probeTimeoutMs?: number;
+  readonly handshakeTimeoutMs?: number;
+  /** Find out at once instead of with the first client, for dialers that can be made ready. */
+  readonly isAwaited: boolean;
+}
+
+/** A server that could not be started ahead of its clients is tried again after this long. */
+const RETRY_MS = 1000;
+
+/**
+ * A server whose connections carry either era (a process on its pipes, a byte stream), for clients of both. What it
+ * speaks is found out with the first client of an era, in that client's era first, and on a connection that then serves
+ * that client. Owns the connections and all dialers it made.
+ */
+export function createConnectionDialer(options: ConnectionDialerOptions): UpstreamDialer {
+  return new ConnectionDialer(options);
+}
+
+/** Whether the server speaks an era. It does not change while its command or address is the same. */
+type Speaks = 'unknown' | 'yes' | 'no';
+
+class ConnectionDialer implements UpstreamDialer {
+  readonly #options: ConnectionDialerOptions;
+  readonly #legacy: OpenedConnections;
+  readonly #modern: OpenedConnections;
+  readonly #joined: JoinedDialers;
+  readonly #links = new DetectingLinks();
+  /** Ends with the dialer. */
+  readonly #closing = new AbortController();
+  #speaksLegacy: Speaks;
+  #speaksModern: Speaks;
+  /** The second of two that are begun waits for the first, which may be the answer to both. */
+  #sessionDetection: Promise<void> | undefined;
+  #requestDetection: Promise<CallDialer> | undefined;
+  #cancelRetry: (() => void) | undefined;
+
+  constructor(options: ConnectionDialerOptions) {
+    const { connections, protocol, joinEras, deps } = options;
+    this.#options = options;
+    this.#legacy = new OpenedConnections(connections, deps.clock);
+    this.#modern = new OpenedConnections(connections, deps.clock);
+    this.#joined = joinEras({ legacy: this.#legacy, modern: new CallsOverSessions(this.#modern) });
+    this.#speaksLegacy = speaks('legacy', protocol);
+    this.#speaksModern = speaks('modern', protocol);
+    if (protocol !== 'auto') this.#learned(protocol);
+    const { sessions } = this.#joined;
+    if (options.isAwaited && sessions.kind === 'shared') this.#await(sessions);
+  }
+
+  get name(): string {
+    return this.#options.connections.name;
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    this.#checkOpen();
+    const { sessions } = this.#joined;
+    return sessions.kind === 'own' ? this.#dialOwn(listener) : this.#dialShared(listener, sessions.dialer);
+  }
+
+  #checkOpen(): void {
+    if (!this.#closing.signal.aborted) return;
+    throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
+  }
+
+  // ---- sessions of legacy clients
+
+  #dialOwn(listener: ServerListener): UpstreamLink {
+    switch (this.#speaksLegacy) {
+      case 'yes':
+        return this.#options.connections.dial(listener);
+      case 'no':
+        return this.#joined.legacyToModern.dial(listener);
+      case 'unknown':
+        return this.#meet(listener);
+    }
+  }
+
+  /**
+   * Talks to a server as if it were legacy, with nothing asked before. Its answer to `initialize` is the client's, but
+   * for that of a modern server, whose connection is left to modern requests.
+   */
+  #meet(listener: ServerListener): UpstreamLink {
+    const { connections, deps } = this.#options;
+    const connection = new LinkClient(connections, deps.clock);
+    const first = { kind: 'initialize-after', started: connection.open(listener) } as const;
+    return this.#links.dial(listener, first, async (initialize, signal) => {
+      const leave = (): void => connection.close(toBridgeError(signal.reason));
+      signal.addEventListener('abort', leave);
+      const attempts = this.#attempts(connection, signal, () => connection.try(initialize));
+      const detection = await detect(this.#asking(attempts, OF_SESSION, 'session', signal));
+      signal.removeEventListener('abort', leave);
+      if (detection.kind !== 'modern') {
+        if (detection.kind === 'legacy') {
+          this.#speaksLegacy = 'yes';
+          this.#learned('legacy');
+        }
+        return connection;
+      }
+      this.#modern.offer(connection);
+      this.#speaksLegacy = 'no';
+      this.#speaksModern = 'yes';
+      this.#learned('modern');
+      return dialWith(this.#joined.legacyToModern, initialize);
+    });
+  }
+
+  // ---- sessions of clients that share one server
+
+  /** One handshake serves all, so the bridge makes it, and no client's `initialize` could be the first attempt. */
+  #dialShared(listener: ServerListener, shared: SessionDialer): UpstreamLink {
+    const known = this.#knownForShared(shared);
+    if (known !== undefined) return known.dial(listener);
+    return this.#links.dial(listener, { kind: 'any' }, async (_first, signal) => {
+      const dialer = await untilAborted(this.#findForShared(shared), signal);
+      return { open: (client) => dialer.dial(client), close: () => {} };
+    });
+  }
+
+  #knownForShared(shared: SessionDialer): SessionDialer | undefined {
+    if (this.#speaksLegacy === 'unknown') return undefined;
+    return this.#speaksLegacy === 'yes' ? shared : this.#joined.legacyToModern;
+  }
+
+  #findForShared(shared: SessionDialer): Promise<SessionDialer> {
+    const known = this.#knownForShared(shared);
+    if (known !== undefined) return Promise.resolve(known);
+    this.#sessionDetection ??= this.#meetAlone().finally(() => {
+      this.#sessionDetection = undefined;
+    });
+    return this.#sessionDetection.then(() => this.#findForShared(shared));
+  }
+
+  async #meetAlone(): Promise<void> {
+    await this.#requestDetection?.catch(() => {});
+    if (this.#speaksLegacy === 'unknown') await this.#askServer(OF_SESSION, 'session');
+  }
+
+  #await(shared: JoinedSessions & { readonly kind: 'shared' }): void {
+    this.#findForShared(shared.dialer).then(
+      (dialer) => shared.warm(dialer === shared.dialer ? 'legacy' : 'modern'),
+      (thrown) => {
+        // It was ended with the bridge, and nobody waits for it.
+        if (this.#closing.signal.aborted) return;
+        const error = toBridgeError(thrown);
+        logFailure(this.#options.deps.log, error, 'the server could not be started ahead of its clients');
+        this.#cancelRetry = this.#options.deps.clock.after(error.retryAfterMs ?? RETRY_MS, () => this.#await(shared));
+      },
+    );
+  }
+
+  // ---- requests of modern clients
+
+  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+    this.#checkOpen();
+    const known = this.#knownForRequests;
+    if (known !== undefined) return known.dialCalls(listener, context);
+    return this.#links.dial(listener, { kind: 'any' }, async (_first, signal) => {
+      const dialer = await untilAborted(this.#findForRequests(), signal);
+      return { open: (client) => dialer.dialCalls(client, context), close: () => {} };
+    });
+  }
+
+  get #knownForRequests(): CallDialer | undefined {
+    if (this.#speaksModern === 'unknown') return undefined;
+    return this.#speaksModern === 'yes' ? this.#joined.modern : this.#joined.modernToLegacy;
+  }
+
+  /** One connection shows it to all who wait; whose client leaves meanwhile does not matter. */
+  #findForRequests(): Promise<CallDialer> {
+    const known = this.#knownForRequests;
+    if (known !== undefined) return Promise.resolve(known);
+    this.#requestDetection ??= this.#askForAll().finally(() => {
+      this.#requestDetection = undefined;
+    });
+    return this.#requestDetection;
+  }
+
+  async #askForAll(): Promise<CallDialer> {
+    await this.#sessionDetection?.catch(() => {});
+    const known = this.#knownForRequests;
+    if (known !== undefined) return known;
+    await this.#askServer(OF_REQUEST, 'era');
+    return this.#knownForRequests as CallDialer;
+  }
+
+  // ---- asking
+
+  /** Asks on a connection of its own, which is left to the first client if it can go on from there. */
+  async #askServer(order: readonly Step[], goal: DetectOptions['goal']): Promise<void> {
+    const { connections, clientInfo, deps, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
+    const { signal } = this.#closing;
+    const initialize = initializeAs(clientInfo, CARRIED_CAPABILITIES, handshakeTimeoutMs);
+    const attempts = this.#attempts(new LinkClient(connections, deps.clock), signal, initialize);
+    try {
+      const detection = await detect(this.#asking(attempts, order, goal, signal));
+      switch (detection.kind) {
+        case 'modern':
+          this.#modern.offer(attempts.connection);
+          return this.#found('modern');
+        case 'legacy':
+          await this.#leave(attempts, detection);
+          return this.#found('legacy');
+        case 'refused': {
+          const said = describeRpcError(detection.error);
+          const server = describeServer(this.#options.transport, this.name);
+          throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `${server} refused the handshake: ${said}.`);
+        }
+      }
+    } catch (thrown) {
+      // The next attempt makes another one.
+      await attempts.close(toBridgeError(thrown));
+      throw thrown;
+    }
+  }
+
+  /** A server that was initialized there has been told of the bridge, and the connection is of use only where clients share it. */
+  async #leave(attempts: ConnectionAttempts, { by, answer: { outcome } }: LegacyDetection): Promise<void> {
+    const { connection } = attempts;
+    const { sessions } = this.#joined;
+    if (connection.end === undefined && by === 'discover') return this.#legacy.offer(connection);
+    if (connection.end === undefined && sessions.kind === 'shared' && outcome.kind === 'result') {
+      this.#legacy.offer(connection);
+      if (sessions.startInitialized(asFields(outcome.result) ?? {})) return;
+    }
+    await attempts.close();
+  }
+
+  #attempts(
+    connection: LinkClient,
+    signal: AbortSignal,
+    initialize: ConnectionAttemptsOptions['initialize'],
+  ): ConnectionAttempts {
+    const { connections, transport, clientInfo, deps, probeTimeoutMs = PROBE_TIMEOUT_MS } = this.#options;
+    const { clock } = deps;
+    return new ConnectionAttempts(
+      { dialer: connections, transport, clientInfo, clock, probeTimeoutMs, initialize, signal },
+      connection,
+    );
+  }
+
+  #asking(
+    attempts: ConnectionAttempts,
+    order: readonly Step[],
+    goal: DetectOptions['goal'],
+    signal: AbortSignal,
+  ): DetectOptions {
+    const { clock, log } = this.#options.deps;
+    return { attempts, order, goal, clock, log, signal };
+  }
+
+  /** A server of both eras that serves everybody on one connection is left in the one it was met in. */
+  #found(era: Era): void {
+    this.#learned(era);
+    const isOnly = this.#joined.sessions.kind === 'shared';
+    if (era === 'legacy') {
+      if (isOnly) this.#speaksLegacy = 'yes';
+      this.#speaksModern = 'no';
+    } else {
+      this.#speaksModern = 'yes';
+      if (isOnly) this.#speaksLegacy = 'no';
+    }
+  }
+
+  #learned(era: Era): void {
+    const revision = era === 'modern' ? LATEST_MODERN_REVISION : undefined;
+    this.#options.learned({ transport: this.#options.transport, era, revision });
+  }
+
+  // ---- as a dialer
+
+  readiness(): Readiness {
+    if (this.#sessionDetection !== undefined) {
+      return { state: 'refused', error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
+    }
+    const { modern, modernToLegacy, legacyToModern, sessions } = this.#joined;
+    const ofSessions = sessions.kind === 'shared' ? sessions.dialer : this.#options.connections;
+    const known = [ofSessions, modern, modernToLegacy, legacyToModern];
+    return known.map((dialer) => dialer.readiness()).find(({ state }) => state !== 'ready') ?? { state: 'ready' };
+  }
+
+  async close(): Promise<void> {
+    this.#cancelRetry?.();
+    this.#closing.abort(SHUTTING_DOWN);
+    this.#links.close(SHUTTING_DOWN);
+    const { legacyToModern, modernToLegacy, modern, sessions } = this.#joined;
+    const shared = sessions.kind === 'shared' ? [sessions.dialer] : [];
+    const dialers = [legacyToModern, modernToLegacy, modern, ...shared, this.#legacy, this.#modern];
+    await Promise.all(dialers.map((dialer) => dialer.close()));
+    await this.#options.connections.close();
+  }
+
+  killNow(): void {
+    this.#options.connections.killNow();
+  }
+}
+
+function speaks(era: Exclude<Protocol, 'auto'>, protocol: Protocol): Speaks {
+  if (protocol === 'auto') return 'unknown';
+  return protocol === era ? 'yes' : 'no';
+}
+
+type LegacyDetection = Extract<Detection, { readonly kind: 'legacy' }>;

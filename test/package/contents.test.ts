@@ -1,0 +1,84 @@
+/** What is in the package, and that other tools read its description as it is meant. */
+import { readFile } from 'node:fs/promises';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import test from 'ava';
+import { publint } from 'publint';
+import { describePacked, emptyFolder, npm, packInto, ROOT } from './packed.ts';
+
+/** Everything that users get. A new file belongs here only if they need it. */
+const CONTENTS = [
+  'CHANGELOG.md',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  'bin/mcp-portage.js',
+  'bin/package.json',
+  'dist/THIRD-PARTY-LICENSES.txt',
+  'dist/cli.cjs',
+  'dist/entry-schema.cjs',
+  'dist/got.cjs',
+  'dist/json-tree.cjs',
+  'dist/library.cjs',
+  'dist/library.d.cts',
+  'dist/library.d.mts',
+  'dist/library.mjs',
+  'dist/oauth4webapi.cjs',
+  'dist/picomatch.cjs',
+  'dist/prom-client.cjs',
+  'dist/run-top.cjs',
+  'dist/start.cjs',
+  'dist/status-page.cjs',
+  'dist/toml-tree.cjs',
+  'dist/traces.cjs',
+  'docs/guide/security.md',
+  'docs/reference/config-file.md',
+  'docs/reference/config.schema.json',
+  'docs/reference/errors.md',
+  'man/mcp-portage.1',
+  'package.json',
+];
+/** Of the archive, which is what `npx` fetches; it is 0.77 MB. */
+const MAX_BYTES = 900_000;
+
+const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
+
+test('npm publish would publish these files and no others', async (t) => {
+  // A statement of provenance can be made by the workflow only.
+  const packed = describePacked(await npm(ROOT, 'publish', '--dry-run', '--json', '--provenance=false'));
+  t.deepEqual(packed.files.map(({ path }) => path).sort(), [...CONTENTS].sort());
+  t.true(packed.size < MAX_BYTES, `${packed.size} bytes`);
+  t.log(`${packed.size} bytes packed, ${packed.unpackedSize} unpacked`);
+});
+
+test('an installation brings nothing but the package itself, native code least of all', (t) => {
+  for (const kind of ['dependencies', 'optionalDependencies', 'peerDependencies', 'bundleDependencies']) {
+    t.is(manifest[kind], undefined, kind);
+  }
+  for (const script of ['preinstall', 'install', 'postinstall']) t.is(manifest.scripts[script], undefined, script);
+});
+
+test('every package whose code is in the bundle has its licence in the notice', async (t) => {
+  const notice = await readFile(new URL('../../dist/THIRD-PARTY-LICENSES.txt', import.meta.url), 'utf8');
+  for (const name of ['pino', 'zod', 'got', 'jose', 'yargs-parser', 'prom-client']) {
+    t.regex(notice, new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(.+\\)$`, 'm'), name);
+  }
+  t.notRegex(notice, /no licence file/);
+});
+
+test('TypeScript finds the types of the package however it is imported', async (t) => {
+  const archive = await packInto(await emptyFolder(t));
+  const checked = await checkPackage(createPackageFromTarballData(new Uint8Array(await readFile(archive))));
+  if (checked.types === false) return t.fail('the package has no types');
+  t.deepEqual(
+    checked.problems.map(({ kind }) => kind),
+    [],
+  );
+});
+
+test('publint finds nothing in the description of the package to complain of', async (t) => {
+  const { messages } = await publint({ pkgDir: ROOT, pack: 'npm', strict: true });
+  t.deepEqual(
+    messages.filter(({ type }) => type !== 'suggestion'),
+    [],
+  );
+});

@@ -1,0 +1,83 @@
+import test from 'ava';
+import { readTraceContext } from '../../src/mcp/classify/trace-context.ts';
+import type { TraceContext } from '../../src/mcp/vocabulary/trace-keys.ts';
+import type { CallTrace, TracedEnding, TracedRequest, Tracer } from '../../src/relay/tracer.ts';
+import type { Frame } from '../../src/wire/frame.ts';
+import { createExchanges, FakeObserver, ORIGIN } from '../support/exchanges.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { FakeLane } from '../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
+
+const CLIENT = { ...ORIGIN, era: 'legacy', revision: '2025-11-25', name: 'c', version: '1' } as const;
+const SENT: TraceContext = { traceparent: '00-ours', tracestate: undefined, baggage: 'k=v' };
+
+class FakeTracer implements Tracer {
+  readonly begun: TracedRequest[] = [];
+  readonly endings: TracedEnding[] = [];
+  isRecorded = true;
+
+  begin(request: TracedRequest): CallTrace {
+    this.begun.push(request);
+    const ended = (ending: TracedEnding): void => void this.endings.push(ending);
+    return { traceId: 'a trace', isRecorded: this.isRecorded, sent: () => SENT, ended };
+  }
+}
+
+function open(request: Frame, tracer: Tracer | undefined) {
+  const observer = new FakeObserver();
+  const exchanges = createExchanges(new FakeClock(), { observer, tracer });
+  const owner = { describe: () => CLIENT, ended: () => undefined };
+  const exchange = exchanges.create(request, new FakeLane());
+  return { observer, exchanges, owner, exchange, sent: exchanges.open(owner, exchange, request) };
+}
+
+const call = (params: object = { name: 'echo' }) => clientFrame({ id: 1, method: 'tools/call', params });
+
+test('without a tracer a request goes to its server as the frame that came', (t) => {
+  const request = call({ name: 'echo', _meta: { traceparent: '00-theirs' } });
+  const { sent, observer } = open(request, undefined);
+  t.is(sent, request);
+  t.is(observer.calls[0]?.traceId, undefined);
+});
+
+test('a tracer is told what the request says, and the server what the tracer says', (t) => {
+  const tracer = new FakeTracer();
+  const { sent, observer } = open(call({ name: 'echo', _meta: { traceparent: '00-theirs' } }), tracer);
+  t.deepEqual(tracer.begun, [
+    {
+      client: CLIENT,
+      id: 1,
+      method: 'tools/call',
+      tool: 'echo',
+      prompt: undefined,
+      inMessage: { traceparent: '00-theirs', tracestate: undefined, baggage: undefined },
+      inHttp: undefined,
+    },
+  ]);
+  t.deepEqual(readTraceContext(sent), SENT);
+  t.is(observer.calls[0]?.traceId, 'a trace');
+});
+
+test('a tracer is told of each end once, and of a tool that failed', (t) => {
+  const tracer = new FakeTracer();
+  const answers = [{ isError: true }, { isError: false }, { isError: 'yes' }, {}];
+  for (const result of answers) {
+    const { exchanges, owner, exchange } = open(call(), tracer);
+    exchanges.answer(owner, exchange, serverFrame({ id: 1, result }));
+  }
+  t.deepEqual(
+    tracer.endings.map(({ isToolError }) => isToolError),
+    [true, false, false, false],
+  );
+  const { exchanges, owner, exchange } = open(call(), tracer);
+  exchanges.cancel(owner, exchange);
+  t.like(tracer.endings.at(-1), { outcome: { kind: 'cancelled' }, isToolError: false });
+});
+
+test('nothing is read of the answer to a call that is not recorded', (t) => {
+  const tracer = new FakeTracer();
+  tracer.isRecorded = false;
+  const { exchanges, owner, exchange } = open(call(), tracer);
+  exchanges.answer(owner, exchange, serverFrame({ id: 1, result: { isError: true } }));
+  t.false(tracer.endings[0]?.isToolError);
+});
