@@ -85,6 +85,17 @@ export class McpEndpoint {
     routeCall({ frame, request, response, serve: () => stateless.take(frame, request, response) });
   }
 
+  /** Nobody waits for what becomes of it. */
+  #notify(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
+    const { stateless, routeCall } = this.#options;
+    const serve = (): void => {
+      stateless.notify(frame, request);
+      respondEmpty(response, 202);
+    };
+    if (routeCall === undefined) serve();
+    else routeCall({ frame, request, response, serve });
+  }
+
   #accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
     // The client may have left while its message waited.
     if (response.destroyed) return;
@@ -94,7 +105,7 @@ export class McpEndpoint {
         if (messages.kind === 'message') this.#takeModern(messages.frame, request, response);
         return;
       case 'modern-notification':
-        if (messages.kind === 'message') this.#options.stateless.notify(messages.frame, request);
+        if (messages.kind === 'message') return this.#notify(messages.frame, request, response);
         return respondEmpty(response, 202);
       case 'refused':
         return respondRefusal(response, route.refusal, idOf(messages));

@@ -15,7 +15,9 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const KEY = new ClusterKey('k'.repeat(40), 'test');
 const OWNER_ID = 'owner';
-const LEASE_MS = 600;
+/** The owner shows no signs, and lives for as long as a test takes. */
+const LEASE_MS = 600_000;
+const SHORT_LEASE_MS = 600;
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -36,14 +38,14 @@ interface Pair {
 }
 
 /** A replica that passes everything on to an owner, and plain HTTP at both ends. */
-async function startPair(t: ExecutionContext, owner: Handle | 'nobody'): Promise<Pair> {
+async function startPair(t: ExecutionContext, owner: Handle | 'nobody', leaseMs = LEASE_MS): Promise<Pair> {
   const ownerPort = owner === 'nobody' ? await ownPort() : (await listen(t, owner)).port;
   const log = pino({ level: 'silent' });
   const store = new MemoryStore();
   const forwarder = new Forwarder({
     passes: new HopPasses(KEY, () => ['entry']),
-    peers: new PeerLeases({ leases: store.leases, ttlMs: LEASE_MS, clock: systemClock }),
-    leaseMs: LEASE_MS,
+    peers: new PeerLeases({ leases: store.leases, ttlMs: leaseMs, clock: systemClock }),
+    leaseMs,
     deps: { log, clock: systemClock, randomId: () => 'id', wallClock: Date.now },
   });
   t.teardown(() => forwarder.close());
@@ -172,7 +174,7 @@ test('a client that does not read stops the owner', async (t) => {
 });
 
 test('an owner that says nothing is given up when it is declared dead', async (t) => {
-  const { port, store } = await startPair(t, () => undefined);
+  const { port, store } = await startPair(t, () => undefined, SHORT_LEASE_MS);
   const answering = fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'x' });
   await store.leases.release(OWNER_ID);
   const answer = await answering;
