@@ -1,5 +1,5 @@
 /**
- * `npm test` builds the program and the tests and runs all but those of `npm run test:long`, which take longer than all
+ * `npm test` builds the program and the tests and runs all but those of `npm run test:long` and `test:cluster`, which take longer than all
  * others together. `npm test -- test/wire/ndjson.test.ts` runs one file, `npm test -- test/wire` a folder. Other arguments,
  * such as `--match='*ping*'`, go to AVA.
  */
@@ -11,8 +11,11 @@ import { bundlesIn, bundleTests } from './bundle-tests.js';
 /** Of this run alone: two may run side by side. */
 const OUT = `build/${process.pid}`;
 
-/** What `npm run test:long` runs: every pair of client and server, and every way that a network or a process can fail. */
-const LONG = ['matrix', 'faults', 'image', 'binary'];
+/**
+ * What `npm run test:long` and `npm run test:cluster` run: every pair of client and server, every way that a network or a
+ * process can fail, and both with several replicas.
+ */
+const LONG = ['matrix', 'faults', 'replicas', 'image', 'binary'];
 
 const given = process.argv.slice(2);
 const places = given.filter((argument) => statSync(argument, { throwIfNoEntry: false }));

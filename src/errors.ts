@@ -80,6 +80,10 @@ const codes = {
   ERR_CLIENT_CAPABILITY: { rpc: METHOD_NOT_FOUND, http: undefined, exit: undefined },
   ERR_CLIENT_INPUT: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
   ERR_AUDIT_UNAVAILABLE: { rpc: INTERNAL_ERROR, http: 503, exit: undefined },
+  ERR_STORE_UNAVAILABLE: { rpc: INTERNAL_ERROR, http: 503, exit: 69 },
+  ERR_STORE_UNREADABLE: { rpc: INTERNAL_ERROR, http: 503, exit: 70 },
+  ERR_CLUSTER_OWNER: { rpc: INTERNAL_ERROR, http: 503, exit: undefined },
+  ERR_CLUSTER_HOP: { rpc: SESSION_ERROR, http: 403, exit: undefined },
   ERR_INTERNAL: { rpc: INTERNAL_ERROR, http: 500, exit: 70 },
 } as const satisfies Record<string, ErrorAudiences>;
 

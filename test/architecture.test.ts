@@ -31,12 +31,14 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'config.ts',
     'version.ts',
   ],
+  store: ['errors.ts', 'config.ts'],
+  cluster: ['store', 'collections', 'relay', 'wire', 'errors.ts', 'deps.ts'],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
   http: ['printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config.ts'],
   io: ['wire'],
   process: ['printable.ts', 'wire', 'errors.ts', 'deps.ts', 'config.ts'],
-  downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config.ts'],
+  downstream: ['relay', 'cluster', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config.ts'],
   upstream: [
     'printable.ts',
     'relay/ports.ts',
@@ -73,6 +75,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   bridge: [
     'downstream',
+    'cluster',
+    'store',
     'upstream',
     'eras',
     'relay',
@@ -90,6 +94,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'bridge.ts': ['bridge', 'deps.ts', 'config.ts'],
   cli: [
     'snippet.ts',
+    'store/cluster-key.ts',
+    'store/redis/address.ts',
     'observe/usage/report-command.ts',
     'observe/usage/fetch-usage.ts',
     'observe/top/run-top.ts',

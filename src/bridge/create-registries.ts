@@ -4,6 +4,7 @@ import { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers } from '../relay/ports.ts';
 import { SessionRegistry } from '../relay/session-registry.ts';
+import type { SessionStorage } from '../relay/session-storage.ts';
 import { type CallerPolicy, haveNames } from './caller-policy.ts';
 
 export interface RegistryParts {
@@ -27,9 +28,11 @@ export function createCalls(
 export function createSessions(
   { sessions, limits }: Pick<ServerConfig, 'sessions' | 'limits'>,
   parts: RegistryParts,
+  storage?: SessionStorage,
 ): SessionRegistry {
   return new SessionRegistry({
     ...parts,
+    storage,
     maxSessions: sessions.maxSessions,
     maxPerCaller: sessions.maxSessionsPerCaller,
     maxCallsPerSession: limits.maxInFlightPerSession,

@@ -7,6 +7,7 @@ import { addressOf, browserPages, type Endpoint } from '../downstream/listener/b
 import type { Routes } from '../downstream/listener/find-route.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
+import type { RouteCall } from '../downstream/modern-routing.ts';
 import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
@@ -23,6 +24,8 @@ import type { RunningBridge } from './running-bridge.ts';
 
 export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
   readonly calls: CallRegistry;
+  /** Where requests without a session are served; undefined: here. */
+  readonly routeCall?: RouteCall | undefined;
   readonly queues: QueueSizes;
   readonly webSockets: WebSocketEndpoint;
 }
@@ -58,8 +61,13 @@ export function createWebSocketEndpoint(
   });
 }
 
-/** What callers use, by path. */
-export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes['routes'] {
+/** What callers use, by path, and what serves those with sessions over Streamable HTTP. */
+export interface CreatedRoutes {
+  readonly routes: Routes['routes'];
+  readonly streamable: StreamableEndpoint;
+}
+
+export function createRoutes(server: RoutedServer, parts: EndpointParts): CreatedRoutes {
   const { endpoints } = server.listener;
   const { path, ssePath, messagePath, wsPath, baseUrl, httpSse, webSocket } = endpoints;
   const { wallClock } = parts.deps;
@@ -85,11 +93,13 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
   const announcedMessagePath = (request: IncomingMessage) => `${prefixFor(request)}${messagePath}`;
   const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath, streamableUrl, sunset });
   const { pollAfterMs } = server.sessions;
+  const streamableEndpoint = new StreamableEndpoint({ ...shared, pollAfterMs, maxStreams, maxReplayBytes });
   const endpoint = new McpEndpoint({
-    sessions: new StreamableEndpoint({ ...shared, pollAfterMs, maxStreams, maxReplayBytes }),
+    sessions: streamableEndpoint,
     stateless: new StatelessEndpoint(shared),
     bodies,
     openWithoutSession: httpSse === 'served' ? sse.openStream : undefined,
+    routeCall: parts.routeCall,
   });
   const mapped = (route: HttpRoute): HttpRoute => withMappedCallers(route, server.mapHeaders);
   const routes = new Map([[path, mapped(endpoint.route)]]);
@@ -98,7 +108,7 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
     routes.set(messagePath, mapped(sse.takeMessage));
   }
   if (webSocket === 'served') routes.set(wsPath, mapped(parts.webSockets.route));
-  return routes;
+  return { routes, streamable: streamableEndpoint };
 }
 
 /** Paths of what callers use. */

@@ -13,7 +13,7 @@ import { boundAddress } from '../http/server/listen-addresses.ts';
 import type { Authentication } from './create-authentication.ts';
 import { ServerList, type ServerListParts } from './server-list.ts';
 
-export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'looking'> {
+export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'looking' | 'membership'> {
   readonly listener: HttpListenerConfig;
   readonly authentication: Authentication;
   readonly certificate: CertificateSource | undefined;
@@ -28,18 +28,10 @@ export class HttpListener {
   readonly http: HttpServer;
   readonly servers: ServerList;
 
-  constructor({
-    listener,
-    authentication,
-    certificate,
-    onRefused,
-    socketLimits,
-    dial,
-    looking,
-    deps,
-  }: HttpListenerOptions) {
+  constructor(options: HttpListenerOptions) {
+    const { listener, authentication, certificate, onRefused, socketLimits, dial, looking, membership, deps } = options;
     this.live = new LiveStreams(deps.clock);
-    this.servers = new ServerList({ listener, authentication, dial, looking, live: this.live, deps });
+    this.servers = new ServerList({ listener, authentication, dial, looking, membership, live: this.live, deps });
     const bound = listener.addresses.map(boundAddress);
     const hosts = bound.flatMap((address) => (address.kind === 'tcp' ? [address.host] : []));
     const policy = new AccessPolicy({ addresses: hosts, ...listener.access });
@@ -52,6 +44,7 @@ export class HttpListener {
       // No page makes its name lead to a socket, so no Host is a sign of one. Whatever else tells of a page still counts.
       socketAdmission: new Admission(new AccessPolicy({ addresses: 'any', ...listener.access })),
       router: this.servers,
+      hops: membership?.hops,
       onRefused,
       deps,
     });

@@ -17,6 +17,7 @@ import { respondError } from '../http/server/respond.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
 import type { Readiness } from '../relay/ports.ts';
+import type { Membership } from './cluster/membership.ts';
 import type { Authentication, EndpointAuthentication } from './create-authentication.ts';
 import { nameServer } from './create-dialer.ts';
 import { createPages, endpointsBelow, pathsOf } from './create-routes.ts';
@@ -41,6 +42,8 @@ export interface ListedServerParts {
   /** Makes the ways to a server; no process or connection yet. */
   readonly dial: (server: ServerConfig, deps: Deps) => Promise<DialledServer>;
   readonly live: LiveStreams;
+  /** Undefined: this bridge is the only one. */
+  readonly membership: Membership | undefined;
   readonly deps: Deps;
   /** Serves somebody for whom the server does not exist. */
   readonly unknown: HttpRoute;
@@ -150,12 +153,12 @@ export class ListedServer {
 
   async #start(): Promise<ServedServer> {
     const config = this.#config;
-    const { listener, dial, live } = this.#parts;
+    const { listener, dial, live, membership } = this.#parts;
     const deps = this.#deps();
     try {
       const dialled = await dial(config, deps);
       const { endpoints } = this;
-      const served = new ServedServer({ config, listener, endpoints, dialled, live, deps });
+      const served = new ServedServer({ config, listener, endpoints, dialled, live, membership, deps });
       this.#failure = undefined;
       // Its configuration may have changed meanwhile.
       if (config === this.#config) this.#served = served;
@@ -218,8 +221,10 @@ export class ListedServer {
 
   /** The log of a server says whose it is. */
   #deps(): Deps {
-    const { deps } = this.#parts;
+    const { membership } = this.#parts;
     const { listing } = this.#config;
+    // What clients are given to come back with says where that is.
+    const deps = membership === undefined ? this.#parts.deps : membership.depsWithIds(this.#parts.deps);
     return listing === undefined ? deps : { ...deps, log: deps.log.child({ server: listing.name }) };
   }
 
@@ -303,6 +308,11 @@ export class ListedServer {
   }
 
   // ---- the end of the bridge
+
+  /** Lets other replicas go on with what they can. */
+  async handOver(graceMs: number, reason: BridgeError): Promise<void> {
+    await Promise.all(this.#all().map((served) => served.handOver(graceMs, reason)));
+  }
 
   async drain(graceMs: number): Promise<void> {
     this.leaveHubs();

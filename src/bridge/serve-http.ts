@@ -4,7 +4,7 @@ import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { BoundAddress, Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StreamListener } from '../downstream/byte-stream/listener.ts';
-import { SHUTTING_DOWN } from '../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
 import type { Inspection } from '../observe/inspection.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
@@ -12,6 +12,7 @@ import { ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { VERSION } from '../version.ts';
 import { describeCallers } from './caller-policy.ts';
+import { Membership } from './cluster/membership.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
@@ -80,7 +81,17 @@ export async function createHttpBridge(
   });
   const dial = createDial(listener, { capacity, observation, shutdownGraceMs });
   const { routes: looking, onRefused } = observation;
-  const http = new HttpListener({ listener, dial, authentication, certificate, looking, onRefused, deps });
+  const membership = config.cluster && (await Membership.join(config.cluster, deps));
+  const http = new HttpListener({
+    listener,
+    dial,
+    authentication,
+    certificate,
+    looking,
+    membership,
+    onRefused,
+    deps,
+  });
   const { servers } = http;
   servers.update(config.servers);
   observation.serves(servers.served);
@@ -105,6 +116,7 @@ export async function createHttpBridge(
   } catch (error) {
     http.close();
     await servers.close();
+    await membership?.leave();
     await observation.close();
     throw error;
   }
@@ -138,9 +150,11 @@ export async function createHttpBridge(
     async shutdown() {
       observation.endWatching();
       streams.stopAccepting();
-      await http.drain(shutdownGraceMs);
+      if (membership === undefined) await http.drain(shutdownGraceMs);
+      else await leaveCluster(membership, http, { graceMs: shutdownGraceMs, clock: deps.clock });
       servers.endAll(SHUTTING_DOWN);
       await servers.close();
+      await membership?.leave();
       http.close();
       streams.close();
       authentication.close();
@@ -153,6 +167,25 @@ export async function createHttpBridge(
     },
     ended: Promise.race([http.http.failed, streams.failed]),
   };
+}
+
+/**
+ * For as long as a load balancer needs to see that this replica is not ready any more: meanwhile it serves whoever is still
+ * sent here.
+ */
+const NOTICE_MS = 1000;
+
+async function leaveCluster(
+  membership: Membership,
+  http: HttpListener,
+  { graceMs, clock }: { readonly graceMs: number; readonly clock: Deps['clock'] },
+): Promise<void> {
+  http.servers.beginEnding();
+  await new Promise<void>((resolve) => clock.after(Math.min(NOTICE_MS, graceMs / 2), resolve));
+  membership.beginLeaving();
+  await Promise.all([http.drain(graceMs), http.servers.handOver(graceMs, HANDED_OVER)]);
+  // Some may have been opened meanwhile.
+  await http.servers.handOver(0, HANDED_OVER);
 }
 
 function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerList, deps: Deps): StreamListener {
@@ -211,3 +244,8 @@ function createDial(
     }
   };
 }
+
+const HANDED_OVER = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  'This replica is shutting down; the session goes on at another.',
+);

@@ -13,6 +13,7 @@ import type { CallerDialers, Readiness } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/session-registry.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
+import type { Membership, ServerMember } from './cluster/membership.ts';
 import { createCalls, createSessions } from './create-registries.ts';
 import { createRoutes, createWebSocketEndpoint } from './create-routes.ts';
 
@@ -38,6 +39,8 @@ export interface ServedServerOptions {
   readonly endpoints: EndpointConfig;
   readonly dialled: DialledServer;
   readonly live: LiveStreams;
+  /** Undefined: this bridge is the only one. */
+  readonly membership: Membership | undefined;
   readonly deps: Deps;
 }
 
@@ -58,19 +61,31 @@ export class ServedServer {
   readonly #dialled: DialledServer;
   #lastWords: Promise<void> | undefined;
 
-  constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
+  readonly #member: ServerMember | undefined;
+
+  constructor({ config, listener, endpoints, dialled, live, membership, deps }: ServedServerOptions) {
     const { sessionDialers, callDialers, exchanges, queues } = dialled;
     this.#dialled = dialled;
     const callers = describeCallers(listener, config);
-    this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers });
+    this.#member = membership?.addServer({ config, callers, speech: exchanges.speech, deps });
+    const storage = this.#member?.storage;
+    this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers }, storage);
     this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
     const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
     const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
     this.streams = new ByteStreamClients({ sessions: this.sessions, ...limits, deps });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
     this.webSockets = createWebSocketEndpoint(served, { deps, sessions: this.sessions });
-    const { sessions, calls, webSockets } = this;
-    this.routes = createRoutes(served, { deps, queues, sessions, calls, webSockets, live });
+    const created = createRoutes(served, {
+      deps,
+      queues,
+      sessions: this.sessions,
+      calls: this.calls,
+      webSockets: this.webSockets,
+      live,
+      routeCall: this.#member?.routeCall,
+    });
+    this.routes = this.#member === undefined ? created.routes : this.#member.lead(created, this.sessions);
   }
 
   inspect(): InspectedPart {
@@ -92,6 +107,11 @@ export class ServedServer {
 
   get hasCapacity(): boolean {
     return this.sessions.hasCapacity;
+  }
+
+  /** Lets other replicas go on with what they can. */
+  handOver(graceMs: number, reason: BridgeError): Promise<void> {
+    return this.sessions.handOver(graceMs, reason);
   }
 
   /** Takes nothing new, and resolves when what is open has ended or the grace time is over. */
@@ -118,6 +138,7 @@ export class ServedServer {
   endAll(reason: BridgeError): void {
     this.sessions.close(reason);
     this.calls.close(reason);
+    this.#member?.close();
     this.streams.close(reason);
     this.#lastWords = this.webSockets.close(reason);
   }

@@ -46,6 +46,7 @@ export class ServerList implements Router {
       readiness: () => this.#readiness(),
       hasCapacity: () => this.#required().every((server) => server.hasCapacity),
       isAtHubs: () => areAtHubs(this.#listed()),
+      hasStore: () => this.#parts.membership?.isStoreAvailable ?? true,
       authenticator: () => this.#authenticator(),
     });
     this.#openRoutes = new Map([
@@ -268,6 +269,7 @@ export class ServerList implements Router {
       readiness: () => (this.#isDraining ? ENDING : server.readiness()),
       hasCapacity: () => server.hasCapacity,
       isAtHubs: () => server.isAtHubs,
+      hasStore: () => this.#parts.membership?.isStoreAvailable ?? true,
       authenticator: () => server.authentication.authenticator,
     });
     if (server.config.listing?.callers === undefined) return tell;
@@ -280,6 +282,8 @@ export class ServerList implements Router {
 
   #readiness(): Readiness {
     if (this.#isDraining) return ENDING;
+    const shared = this.#parts.membership?.readiness() ?? READY;
+    if (shared.state !== 'ready') return shared;
     for (const server of this.#required()) {
       const known = server.readiness();
       if (known.state !== 'ready') return known;
@@ -294,10 +298,20 @@ export class ServerList implements Router {
 
   // ---- the end
 
-  async drain(graceMs: number): Promise<void> {
+  /** It is not ready any more, though it still serves whoever comes. */
+  beginEnding(): void {
     this.#isDraining = true;
     this.#callsHubs = false;
+  }
+
+  async drain(graceMs: number): Promise<void> {
+    this.beginEnding();
     await Promise.all(this.#all().map((server) => server.drain(graceMs)));
+  }
+
+  /** Lets other replicas go on with what they can. */
+  async handOver(graceMs: number, reason: BridgeError): Promise<void> {
+    await Promise.all(this.#all().map((server) => server.handOver(graceMs, reason)));
   }
 
   endAll(reason: BridgeError): void {
@@ -332,6 +346,7 @@ interface DescribedServer {
 }
 
 const READYZ = '/readyz';
+const READY: Readiness = { state: 'ready' };
 const ENDING: Readiness = { state: 'refused', error: SHUTTING_DOWN };
 
 function segmentOf(path: string): string {

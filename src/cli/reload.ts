@@ -110,9 +110,9 @@ export class Reload {
   }
 }
 
-function apartFromServers({ listener, limits, observation, log }: Config): Omit<Config, 'servers'> {
+function apartFromServers({ listener, limits, observation, cluster, log }: Config): Omit<Config, 'servers'> {
   // How many processes there may be together follows from the servers, unless it is said.
-  return { listener, limits: { ...limits, maxChildren: 0 }, observation, log };
+  return { listener, limits: { ...limits, maxChildren: 0 }, observation, cluster, log };
 }
 
 function describe(what: string, names: readonly string[]): readonly string[] {

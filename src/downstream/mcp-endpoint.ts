@@ -6,7 +6,9 @@ import { routeEra } from '../mcp/classify/route-era.ts';
 import { trimHeaderValue } from '../mcp/vocabulary/header-value.ts';
 import { PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import { eraOf } from '../mcp/vocabulary/revisions.ts';
+import type { Frame } from '../wire/frame.ts';
 import type { HttpRoute } from './listener/http-server.ts';
+import type { RouteCall } from './modern-routing.ts';
 import { idOf, type PostedMessages, readInTurn, type TurnLimits } from './post/read-post.ts';
 import type { TurnGate } from './post/turn-gate.ts';
 import type { StreamableEndpoint } from './streamable-session/endpoint.ts';
@@ -22,6 +24,8 @@ export interface McpEndpointOptions {
   readonly bodies: TurnLimits;
   /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. Undefined: that is not served. */
   readonly openWithoutSession: HttpRoute | undefined;
+  /** Where requests without a session are served; undefined: here. */
+  readonly routeCall: RouteCall | undefined;
 }
 
 /**
@@ -75,16 +79,33 @@ export class McpEndpoint {
     return this.#options.sessions.gateOf(request);
   }
 
+  #takeModern(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
+    const { stateless, routeCall } = this.#options;
+    if (routeCall === undefined) return stateless.take(frame, request, response);
+    routeCall({ frame, request, response, serve: () => stateless.take(frame, request, response) });
+  }
+
+  /** Nobody waits for what becomes of it. */
+  #notify(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
+    const { stateless, routeCall } = this.#options;
+    const serve = (): void => {
+      stateless.notify(frame, request);
+      respondEmpty(response, 202);
+    };
+    if (routeCall === undefined) serve();
+    else routeCall({ frame, request, response, serve });
+  }
+
   #accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
     // The client may have left while its message waited.
     if (response.destroyed) return;
     const route = routeEra(messages.kind === 'message' ? messages.frame : messages.items, request.headers);
     switch (route.kind) {
       case 'modern':
-        if (messages.kind === 'message') this.#options.stateless.take(messages.frame, request, response);
+        if (messages.kind === 'message') this.#takeModern(messages.frame, request, response);
         return;
       case 'modern-notification':
-        if (messages.kind === 'message') this.#options.stateless.notify(messages.frame, request);
+        if (messages.kind === 'message') return this.#notify(messages.frame, request, response);
         return respondEmpty(response, 202);
       case 'refused':
         return respondRefusal(response, route.refusal, idOf(messages));

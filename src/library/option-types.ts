@@ -226,6 +226,16 @@ export interface HttpOptions extends ServedOptions {
   readonly authJwks?: string | undefined;
   /** Scope those tokens must have. */
   readonly authScope?: string | readonly string[] | undefined;
+  /** Share sessions with other replicas through this Redis: redis://, rediss://, redis+sentinel:// or redis+cluster:// and its address. */
+  readonly store?: string | undefined;
+  /** Where the other replicas reach this one, like http://10.0.0.5:8000. */
+  readonly advertise?: string | undefined;
+  /** The secret that all replicas share: where it is, with one key a line, of which the first seals and all open. */
+  readonly clusterKey?: string | undefined;
+  /** Before the name of each key in Redis, so that others can use it, too. Default: mcp-portage:. */
+  readonly storePrefix?: string | undefined;
+  /** After this much silence of a replica the others take over its sessions with remote servers. Default: 15s. */
+  readonly lease?: Duration | undefined;
   /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass this header of the client's requests on to the server; no others are. */

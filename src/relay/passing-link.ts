@@ -11,6 +11,7 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from './ports.ts';
+import type { SessionState } from './session-state.ts';
 
 /** A link made of a link: what a subclass does not change passes as it is, in both directions. */
 export abstract class PassingLink implements UpstreamLink, ServerListener {
@@ -60,7 +61,11 @@ export abstract class PassingLink implements UpstreamLink, ServerListener {
 }
 
 /** Makes the link of a session of links that it dials itself. */
-export type DecorateSession = (dialer: SessionDialer, listener: ServerListener) => UpstreamLink;
+export type DecorateSession = (
+  dialer: SessionDialer,
+  listener: ServerListener,
+  session: SessionState | undefined,
+) => UpstreamLink;
 
 /** A dialer whose sessions get something more. */
 export class DecoratedSessions<Decorated extends SessionDialer = SessionDialer> implements SessionDialer {
@@ -77,8 +82,8 @@ export class DecoratedSessions<Decorated extends SessionDialer = SessionDialer> 
     return this.dialer.name;
   }
 
-  dial(listener: ServerListener): UpstreamLink {
-    return this.#decorate(this.dialer, listener);
+  dial(listener: ServerListener, session?: SessionState): UpstreamLink {
+    return this.#decorate(this.dialer, listener, session);
   }
 
   readiness(): Readiness {

@@ -13,6 +13,7 @@ import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange, Lane } from './exchange.ts';
+import type { SessionState } from './session-state.ts';
 
 /** The client as the relay sees it. Implemented by each file in downstream/. */
 export interface DownstreamPeer {
@@ -133,8 +134,10 @@ export interface SessionDialer extends Dialer {
   /**
    * A new connection of its own: for one session of the legacy era, or for modern requests of whoever shares it.
    * Throws a BridgeError when none can be made now.
+   * @param session what a link to a server with sessions keeps up to date, and goes on with where it has begun elsewhere;
+   *   undefined: nobody wants to know
    */
-  dial(listener: ServerListener): UpstreamLink;
+  dial(listener: ServerListener, session?: SessionState): UpstreamLink;
 }
 
 /** Opens links for modern requests. */

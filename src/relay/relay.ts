@@ -78,6 +78,15 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     if (this.#endReason !== undefined) this.#closeEnds(this.#endReason);
   }
 
+  /** The handshake was made elsewhere, and the client goes on here. Called after `join`. */
+  resume(revision: Revision): void {
+    if (this.#state !== 'opening') return;
+    this.#state = 'ready';
+    this.#presence.agreed(revision.id);
+    this.#peer?.negotiated(revision);
+    this.#options.onReady(revision);
+  }
+
   get isClosed(): boolean {
     return this.#state === 'closed';
   }

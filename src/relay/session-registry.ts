@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
+import { findRevision, OLDEST_REVISION } from '../mcp/vocabulary/revisions.ts';
 import { EvictionLog, findAbandoned, type SessionUse } from './abandoned-sessions.ts';
 import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from './exchanges.ts';
 import type { ClientOrigin, Transport } from './observer.ts';
@@ -12,6 +13,8 @@ import type {
   UpstreamLink,
 } from './ports.ts';
 import { Relay } from './relay.ts';
+import type { SessionState } from './session-state.ts';
+import type { ReplayLog, SessionStorage } from './session-storage.ts';
 
 export interface SessionRegistryOptions extends CallTimes {
   readonly dialers: CallerDialers;
@@ -27,6 +30,8 @@ export interface SessionRegistryOptions extends CallTimes {
   readonly sessionTimeoutMs: number;
   /** When it ends before that; default: never. */
   readonly idleTimeouts?: IdleTimeouts;
+  /** Where sessions over Streamable HTTP are kept for other bridges; default: nowhere. */
+  readonly storage?: SessionStorage | undefined;
 }
 
 /** How long a session stays that nobody is connected to and that has no open call. */
@@ -46,6 +51,20 @@ export type SessionClient = {
   readonly environment: CallerEnvironment | undefined;
 } & ({ readonly era: 'legacy' } | { readonly era: 'modern'; readonly context: CallContext });
 
+/** A session that was opened elsewhere. */
+export interface StoredSession {
+  readonly id: string;
+  readonly state: SessionState;
+  readonly client: SessionClient & { readonly era: 'legacy' };
+}
+
+interface NewSession {
+  readonly id: string;
+  readonly state: SessionState | undefined;
+  readonly client: SessionClient;
+  readonly origin: ClientOrigin;
+}
+
 /** One client's session: the protocol's, not a connection. */
 export interface Session<Peer extends DownstreamPeer = DownstreamPeer> {
   /** 128 random bits. Together with being the one who opened it, knowing it is what lets a client back in. */
@@ -54,23 +73,33 @@ export interface Session<Peer extends DownstreamPeer = DownstreamPeer> {
   readonly relay: Relay;
 }
 
+interface EntryParts {
+  readonly link: UpstreamLink;
+  readonly principal: string | undefined;
+  readonly state: SessionState | undefined;
+  readonly nowMs: number;
+}
+
 class Entry implements Session, SessionUse {
   readonly id: string;
   readonly peer: DownstreamPeer;
   readonly relay: Relay;
   readonly link: UpstreamLink;
   readonly principal: string | undefined;
+  /** Undefined: it is not stored. */
+  readonly state: SessionState | undefined;
   hasReturned = false;
   /** When its client was connected or sent something. */
   lastSeenMs: number;
   lastUsedMs: number;
 
-  constructor(session: Session, link: UpstreamLink, principal: string | undefined, nowMs: number) {
+  constructor(session: Session, { link, principal, state, nowMs }: EntryParts) {
     this.id = session.id;
     this.peer = session.peer;
     this.relay = session.relay;
     this.link = link;
     this.principal = principal;
+    this.state = state;
     this.lastSeenMs = nowMs;
     this.lastUsedMs = nowMs;
   }
@@ -118,25 +147,41 @@ export class SessionRegistry {
     createPeer: (id: string, listener: ClientListener) => Peer,
     client: SessionClient,
   ): Session<Peer> {
-    const { transport, principal } = client;
+    const { transport, principal, era } = client;
     const origin = { transport, principal, server: this.#options.exchanges.server };
     try {
-      return this.#open(createPeer, client, origin);
+      this.#checkLimits(principal);
+      const id = this.#options.deps.randomId();
+      const isStored = transport === 'streamable-http' && era === 'legacy' && principal !== undefined;
+      const state = isStored ? this.#options.storage?.begin(id, principal) : undefined;
+      return this.#open({ id, state, client, origin }, createPeer);
     } catch (thrown) {
       this.#options.exchanges.observer?.refused(origin, toBridgeError(thrown).code);
       throw thrown;
     }
   }
 
-  #open<Peer extends DownstreamPeer>(
+  /** Goes on with a session that another bridge had, and that was stored at this state. Throws what `open` throws. */
+  restore<Peer extends DownstreamPeer>(
+    { id, state, client }: StoredSession,
     createPeer: (id: string, listener: ClientListener) => Peer,
-    client: SessionClient,
-    origin: ClientOrigin,
+  ): Session<Peer> {
+    this.#checkLimits(client.principal);
+    const { transport, principal } = client;
+    const origin = { transport, principal, server: this.#options.exchanges.server };
+    const session = this.#open({ id, state, client, origin }, createPeer);
+    session.relay.resume(findRevision(state.offer?.protocolVersion) ?? OLDEST_REVISION);
+    // Nobody listened meanwhile.
+    for (const frame of state.missed()) session.relay.fromServer(frame);
+    return session;
+  }
+
+  #open<Peer extends DownstreamPeer>(
+    { id, state, client, origin }: NewSession,
+    createPeer: (id: string, listener: ClientListener) => Peer,
   ): Session<Peer> {
     const { principal, era } = client;
-    this.#checkLimits(principal);
-    const { deps, exchanges, requestTimeoutMs, maxCallMs, maxCallsPerSession } = this.#options;
-    const id = deps.randomId();
+    const { deps, exchanges, requestTimeoutMs, maxCallMs, maxCallsPerSession, storage } = this.#options;
     const log = deps.log.child({ session: id.slice(0, 6) });
     const relay = new Relay({
       log,
@@ -149,10 +194,11 @@ export class SessionRegistry {
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {
         this.#entries.delete(id);
+        if (state?.isHandedOver === false) storage?.ended(id);
         log.debug({ code: reason.code, open: this.#entries.size }, `session ended: ${reason.message}`);
       },
     });
-    const link = this.#dial(relay, client);
+    const link = this.#dial(relay, client, state);
     let peer: Peer;
     try {
       peer = createPeer(id, relay);
@@ -163,7 +209,7 @@ export class SessionRegistry {
     relay.join(peer, link);
     // A client may be gone as soon as it has come; its session is then over and nobody would end it again.
     if (!relay.isClosed) {
-      this.#entries.set(id, new Entry({ id, peer, relay }, link, principal, deps.clock.now()));
+      this.#entries.set(id, new Entry({ id, peer, relay }, { link, principal, state, nowMs: deps.clock.now() }));
       this.#startSweep();
       log.debug({ open: this.#entries.size }, 'session opened');
     }
@@ -194,11 +240,11 @@ export class SessionRegistry {
   }
 
   /** Every server process that there may be can belong to sessions, some of them abandoned. */
-  #dial(relay: Relay, client: SessionClient): UpstreamLink {
+  #dial(relay: Relay, client: SessionClient, state: SessionState | undefined): UpstreamLink {
     const { principal, environment } = client;
     const dialer = this.#options.dialers.forCaller(environment);
     const dial = (): UpstreamLink =>
-      client.era === 'legacy' ? dialer.dial(relay) : dialer.dialCalls(relay, client.context);
+      client.era === 'legacy' ? dialer.dial(relay, state) : dialer.dialCalls(relay, client.context);
     try {
       return dial();
     } catch (thrown) {
@@ -217,6 +263,11 @@ export class SessionRegistry {
     this.#evictions.evicted();
     abandoned.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'It was abandoned, and another session needed room.'));
     return true;
+  }
+
+  /** Where what is said in a session is kept for other bridges. */
+  replayOf(id: string): ReplayLog | undefined {
+    return this.#options.storage?.replayOf(id);
   }
 
   /** Tells what is known without trying: a caller may have reached a limit of its own, or have sessions that are in use. */
@@ -303,6 +354,37 @@ export class SessionRegistry {
       for (const { relay } of [...this.#entries.values()]) if (relay.openExchanges === 0) relay.close(reason);
       return this.#entries.size > 0;
     });
+  }
+
+  /** Ends those that others may go on with; the server is not told that they are over. */
+  abandon(reason: BridgeError): void {
+    for (const { state, relay } of [...this.#entries.values()]) {
+      if (state !== undefined) state.isHandedOver = true;
+      relay.close(reason);
+    }
+  }
+
+  /**
+   * Lets others go on with what is stored: at once where no call is open, else when the last is answered. Resolves when all
+   * have been told that are told, or after `graceMs`.
+   */
+  async handOver(graceMs: number, reason: BridgeError): Promise<void> {
+    if (this.#options.storage === undefined) return;
+    const told: Promise<void>[] = [];
+    await drained(this.#options.deps.clock, graceMs, () => {
+      const stored = [...this.#entries.values()].filter(({ state }) => state?.offer !== undefined);
+      const idle = stored.filter(({ relay }) => relay.openExchanges === 0);
+      for (const entry of idle) told.push(this.#handOver(entry, reason));
+      return idle.length < stored.length;
+    });
+    await Promise.all(told);
+  }
+
+  /** Here it ends first: nobody else can have it before that. */
+  async #handOver({ id, state, relay }: Entry, reason: BridgeError): Promise<void> {
+    if (state !== undefined) state.isHandedOver = true;
+    relay.close(reason);
+    await this.#options.storage?.handedOver(id);
   }
 
   close(reason: BridgeError): void {

@@ -38,13 +38,35 @@ export class SessionState implements RestorableSession {
   initialize: Fields | undefined;
   /** Undefined until then. */
   offer: SessionOffer | undefined;
-  /** The server has been told `notifications/initialized`. */
-  isInitialized = false;
+  #isInitialized = false;
   /** The level as the client gave it; undefined: it gave none. */
   #level: string | undefined;
   readonly #subscribed = new SubscribedUris();
+  #sessionId: string | undefined;
+  /** Another bridge goes on with the session: here it ends without the server being told so. */
+  isHandedOver = false;
+  /** Called after each change of what is stored. */
+  changed: () => void = () => {};
+
+  /** The server has been told `notifications/initialized`. */
+  get isInitialized(): boolean {
+    return this.#isInitialized;
+  }
+
+  set isInitialized(isInitialized: boolean) {
+    this.#isInitialized = isInitialized;
+    this.changed();
+  }
+
   /** The server's name of the session; undefined where the transport or the server has none. */
-  sessionId: string | undefined;
+  get sessionId(): string | undefined {
+    return this.#sessionId;
+  }
+
+  set sessionId(id: string | undefined) {
+    this.#sessionId = id;
+    this.changed();
+  }
 
   /** False: it is a subscription there is no room for. Else `succeeded` or `failed` follows. */
   reserve(request: Frame): boolean {
@@ -60,12 +82,13 @@ export class SessionState implements RestorableSession {
         return this.#opened(request, readPayload(answer) ?? {});
       case SET_LEVEL:
         this.#level = toName(readField(request, 'level'));
-        return;
+        return this.changed();
       case SUBSCRIBE:
         this.reserve(request);
-        return;
+        return this.changed();
       case UNSUBSCRIBE:
         this.#subscribed.delete(showText(readField(request, 'uri')));
+        this.changed();
     }
   }
 
@@ -74,6 +97,7 @@ export class SessionState implements RestorableSession {
     const params = isKept ? readPayload(request) : undefined;
     this.initialize = params && withoutTraceContext(params);
     this.offer = toOffer(protocolVersion, capabilities);
+    this.changed();
   }
 
   /** The server refused, or nobody knows. */
@@ -89,6 +113,7 @@ export class SessionState implements RestorableSession {
     if (isGranted) return;
     if (wish.method === SUBSCRIBE) this.#subscribed.delete(wish.params.uri);
     else this.#level = undefined;
+    this.changed();
   }
 
   missed(): readonly Frame[] {

@@ -19,6 +19,7 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from './ports.ts';
+import type { SessionState } from './session-state.ts';
 
 /** Does no client see this tool, nor call it? */
 export type IsHidden = (name: string) => boolean;
@@ -45,7 +46,8 @@ export class FilteredDialers implements CallerDialers {
     const dialer = this.#dialers.forCaller(environment);
     const isHidden = this.#isHidden;
     return {
-      dial: (listener: ServerListener) => new FilteredLink(listener, isHidden, (own) => dialer.dial(own)),
+      dial: (listener: ServerListener, session?: SessionState) =>
+        new FilteredLink(listener, isHidden, (own) => dialer.dial(own, session)),
       dialCalls: (listener: ServerListener, context: CallContext) =>
         new FilteredLink(listener, isHidden, (own) => dialer.dialCalls(own, context)),
     };

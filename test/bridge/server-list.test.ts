@@ -46,6 +46,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
     certificate: undefined,
     onRefused: undefined,
     looking: new Map(),
+    membership: undefined,
     deps,
     async dial({ listing }) {
       if (failure !== undefined) throw failure;

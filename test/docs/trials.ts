@@ -45,7 +45,10 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'mcp-portage -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
   'mcp-portage connect wss://tools.example.com/mcp': ACCEPTED,
   'mcp-portage serve --bearer-token-file token wss://tools.example.com/mcp': ACCEPTED,
-  "export HUB_URL='wss://hub.example.com/mcp/?token=…'": { kind: 'not tried', reason: 'it sets a variable of the shell' },
+  "export HUB_URL='wss://hub.example.com/mcp/?token=…'": {
+    kind: 'not tried',
+    reason: 'it sets a variable of the shell',
+  },
   'mcp-portage --dial env:HUB_URL -- python my_device.py': ACCEPTED,
 
   // ---- who may call

@@ -108,6 +108,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
       close: async () => undefined,
     }),
     looking: new Map(),
+    membership: undefined,
     authentication: {
       forEndpoints: () => ({ authenticator, publicRoutes: options.publicRoutes ?? new Map() }),
       anywhere: () => authenticator,

@@ -22,7 +22,14 @@ export interface EntryPortage {
 /** Where an option may stand: at the top, in the entry of a server, at the top as what holds for every server, or not here. */
 export type OptionScope = 'process' | 'server' | 'both' | 'call';
 
-const PROCESS_GROUPS: readonly OptionSpec['group'][] = ['listen', 'endpoints', 'access', 'observing', 'logging'];
+const PROCESS_GROUPS: readonly OptionSpec['group'][] = [
+  'listen',
+  'endpoints',
+  'access',
+  'cluster',
+  'observing',
+  'logging',
+];
 const PROCESS_OPTIONS: readonly string[] = ['max-in-flight', 'shutdown-grace', 'max-header-bytes'];
 /** What is said when the program is called. */
 const CALL_GROUPS: readonly OptionSpec['group'][] = ['servers', 'probe', 'snippet', 'report'];

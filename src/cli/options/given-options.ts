@@ -99,7 +99,7 @@ const defaults = new WeakMap<(text: string) => unknown, Map<OptionName, unknown>
 
 /** Values that can hold credentials are not repeated in messages. */
 function mayBeShown(name: OptionName, text: string): boolean {
-  return name !== 'env' && name !== 'auth-token' && !text.includes('@');
+  return name !== 'env' && name !== 'auth-token' && name !== 'cluster-key' && !text.includes('@');
 }
 
 export function onCommandLine(options: CommandLineOptions): WrittenOptions {

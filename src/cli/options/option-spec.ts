@@ -7,6 +7,7 @@ export const OPTION_GROUPS = {
   endpoints: 'Endpoints (serve)',
   access: 'Access (serve)',
   hubs: 'Calling hubs (serve)',
+  cluster: 'Several replicas (serve)',
   protocol: 'Every server',
   server: 'Servers started as a command',
   remote: 'Remote servers (URL)',

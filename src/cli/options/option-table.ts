@@ -3,6 +3,7 @@
  * environment names, shell completion, the spelling suggestions and the table in the README. What a value means and
  * which are allowed is in parse/value.ts; which go together is in parse/config.ts.
  */
+import { CLUSTER_OPTIONS } from './cluster.ts';
 import { HUB_OPTIONS } from './hubs.ts';
 import { LISTENING_OPTIONS } from './listening.ts';
 import { LOGIN_OPTIONS } from './login.ts';
@@ -16,6 +17,7 @@ import { SESSIONS_OPTIONS } from './sessions.ts';
 export const OPTIONS = [
   ...LISTENING_OPTIONS,
   ...HUB_OPTIONS,
+  ...CLUSTER_OPTIONS,
   ...SERVER_OPTIONS,
   ...REMOTE_OPTIONS,
   ...LOGIN_OPTIONS,

@@ -27,6 +27,7 @@ import {
   type WrittenTokenSource,
 } from './auth-value.ts';
 import type { Environment } from './child-environment.ts';
+import { parseKeySource } from './cluster.ts';
 import type { WrittenStream } from './stream-address.ts';
 import * as value from './value.ts';
 
@@ -147,7 +148,9 @@ export function mappedVariables(given: GivenOptions): readonly string[] {
 /** Names of the variables that hold tokens of callers: nothing for the wrapped server. */
 export function tokenVariables(given: GivenOptions): readonly string[] {
   const written = [...given.list('auth-token', parseTokenSource), ...given.list('status-token', parseTokenSource)];
-  return written.flatMap(({ kind, place }) => (kind === 'env' ? [place] : []));
+  const key = given.optional('cluster-key', parseKeySource);
+  const all = [...written, ...(key === undefined ? [] : [key])];
+  return all.flatMap(({ kind, place }) => (kind === 'env' ? [place] : []));
 }
 
 const OAUTH_DETAILS = ['auth-audience', 'auth-jwks', 'auth-scope'] as const;

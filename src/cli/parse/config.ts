@@ -16,6 +16,7 @@ import { ENV_PREFIX, envNameOf, OPTIONS, VARIABLES } from '../options/option-tab
 import { suggest } from '../suggest.ts';
 import { tokenVariables } from './access.ts';
 import type { Environment } from './child-environment.ts';
+import { type ParsedCluster, parseCluster } from './cluster.ts';
 import { explainNoServer, parseListed } from './listed-servers.ts';
 import { parseListener } from './listener.ts';
 import { parseObservation } from './observing.ts';
@@ -57,6 +58,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   const { listener: http, streams, warnings } = parseListener(given, around, verb === 'serve' ? 'yes' : 'no');
   const { access } = http;
   const observed = parseObservation(given, around, verb === 'serve' ? http : undefined);
+  const clustered = verb === 'serve' ? parseCluster(given, around) : NO_CLUSTER;
   const from = { verb, access, around, withheld: tokenVariables(given) };
   const servers: ParsedServer[] = [];
   if (target !== undefined) {
@@ -78,6 +80,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
       shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
     },
     observation: observed.observation,
+    cluster: clustered.cluster,
     log: parseLog(given, around, verb),
   };
   const probe: ProbeOptions = {
@@ -92,6 +95,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
     warnings: [
       ...warnings,
       ...observed.warnings,
+      ...clustered.warnings,
       ...(file?.warnings ?? []),
       ...servers.flatMap((parsed) => parsed.warnings),
       ...warnOfStrangers(around.env),
@@ -100,6 +104,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
 }
 
 const NOTHING: WrittenOptions = new Map();
+const NO_CLUSTER: ParsedCluster = { cluster: undefined, warnings: [] };
 
 function sumOfChildren(servers: readonly ServerConfig[]): number {
   return servers.reduce((sum, { limits }) => sum + limits.maxChildren, 0);

@@ -11,6 +11,8 @@ export interface HealthSources {
   readonly hasCapacity: () => boolean;
   /** Whether it is connected to the hubs that it calls; undefined: it calls none. */
   readonly isAtHubs: () => boolean | undefined;
+  /** What replicas share can be reached, where there are several. */
+  readonly hasStore: () => boolean;
 }
 
 /**
@@ -19,9 +21,16 @@ export interface HealthSources {
  * may name the server's address, or repeat its last words.
  *
  * A bridge that has no room for a further session is ready: it serves those who have one, and calls that need none. Who
- * took it out of service would lock out all of them. So it only says that it is full, and so with a hub that is not there.
+ * took it out of service would lock out all of them. So it only says that it is full, and so with a hub that is not there,
+ * and with a store that a replica cannot reach as long as it may go on with its own sessions.
  */
-export function readinessRoute({ readiness, authenticator, hasCapacity, isAtHubs }: HealthSources): OpenRoute {
+export function readinessRoute({
+  readiness,
+  authenticator,
+  hasCapacity,
+  isAtHubs,
+  hasStore,
+}: HealthSources): OpenRoute {
   return (response, askWhetherWelcome) => {
     const known = readiness();
     if (known.state === 'ready') {
@@ -30,6 +39,7 @@ export function readinessRoute({ readiness, authenticator, hasCapacity, isAtHubs
         status: 'ready',
         ...(!hasCapacity() && { sessions: 'full' }),
         ...(atHubs !== undefined && { hubs: atHubs ? 'connected' : 'calling' }),
+        ...(!hasStore() && { store: 'unavailable' }),
       });
     }
     const { code, message: reason } = known.error;

@@ -13,6 +13,7 @@ import { boundAddress } from '../../http/server/listen-addresses.ts';
 import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
 import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
+import { type Hops, NOT_HERE_HEADER } from '../cluster/hops.ts';
 import type { Admission, Audience } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
 
@@ -47,6 +48,8 @@ export interface HttpServerOptions {
   /** Judges those who come over a Unix socket or a named pipe. */
   readonly socketAdmission: Admission;
   readonly router: Router;
+  /** Knows what other replicas pass on; undefined: there are none. */
+  readonly hops: Hops | undefined;
   /** Is told of every request that was refused, and of connections; undefined: nobody wants to know. */
   readonly onRefused: OnRefused | undefined;
   readonly deps: Deps;
@@ -203,7 +206,9 @@ export class HttpServer {
     const open = router.findOpen(path);
     if (open !== undefined) return open(response, (...asked) => askWhetherWelcome(admission, request, ...asked));
     const { audience, route } = request.method === 'OPTIONS' ? PREFLIGHT : router.find(request, path);
-    admission.admit(request, audience, (verdict) => {
+    // Who the caller is was found out where the request came in.
+    const teller = this.#options.hops?.audienceOf(request) ?? audience;
+    admission.admit(request, teller, (verdict) => {
       // The client may have left while keys were fetched.
       if (response.destroyed) return;
       if (verdict.kind === 'foreign') return respondError(response, verdict.error);
@@ -294,5 +299,10 @@ function askWhetherWelcome(
 }
 
 function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {
-  respondError(response, error, undefined, challenge === undefined ? {} : { 'WWW-Authenticate': challenge });
+  // A replica that takes another for an earlier run of this one is told to look elsewhere.
+  const headers = error.code === 'ERR_CLUSTER_HOP' ? { [NOT_HERE_HEADER]: '1' } : {};
+  respondError(response, error, undefined, {
+    ...headers,
+    ...(challenge !== undefined && { 'WWW-Authenticate': challenge }),
+  });
 }

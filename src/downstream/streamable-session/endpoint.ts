@@ -9,10 +9,11 @@ import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { findRevision, REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Lane } from '../../relay/exchange.ts';
-import type { CallerEnvironment } from '../../relay/ports.ts';
+import type { CallerEnvironment, ClientListener } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
-import type { SessionRegistry } from '../../relay/session-registry.ts';
-import { Frame } from '../../wire/frame.ts';
+import type { SessionRegistry, StoredSession } from '../../relay/session-registry.ts';
+import type { StoredReplay } from '../../relay/session-storage.ts';
+import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import {
@@ -86,7 +87,8 @@ export class StreamableEndpoint {
     if (messages.kind === 'batch') return this.#takeBatch(messages.items, found, request, response);
     const { frame } = messages;
     if (frame.kind === 'request') {
-      const lane = this.#openLane(found, request, { response, expected: 1, batch: false });
+      const requests = requestsIn([frame], found.peer);
+      const lane = this.#openLane(found, request, { response, expected: 1, requests, batch: false });
       if (lane instanceof BridgeError) return respondError(response, lane, frame.id);
       return found.relay.fromClient(frame, lane);
     }
@@ -104,21 +106,18 @@ export class StreamableEndpoint {
       return respondError(response, error, frame.id);
     }
     try {
-      const { sessions, live, deps, principalOf, environmentOf } = this.#options;
-      const { pollAfterMs, maxStreams, maxReplayBytes } = this.#options;
-      const { id, peer, relay } = sessions.open(
-        (_id, listener) =>
-          new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs, maxStreams, maxReplayBytes }),
-        {
-          transport: 'streamable-http',
-          era: 'legacy',
-          principal: principalOf(request),
-          environment: environmentOf(request),
-        },
-      );
+      const { sessions, principalOf, environmentOf } = this.#options;
+      const { id, peer, relay } = sessions.open((newId, listener) => this.#createPeer(newId, listener), {
+        transport: 'streamable-http',
+        era: 'legacy',
+        principal: principalOf(request),
+        environment: environmentOf(request),
+      });
       const lane = peer.openLane({
         response,
         expected: 1,
+        // Nobody goes on with a session that has not begun.
+        requests: NONE,
         batch: false,
         newSessionId: id,
         forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
@@ -132,6 +131,22 @@ export class StreamableEndpoint {
     } catch (thrown) {
       this.#refuseSession(toBridgeError(thrown), frame, response);
     }
+  }
+
+  #createPeer(id: string, listener: ClientListener): StreamablePeer {
+    const { sessions, live, deps, pollAfterMs, maxStreams, maxReplayBytes } = this.#options;
+    const replayLog = sessions.replayOf(id);
+    const limits = { pollAfterMs, maxStreams, maxReplayBytes };
+    return new StreamablePeer({ listener, live, deps, log: deps.log, ...limits, replayLog });
+  }
+
+  /** Goes on with a session that another bridge had. Throws a BridgeError when there is no room for it here. */
+  restore(session: StoredSession, replay: StoredReplay, token: number): void {
+    this.#options.sessions.restore(session, (id, listener) => {
+      const peer = this.#createPeer(id, listener);
+      peer.restore(replay, token);
+      return peer;
+    });
   }
 
   /** What is wrong with the server is an answer to the request; what is wrong with the call is a refusal of it. */
@@ -151,7 +166,9 @@ export class StreamableEndpoint {
     const refusal = refusalOfBatch(items, session.peer.revision);
     if (refusal !== undefined) return respondError(response, refusal);
     const expected = countAnswers(items);
-    const lane = expected === 0 ? NO_LANE : this.#openLane(session, request, { response, expected, batch: true });
+    const requests = requestsIn(items, session.peer);
+    const lane =
+      expected === 0 ? NO_LANE : this.#openLane(session, request, { response, expected, requests, batch: true });
     if (lane instanceof BridgeError) return respondError(response, lane);
     session.relay.batched();
     for (const item of items) {
@@ -164,11 +181,12 @@ export class StreamableEndpoint {
   #openLane(
     session: OpenSession,
     request: IncomingMessage,
-    { response, expected, batch }: Pick<PostLaneOptions, 'response' | 'expected' | 'batch'>,
+    { response, expected, requests, batch }: Pick<PostLaneOptions, 'response' | 'expected' | 'requests' | 'batch'>,
   ): Lane | BridgeError {
     const opened = session.peer.openLane({
       response,
       expected,
+      requests,
       batch,
       newSessionId: undefined,
       forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
@@ -236,6 +254,14 @@ export class StreamableEndpoint {
       new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new one with initialize.')
     );
   }
+}
+
+const NONE: readonly JsonRpcId[] = [];
+
+/** Looked for only where somebody may have to tell of them later. */
+function requestsIn(items: readonly BatchItem[], { isStored }: StreamablePeer): readonly JsonRpcId[] {
+  if (!isStored) return NONE;
+  return items.flatMap((item) => (item instanceof Frame && item.kind === 'request' ? (item.id ?? []) : []));
 }
 
 function isInitialize(item: Frame | EnvelopeFault): item is Frame {

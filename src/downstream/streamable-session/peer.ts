@@ -5,18 +5,27 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
+import type { ReplayLog, StoredReplay } from '../../relay/session-storage.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { errorFrame } from '../../wire/write-message.ts';
 import { TurnGate } from '../post/turn-gate.ts';
 import type { LiveStreams, Ticking } from '../stream/live-streams.ts';
 import { type LaneOwner, PostLane, type PostLaneOptions } from './post-lane.ts';
-import { parseEventId, REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
+import { type EventPosition, parseEventId, REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
 import { ResumableStream } from './resumable-stream.ts';
 import { canWait, UndeliveredQueue } from './undelivered-queue.ts';
 
 /** The stream opened by GET, for what belongs to no request. */
 const GET_STREAM = 0;
+/** Numbers of streams are not used again by the next owner of a session. */
+const STREAMS_OF_ONE_OWNER = 1_000_000;
+const LOST_WITH_OWNER = new BridgeError(
+  'ERR_CLUSTER_OWNER',
+  'The replica that ran this call was lost; whether it was carried out is not known, and it was not run again.',
+);
 
 export interface StreamablePeerOptions {
   readonly listener: ClientListener;
@@ -29,6 +38,8 @@ export interface StreamablePeerOptions {
   readonly maxStreams: number;
   /** Default: REPLAY_LIMITS. */
   readonly maxReplayBytes?: number | undefined;
+  /** Where streams are kept for other bridges; default: nowhere. */
+  readonly replayLog?: ReplayLog | undefined;
 }
 
 /**
@@ -53,6 +64,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Ticks while there are lanes or something waits. */
   #node: ListNode<Ticking> | undefined;
   #nextStream = GET_STREAM + 1;
+  /** Streams of another bridge that waited for answers, and what their clients get instead. */
+  readonly #lostStreams = new Map<number, readonly Frame[]>();
+  /** Its client has heard things that another bridge has said. */
+  #isRestored = false;
   #revision: Revision = OLDEST_REVISION;
   /** Lanes and streams whose client does not keep up. */
   readonly #full = new Set<object>();
@@ -63,10 +78,33 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#log = options.log;
     this.#pollAfterMs = options.pollAfterMs;
     this.#slots = new StreamSlots(options.maxStreams);
-    this.#replay = new ReplayBuffer(options.deps.clock, {
-      ...REPLAY_LIMITS,
-      maxBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
-    });
+    this.#replay = new ReplayBuffer(
+      options.deps.clock,
+      {
+        ...REPLAY_LIMITS,
+        maxBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
+      },
+      options.replayLog,
+    );
+  }
+
+  /** Another bridge may go on with it. */
+  get isStored(): boolean {
+    return this.#replay.log !== undefined;
+  }
+
+  /**
+   * Goes on with the streams of another bridge. Calls whose answers were expected there are answered with an error: how far
+   * they have come nobody knows. @param token how many bridges have had the session
+   */
+  restore(stored: StoredReplay, token: number): void {
+    this.#replay.restore(stored);
+    this.#nextStream = token * STREAMS_OF_ONE_OWNER;
+    for (const [key, requests] of stored.unended) {
+      const lost = requests.map((id) => errorFrame(id, rpcErrorOf(LOST_WITH_OWNER)));
+      if (key !== GET_STREAM) this.#lostStreams.set(key, lost);
+    }
+    this.#isRestored = true;
   }
 
   get nowMs(): number {
@@ -175,6 +213,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     const stream = this.#createStream(this.#nextStream, lane);
     this.#nextStream += 1;
     this.#streams.set(stream.key, stream);
+    this.#replay.log?.opened(stream.key, lane.requests);
     return stream;
   }
 
@@ -196,6 +235,14 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Continues the stream that broke. An error: it cannot be continued without a loss, or there are too many. */
   resumeStream(response: ServerResponse, lastEventId: string): BridgeError | undefined {
     const position = parseEventId(lastEventId);
+    if (this.#isRestored && position?.stream === GET_STREAM) {
+      // What the client heard last may not have been stored any more. It misses nothing that is known of.
+      this.#getStream ??= this.#createStream(GET_STREAM);
+      if (this.#getStream.lastSequence === this.#replay.newestOf(GET_STREAM))
+        this.#getStream.advanceTo(position.sequence);
+    }
+    const lost = position && this.#lostStreams.get(position.stream);
+    if (position !== undefined && lost !== undefined) return this.#resumeLost(response, position, lost);
     const stream = position?.stream === GET_STREAM ? this.#getStream : this.#streams.get(position?.stream ?? -1);
     stream?.flush();
     const missed = position && this.#replay.after(position, stream?.lastSequence);
@@ -216,6 +263,20 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     return undefined;
   }
 
+  /** What its client heard last may not have been stored: the end follows on that, whatever it was. */
+  #resumeLost(response: ServerResponse, position: EventPosition, lost: readonly Frame[]): BridgeError | undefined {
+    const refusal = this.#slots.take(response);
+    if (refusal !== undefined) return refusal;
+    const missed = this.#replay.after(position, undefined) ?? [];
+    const stream = this.#createStream(position.stream);
+    stream.advanceTo(Math.max(position.sequence, this.#replay.newestOf(position.stream)));
+    stream.resume(response, missed);
+    for (const answer of lost) stream.send(answer);
+    stream.end();
+    this.#lostStreams.delete(position.stream);
+    return undefined;
+  }
+
   /** The stream has had its last event; a client that missed it gets it and the end. */
   #replayEnded(response: ServerResponse, key: number, missed: readonly Buffer[]): void {
     const stream = this.#createStream(key);
@@ -227,7 +288,9 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   #createStream(key: number, source?: object): ResumableStream {
     const { primingEvent: priming } = this.#revision;
     const context = { live: this.#live, replay: this.#replay, priming, pollAfterMs: this.#pollAfterMs };
-    const stream: ResumableStream = new ResumableStream(key, context, () => this.#drained(source ?? stream));
+    const drained = (): void => this.#drained(source ?? stream);
+    const newest = this.#isRestored && key === GET_STREAM ? this.#replay.newestOf(key) : 0;
+    const stream: ResumableStream = new ResumableStream(key, context, drained, newest);
     return stream;
   }
 

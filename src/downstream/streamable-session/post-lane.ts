@@ -6,7 +6,7 @@ import { traceContextOf } from '../../http/trace-headers.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { TraceContext } from '../../mcp/vocabulary/trace-keys.ts';
 import type { Lane } from '../../relay/exchange.ts';
-import type { Frame } from '../../wire/frame.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
 import { MAX_COLLECTED_BYTES } from '../batch.ts';
 import type { Ticking } from '../stream/live-streams.ts';
@@ -31,6 +31,8 @@ export interface PostLaneOptions {
   readonly response: ServerResponse;
   /** Answers the client waits for. */
   readonly expected: number;
+  /** The requests that they answer, where another bridge may have to tell of them; else none. */
+  readonly requests: readonly JsonRpcId[];
   /** The body was an array, so a JSON answer is one too. [spec 2025-03-26 transports] */
   readonly batch: boolean;
   /** The id of the session that this POST opens. The client is told with a result only. */
@@ -78,6 +80,10 @@ export class PostLane implements Lane, Ticking {
     this.#openedAtMs = owner.nowMs;
     this.#response.on('close', () => this.#disconnected());
     this.#node = owner.lanes.add(this);
+  }
+
+  get requests(): readonly JsonRpcId[] {
+    return this.#options.requests;
   }
 
   get headers(): Readonly<Record<string, string>> | undefined {

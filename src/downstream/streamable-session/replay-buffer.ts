@@ -1,4 +1,5 @@
 import type { Clock } from '../../deps.ts';
+import type { ReplayLog, StoredReplay } from '../../relay/session-storage.ts';
 import { skipEvents } from '../../wire/sse-encode.ts';
 
 /** What one session keeps for clients that lost a connection. */
@@ -40,9 +41,25 @@ export class ReplayBuffer {
   #count = 0;
   #bytes = 0;
 
-  constructor(clock: Clock, limits: ReplayLimits = REPLAY_LIMITS) {
+  /** Keeps it elsewhere, too; undefined: nobody does. */
+  readonly log: ReplayLog | undefined;
+
+  constructor(clock: Clock, limits: ReplayLimits = REPLAY_LIMITS, log?: ReplayLog) {
     this.#clock = clock;
     this.#limits = limits;
+    this.log = log;
+  }
+
+  /** What was kept elsewhere comes first. */
+  restore({ runs }: StoredReplay): void {
+    for (const { stream, sequence, count, bytes } of runs) this.#keep({ stream, sequence }, bytes, count);
+  }
+
+  /** The newest event of a stream that is known here; 0: none. */
+  newestOf(stream: number): number {
+    let newest = 0;
+    for (const run of this.#runs) if (run?.stream === stream) newest = run.sequence + run.count - 1;
+    return newest;
   }
 
   /** How much may be sent together: what is let go together should be a small part of what is kept. */
@@ -52,6 +69,11 @@ export class ReplayBuffer {
 
   /** Takes `count` events that follow each other from this position on. */
   add({ stream, sequence }: EventPosition, bytes: Buffer, count = 1): void {
+    this.#keep({ stream, sequence }, bytes, count);
+    this.log?.add({ stream, sequence, count, bytes });
+  }
+
+  #keep({ stream, sequence }: EventPosition, bytes: Buffer, count: number): void {
     const nowMs = this.#clock.now();
     this.#runs.push({ stream, sequence, count, bytes, storedAtMs: nowMs });
     this.#count += count;

@@ -26,7 +26,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   readonly key: number;
   readonly #context: StreamContext;
   readonly #onDrain: () => void;
-  #sequence = 0;
+  #sequence: number;
   /** The latest messages, which leave together at the end of this turn. */
   #run: Buffer[] = [];
   #runBytes = 0;
@@ -34,8 +34,12 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   #connectedAtMs = 0;
   #node: ListNode<Ticking> | undefined;
 
-  /** `onDrain` is called when there is capacity again after `send` has returned false. */
-  constructor(key: number, context: StreamContext, onDrain: () => void) {
+  /**
+   * `onDrain` is called when there is capacity again after `send` has returned false.
+   * @param sequence the newest event that the stream has had elsewhere
+   */
+  constructor(key: number, context: StreamContext, onDrain: () => void, sequence = 0) {
+    this.#sequence = sequence;
     this.key = key;
     this.#context = context;
     this.#onDrain = onDrain;
@@ -47,6 +51,11 @@ export class ResumableStream implements EventStreamOwner, Ticking {
 
   get lastSequence(): number {
     return this.#sequence;
+  }
+
+  /** Its client has heard more of it than is known here: what follows is numbered from there on. */
+  advanceTo(sequence: number): void {
+    this.#sequence = Math.max(this.#sequence, sequence);
   }
 
   /** Carries the stream on this response from now on; an earlier connection ends. */
@@ -123,6 +132,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
 
   end(): void {
     this.flush();
+    this.#context.replay.log?.ended(this.key);
     this.#connection?.end();
   }
 

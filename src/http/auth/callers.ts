@@ -6,6 +6,8 @@ import { BridgeError } from '../../errors.ts';
 /** Who sent a request. It is found out before anything else is done with the request. */
 interface Caller {
   readonly principal: string;
+  /** As it was before what the server is told of the caller became part of it. */
+  readonly authenticated: string;
   /** Variables for the process that is started for this caller alone; undefined: none are set. */
   readonly environment: Readonly<Record<string, string>> | undefined;
 }
@@ -20,7 +22,7 @@ type IdentifiedRequest = IncomingMessage & { [CALLER]?: Caller };
 
 /** Records who sent this request. */
 export function identifyCaller(request: IncomingMessage, principal: string): void {
-  (request as IdentifiedRequest)[CALLER] = { principal, environment: undefined };
+  (request as IdentifiedRequest)[CALLER] = { principal, authenticated: principal, environment: undefined };
 }
 
 /** Stands between the name of a caller and what else tells it from others. */
@@ -34,15 +36,21 @@ const SEPARATOR = '\0';
 export function mapCaller(request: IncomingMessage, mapped: readonly MappedHeader[]): BridgeError | undefined {
   const environment = mapHeaders(request, mapped);
   if (environment instanceof BridgeError) return environment;
+  const authenticated = principalOf(request);
   const digest = createHash('sha256').update(JSON.stringify(environment)).digest('base64url');
-  const principal = `${principalOf(request)}${SEPARATOR}${digest}`;
-  (request as IdentifiedRequest)[CALLER] = { principal, environment };
+  const principal = `${authenticated}${SEPARATOR}${digest}`;
+  (request as IdentifiedRequest)[CALLER] = { principal, authenticated, environment };
   return undefined;
 }
 
 /** The name of the caller. Throws for a request that was not let in: serving it would be a bug. */
 export function principalOf(request: IncomingMessage): string {
   return callerOf(request).principal;
+}
+
+/** The name that the caller was let in by, for another replica that finds out the rest itself; throws as `principalOf` does. */
+export function authenticatedNameOf(request: IncomingMessage): string {
+  return callerOf(request).authenticated;
 }
 
 /** What a principal is called where people read it: without what mapped headers have added. */

@@ -7,6 +7,16 @@ export interface BodyLimits {
   readonly bodies: BodyBudget;
 }
 
+/** As with callers (http/auth/callers.ts), what is known of a request is a property of it. */
+const BODY = Symbol('body');
+
+type ProvidedRequest = IncomingMessage & { [BODY]?: Buffer };
+
+/** The body has been read already, by somebody who did not serve the request after all. */
+export function provideBody(request: IncomingMessage, body: Buffer): void {
+  (request as ProvidedRequest)[BODY] = body;
+}
+
 /**
  * Collects a request body of at most `maxMessageBytes` and hands it over once. A declared length over the limit is
  * refused before a byte is read. A client that goes away midway gets no callback: there is nobody left to answer.
@@ -16,6 +26,10 @@ export function readBody(
   { maxMessageBytes, bodies }: BodyLimits,
   done: (error: BridgeError | undefined, body: Buffer) => void,
 ): void {
+  const provided = (request as ProvidedRequest)[BODY];
+  if (provided !== undefined) {
+    return provided.length > maxMessageBytes ? done(tooLarge(maxMessageBytes), EMPTY) : done(undefined, provided);
+  }
   if (Number(request.headers['content-length'] ?? 0) > maxMessageBytes) return done(tooLarge(maxMessageBytes), EMPTY);
   const chunks: Buffer[] = [];
   let length = 0;

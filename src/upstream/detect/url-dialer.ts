@@ -12,6 +12,7 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
+import type { SessionState } from '../../relay/session-state.ts';
 import { createStatelessDialer } from '../streamable-stateless/dialer.ts';
 import { FirstFailures } from './first-failures.ts';
 import type { JoinEras, JoinedDialers } from './joined-dialers.ts';
@@ -109,9 +110,9 @@ class UrlDialer implements UpstreamDialer {
     this.#requestVerdicts.doubt(key, 'modern');
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  dial(listener: ServerListener, session?: SessionState): UpstreamLink {
     this.#checkOpen();
-    return (this.#protocol === 'modern' ? this.#joined.legacyToModern : this.#sessions).dial(listener);
+    return (this.#protocol === 'modern' ? this.#joined.legacyToModern : this.#sessions).dial(listener, session);
   }
 
   #checkOpen(): void {

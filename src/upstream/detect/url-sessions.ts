@@ -8,6 +8,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { SessionState } from '../../relay/session-state.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
 import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-options.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';
@@ -94,6 +95,22 @@ export function createHttpClient({
 /** The detection of somebody else came to nothing that would hold for others. */
 class NothingFound extends Error {}
 
+/** What the client began with, and what its session is kept in. */
+interface FirstRequest extends Request {
+  readonly session: SessionState | undefined;
+}
+
+/** Of several attempts only one is taken by the server, and only that one writes into the session. */
+function bindSession(dialer: SessionDialer, session: SessionState | undefined): SessionDialer {
+  return {
+    name: dialer.name,
+    dial: (listener) => dialer.dial(listener, session),
+    readiness: () => dialer.readiness(),
+    close: () => dialer.close(),
+    killNow: () => dialer.killNow(),
+  };
+}
+
 type Found = Detection & { readonly link: FoundLink };
 
 class UrlSessions implements SessionDialer {
@@ -125,18 +142,22 @@ class UrlSessions implements SessionDialer {
     );
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  dial(listener: ServerListener, session?: SessionState): UpstreamLink {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
-    return this.#links.dial(listener, { kind: 'initialize' }, (initialize, signal) => this.#find(initialize, signal));
+    // Only over Streamable HTTP is there something to go on with.
+    if (session?.offer !== undefined) return this.#streamable.dial(listener, session);
+    return this.#links.dial(listener, { kind: 'initialize' }, (frame, signal) =>
+      this.#find({ ...frame, session }, signal),
+    );
   }
 
   /**
    * A client's `initialize` is the first attempt, so a server that takes it is asked nothing else. Several clients that
    * come before anything is known wait for the first of them.
    */
-  async #find(initialize: Request, signal: AbortSignal): Promise<FoundLink> {
+  async #find(initialize: FirstRequest, signal: AbortSignal): Promise<FoundLink> {
     const { verdicts, keyOf } = this.#knowledge;
     const key = keyOf(initialize.exchange?.lane.headers);
     for (;;) {
@@ -158,7 +179,7 @@ class UrlSessions implements SessionDialer {
   }
 
   /** What is known comes first; everything else follows all the same, for servers change. */
-  async #follow(key: string, known: Verdict, initialize: Request, signal: AbortSignal): Promise<FoundLink> {
+  async #follow(key: string, known: Verdict, initialize: FirstRequest, signal: AbortSignal): Promise<FoundLink> {
     const { modern, verdicts } = this.#knowledge;
     if (known.kind === 'modern' && modern.kind === 'translated') return dialWith(modern.dialer, initialize);
     const isStream = known.kind === 'legacy' && known.by === 'eventStream';
@@ -169,7 +190,7 @@ class UrlSessions implements SessionDialer {
   }
 
   /** Whoever waits for this is not to suffer from the client that happened to be first. */
-  async #detectForAll(key: string, initialize: Request, signal: AbortSignal): Promise<Found> {
+  async #detectForAll(key: string, initialize: FirstRequest, signal: AbortSignal): Promise<Found> {
     try {
       return await this.#detect(key, initialize, signal, this.#steps);
     } catch (thrown) {
@@ -177,7 +198,7 @@ class UrlSessions implements SessionDialer {
     }
   }
 
-  async #detect(key: string, initialize: Request, signal: AbortSignal, order: readonly Step[]): Promise<Found> {
+  async #detect(key: string, initialize: FirstRequest, signal: AbortSignal, order: readonly Step[]): Promise<Found> {
     const { target, deps, clientInfo, maxMessageBytes } = this.#options;
     const { clock, log } = deps;
     const deadline = new Deadline(this.#http, this.name, signal);
@@ -188,7 +209,7 @@ class UrlSessions implements SessionDialer {
       timeoutMs: PROBE_TIMEOUT_MS,
       signal: deadline.signal,
       request: initialize,
-      streamable: this.#streamable,
+      streamable: bindSession(this.#streamable, initialize.session),
       httpSse: this.#httpSse,
     });
     try {

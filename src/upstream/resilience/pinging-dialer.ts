@@ -2,7 +2,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
-import { DecoratedDialer, DecoratedSessions, PassingLink } from '../../relay/passing-link.ts';
+import { DecoratedDialer, DecoratedSessions, type DecorateSession, PassingLink } from '../../relay/passing-link.ts';
 import type { ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
@@ -19,16 +19,32 @@ const ID_PREFIX = 'mcp-portage-ping-';
  * @param idleMs silence after which a ping is sent; also the time it has for its answer
  */
 export function createPingingDialer(pinged: UpstreamDialer, idleMs: number, deps: Deps): UpstreamDialer {
-  return new DecoratedDialer(pinged, (dialer, listener) => new PingingLink(dialer, listener, idleMs, deps));
+  return new DecoratedDialer(pinged, pingWith(idleMs, deps));
 }
 
 /** The same for connections of which it is not known yet what they will carry: nothing happens on those of the modern era. */
 export function createPingingConnections(pinged: SessionDialer, idleMs: number, deps: Deps): SessionDialer {
-  return new DecoratedSessions(pinged, (dialer, listener) => new PingingLink(dialer, listener, idleMs, deps));
+  return new DecoratedSessions(pinged, pingWith(idleMs, deps));
+}
+
+function pingWith(idleMs: number, deps: Deps): DecorateSession {
+  return (dialer, listener, session) => {
+    const dial = (own: ServerListener): UpstreamLink => dialer.dial(own, session);
+    const link = new PingingLink(dialer.name, listener, { idleMs, deps, dial });
+    // It is past its handshake.
+    if (session?.isInitialized === true) link.watch();
+    return link;
+  };
 }
 
 /** Nobody waits for the answer to a ping. */
 const NO_LANE: Lane = { isOpen: false };
+
+interface PingingLinkOptions {
+  readonly idleMs: number;
+  readonly deps: Deps;
+  readonly dial: (listener: ServerListener) => UpstreamLink;
+}
 
 class PingingLink extends PassingLink {
   protected readonly link: UpstreamLink;
@@ -44,19 +60,23 @@ class PingingLink extends PassingLink {
   /** The client does not keep up, so the server is not read; an answer of it would not be seen. */
   #isPaused = false;
 
-  constructor(dialer: SessionDialer, listener: ServerListener, idleMs: number, deps: Deps) {
+  constructor(name: string, listener: ServerListener, { idleMs, deps, dial }: PingingLinkOptions) {
     super(listener);
-    this.#name = dialer.name;
+    this.#name = name;
     this.#idleMs = idleMs;
     this.#deps = deps;
     this.#lastHeardMs = deps.clock.now();
-    this.link = dialer.dial(this);
+    this.link = dial(this);
   }
 
   override send(frame: Frame, exchange?: Exchange): boolean {
     // Before the handshake is done the server expects nothing else.
-    if (frame.method === INITIALIZED) this.#stop ??= this.#deps.clock.every(this.#idleMs, () => this.#check());
+    if (frame.method === INITIALIZED) this.watch();
     return super.send(frame, exchange);
+  }
+
+  watch(): void {
+    this.#stop ??= this.#deps.clock.every(this.#idleMs, () => this.#check());
   }
 
   #check(): void {

@@ -35,7 +35,7 @@ class StreamableDialer implements SessionDialer {
     this.#reachability = new Reachability(options.deps.clock);
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  dial(listener: ServerListener, session = new SessionState()): UpstreamLink {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
@@ -45,11 +45,11 @@ class StreamableDialer implements SessionDialer {
     const link = new StreamableLink({
       environment: { ...remote, cookies, caller, log: deps.log },
       listener,
-      session: new SessionState(),
+      session,
       reachable: (error) => this.#reachability.note(error),
-      left: (session) => {
+      left: (key) => {
         this.#links.delete(link);
-        this.#endSession(session, { cookies, forwarded: caller.latest });
+        if (!session.isHandedOver) this.#endSession(key, { cookies, forwarded: caller.latest });
       },
     });
     this.#links.add(link);

@@ -111,6 +111,7 @@ const defaults = {
     audit: undefined,
     traces: undefined,
   },
+  cluster: undefined,
   log: { level: 'info', format: 'json' },
 } as const;
 
@@ -205,6 +206,11 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'auth-audience': ['one', 'two'],
   'auth-jwks': ['https://auth.example/keys'],
   'auth-scope': ['read', 'call'],
+  store: ['rediss://me:secret@store.example:7000/2'],
+  advertise: ['http://10.0.0.5:9000'],
+  'cluster-key': ['env:CLUSTER'],
+  'store-prefix': ['mine:'],
+  lease: ['20s'],
   // Goes together with neither --isolation shared nor --prewarm.
   'map-header': [],
   cwd: ['sub'],
@@ -281,6 +287,7 @@ const SURROUNDING = {
   ALICE: 'a-long-token-of-alice',
   LOOK: 'a-long-token-to-look',
   HUB: 'ws://localhost:1/hub',
+  CLUSTER: 'c'.repeat(32),
 };
 
 const listening = {
@@ -353,6 +360,23 @@ const observed = {
   audit: { file: '/work-dir/audit.jsonl', unwritable: 'refuses-calls' },
   traces: undefined,
 };
+const cluster = {
+  store: {
+    address: {
+      topology: 'single',
+      hosts: [{ host: 'store.example', port: 7000 }],
+      masterName: undefined,
+      user: 'me',
+      password: 'secret',
+      database: 2,
+      tls: true,
+    },
+    prefix: 'mine:',
+  },
+  advertise: new URL('http://10.0.0.5:9000'),
+  key: 'c'.repeat(32),
+  leaseMs: 20_000,
+};
 const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
 const remote = {
   transport: 'sse',
@@ -386,6 +410,7 @@ const everyOptionAsConfig = {
   'serve command': {
     listener: listening,
     observation: observed,
+    cluster,
     limits: { maxInFlight: 20, maxChildren: 7, shutdownGraceMs: 250 },
     log,
     server: {
@@ -410,6 +435,7 @@ const everyOptionAsConfig = {
   'serve url': {
     listener: listening,
     observation: observed,
+    cluster,
     limits: { maxInFlight: 20, maxChildren: 13, shutdownGraceMs: 250 },
     log,
     server: {
@@ -432,13 +458,14 @@ const everyOptionAsConfig = {
   'probe url': {
     listener: pipes,
     observation: { ...defaults.observation, status: 'off' },
+    cluster: undefined,
     limits: { ...defaults.limits, maxChildren: 768 },
     log,
     server: {
       ...server,
       protocol: always.protocol,
       remote: { ...remote, forwardHeaders: [], timeouts: server.remote.timeouts, keepAliveMs: 0 },
-      child: { ...server.child, withheldEnv: ['ALICE', 'EXTRA', 'HUB', 'LOOK'] },
+      child: { ...server.child, withheldEnv: ['ALICE', 'CLUSTER', 'EXTRA', 'HUB', 'LOOK'] },
       sessions: { ...server.sessions, poolSize: 256 },
       limits: { ...server.limits, maxMessageBytes: 1_048_576 },
     },

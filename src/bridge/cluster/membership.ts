@@ -1,0 +1,217 @@
+import type { IncomingMessage } from 'node:http';
+import { CallerOwners } from '../../cluster/caller-owners.ts';
+import { Cluster } from '../../cluster/cluster.ts';
+import { SessionRecords } from '../../cluster/session-records.ts';
+import type { ClusterConfig, ServerConfig } from '../../config.ts';
+import type { Deps } from '../../deps.ts';
+import { CallRouter } from '../../downstream/cluster/call-router.ts';
+import { Forwarder } from '../../downstream/cluster/forwarder.ts';
+import { Hops } from '../../downstream/cluster/hops.ts';
+import { SessionRouter, type TakenOver } from '../../downstream/cluster/session-router.ts';
+import { SESSION_PARAMETER } from '../../downstream/http-sse/endpoint.ts';
+import type { HttpRoute } from '../../downstream/listener/http-server.ts';
+import type { RouteCall } from '../../downstream/modern-routing.ts';
+import { BridgeError } from '../../errors.ts';
+import { principalOf } from '../../http/auth/callers.ts';
+import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
+import type { ServerSpeech } from '../../relay/observer.ts';
+import type { Readiness } from '../../relay/ports.ts';
+import type { SessionRegistry } from '../../relay/session-registry.ts';
+import { ClusterKey } from '../../store/cluster-key.ts';
+import { areKeptApart, type CallerPolicy } from '../caller-policy.ts';
+import { nameServer } from '../create-dialer.ts';
+import type { CreatedRoutes } from '../create-routes.ts';
+
+const LOST = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  'This replica was silent for so long that another may have the session; open a new one if it is not found.',
+);
+const NOT_HELD = new BridgeError(
+  'ERR_STORE_UNAVAILABLE',
+  'This replica has not been able to reach the store for so long that others may have taken over its sessions.',
+);
+
+/** A server of both eras is spoken to in theirs. */
+const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
+
+/** This bridge as one of several replicas. */
+export class Membership {
+  readonly hops: Hops;
+  readonly #cluster: Cluster;
+  readonly #forwarder: Forwarder;
+  readonly #router: SessionRouter;
+  readonly #owners: CallerOwners;
+  readonly #servers = new Set<ServerMember>();
+
+  /** Rejects with ERR_STORE_UNAVAILABLE. */
+  static async join(config: ClusterConfig, deps: Deps): Promise<Membership> {
+    // Loaded where it is used, with the library behind it.
+    const { connectRedisStore } = await import('../../store/redis/redis-store.ts');
+    const key = new ClusterKey(config.key, '--cluster-key');
+    const { address, prefix } = config.store;
+    const store = await connectRedisStore({ address, prefix, key, log: deps.log });
+    const options = {
+      store,
+      key,
+      address: config.advertise.origin,
+      leaseMs: config.leaseMs,
+      wallClock: deps.wallClock,
+      deps,
+    };
+    try {
+      return new Membership(await Cluster.join(options), deps);
+    } catch (thrown) {
+      await store.close();
+      throw thrown;
+    }
+  }
+
+  constructor(cluster: Cluster, deps: Deps) {
+    const { passes, peers, leaseMs } = cluster;
+    this.#cluster = cluster;
+    this.hops = new Hops(passes);
+    this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
+    this.#owners = new CallerOwners(cluster, deps.clock);
+    this.#router = new SessionRouter({ cluster, forwarder: this.#forwarder, deps });
+    cluster.onLost(() => {
+      for (const server of this.#servers) server.lost(LOST);
+    });
+  }
+
+  /** The ids that clients get say where to come back to. */
+  depsWithIds(deps: Deps): Deps {
+    return { ...deps, randomId: () => this.#cluster.createId() };
+  }
+
+  /** A server that is served now. */
+  addServer(served: MemberServer): ServerMember {
+    const parts = { cluster: this.#cluster, router: this.#router, owners: this.#owners, forwarder: this.#forwarder };
+    const member = new ServerMember({ ...served, ...parts }, () => this.#servers.delete(member));
+    this.#servers.add(member);
+    return member;
+  }
+
+  /** What could have been taken over is not served while that is not known. What could not, is. */
+  readiness(): Readiness {
+    const isDoubtful = !this.#cluster.isHeld && [...this.#servers].some(({ storage }) => storage !== undefined);
+    return isDoubtful ? { state: 'refused', error: NOT_HELD } : { state: 'ready' };
+  }
+
+  get isStoreAvailable(): boolean {
+    return this.#cluster.store.status.state === 'connected';
+  }
+
+  /** What has moved away from here is sent there from now on. */
+  beginLeaving(): void {
+    this.#router.leave();
+  }
+
+  /** All that could be handed over has been. */
+  async leave(): Promise<void> {
+    this.#forwarder.close();
+    await this.#cluster.leave();
+  }
+}
+
+/** One server, and for whom it is. */
+export interface MemberServer {
+  readonly config: ServerConfig;
+  readonly callers: CallerPolicy;
+  /** What the server is known to speak. */
+  readonly speech: ServerSpeech;
+  readonly deps: Deps;
+}
+
+interface ServerMemberOptions extends MemberServer {
+  readonly cluster: Cluster;
+  readonly router: SessionRouter;
+  readonly owners: CallerOwners;
+  readonly forwarder: Forwarder;
+}
+
+/** One server of this replica, which the others have, too. */
+export class ServerMember {
+  /** Undefined: its sessions are processes, which cannot move. */
+  readonly storage: SessionRecords | undefined;
+  readonly routeCall: RouteCall;
+  readonly #options: ServerMemberOptions;
+  readonly #closed: () => void;
+  readonly #taking = new Map<string, Promise<TakenOver>>();
+  #sessions: SessionRegistry | undefined;
+
+  constructor(options: ServerMemberOptions, closed: () => void) {
+    const { cluster, config, deps } = options;
+    const { target, sessions } = config;
+    this.#options = options;
+    this.#closed = closed;
+    const { log, clock } = deps;
+    const kept = { cluster, server: nameServer(config), ttlMs: 2 * sessions.sessionTimeoutMs, clock, log };
+    this.storage = target.kind === 'url' ? new SessionRecords(kept) : undefined;
+    const calls = new CallRouter({ ...options, ownedName: (principal) => this.#ownedName(principal) });
+    this.routeCall = (call) => calls.route(call);
+  }
+
+  /**
+   * Strangers share nothing. A remote server of the modern era takes any call from anywhere; each replica has processes of
+   * its own, though, and what one of them gave out another may not know. Until it is known, a server is taken to remember.
+   */
+  #ownedName(principal: string): string | undefined {
+    const { config, callers, speech } = this.#options;
+    if (areKeptApart(callers, config.sessions)) return undefined;
+    if (config.target.kind === 'url' && speech.spokenTo(MODERN_CLIENT)?.era === 'modern') return undefined;
+    return `caller ${JSON.stringify([nameServer(config), principal])}`;
+  }
+
+  /** Leads requests with a session to where it is. */
+  lead({ routes, streamable }: CreatedRoutes, sessions: SessionRegistry): ReadonlyMap<string, HttpRoute> {
+    this.#sessions = sessions;
+    const takeOver = (id: string, request: IncomingMessage): Promise<TakenOver> => {
+      const taking = this.#taking.get(id) ?? this.#take(id, request, streamable).finally(() => this.#taking.delete(id));
+      this.#taking.set(id, taking);
+      return taking;
+    };
+    const routed = {
+      has: (id: string): boolean => sessions.has(id),
+      takeOver: this.storage === undefined ? undefined : takeOver,
+    };
+    return new Map([...routes].map(([path, route]) => [path, this.#ledTo(route, routed)]));
+  }
+
+  #ledTo(route: HttpRoute, sessions: Parameters<SessionRouter['route']>[1]['sessions']): HttpRoute {
+    return (request, response, query) => {
+      const id = request.headers[SESSION_ID_HEADER] ?? query.get(SESSION_PARAMETER);
+      const serve = (): void => route(request, response, query);
+      if (typeof id !== 'string') return serve();
+      this.#options.router.route(id, { sessions, request, response, serve });
+    };
+  }
+
+  async #take(id: string, request: IncomingMessage, streamable: CreatedRoutes['streamable']): Promise<TakenOver> {
+    if (this.storage === undefined) return { kind: 'unknown' };
+    const principal = principalOf(request);
+    const taken = await this.storage.take(id, principal);
+    if (taken.kind !== 'taken') return taken;
+    const client = { transport: 'streamable-http', era: 'legacy', principal, environment: undefined } as const;
+    try {
+      streamable.restore({ id, state: taken.state, client }, taken.replay, taken.token);
+    } catch (thrown) {
+      // Another replica may have room for it.
+      await this.storage.handedOver(id);
+      throw thrown;
+    }
+    this.#options.deps.log.info({ session: id.slice(0, 6) }, 'went on with a session whose replica is gone');
+    return { kind: 'here' };
+  }
+
+  /** Others may have what was here. Processes nobody can have taken over. */
+  lost(reason: BridgeError): void {
+    if (this.storage === undefined) return;
+    this.storage.lost();
+    this.#sessions?.abandon(reason);
+  }
+
+  close(): void {
+    this.storage?.close();
+    this.#closed();
+  }
+}

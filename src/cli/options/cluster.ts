@@ -1,0 +1,49 @@
+/** Several replicas behind one address. */
+import type { OptionSpec } from './option-spec.ts';
+
+export const CLUSTER_OPTIONS = [
+  {
+    name: 'store',
+    group: 'cluster',
+    describe:
+      'Share sessions with other replicas through this Redis: redis://, rediss://, redis+sentinel:// or redis+cluster:// and its address',
+    kind: 'value',
+    placeholder: 'url',
+    verbs: ['serve'],
+  },
+  {
+    name: 'advertise',
+    group: 'cluster',
+    describe: 'Where the other replicas reach this one, like http://10.0.0.5:8000',
+    kind: 'value',
+    placeholder: 'url',
+    verbs: ['serve'],
+  },
+  {
+    name: 'cluster-key',
+    group: 'cluster',
+    describe:
+      'The secret that all replicas share: where it is, with one key a line, of which the first seals and all open',
+    kind: 'value',
+    placeholder: 'env:NAME|file:PATH',
+    verbs: ['serve'],
+  },
+  {
+    name: 'store-prefix',
+    group: 'cluster',
+    describe: 'Before the name of each key in Redis, so that others can use it, too',
+    kind: 'value',
+    placeholder: 'text',
+    default: 'mcp-portage:',
+    verbs: ['serve'],
+  },
+  {
+    name: 'lease',
+    group: 'cluster',
+    describe: 'After this much silence of a replica the others take over its sessions with remote servers',
+    kind: 'value',
+    placeholder: 'duration',
+    default: '15s',
+    verbs: ['serve'],
+  },
+] as const satisfies readonly OptionSpec[];

@@ -1,0 +1,100 @@
+/** How this replica is one of several. */
+import { resolve } from 'node:path';
+import type { ClusterConfig } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import { isLoopback } from '../../http/addresses.ts';
+import { ClusterKey } from '../../store/cluster-key.ts';
+import { parseRedisAddress } from '../../store/redis/address.ts';
+import type { GivenOptions } from '../options/given-options.ts';
+import type { OptionName } from '../options/option-table.ts';
+import { tryToRead } from './headers.ts';
+import type { RemoteSurroundings } from './remote.ts';
+import * as value from './value.ts';
+
+/** Less would take a busy machine for a dead one. */
+const MIN_LEASE_MS = 1000;
+
+export interface ParsedCluster {
+  readonly cluster: ClusterConfig | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION */
+export function parseCluster(given: GivenOptions, around: RemoteSurroundings): ParsedCluster {
+  const store = given.optional('store', value.parseText);
+  if (store === undefined) {
+    refuseWithoutStore(given);
+    return { cluster: undefined, warnings: [] };
+  }
+  const advertise = given.optional('advertise', parseOrigin);
+  const key = given.optional('cluster-key', parseKeySource);
+  if (advertise === undefined)
+    throw lacks(given, 'advertise', 'the address at which the other replicas reach this one');
+  if (key === undefined) throw lacks(given, 'cluster-key', 'the secret that the replicas share');
+  const cluster: ClusterConfig = {
+    store: {
+      address: parseRedisAddress(store, given.sourceOf('store')),
+      prefix: given.required('store-prefix', parsePrefix),
+    },
+    advertise,
+    key: findKey(key, given, around),
+    leaseMs: given.required('lease', parseLease),
+  };
+  const isLocal = isLoopback(advertise.hostname.replace(/^\[|\]$/g, ''));
+  return { cluster, warnings: isLocal ? [warnOfLoopback(given)] : [] };
+}
+
+function refuseWithoutStore(given: GivenOptions): void {
+  const alone = (['advertise', 'cluster-key', 'store-prefix', 'lease'] as const).find((name) => given.isGiven(name));
+  if (alone === undefined) return;
+  const message = `${given.sourceOf(alone)} is for several replicas, and needs --store: what they share.`;
+  throw new BridgeError('ERR_CONFIG_COMBINATION', message);
+}
+
+function lacks(given: GivenOptions, name: OptionName, what: string): BridgeError {
+  return new BridgeError('ERR_CONFIG_COMBINATION', `${given.sourceOf('store')} needs --${name}: ${what}.`);
+}
+
+function parseOrigin(text: string): value.Parsed<URL> {
+  const parsed = value.parseBaseUrl(text);
+  if (parsed.ok && parsed.value.pathname === '/') return parsed;
+  return { ok: false, expected: 'an http or https URL without path, like http://10.0.0.5:8000' };
+}
+
+interface KeySource {
+  readonly kind: 'env' | 'file';
+  readonly place: string;
+}
+
+export function parseKeySource(text: string): value.Parsed<KeySource> {
+  const [, kind, place = ''] = /^(env|file):(.+)$/s.exec(text) ?? [];
+  if (kind === 'file') return { ok: true, value: { kind, place } };
+  if (kind === 'env' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(place)) return { ok: true, value: { kind, place } };
+  const expected =
+    'where the key is found, like env:CLUSTER_KEY or file:/run/secrets/cluster-key (not the key itself: other users can read command lines)';
+  return { ok: false, expected };
+}
+
+function parsePrefix(text: string): value.Parsed<string> {
+  if (/^[\x21-\x7a|~]{1,100}$/.test(text)) return { ok: true, value: text };
+  return { ok: false, expected: 'at most 100 visible characters of ASCII without braces' };
+}
+
+function parseLease(text: string): value.Parsed<number> {
+  const parsed = value.parsePositiveDuration(text);
+  if (parsed.ok && parsed.value >= MIN_LEASE_MS) return parsed;
+  return { ok: false, expected: 'a duration of at least 1s, like 15s' };
+}
+
+/** Whether the keys can be used is found out here, and not by the first client. */
+function findKey({ kind, place }: KeySource, given: GivenOptions, { env, cwd, readFile }: RemoteSurroundings): string {
+  const source = given.sourceOf('cluster-key');
+  const file = resolve(cwd, place);
+  const key = kind === 'env' ? (env[place] ?? '') : tryToRead(`${source} ${file}`, () => readFile(file)).text;
+  new ClusterKey(key, source);
+  return key;
+}
+
+function warnOfLoopback(given: GivenOptions): string {
+  return `${given.sourceOf('advertise')} is an address of this machine alone: replicas on other machines cannot reach this one there.`;
+}

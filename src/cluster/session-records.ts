@@ -1,0 +1,238 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../deps.ts';
+import { BridgeError, toBridgeError } from '../errors.ts';
+import { SessionState } from '../relay/session-state.ts';
+import type { ReplayLog, SessionStorage, StoredReplay } from '../relay/session-storage.ts';
+import type { Ownership } from '../store/store.ts';
+import type { Cluster } from './cluster.ts';
+import type { Owner } from './owner-tags.ts';
+import { MAX_REPLAY_ENTRIES, SessionReplay } from './session-replay.ts';
+
+export interface SessionRecordsOptions {
+  readonly cluster: Cluster;
+  /** Whose sessions these are: the same for all replicas. */
+  readonly server: string;
+  /** A record that nobody has written for this long is of no use to anybody. */
+  readonly ttlMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * How a session stands in the store. Its token counts its owners.
+ * - `unwritten`: it has not begun at the server, so there is nothing to go on with.
+ * - `written`: it is there, and ours.
+ * - `gone`: it has ended, or is somebody else's.
+ */
+type RecordState =
+  | { readonly kind: 'unwritten' }
+  | { readonly kind: 'written'; readonly ownership: Ownership }
+  | { readonly kind: 'gone' };
+
+interface KeptSession {
+  readonly id: string;
+  readonly principal: string;
+  readonly state: SessionState;
+  readonly replay: SessionReplay;
+  record: RecordState;
+  /** Writes follow each other; what changes meanwhile goes with the next one. */
+  writing: Promise<void> | undefined;
+  hasChanged: boolean;
+}
+
+/** What a stored session is. */
+interface StoredValue {
+  readonly server: string;
+  readonly principal: string;
+  /** Of the owner. */
+  readonly address: string;
+  /** As `SessionState` writes it. */
+  readonly state: string;
+}
+
+export type TakenSession =
+  /** From now on it is ours. */
+  | {
+      readonly kind: 'taken';
+      readonly state: SessionState;
+      readonly replay: StoredReplay;
+      /** How many have had it before, and ours. */
+      readonly token: number;
+    }
+  /** It lives there. */
+  | { readonly kind: 'owned'; readonly owner: Owner }
+  /** There is none that could be gone on with, or not for this caller. */
+  | { readonly kind: 'unknown' };
+
+/** The owner of a session that a replica has let go of. No replica is called so. */
+const NOBODY = 'nobody';
+/** Records are written again within their time, so that those of long sessions do not expire. */
+const REFRESHES = 3;
+
+/** The sessions of one server that other replicas can go on with: stored with each change, and taken over. */
+export class SessionRecords implements SessionStorage {
+  readonly #options: SessionRecordsOptions;
+  readonly #kept = new Map<string, KeptSession>();
+  #stopTimer: (() => void) | undefined;
+
+  constructor(options: SessionRecordsOptions) {
+    this.#options = options;
+  }
+
+  begin(id: string, principal: string): SessionState {
+    return this.#keep(id, principal, { state: new SessionState(), record: { kind: 'unwritten' } });
+  }
+
+  #keep(id: string, principal: string, { state, record }: Pick<KeptSession, 'state' | 'record'>): SessionState {
+    const { cluster, ttlMs: replayMs, log } = this.#options;
+    const replay = new SessionReplay(id, cluster.store.logs, { maxEntries: MAX_REPLAY_ENTRIES, ttlMs: replayMs }, log);
+    const kept: KeptSession = { id, principal, state, replay, record, writing: undefined, hasChanged: false };
+    state.changed = () => this.#changed(kept);
+    this.#kept.set(id, kept);
+    const { clock, ttlMs } = this.#options;
+    this.#stopTimer ??= clock.every(ttlMs / REFRESHES, () => this.#refresh());
+    return state;
+  }
+
+  replayOf(id: string): ReplayLog | undefined {
+    return this.#kept.get(id)?.replay;
+  }
+
+  #changed(kept: KeptSession): void {
+    kept.hasChanged = true;
+    kept.writing ??= this.#write(kept).finally(() => {
+      kept.writing = undefined;
+    });
+  }
+
+  async #write(kept: KeptSession): Promise<void> {
+    // What changes in one turn is stored together.
+    await Promise.resolve();
+    while (kept.hasChanged && kept.record.kind !== 'gone' && kept.state.offer !== undefined) {
+      kept.hasChanged = false;
+      try {
+        await this.#put(kept);
+      } catch (thrown) {
+        // The refresh tries again. Until then another replica would go on with an older state of it, or not at all.
+        this.#options.log.debug({ code: toBridgeError(thrown).code }, 'a session could not be stored');
+        return;
+      }
+    }
+  }
+
+  async #put(kept: KeptSession): Promise<void> {
+    const { cluster, ttlMs } = this.#options;
+    const { record } = kept;
+    if (record.kind === 'gone') return;
+    const ownership = record.kind === 'written' ? record.ownership : { owner: cluster.self.id, token: 1 };
+    const expected = record.kind === 'written' ? ownership : 'absent';
+    const next = { ...ownership, value: this.#valueOf(kept) };
+    const isOurs = await cluster.store.records.put(kept.id, { expected, next, ttlMs });
+    if (isOurs) this.#wrote(kept, ownership);
+    // The store has lost it: it is written anew.
+    else if (record.kind === 'written' && (await cluster.store.records.read(kept.id)) === undefined) {
+      if (await cluster.store.records.put(kept.id, { expected: 'absent', next, ttlMs })) this.#wrote(kept, ownership);
+    }
+  }
+
+  /** It may have ended while it was written. */
+  #wrote(kept: KeptSession, ownership: Ownership): void {
+    if (kept.record.kind === 'gone') this.#remove(kept.id, ownership);
+    else kept.record = { kind: 'written', ownership };
+  }
+
+  #valueOf({ principal, state }: Pick<KeptSession, 'principal' | 'state'>): string {
+    const { cluster, server } = this.#options;
+    const value: StoredValue = { server, principal, address: cluster.self.address, state: JSON.stringify(state) };
+    return JSON.stringify(value);
+  }
+
+  #refresh(): void {
+    for (const kept of this.#kept.values()) this.#changed(kept);
+  }
+
+  ended(id: string): void {
+    const kept = this.#forget(id);
+    if (kept === undefined) return;
+    const { record } = kept;
+    kept.record = { kind: 'gone' };
+    if (record.kind === 'written') this.#remove(id, record.ownership);
+  }
+
+  #remove(id: string, ownership: Ownership): void {
+    const { store } = this.#options.cluster;
+    // If it cannot be told now it expires.
+    store.records.remove(id, ownership).catch(() => undefined);
+    store.logs.remove(id).catch(() => undefined);
+  }
+
+  #forget(id: string): KeptSession | undefined {
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return undefined;
+    this.#kept.delete(id);
+    kept.state.changed = () => {};
+    if (this.#kept.size === 0) {
+      this.#stopTimer?.();
+      this.#stopTimer = undefined;
+    }
+    return kept;
+  }
+
+  async handedOver(id: string): Promise<void> {
+    const kept = this.#forget(id);
+    if (kept === undefined) return;
+    await Promise.all([kept.writing, kept.replay.flushed()]);
+    const { record } = kept;
+    kept.record = { kind: 'gone' };
+    if (record.kind !== 'written') return;
+    const { cluster, ttlMs } = this.#options;
+    const next = { owner: NOBODY, token: record.ownership.token + 1, value: this.#valueOf(kept) };
+    // What is not told now others find out when the lease is over.
+    await cluster.store.records.put(id, { expected: record.ownership, next, ttlMs }).catch(() => undefined);
+  }
+
+  /** All that is kept is somebody else's from now on. */
+  lost(): void {
+    for (const id of [...this.#kept.keys()]) {
+      const kept = this.#forget(id);
+      if (kept !== undefined) kept.record = { kind: 'gone' };
+    }
+  }
+
+  /**
+   * Takes over a session whose owner is gone, and that belongs to this caller. Rejects with ERR_STORE_UNAVAILABLE, and with
+   * ERR_SESSION_UNKNOWN for what cannot be read.
+   */
+  async take(id: string, principal: string): Promise<TakenSession> {
+    const { cluster, server, ttlMs } = this.#options;
+    const { records } = cluster.store;
+    const stored = await records.read(id);
+    if (stored === undefined) return { kind: 'unknown' };
+    const { value, owner, token } = stored;
+    const parsed = JSON.parse(value) as StoredValue; // sealed by a replica
+    if (parsed.server !== server || parsed.principal !== principal) return { kind: 'unknown' };
+    if (owner === cluster.self.id) return { kind: 'unknown' };
+    if (owner !== NOBODY && (await cluster.peers.judge(owner)) === 'alive') {
+      return { kind: 'owned', owner: { id: owner, address: parsed.address } };
+    }
+    if (!cluster.isHeld) throw NOT_A_MEMBER;
+    const state = SessionState.from(parsed.state);
+    const next = { owner: cluster.self.id, token: token + 1, value: this.#valueOf({ principal, state }) };
+    if (!(await records.put(id, { expected: { owner, token }, next, ttlMs }))) return this.take(id, principal);
+    // Only now: nobody else writes any more.
+    const replay = await SessionReplay.read(cluster.store.logs, id);
+    this.#keep(id, principal, { state, record: { kind: 'written', ownership: next } });
+    return { kind: 'taken', state, replay, token: next.token };
+  }
+
+  close(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+  }
+}
+
+const NOT_A_MEMBER = new BridgeError(
+  'ERR_STORE_UNAVAILABLE',
+  'This replica has not been able to reach the store for a while, so it takes over no sessions; try again later.',
+  { retryAfterMs: 1000 },
+);

@@ -1,0 +1,132 @@
+import type { CallerOwners } from '../../cluster/caller-owners.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
+import type { Owner } from '../../cluster/owner-tags.ts';
+import type { Deps } from '../../deps.ts';
+import { toBridgeError } from '../../errors.ts';
+import { authenticatedNameOf, principalOf } from '../../http/auth/callers.ts';
+import { respondError } from '../../http/server/respond.ts';
+import { isTaskRequest } from '../../mcp/vocabulary/methods.ts';
+import { asFields, readField } from '../../mcp/vocabulary/payload.ts';
+import { readTaskId } from '../../mcp/vocabulary/task-extension.ts';
+import type { Frame } from '../../wire/frame.ts';
+import type { RoutedCall } from '../modern-routing.ts';
+import type { Forwarder } from './forwarder.ts';
+import { hasHopped } from './hops.ts';
+import { UNREACHABLE } from './session-router.ts';
+
+export interface CallRouterOptions {
+  readonly cluster: Cluster;
+  readonly owners: CallerOwners;
+  readonly forwarder: Forwarder;
+  /** Under what name a caller's calls to this server are owned; undefined: what one of them does no other one sees. */
+  readonly ownedName: (principal: string) => string | undefined;
+  readonly deps: Pick<Deps, 'log' | 'clock'>;
+}
+
+/** In parts of the time a replica may be silent for. */
+const POLLS = 12;
+const WAITED_LEASES = 2;
+
+/** Leads the requests of modern callers: what continues something to where that is, the others to their caller's replica. */
+export class CallRouter {
+  readonly #options: CallRouterOptions;
+
+  constructor(options: CallRouterOptions) {
+    this.#options = options;
+  }
+
+  /** Calls `serve` at once where it is known that it belongs here. */
+  route(call: RoutedCall): void {
+    const { cluster, owners, ownedName } = this.#options;
+    const { frame, request, serve } = call;
+    if (hasHopped(request)) return serve();
+    const continued = continuedId(frame);
+    const owner = continued === undefined ? undefined : cluster.tags.ownerOf(continued);
+    if (owner !== undefined) return owner.id === cluster.self.id ? serve() : this.#toContinued(call, owner);
+    const name = ownedName(principalOf(request));
+    if (name === undefined) return serve();
+    const known = owners.find(name);
+    if (known === 'self') return serve();
+    const deadlineMs = this.#options.deps.clock.now() + WAITED_LEASES * cluster.leaseMs;
+    if (known !== undefined && !cluster.peers.isDead(known.id)) return this.#toOwner(call, { name, deadlineMs }, known);
+    void this.#claim(call, { name, deadlineMs });
+  }
+
+  /** Where the owner is gone, what it would have continued is, too; and here that is said. */
+  #toContinued(call: RoutedCall, owner: Owner): void {
+    const { cluster } = this.#options;
+    if (cluster.peers.isDead(owner.id)) return call.serve();
+    this.#forward(call, owner, (outcome) => {
+      if (outcome === 'not-here') return call.serve();
+      cluster.peers.judge(owner.id).then(
+        (verdict) => (verdict === 'dead' ? call.serve() : respondError(call.response, UNREACHABLE, idOf(call))),
+        (thrown: unknown) => respondError(call.response, toBridgeError(thrown), idOf(call)),
+      );
+    });
+  }
+
+  #toOwner(call: RoutedCall, owned: OwnedCall, owner: Owner): void {
+    this.#forward(call, owner, () => {
+      this.#options.owners.forget(owned.name);
+      void this.#claim(call, owned);
+    });
+  }
+
+  async #claim(call: RoutedCall, owned: OwnedCall): Promise<void> {
+    const { owners, cluster, deps } = this.#options;
+    const { response, serve } = call;
+    try {
+      const owner = await owners.claim(owned.name);
+      if (response.destroyed) return;
+      if (owner === 'self') return serve();
+      if (deps.clock.now() > owned.deadlineMs) return respondError(response, UNREACHABLE, idOf(call));
+      this.#forward(call, owner, () => {
+        owners.forget(owned.name);
+        deps.clock.after(cluster.leaseMs / POLLS, () => void this.#claim(call, owned));
+      });
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      if (error.code === 'ERR_INTERNAL') deps.log.error({ err: error.cause }, error.message);
+      respondError(response, error, idOf(call));
+    }
+  }
+
+  /** Calls `failed` when nothing was done and nothing responded. */
+  #forward(
+    { frame, request, response }: RoutedCall,
+    owner: Owner,
+    failed: (why: 'unreachable' | 'not-here') => void,
+  ): void {
+    const forwarded = { request, response, principal: authenticatedNameOf(request), body: frame.bytes };
+    this.#options.forwarder.forward(owner, forwarded, ({ kind }) => {
+      if (kind !== 'responded') failed(kind);
+    });
+  }
+}
+
+interface OwnedCall {
+  readonly name: string;
+  /** Until then its owner may still be found. */
+  readonly deadlineMs: number;
+}
+
+function idOf({ frame }: RoutedCall): Frame['id'] {
+  return frame.id;
+}
+
+/** The id of what a request goes on with; undefined: nothing that a replica has given out. */
+function continuedId(frame: Frame): string | undefined {
+  if (isTaskRequest(frame.method ?? '')) return readTaskId(frame);
+  const state = readField(frame, 'requestState');
+  return typeof state === 'string' ? callIdIn(state) : undefined;
+}
+
+/** What a state says of itself, whether or not that is true: it only says where its seal can be checked. */
+function callIdIn(state: string): string | undefined {
+  try {
+    const payload = asFields(JSON.parse(Buffer.from(state.split('.', 1)[0] ?? '', 'base64url').toString()));
+    return typeof payload?.c === 'string' ? payload.c : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,39 @@
+import type { JsonRpcId } from '../wire/frame.ts';
+import type { SessionState } from './session-state.ts';
+
+/** Where sessions are kept for other bridges, which go on with them when this one is gone. */
+export interface SessionStorage {
+  /** What a session keeps up to date from now on, and is stored with each change. */
+  begin(id: string, principal: string): SessionState;
+  /** What its streams have said, for a client that comes back; undefined: the session is not kept. */
+  replayOf(id: string): ReplayLog | undefined;
+  /** The session has ended, and nobody is to go on with it. */
+  ended(id: string): void;
+  /** This bridge has let go of the session, so that any other may go on with it at once. */
+  handedOver(id: string): Promise<void>;
+}
+
+/** Events of one stream that followed each other, encoded for the wire; the numbers are those of the first. */
+export interface ReplayRun {
+  readonly stream: number;
+  readonly sequence: number;
+  readonly count: number;
+  readonly bytes: Buffer;
+}
+
+/** Takes what is said on the streams of a session. Nobody waits for it; what cannot be kept is missing later. */
+export interface ReplayLog {
+  add(run: ReplayRun): void;
+  /** A stream that carries the answers to these requests. */
+  opened(stream: number, requests: readonly JsonRpcId[]): void;
+  /** It has had its last event. */
+  ended(stream: number): void;
+}
+
+/** What was kept of the streams of a session. */
+export interface StoredReplay {
+  /** Oldest first. */
+  readonly runs: readonly ReplayRun[];
+  /** Streams that have not ended, and the requests whose answers were expected there. */
+  readonly unended: ReadonlyMap<number, readonly JsonRpcId[]>;
+}

@@ -1,0 +1,87 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { BridgeError } from '../errors.ts';
+
+/** Characters of a key, as the user writes it. 32 of base64 or hexadecimal digits are 128 bits at least. */
+const MIN_KEY_LENGTH = 32;
+const KEY_BYTES = 32;
+const ID_BYTES = 4;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const OVERHEAD = ID_BYTES + NONCE_BYTES + TAG_BYTES;
+
+interface DerivedKey {
+  /** Tells which of several keys has sealed something. It says nothing about the key. */
+  readonly id: Buffer;
+  readonly encryption: Buffer;
+  /** What keys for other purposes are derived from. */
+  readonly root: Buffer;
+}
+
+/**
+ * The secret that the replicas share. The first of its keys seals, all of them open: that is how it is exchanged for
+ * another while replicas run.
+ *
+ * AES-256-GCM with random nonces: one key is good for 2^32 seals. A thousand a second take seven weeks for that, and the
+ * bridge seals when a session changes, not when it is used.
+ */
+export class ClusterKey {
+  readonly #keys: readonly [DerivedKey, ...DerivedKey[]];
+
+  /**
+   * @param text one key a line, or several separated by commas
+   * @throws BridgeError ERR_CONFIG_OPTION, which does not repeat the key
+   */
+  constructor(text: string, source: string) {
+    const written = text.split(/[\s,]+/).filter((key) => key !== '');
+    const [first, ...others] = written.map((key) => {
+      if (key.length >= MIN_KEY_LENGTH) return derive(key);
+      const message = `${source}: expected keys of at least ${MIN_KEY_LENGTH} characters, such as openssl rand -base64 32 prints; one is shorter.`;
+      throw new BridgeError('ERR_CONFIG_OPTION', message);
+    });
+    if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', `${source}: expected a key; got nothing.`);
+    this.#keys = [first, ...others];
+  }
+
+  /** @param context opened only where the same is said again: whatever the value must not be taken out of */
+  seal(plain: Buffer, context: string): Buffer {
+    const [{ id, encryption }] = this.#keys;
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', encryption, nonce).setAAD(Buffer.from(context));
+    return Buffer.concat([id, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+  }
+
+  /** Undefined: it was not sealed with any of the keys in this context, or changed since. */
+  open(sealed: Buffer, context: string): Buffer | undefined {
+    if (sealed.length < OVERHEAD) return undefined;
+    const id = sealed.subarray(0, ID_BYTES);
+    const key = this.#keys.find((candidate) => candidate.id.equals(id));
+    if (key === undefined) return undefined;
+    const nonce = sealed.subarray(ID_BYTES, ID_BYTES + NONCE_BYTES);
+    const decipher = createDecipheriv('aes-256-gcm', key.encryption, nonce)
+      .setAAD(Buffer.from(context))
+      .setAuthTag(sealed.subarray(-TAG_BYTES));
+    try {
+      return Buffer.concat([decipher.update(sealed.subarray(ID_BYTES + NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Keys for one purpose, the one to seal with first. */
+  derive(purpose: string): readonly [Buffer, ...Buffer[]] {
+    const [first, ...others] = this.#keys.map(({ root }) => expand(root, purpose, KEY_BYTES));
+    return [first as Buffer, ...others]; // There is a key.
+  }
+}
+
+function derive(key: string): DerivedKey {
+  return {
+    id: expand(key, 'key id', ID_BYTES),
+    encryption: expand(key, 'encryption', KEY_BYTES),
+    root: expand(key, 'root', KEY_BYTES),
+  };
+}
+
+function expand(key: string | Buffer, purpose: string, length: number): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, '', `mcp-portage ${purpose}`, length));
+}

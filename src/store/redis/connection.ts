@@ -1,0 +1,181 @@
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
+import type { Logger } from 'pino';
+import type { StoreAddress } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import type { StoreStatus } from '../store.ts';
+
+/** A reply that takes longer is not waited for: whoever asked tells its client so, and Redis may recover meanwhile. */
+const COMMAND_TIMEOUT_MS = 2000;
+const CONNECT_TIMEOUT_MS = 5000;
+/** Commands that wait for their replies; more are refused, as a Redis that is this far behind would not catch up. */
+const MAX_PENDING = 10_000;
+/** What the library says then. */
+const TIMED_OUT = 'Command timed out';
+const MIN_RECONNECT_MS = 50;
+const MAX_RECONNECT_MS = 2000;
+
+/** A script that runs on one key. */
+export interface Script {
+  readonly lua: string;
+  /** What Redis knows it by. */
+  readonly sha1: string;
+}
+
+type Argument = string | number | Buffer;
+
+/** The connection to Redis. It is made again without end; while there is none, commands fail at once. */
+export class RedisConnection {
+  readonly #redis: Redis | Cluster;
+  readonly #log: Logger;
+  #pending = 0;
+  #status: StoreStatus = { state: 'unavailable', reason: 'it has not answered yet' };
+  #lastError = 'it cannot be reached';
+
+  /** Resolves when Redis is ready for the first time. */
+  static async connect(address: StoreAddress, log: Logger): Promise<RedisConnection> {
+    const connection = new RedisConnection(await createClient(address), log);
+    try {
+      await connection.#untilReady();
+      return connection;
+    } catch (thrown) {
+      connection.close();
+      throw thrown;
+    }
+  }
+
+  private constructor(redis: Redis | Cluster, log: Logger) {
+    this.#redis = redis;
+    this.#log = log;
+    redis.on('error', (error: Error) => {
+      this.#lastError = describe(error);
+    });
+    redis.on('ready', () => this.#answered());
+    redis.on('close', () => this.#failed(this.#lastError));
+  }
+
+  get status(): StoreStatus {
+    return this.#status;
+  }
+
+  #untilReady(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(unavailable(this.#lastError)), CONNECT_TIMEOUT_MS);
+      this.#redis.once('ready', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  /** Runs a script on a key. Redis is sent its text only where it does not know it yet. */
+  run({ lua, sha1 }: Script, key: string, ...args: readonly Argument[]): Promise<unknown> {
+    return this.ask(async (redis) => {
+      try {
+        return await redis.evalsha(sha1, 1, key, ...args);
+      } catch (thrown) {
+        if (!(thrown instanceof Error) || !thrown.message.startsWith('NOSCRIPT')) throw thrown;
+        return redis.eval(lua, 1, key, ...args);
+      }
+    });
+  }
+
+  /** Rejects with ERR_STORE_UNAVAILABLE within the time for a command. */
+  async ask<Reply>(command: (redis: Redis | Cluster) => Promise<Reply>): Promise<Reply> {
+    if (this.#pending >= MAX_PENDING) throw unavailable(`${MAX_PENDING} commands wait for it`);
+    this.#pending += 1;
+    try {
+      const reply = await command(this.#redis);
+      this.#answered();
+      return reply;
+    } catch (thrown) {
+      const reason = describe(thrown);
+      this.#failed(reason);
+      if (reason === TIMED_OUT) this.#startAnew();
+      throw unavailable(reason, thrown);
+    } finally {
+      this.#pending -= 1;
+    }
+  }
+
+  /** On a connection where replies have stopped to come nothing tells when, or whether, they go on. */
+  #startAnew(): void {
+    if (this.#redis.status === 'ready') this.#redis.disconnect(true);
+  }
+
+  #answered(): void {
+    if (this.#status.state === 'connected') return;
+    this.#status = { state: 'connected' };
+    this.#log.info('the store answers');
+  }
+
+  #failed(reason: string): void {
+    if (this.#status.state === 'unavailable') return;
+    this.#status = { state: 'unavailable', reason };
+    this.#log.warn({ code: 'ERR_STORE_UNAVAILABLE' }, `the store does not answer (${reason}); it is tried again`);
+  }
+
+  close(): void {
+    this.#redis.removeAllListeners('close');
+    this.#redis.disconnect();
+  }
+}
+
+async function createClient(address: StoreAddress): Promise<Redis | Cluster> {
+  const { Cluster, Redis } = await import('ioredis');
+  const { topology, hosts, masterName, user, password, database, tls } = address;
+  const secret = {
+    ...(user !== undefined && { username: user }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
+  };
+  const common = {
+    ...secret,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    // A connection on which nothing comes back is given up, with what waits on it.
+    socketTimeout: 3 * COMMAND_TIMEOUT_MS,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    // A server that has become a replica takes no writes: the next connection leads to its successor.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    connectionName: 'mcp-portage',
+  } satisfies RedisOptions;
+  if (topology === 'cluster') {
+    return new Cluster(
+      hosts.map((host) => ({ ...host })),
+      {
+        enableOfflineQueue: false,
+        slotsRefreshTimeout: COMMAND_TIMEOUT_MS,
+        clusterRetryStrategy: reconnectDelay,
+        redisOptions: common,
+      },
+    );
+  }
+  const single = { ...common, db: database, enableOfflineQueue: false, retryStrategy: reconnectDelay };
+  if (topology === 'single') return new Redis({ ...single, ...hosts[0] });
+  return new Redis({
+    ...single,
+    sentinels: hosts.map((host) => ({ ...host })),
+    name: masterName ?? '',
+    sentinelRetryStrategy: reconnectDelay,
+    sentinelCommandTimeout: COMMAND_TIMEOUT_MS,
+    ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+  });
+}
+
+/** Grows, and differs between replicas that have lost it at the same time. */
+function reconnectDelay(attempts: number): number {
+  return Math.min(MAX_RECONNECT_MS, MIN_RECONNECT_MS * 2 ** Math.min(attempts, 10)) * (0.5 + Math.random() / 2);
+}
+
+/** What Redis or the network says; commands and their arguments are not repeated. */
+function describe(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return 'unknown';
+  const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
+  return code ?? thrown.message.slice(0, 200);
+}
+
+function unavailable(reason: string, cause?: unknown): BridgeError {
+  const message = `The store that the replicas share does not answer (${reason}), and this needs it; try again later.`;
+  return new BridgeError('ERR_STORE_UNAVAILABLE', message, { cause, retryAfterMs: 1000 });
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import type { Script } from './connection.ts';
+
+/** Steps that must not be interrupted. Each is about one key, so that they run in a Redis Cluster as well. */
+
+/**
+ * KEYS lease · ARGV sign, ms it is kept. 0: dead; else the sign that the lease began with. One that was held up on its way
+ * does not replace a later one.
+ */
+export const RENEW_LEASE = toScript(`
+local kept = redis.call('GET', KEYS[1])
+if kept == 'dead' then return 0 end
+local first, latest = string.match(kept or '', '^(%d+)%.(%d+)')
+if not first or tonumber(latest) < tonumber(ARGV[1]) then
+  redis.call('SET', KEYS[1], (first or ARGV[1]) .. '.' .. ARGV[1], 'PX', ARGV[2])
+end
+return tonumber(first or ARGV[1])`);
+
+/** KEYS lease · ARGV mark, ms it is kept. The mark of whoever looks stands where there is no sign. */
+export const READ_LEASE = toScript(`
+local kept = redis.call('GET', KEYS[1])
+if kept then return kept end
+kept = '0.0.' .. ARGV[1]
+redis.call('SET', KEYS[1], kept, 'PX', ARGV[2])
+return kept`);
+
+/** KEYS lease · ARGV what was seen, ms the verdict is kept. 1: dead. */
+export const CONDEMN_LEASE = toScript(`
+local kept = redis.call('GET', KEYS[1])
+if kept == 'dead' then return 1 end
+if kept ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], 'dead', 'PX', ARGV[2])
+return 1`);
+
+/** KEYS record · ARGV expected owner ('' for none), expected token, owner, token, value, ms it is kept. 0: it is another's. */
+export const PUT_RECORD = toScript(`
+local owner = redis.call('HGET', KEYS[1], 'o')
+if ARGV[1] == '' then
+  if owner then return 0 end
+elseif owner ~= ARGV[1] or redis.call('HGET', KEYS[1], 't') ~= ARGV[2] then
+  return 0
+end
+redis.call('HSET', KEYS[1], 'o', ARGV[3], 't', ARGV[4], 'v', ARGV[5])
+redis.call('PEXPIRE', KEYS[1], ARGV[6])
+return 1`);
+
+/** KEYS record · ARGV expected owner, expected token. */
+export const REMOVE_RECORD = toScript(`
+if redis.call('HGET', KEYS[1], 'o') == ARGV[1] and redis.call('HGET', KEYS[1], 't') == ARGV[2] then
+  return redis.call('DEL', KEYS[1])
+end
+return 0`);
+
+/** KEYS log · ARGV most entries, ms it is kept, entries. */
+export const APPEND_LOG = toScript(`
+for index = 3, #ARGV do
+  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'e', ARGV[index])
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1`);
+
+function toScript(lua: string): Script {
+  return { lua, sha1: createHash('sha1').update(lua).digest('hex') };
+}

@@ -1,0 +1,76 @@
+import test from 'ava';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { parseConfig, type Surroundings } from '../../../src/cli/parse/config.ts';
+
+const KEY = 'a-key-of-at-least-thirty-two-characters';
+const around: Surroundings = {
+  env: { KEY, SHORT: 'short' },
+  cwd: '/work-dir',
+  platform: 'linux',
+  stderrIsTerminal: false,
+  readFile: (path) => {
+    if (path === '/run/key') return { text: `${KEY}\nanother-${KEY}\n`, isOpenToAll: false };
+    throw Object.assign(new Error('not there'), { code: 'ENOENT' });
+  },
+};
+const STORE = ['--store', 'redis://store.example'];
+const ADVERTISE = ['--advertise', 'http://10.0.0.5:8000'];
+const WITH_KEY = ['--cluster-key', 'env:KEY'];
+
+function parse(...argv: readonly string[]) {
+  const command = parseCommandLine(['serve', ...argv, '--', 'server']);
+  if (command.kind !== 'bridge') throw new Error(`got ${command.kind}`);
+  return parseConfig(command, around);
+}
+
+test('without a store there is no cluster', (t) => {
+  t.is(parse().config.cluster, undefined);
+});
+
+test('a replica has a store, an address and a key', (t) => {
+  const { cluster } = parse(...STORE, ...ADVERTISE, ...WITH_KEY).config;
+  t.is(cluster?.store.address.hosts[0].host, 'store.example');
+  t.is(cluster?.store.prefix, 'mcp-portage:');
+  t.is(cluster?.advertise.origin, 'http://10.0.0.5:8000');
+  t.is(cluster?.key, KEY);
+  t.is(cluster?.leaseMs, 15_000);
+  t.deepEqual(parse(...STORE, ...ADVERTISE, ...WITH_KEY).warnings, []);
+});
+
+test('keys may be in a file', (t) => {
+  t.regex(parse(...STORE, ...ADVERTISE, '--cluster-key', 'file:/run/key').config.cluster?.key ?? '', /another/);
+});
+
+test('an address of this machine alone is warned of', (t) => {
+  const { warnings } = parse(...STORE, '--advertise', 'http://127.0.0.1:8000', ...WITH_KEY);
+  t.regex(warnings[0] ?? '', /replicas on other machines cannot reach/);
+});
+
+test('the variable with the key is kept from the server', (t) => {
+  const { servers } = parse(...STORE, ...ADVERTISE, ...WITH_KEY, '--inherit-env').config;
+  t.deepEqual(Object.keys(servers[0].child.env), ['SHORT']);
+});
+
+const REFUSALS: readonly (readonly [string, readonly string[], string, RegExp])[] = [
+  ['a store alone', STORE, 'ERR_CONFIG_COMBINATION', /--store needs --advertise/],
+  ['a store without a key', [...STORE, ...ADVERTISE], 'ERR_CONFIG_COMBINATION', /--store needs --cluster-key/],
+  ['an address without a store', ADVERTISE, 'ERR_CONFIG_COMBINATION', /--advertise .* needs --store/],
+  ['a key without a store', WITH_KEY, 'ERR_CONFIG_COMBINATION', /--cluster-key .* needs --store/],
+  ['the key itself', [...STORE, ...ADVERTISE, '--cluster-key', KEY], 'ERR_CONFIG_OPTION', /where the key is found/],
+  ['a short key', [...STORE, ...ADVERTISE, '--cluster-key', 'env:SHORT'], 'ERR_CONFIG_OPTION', /at least 32/],
+  ['a key that is nowhere', [...STORE, ...ADVERTISE, '--cluster-key', 'file:/x'], 'ERR_CONFIG_OPTION', /ENOENT/],
+  ['a path in the address', [...STORE, '--advertise', 'http://a/b', ...WITH_KEY], 'ERR_CONFIG_OPTION', /without path/],
+  [
+    'a lease that is too short',
+    [...STORE, ...ADVERTISE, ...WITH_KEY, '--lease', '1ms'],
+    'ERR_CONFIG_OPTION',
+    /at least 1s/,
+  ],
+];
+
+for (const [what, argv, code, message] of REFUSALS) {
+  test(`refuses ${what}`, (t) => {
+    const error = t.throws(() => parse(...argv), { code, message });
+    t.false(error?.message.includes(KEY));
+  });
+}

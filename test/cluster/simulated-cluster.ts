@@ -1,0 +1,160 @@
+import { pino } from 'pino';
+import { PeerLeases } from '../../src/cluster/peer-leases.ts';
+import { ReplicaLease } from '../../src/cluster/replica-lease.ts';
+import type { Clock } from '../../src/deps.ts';
+import type { LeaseStore } from '../../src/store/store.ts';
+import type { MemoryStore } from '../support/memory-store.ts';
+
+export const TTL_MS = 6000;
+const COMMAND_TIMEOUT_MS = 2000;
+const log = pino({ level: 'silent' });
+
+interface PlannedStep {
+  readonly atMs: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** Time for all, which passes from one step to the next, with what promises do in between. */
+export class Simulation {
+  nowMs = 0;
+  #steps: PlannedStep[] = [];
+  #order = 0;
+
+  after(delayMs: number, run: () => void): void {
+    this.#steps.push({ atMs: this.nowMs + delayMs, order: this.#order++, run });
+  }
+
+  /** @param check is called after each step */
+  async run(untilMs: number, check: () => void): Promise<void> {
+    for (;;) {
+      const next = this.#steps.reduce<PlannedStep | undefined>(
+        (first, step) => (first !== undefined && !isBefore(step, first) ? first : step),
+        undefined,
+      );
+      if (next === undefined || next.atMs > untilMs) break;
+      this.#steps.splice(this.#steps.indexOf(next), 1);
+      this.nowMs = next.atMs;
+      next.run();
+      for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+      check();
+    }
+    this.nowMs = untilMs;
+  }
+}
+
+function isBefore(one: PlannedStep, other: PlannedStep): boolean {
+  return one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order);
+}
+
+/**
+ * What happens to a replica.
+ * - `stopped`: nothing of it runs, as after SIGSTOP; its clocks go on.
+ * - `asleep`: nor does its monotonic clock, as in a machine that is suspended.
+ */
+export type Condition = 'running' | 'stopped' | 'asleep';
+
+/** A message to the store and its reply: how long each takes; lost ones never arrive. */
+export interface Trip {
+  readonly thereMs: number | 'lost';
+  readonly backMs: number | 'lost';
+}
+
+/** One replica in simulated time: its own lease, and what it thinks of the others. */
+export class SimulatedReplica {
+  readonly name: string;
+  readonly lease: ReplicaLease;
+  readonly peers: PeerLeases;
+  readonly #simulation: Simulation;
+  #condition: Condition = 'running';
+  #asleepMs = 0;
+  #asleepSinceMs = 0;
+  #wallOffsetMs = 0;
+  #overdue: (() => void)[] = [];
+
+  constructor(name: string, simulation: Simulation, store: MemoryStore, nextTrip: () => Trip) {
+    this.name = name;
+    this.#simulation = simulation;
+    const clock = this.#clock();
+    const leases = this.#remote(store.leases, nextTrip);
+    const wallClock = () => 1_700_000_000_000 + simulation.nowMs + this.#wallOffsetMs;
+    this.lease = new ReplicaLease({
+      leases,
+      holder: name,
+      ttlMs: TTL_MS,
+      clock,
+      wallClock,
+      log,
+      lost: () => undefined,
+    });
+    this.peers = new PeerLeases({ leases, ttlMs: TTL_MS, clock });
+  }
+
+  set condition(condition: Condition) {
+    const { nowMs } = this.#simulation;
+    if (this.#condition === 'asleep') this.#asleepMs += nowMs - this.#asleepSinceMs;
+    this.#asleepSinceMs = nowMs;
+    this.#condition = condition;
+    if (condition !== 'running') return;
+    for (const run of this.#overdue.splice(0)) this.#simulation.after(0, () => this.#run(run));
+  }
+
+  /** The time of day is set. */
+  jump(ms: number): void {
+    this.#wallOffsetMs += ms;
+  }
+
+  #run(run: () => void): void {
+    if (this.#condition === 'running') run();
+    else this.#overdue.push(run);
+  }
+
+  #clock(): Clock {
+    const simulation = this.#simulation;
+    const after = (delayMs: number, run: () => void): (() => void) => {
+      let isCleared = false;
+      simulation.after(delayMs, () => this.#run(() => !isCleared && run()));
+      return () => {
+        isCleared = true;
+      };
+    };
+    return {
+      now: () => {
+        const asleepNow = this.#condition === 'asleep' ? simulation.nowMs - this.#asleepSinceMs : 0;
+        return simulation.nowMs - this.#asleepMs - asleepNow;
+      },
+      after,
+      every(periodMs, run) {
+        let clear = (): void => {};
+        const next = (): void => {
+          clear = after(periodMs, () => {
+            next();
+            run();
+          });
+        };
+        next();
+        return () => clear();
+      },
+    };
+  }
+
+  /** The store at the other end of a network that delays, reorders and loses. */
+  #remote(leases: LeaseStore, nextTrip: () => Trip): LeaseStore {
+    const call = <Reply>(ask: () => Promise<Reply>): Promise<Reply> =>
+      new Promise((resolve, reject) => {
+        const { thereMs, backMs } = nextTrip();
+        this.#simulation.after(COMMAND_TIMEOUT_MS, () => this.#run(() => reject(new Error('timed out'))));
+        if (thereMs === 'lost') return;
+        this.#simulation.after(thereMs, () => {
+          const reply = ask();
+          if (backMs !== 'lost') this.#simulation.after(backMs, () => this.#run(() => void reply.then(resolve)));
+        });
+      });
+    return {
+      renew: (...args) => call(() => leases.renew(...args)),
+      read: (...args) => call(() => leases.read(...args)),
+      condemn: (...args) => call(() => leases.condemn(...args)),
+      release: (...args) => call(() => leases.release(...args)),
+    };
+  }
+}

@@ -1,0 +1,4 @@
+import test from 'ava';
+import { testClusterMatrixOf } from './define-cluster-matrix.ts';
+
+testClusterMatrixOf(test, 'httpSse');

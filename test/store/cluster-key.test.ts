@@ -1,0 +1,32 @@
+import test from 'ava';
+import { ClusterKey } from '../../src/store/cluster-key.ts';
+
+const ONE = 'one key of more than thirty-two characters'.replaceAll(' ', '-');
+const OTHER = 'other key of more than thirty-two characters'.replaceAll(' ', '-');
+
+test('opens what it has sealed, in the same context only, and nothing that was changed', (t) => {
+  const key = new ClusterKey(ONE, 'test');
+  const plain = Buffer.from('session');
+  const sealed = key.seal(plain, 'here');
+  t.deepEqual(key.open(sealed, 'here'), plain);
+  t.is(key.open(sealed, 'there'), undefined);
+  t.false(sealed.includes('session'));
+  for (let index = 0; index < sealed.length; index += 1) {
+    const changed = Buffer.from(sealed);
+    changed[index] = (changed[index] ?? 0) ^ 1;
+    t.is(key.open(changed, 'here'), undefined);
+    t.is(key.open(sealed.subarray(0, index), 'here'), undefined);
+  }
+});
+
+test('the first key seals, all open', (t) => {
+  const sealed = new ClusterKey(ONE, 'test').seal(Buffer.from('x'), '');
+  t.truthy(new ClusterKey(`${OTHER}\n${ONE}`, 'test').open(sealed, ''));
+  t.is(new ClusterKey(OTHER, 'test').open(sealed, ''), undefined);
+});
+
+test('a key that is short or missing is refused and not repeated', (t) => {
+  const short = t.throws(() => new ClusterKey(`${ONE},short-secret`, '--cluster-key'), { code: 'ERR_CONFIG_OPTION' });
+  t.false(short?.message.includes('short-secret'));
+  t.throws(() => new ClusterKey(' \n', '--cluster-key'), { code: 'ERR_CONFIG_OPTION' });
+});
