@@ -155,6 +155,19 @@ Calling hubs (serve)
   --dial-ca <file>                     Trust these certificate authorities of the hub (PEM file)
                                        instead of the built-in ones
 
+Several replicas (serve)
+  --store <url>                        Share sessions with other replicas through this Redis:
+                                       redis://, rediss://, redis+sentinel:// or redis+cluster://
+                                       and its address
+  --advertise <url>                    Where the other replicas reach this one, like
+                                       http://10.0.0.5:8000
+  --cluster-key <env:NAME|file:PATH>   The secret that all replicas share: where it is, with one key
+                                       a line, of which the first seals and all open
+  --store-prefix <text>                Before the name of each key in Redis, so that others can use
+                                       it, too [mcp-portage:]
+  --lease <duration>                   After this much silence of a replica the others take over its
+                                       sessions with remote servers [15s]
+
 Every server
   --protocol <era>                     Era of the protocol the server speaks; auto detects it: auto,
                                        legacy, modern [auto]
@@ -328,8 +341,8 @@ Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SE
 separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is
 seconds. Sizes are 64k or 16m, a bare number is bytes.
 
-mcp-portage help shows one group of options for: servers, listen, endpoints, access, hubs, protocol,
-server, remote, login, sessions, limits, observing, logging.
+mcp-portage help shows one group of options for: servers, listen, endpoints, access, hubs, cluster,
+protocol, server, remote, login, sessions, limits, observing, logging.
 `;
 
 const OVERVIEW: HelpTopic = { kind: 'overview' };

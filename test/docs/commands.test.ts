@@ -37,7 +37,7 @@ test('nothing is declared that stands in no guide', (t) => {
 });
 
 /** Blocks that are no commands: files and programs, which other tests look at, and what commands print. */
-const OTHER_LANGUAGES = ['', 'text', 'js', 'json', 'jsonc', 'ini', 'nginx'];
+const OTHER_LANGUAGES = ['', 'text', 'js', 'json', 'jsonc', 'ini', 'nginx', 'yaml'];
 
 test('a block of the guides is marked as commands, or in a language that a test looks at', (t) => {
   for (const { path, language } of GUIDES.flatMap(blocksOf)) {
@@ -54,6 +54,7 @@ const ENV = {
   TOKEN: SECRET,
   ALICE_TOKEN: SECRET,
   STATUS_TOKEN: SECRET,
+  CLUSTER_KEY: SECRET,
   HUB_URL: 'wss://hub.example.com/mcp/',
   HOME: '/home/me',
 };

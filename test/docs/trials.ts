@@ -51,6 +51,11 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   },
   'mcp-portage --dial env:HUB_URL -- python my_device.py': ACCEPTED,
 
+  // ---- several replicas
+  'export CLUSTER_KEY=$(openssl rand -base64 32)': { kind: 'not tried', reason: 'it sets a variable of the shell' },
+  'mcp-portage --host 0.0.0.0 --store rediss://redis.example:6379 --advertise http://10.0.0.5:8000 --cluster-key env:CLUSTER_KEY --auth-token file:/run/secrets/token -- npx -y @modelcontextprotocol/server-everything':
+    ACCEPTED,
+
   // ---- who may call
   'mcp-portage --host 0.0.0.0 --auth-token alice=env:ALICE_TOKEN --auth-token bob=file:/run/secrets/bob -- some-server':
     ACCEPTED,

@@ -17,6 +17,7 @@ const CONTENTS = [
   'dist/cli.cjs',
   'dist/entry-schema.cjs',
   'dist/got.cjs',
+  'dist/ioredis.cjs',
   'dist/json-tree.cjs',
   'dist/library.cjs',
   'dist/library.d.cts',
@@ -38,8 +39,8 @@ const CONTENTS = [
   'man/mcp-portage.1',
   'package.json',
 ];
-/** Of the archive, which is what `npx` fetches; it is 0.77 MB. */
-const MAX_BYTES = 1_000_000;
+/** Of the archive, which is what `npx` fetches; it is 1.0 MB. */
+const MAX_BYTES = 1_100_000;
 
 const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
 
