@@ -9,7 +9,7 @@ function parse(argv: readonly string[], env: Readonly<Record<string, string>> = 
   const command = parseCommandLine([...argv, '--', 'server']);
   if (command.kind !== 'bridge') throw new Error(`got ${command.kind}`);
   const readFile = () => ({ text: '', isOpenToAll: false });
-  return parseConfig(command, { env, cwd: '/work', platform: 'linux', stderrIsTerminal: false, readFile });
+  return parseConfig(command, { env, cwd: '/srv', platform: 'linux', stderrIsTerminal: false, readFile });
 }
 
 function listenerOf(argv: readonly string[], env: Readonly<Record<string, string>> = {}): HttpListenerConfig {
@@ -28,7 +28,7 @@ function refusal(argv: readonly string[]): string {
   throw new Error('it was taken');
 }
 
-const SOCKET = { kind: 'socket', path: '/work/a.sock', mode: 0o600 } as const;
+const SOCKET = { kind: 'socket', path: '/srv/a.sock', mode: 0o600 } as const;
 const PORT = { kind: 'tcp', host: '127.0.0.1', port: 8000 } as const;
 
 test('a socket stands in place of the port, unless a port is asked for', (t) => {
@@ -48,7 +48,7 @@ test('a socket stands in place of the port, unless a port is asked for', (t) => 
 test('the port that the environment of a container names is none beside a socket', (t) => {
   const image = { MCP_PORTAGE_HOST: '0.0.0.0', MCP_PORTAGE_PORT: '8000' };
   t.deepEqual(listenerOf(['--socket', 'a.sock'], image).addresses, [SOCKET]);
-  t.deepEqual(listenerOf([], { MCP_PORTAGE_SOCKET: '/work/a.sock' }).addresses, [SOCKET]);
+  t.deepEqual(listenerOf([], { MCP_PORTAGE_SOCKET: '/srv/a.sock' }).addresses, [SOCKET]);
 });
 
 test('what says something of a socket that is not there, or of a port, is refused', (t) => {
