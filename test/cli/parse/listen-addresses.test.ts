@@ -53,7 +53,7 @@ test('the port that the environment of a container names is none beside a socket
 
 test('what says something of a socket that is not there, or of a port, is refused', (t) => {
   t.regex(refusal(['--socket-mode', '0660']), /--socket-mode needs --socket/);
-  t.regex(refusal(['--socket', 'a.sock', '--socket', './a.sock']), /--socket names \/work\/a\.sock twice/);
+  t.regex(refusal(['--socket', 'a.sock', '--socket', './a.sock']), /--socket names \/srv\/a\.sock twice/);
   t.regex(refusal(['--socket', 'a.sock', '--socket-mode', '0999']), /expected the mode of a file in octal digits/);
   t.regex(refusal(['--socket', 'pipe:///mcp']), /named pipes are for Windows/);
   t.regex(refusal(['--socket', '/run/']), /expected the path of a socket/);
@@ -76,7 +76,7 @@ test('who can connect by the mode of a socket decides whether callers are one us
 
 test('what is open to every user is warned of, and its status is shown to nobody', (t) => {
   const all = parse(['--socket', 'a.sock', '--socket-mode', '0666']);
-  t.regex(all.warnings.join('\n'), /Every user of this machine may connect to the socket \/work\/a\.sock/);
+  t.regex(all.warnings.join('\n'), /Every user of this machine may connect to the socket \/srv\/a\.sock/);
   t.is(all.config.observation.status, 'off');
   const own = parse(['--socket', 'a.sock']);
   t.deepEqual(own.warnings, []);
