@@ -6,7 +6,7 @@ import type { Observer } from '../relay/observer.ts';
 import type { ListChange } from './server-list.ts';
 
 export interface BridgeDeps extends Deps {
-  /** Of whoever runs the bridge as a part of a program of their own. */
+  /** Observers of a program that runs the bridge as a part of its own. */
   readonly observers: readonly Observer[];
 }
 

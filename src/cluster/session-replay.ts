@@ -4,7 +4,7 @@ import type { ReplayLog, ReplayRun, StoredReplay } from '../relay/session-storag
 import type { LogLimits, LogStore } from '../store/store.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 
-/** Of a session's streams, as much as its own replica keeps: entries hold one event or several. */
+/** Entries stored of a session's streams: as much as its own replica keeps. An entry holds one event or several. */
 export const MAX_REPLAY_ENTRIES = 1000;
 /** What waits to be stored; if the store is that far behind, it is left out, and whoever misses it is told so. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;

@@ -51,7 +51,7 @@ export type Looking = Pick<ObservingPart, 'observer' | 'routes' | 'endWatching'>
 
 export type Observation = Omit<ObservingPart, 'routes'> & {
   readonly routes: ReadonlyMap<string, FoundRoute>;
-  /** Who joins calls with traces; undefined: nobody. */
+  /** Joins calls with traces; undefined: calls are not traced. */
   readonly tracer: Tracer | undefined;
 };
 

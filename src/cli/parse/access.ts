@@ -252,7 +252,7 @@ function warnOfExposure(
   ];
 }
 
-/** Who says so by the mode of a file means it, so it is not refused. On streams nobody is asked for a token. */
+/** A mode that lets others connect was chosen by the user, so it is a warning, not an error. Streams carry no token. */
 function warnOfOpenSockets({ addresses, streams }: ListenPlaces, auth: AuthConfig | undefined): readonly string[] {
   const overHttp = auth === undefined ? addresses.map(boundAddress) : [];
   return [...overHttp, ...streams.map(({ address }) => address)]

@@ -12,7 +12,7 @@ import { type StreamReach, sayOnSocket } from './endpoint.ts';
 export const MAX_CONNECTIONS = 512;
 /** So many more are told why they are not let in; others are closed without a word. */
 const MAX_REFUSED_AT_ONCE = 64;
-/** Who is told that has so long to close its side. */
+/** A peer that is told why its connection ends has this long to close its side. */
 const REFUSED_MS = 1000;
 /** A handshake of TLS takes no longer. */
 const HANDSHAKE_MS = 10_000;
