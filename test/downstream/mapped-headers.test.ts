@@ -97,6 +97,7 @@ test('what headers say of a caller is in nothing that an observer is told', asyn
   const observer = new FakeObserver();
   const mapHeaders = [{ header: 'x-user', variable: 'USER_ENV' }];
   const harness = await startHttpHarness(t, { mapHeaders, observer });
+  harness.server.scripts.set('tools/call', (request, connection) => connection.answer(request));
   const secret = 'hunter2-hunter2';
   const answer = await post(harness, { 'X-User': secret });
   const session = String(answer.headers['mcp-session-id']);
