@@ -1,4 +1,6 @@
-import { type HttpListenerConfig, hasSeveralNames, type ListenerConfig, type ServerConfig } from '../config.ts';
+import { hasSeveralNames } from '../config/access.ts';
+import type { HttpListenerConfig, ListenerConfig } from '../config/listener.ts';
+import type { ServerConfig } from '../config/server.ts';
 import { isLoopback } from '../http/addresses.ts';
 import { isForOneUser } from '../http/server/listen-addresses.ts';
 

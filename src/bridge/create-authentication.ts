@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { AuthConfig, EndpointConfig, HttpListenerConfig } from '../config.ts';
+import type { AuthConfig } from '../config/access.ts';
+import type { EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
 import type { Deps } from '../deps.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import { BridgeError } from '../errors.ts';

@@ -1,5 +1,6 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
-import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, StreamTarget, UrlTarget } from '../config.ts';
+import type { LoginConfig } from '../config/remote.ts';
+import type { CommandTarget, ServerConfig, ServerLimits, StreamTarget, UrlTarget } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';

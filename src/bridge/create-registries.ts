@@ -1,4 +1,4 @@
-import type { ServerConfig } from '../config.ts';
+import type { ServerConfig } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { QueueSizes } from '../collections/queue-sizes.ts';
-import type { BoundAddress, EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { BoundAddress, EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
+import type { ServerConfig } from '../config/server.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
 import { Sunset } from '../downstream/http-sse/sunset.ts';
 import { addressOf, browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';

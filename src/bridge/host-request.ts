@@ -1,6 +1,6 @@
 /** Requests that came to somebody else's server: which of them are ours, and what they have to be like. */
 import { IncomingMessage, type ServerResponse } from 'node:http';
-import type { HttpListenerConfig } from '../config.ts';
+import type { HttpListenerConfig } from '../config/listener.ts';
 import type { HttpServer } from '../downstream/listener/http-server.ts';
 import { BridgeError } from '../errors.ts';
 import { isLoopback } from '../http/addresses.ts';

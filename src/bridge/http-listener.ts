@@ -1,4 +1,4 @@
-import type { HttpListenerConfig } from '../config.ts';
+import type { HttpListenerConfig } from '../config/listener.ts';
 import type { Deps } from '../deps.ts';
 import { Admission } from '../downstream/listener/admission.ts';
 import {

@@ -1,4 +1,4 @@
-import type { HubConfig } from '../config.ts';
+import type { HubConfig } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import type { ConnectionClient } from '../downstream/duplex/connection-peer.ts';
 import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';

@@ -1,5 +1,5 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
-import type { ServerConfig } from '../config.ts';
+import type { ServerConfig } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { createLegacyToModernDialer } from '../eras/legacy-to-modern/dialer.ts';
 import { MAX_LISTENING } from '../eras/modern-to-legacy/client-subscription.ts';

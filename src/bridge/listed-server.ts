@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { sumOfQueues } from '../collections/queue-sizes.ts';
-import { type EndpointConfig, fingerprint, type HttpListenerConfig, type ServerConfig } from '../config.ts';
+import type { EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
+import type { ServerConfig } from '../config/server.ts';
+import { fingerprint } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
 import { refuseSocket } from '../downstream/byte-stream/listener.ts';

@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
-import type { BoundAddress, Config, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { BoundAddress, HttpListenerConfig } from '../config/listener.ts';
+import type { ServerConfig } from '../config/server.ts';
+import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StreamListener } from '../downstream/byte-stream/listener.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';

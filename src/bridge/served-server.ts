@@ -1,5 +1,6 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
-import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
+import type { ServerConfig } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { ByteStreamClients } from '../downstream/byte-stream/clients.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';

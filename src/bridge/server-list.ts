@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Config, ServerConfig } from '../config.ts';
+import type { ServerConfig } from '../config/server.ts';
+import type { Config } from '../config.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
 import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import { isBrowserNavigation } from '../downstream/listener/browser-page.ts';

@@ -1,4 +1,4 @@
-import type { ToolChoice } from '../config.ts';
+import type { ToolChoice } from '../config/server.ts';
 import type { IsHidden } from '../relay/tool-filter.ts';
 
 /** A name is one word, whatever stands in it: no part of it is a folder or hidden, and an exclamation mark is one. */

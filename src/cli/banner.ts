@@ -1,6 +1,6 @@
 /** What somebody who starts a bridge in a terminal is told: what it is, where it is, and what to do now. */
 import type { Logger } from 'pino';
-import type { HttpListenerConfig } from '../config.ts';
+import type { HttpListenerConfig } from '../config/listener.ts';
 import { shortCommandName } from '../process/command-name.ts';
 import { nameForHosts, renderSnippet } from '../snippet.ts';
 import { VERSION } from '../version.ts';

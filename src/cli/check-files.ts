@@ -2,7 +2,11 @@
 import { constants, readFileSync, type Stats, statSync } from 'node:fs';
 import { access, readFile, stat } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import type { AuthConfig, Config, ListenerConfig, RemoteConfig, ServerConfig } from '../config.ts';
+import type { AuthConfig } from '../config/access.ts';
+import type { ListenerConfig } from '../config/listener.ts';
+import type { RemoteConfig } from '../config/remote.ts';
+import type { ServerConfig } from '../config/server.ts';
+import type { Config } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { checkPair } from '../http/server/certificate-files.ts';
 import { type FoundFile, warnOfOpenFile } from './parse/headers.ts';

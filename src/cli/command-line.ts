@@ -1,6 +1,6 @@
 /** From the command line's arguments to what is asked for. Values stay text here; parse/config.ts gives them types. */
 import { Parser } from 'yargs/helpers';
-import type { Target } from '../config.ts';
+import type { Target } from '../config/server.ts';
 import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
 import { type HelpTopic, parseHelpTopic, topicOfVerb } from './help/topic.ts';

@@ -3,7 +3,7 @@
  * as many as LISTEN_FDS says, if LISTEN_PID is us. [sd_listen_fds(3)]
  */
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
-import type { BoundAddress, InheritedAddress } from '../config.ts';
+import type { BoundAddress, InheritedAddress } from '../config/listener.ts';
 import { BridgeError } from '../errors.ts';
 import type { Environment } from './parse/child-environment.ts';
 

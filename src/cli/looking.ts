@@ -1,6 +1,6 @@
 /** The verbs that look at what bridges have seen: `report` and `top`. */
 import { readFileSync } from 'node:fs';
-import type { TokenSource } from '../config.ts';
+import type { TokenSource } from '../config/access.ts';
 import { BridgeError } from '../errors.ts';
 import type { BridgeCommand } from './command-line.ts';
 import { type LookedAt, parseReport, parseTop } from './parse/looking.ts';

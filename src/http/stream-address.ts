@@ -1,5 +1,5 @@
 /** Addresses of byte streams: how they are shown, which is how they are written. */
-import type { StreamAddress } from '../config.ts';
+import type { StreamAddress } from '../config/server.ts';
 import { toPrintable } from '../printable.ts';
 import { showSocketPath } from './socket-url.ts';
 

@@ -1,4 +1,5 @@
-import type { RemoteConfig, Target } from '../config.ts';
+import type { RemoteConfig } from '../config/remote.ts';
+import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { showStreamAddress } from '../http/stream-address.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';

@@ -1,4 +1,4 @@
-import type { ServerConfig } from '../config.ts';
+import type { ServerConfig } from '../config/server.ts';
 import type { Clock } from '../deps.ts';
 import type { BridgeError } from '../errors.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';

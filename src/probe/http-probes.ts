@@ -1,4 +1,5 @@
-import type { Protocol, RemoteConfig } from '../config.ts';
+import type { RemoteConfig } from '../config/remote.ts';
+import type { Protocol } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import type { HttpClient } from '../http/client/client.ts';
 import { SessionCookies } from '../http/client/cookies.ts';

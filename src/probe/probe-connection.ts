@@ -1,4 +1,4 @@
-import type { Protocol } from '../config.ts';
+import type { Protocol } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import type { ProbeOutcome } from '../mcp/classify/probe-answer.ts';
 import { createModernRequest, parseDiscovery } from '../mcp/vocabulary/discover.ts';

@@ -1,4 +1,4 @@
-import type { RemoteConfig } from '../config.ts';
+import type { RemoteConfig } from '../config/remote.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { reachedAs } from '../http/socket-url.ts';
 import { showTarget } from './clients.ts';

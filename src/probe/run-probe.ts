@@ -1,4 +1,5 @@
-import type { LoginConfig, RemoteConfig, Target } from '../config.ts';
+import type { LoginConfig, RemoteConfig } from '../config/remote.ts';
+import type { Target } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
 import type { Credentials } from '../http/client/credentials.ts';

@@ -1,4 +1,4 @@
-import type { Target } from '../config.ts';
+import type { Target } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { type BridgeError, toBridgeError } from '../errors.ts';
 import type { ProbeConfig } from './findings.ts';

@@ -1,4 +1,4 @@
-import type { Target } from '../config.ts';
+import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { showStreamAddress } from '../http/stream-address.ts';
 import { nameCommand } from '../process/command-name.ts';

@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { HubCall } from '../../src/bridge/hub-call.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
-import type { HubConfig } from '../../src/config.ts';
+import type { HubConfig } from '../../src/config/server.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { ConnectionEnd } from '../../src/http/websocket/connection.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -4,7 +4,8 @@ import { createAuthentication } from '../../src/bridge/create-authentication.ts'
 import { HttpListener } from '../../src/bridge/http-listener.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import { QueueSizes } from '../../src/collections/queue-sizes.ts';
-import type { AuthConfig, Listing, ServerConfig } from '../../src/config.ts';
+import type { AuthConfig } from '../../src/config/access.ts';
+import type { Listing, ServerConfig } from '../../src/config/server.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { createExchanges } from '../support/exchanges.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -5,7 +5,10 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { checkFiles, readHeaderFile } from '../../src/cli/check-files.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
-import type { Config, HttpListenerConfig, RemoteConfig, ServerConfig } from '../../src/config.ts';
+import type { HttpListenerConfig } from '../../src/config/listener.ts';
+import type { RemoteConfig } from '../../src/config/remote.ts';
+import type { ServerConfig } from '../../src/config/server.ts';
+import type { Config } from '../../src/config.ts';
 import { BridgeError } from '../../src/errors.ts';
 
 const around = {

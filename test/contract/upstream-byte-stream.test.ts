@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import type { StreamAddress } from '../../src/config.ts';
+import type { StreamAddress } from '../../src/config/server.ts';
 import { type InetdOptions, startInetd } from '../support/inetd.ts';
 import { dialByteStream } from '../upstream/byte-stream/dial.ts';
 import { type ContractServer, testUpstreamContract } from './upstream-contract.ts';

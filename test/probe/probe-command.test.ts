@@ -1,7 +1,7 @@
 /** The report on servers that are started, and that none of them stays behind. */
 import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
-import type { CommandTarget } from '../../src/config.ts';
+import type { CommandTarget } from '../../src/config/server.ts';
 import { fixture } from '../process/child-spec.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { descendantsOf } from '../support/processes.ts';

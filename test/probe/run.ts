@@ -1,4 +1,5 @@
-import type { Protocol, RemoteConfig, Target } from '../../src/config.ts';
+import type { RemoteConfig } from '../../src/config/remote.ts';
+import type { Protocol, Target } from '../../src/config/server.ts';
 import type { Clock } from '../../src/deps.ts';
 import { exitCodeOf, type Offer, type ProbeReport } from '../../src/probe/report.ts';
 import { runProbe } from '../../src/probe/run-probe.ts';

@@ -5,7 +5,9 @@ import { HttpListener } from '../../src/bridge/http-listener.ts';
 import type { ServedServer } from '../../src/bridge/served-server.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import { QueueSizes } from '../../src/collections/queue-sizes.ts';
-import type { BoundAddress, EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } from '../../src/config.ts';
+import type { MappedHeader } from '../../src/config/access.ts';
+import type { BoundAddress, EndpointConfig, HttpListenerConfig } from '../../src/config/listener.ts';
+import type { ServerConfig } from '../../src/config/server.ts';
 import type { Deps } from '../../src/deps.ts';
 import {
   type CertificateSource,

@@ -1,4 +1,4 @@
-import type { RemoteConfig } from '../../src/config.ts';
+import type { RemoteConfig } from '../../src/config/remote.ts';
 
 /** How a remote server is reached where the user says nothing. */
 export const REMOTE: RemoteConfig = {

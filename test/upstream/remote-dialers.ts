@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
-import type { RemoteTimeouts } from '../../src/config.ts';
+import type { RemoteTimeouts } from '../../src/config/remote.ts';
 import type { Clock } from '../../src/deps.ts';
 import type { HttpClientOptions } from '../../src/http/client/client.ts';
 import type { SessionDialer, UpstreamDialer } from '../../src/relay/ports.ts';

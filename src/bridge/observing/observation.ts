@@ -1,5 +1,7 @@
 /** What is made of what the bridge sees of clients and calls, as the configuration says. */
-import type { ObservationConfig, SunsetConfig } from '../../config.ts';
+
+import type { SunsetConfig } from '../../config/listener.ts';
+import type { ObservationConfig } from '../../config/observation.ts';
 import type { FoundRoute, OnRefused } from '../../downstream/listener/http-server.ts';
 import type { BridgeError } from '../../errors.ts';
 import { ClientLog } from '../../observe/client-log.ts';

@@ -1,5 +1,6 @@
 /** What people and programs look at: the page, its events, and figures for Prometheus. */
-import type { HttpListenerConfig, ObservationConfig } from '../../config.ts';
+import type { HttpListenerConfig } from '../../config/listener.ts';
+import type { ObservationConfig } from '../../config/observation.ts';
 import type { Deps } from '../../deps.ts';
 import type { Audience } from '../../downstream/listener/admission.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';

@@ -1,5 +1,5 @@
 /** What a configuration file of a host says, in the words of our own options. */
-import type { Target } from '../../config.ts';
+import type { Target } from '../../config/server.ts';
 import type { WrittenOptions } from '../options/given-options.ts';
 
 export interface ConfigFile {

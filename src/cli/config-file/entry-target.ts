@@ -1,5 +1,5 @@
 /** What an entry names: a program to start, or where a server is, and how it is spoken to there. */
-import type { StreamTarget, Target } from '../../config.ts';
+import type { StreamTarget, Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWebSocketUrl } from '../../http/websocket/url.ts';
 import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/target.ts';

@@ -1,5 +1,5 @@
 /** What stands under our own key `portage`: options, named as on the command line or in camel case, and who may call. */
-import type { Target } from '../../config.ts';
+import type { Target } from '../../config/server.ts';
 import { HOW_SERVERS_ARE_USED, type WrittenOption } from '../options/given-options.ts';
 import type { OptionSpec } from '../options/option-spec.ts';
 import { findOption, isOptionName, OF_ONE_SERVER, OPTIONS, type OptionName } from '../options/option-table.ts';

@@ -1,5 +1,5 @@
 /** One entry of a host, in the words of our own options. */
-import type { Target } from '../../config.ts';
+import type { Target } from '../../config/server.ts';
 import type { WrittenOption } from '../options/given-options.ts';
 import { findOption, type OptionName } from '../options/option-table.ts';
 import type { WrittenServer } from './config-file.ts';

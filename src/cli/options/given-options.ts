@@ -3,7 +3,7 @@
  * what the file says of all servers, and the default comes last.
  */
 
-import type { Target } from '../../config.ts';
+import type { Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import type { Environment } from '../parse/child-environment.ts';
 import type { Parsed } from '../parse/value.ts';

@@ -1,4 +1,4 @@
-import type { Target } from '../../config.ts';
+import type { Target } from '../../config/server.ts';
 
 /** The order is the order of --help. */
 export const OPTION_GROUPS = {

@@ -1,16 +1,7 @@
 /** Who may come in: the names this server answers to, and how callers show who they are. */
 import { resolve } from 'node:path';
-import type {
-  AccessConfig,
-  AuthConfig,
-  EndpointConfig,
-  HttpListenerConfig,
-  KeyLocation,
-  ListenAddress,
-  MappedHeader,
-  TcpAddress,
-  TokenSource,
-} from '../../config.ts';
+import type { AccessConfig, AuthConfig, KeyLocation, MappedHeader, TokenSource } from '../../config/access.ts';
+import type { EndpointConfig, HttpListenerConfig, ListenAddress, TcpAddress } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWildcard } from '../../http/addresses.ts';
 import { isBearerToken } from '../../http/client/bearer-token.ts';

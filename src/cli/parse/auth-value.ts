@@ -1,5 +1,5 @@
 /** Values of the options about authentication, as value.ts has the others. */
-import type { MappedHeader } from '../../config.ts';
+import type { MappedHeader } from '../../config/access.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import { parseForwardedName } from './headers.ts';
 import type { Parsed } from './value.ts';

@@ -1,6 +1,6 @@
 /** How this replica is one of several. */
 import { resolve } from 'node:path';
-import type { ClusterConfig } from '../../config.ts';
+import type { ClusterConfig } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import { ClusterKey } from '../../store/cluster-key.ts';

@@ -1,5 +1,8 @@
 /** From what was given to the Config the bridge runs on: types, defaults, and which options go together. */
-import type { Config, ListenerConfig, LogConfig, ServerConfig } from '../../config.ts';
+
+import type { ListenerConfig } from '../../config/listener.ts';
+import type { ServerConfig } from '../../config/server.ts';
+import type { Config, LogConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { BridgeCommand } from '../command-line.ts';
 import type { ConfigFile } from '../config-file/config-file.ts';

@@ -1,6 +1,6 @@
 /** The hubs that are called to serve whoever is there: where they are, and what they are shown. */
 import { resolve } from 'node:path';
-import type { HubConfig } from '../../config.ts';
+import type { HubConfig } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';

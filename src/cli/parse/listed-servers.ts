@@ -1,5 +1,6 @@
 /** The servers of a configuration file, with what the command line and the environment say of all of them. */
-import type { AccessConfig, Listing } from '../../config.ts';
+import type { AccessConfig } from '../../config/access.ts';
+import type { Listing } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import type { BridgeCommand } from '../command-line.ts';
 import type { ConfigFile, WrittenServer } from '../config-file/config-file.ts';

@@ -1,5 +1,5 @@
 /** Where serve listens: at a port, at sockets of this machine, at what whoever started it has opened, and on byte streams. */
-import type { ListenAddress, SocketAddress, TcpAddress } from '../../config.ts';
+import type { ListenAddress, SocketAddress, TcpAddress } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
 import { showStreamAddress } from '../../http/stream-address.ts';
 import { findInheritedSockets } from '../inherited-sockets.ts';

@@ -1,6 +1,6 @@
 /** Where clients find the servers, and who of them may come in. */
 import { resolve } from 'node:path';
-import type { EndpointConfig, HttpListenerConfig, SunsetConfig } from '../../config.ts';
+import type { EndpointConfig, HttpListenerConfig, SunsetConfig } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
 import { boundAddress } from '../../http/server/listen-addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';

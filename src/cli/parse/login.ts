@@ -1,7 +1,7 @@
 /** How to log in at a remote server, in whose name, and whether at all. */
 
 import { resolve } from 'node:path';
-import type { LoginConfig, RegisteredClient, RemoteConfig } from '../../config.ts';
+import type { LoginConfig, RegisteredClient, RemoteConfig } from '../../config/remote.ts';
 import { BridgeError } from '../../errors.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';

@@ -1,5 +1,5 @@
 /** What `report` and `top` look at. */
-import type { TokenSource } from '../../config.ts';
+import type { TokenSource } from '../../config/access.ts';
 import { BridgeError } from '../../errors.ts';
 import { handshakeUrlOf } from '../../http/websocket/url.ts';
 import type { BridgeCommand } from '../command-line.ts';

@@ -1,6 +1,8 @@
 /** What is kept and told of clients and calls. */
 import { resolve } from 'node:path';
-import type { HttpListenerConfig, ObservationConfig, TokenSource } from '../../config.ts';
+import type { TokenSource } from '../../config/access.ts';
+import type { HttpListenerConfig } from '../../config/listener.ts';
+import type { ObservationConfig } from '../../config/observation.ts';
 import { BridgeError } from '../../errors.ts';
 import { isForOneUser } from '../../http/server/listen-addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';

@@ -1,6 +1,7 @@
 /** How a remote server is reached: what it is sent, whom we trust, how long we wait. */
 import { resolve } from 'node:path';
-import type { RemoteConfig, Target } from '../../config.ts';
+import type { RemoteConfig } from '../../config/remote.ts';
+import type { Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import { findProxy } from '../../http/client/agents.ts';

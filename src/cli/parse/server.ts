@@ -1,6 +1,8 @@
 /** What is said of one server, wherever that stands: where it is, how it is reached or started, what clients may have of it. */
 import { resolve } from 'node:path';
-import type { AccessConfig, ChildConfig, Listing, Protocol, RemoteConfig, ServerConfig, Target } from '../../config.ts';
+import type { AccessConfig } from '../../config/access.ts';
+import type { RemoteConfig } from '../../config/remote.ts';
+import type { ChildConfig, Listing, Protocol, ServerConfig, Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';

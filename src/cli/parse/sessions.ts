@@ -1,11 +1,6 @@
 /** How many sessions and processes there may be, and for how long. */
-import {
-  type AccessConfig,
-  hasSeveralNames,
-  type Isolation,
-  type ServerConfig,
-  type SessionConfig,
-} from '../../config.ts';
+import { type AccessConfig, hasSeveralNames } from '../../config/access.ts';
+import type { Isolation, ServerConfig, SessionConfig } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import * as value from './value.ts';

@@ -1,5 +1,5 @@
 /** From a command line to the addresses that a host is told: a URL that is given, or where `serve` would serve. */
-import type { HttpListenerConfig } from '../../config.ts';
+import type { HttpListenerConfig } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWildcard } from '../../http/addresses.ts';
 import { addressBase, boundAddress } from '../../http/server/listen-addresses.ts';

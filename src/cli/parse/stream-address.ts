@@ -1,5 +1,6 @@
 /** Addresses of byte streams, as users write them. */
-import type { BoundAddress, StreamAddress } from '../../config.ts';
+import type { BoundAddress } from '../../config/listener.ts';
+import type { StreamAddress } from '../../config/server.ts';
 import { parseSocketUrlPath } from './socket-path.ts';
 import * as value from './value.ts';
 

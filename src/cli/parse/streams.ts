@@ -1,5 +1,7 @@
 /** Which server the connections to a byte stream are for. */
-import type { ServerConfig, StreamConfig } from '../../config.ts';
+
+import type { StreamConfig } from '../../config/listener.ts';
+import type { ServerConfig } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { showStreamAddress } from '../../http/stream-address.ts';
 import type { GivenOptions } from '../options/given-options.ts';

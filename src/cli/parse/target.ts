@@ -1,5 +1,5 @@
 /** Which server is meant: the command behind `--`, or one URL. */
-import type { StreamTarget, Target, UrlTarget } from '../../config.ts';
+import type { StreamTarget, Target, UrlTarget } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { SocketUrl } from '../../http/socket-url.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';

@@ -3,7 +3,7 @@
  * is wrong with them is a warning and never keeps the bridge from starting. What is not read here, such as the sampler, the
  * SDK reads itself. [opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables]
  */
-import type { ObservationConfig, TraceProtocol } from '../../config.ts';
+import type { ObservationConfig, TraceProtocol } from '../../config/observation.ts';
 import type { Environment } from './child-environment.ts';
 
 export interface ParsedTraces {

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import type { BoundAddress } from '../../config.ts';
+import type { BoundAddress } from '../../config/listener.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';

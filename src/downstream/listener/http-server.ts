@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import { Server as NetServer } from 'node:net';
-import type { BoundAddress, ListenAddress } from '../../config.ts';
+import type { BoundAddress, ListenAddress } from '../../config/listener.ts';
 import type { Deps } from '../../deps.ts';
 import type { BridgeError, ErrorCode } from '../../errors.ts';
 import type { Authenticator, AuthRefusal } from '../../http/auth/authenticator.ts';

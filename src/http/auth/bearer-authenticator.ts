@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { AuthConfig, OAuthConfig } from '../../config.ts';
+import type { AuthConfig, OAuthConfig } from '../../config/access.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, type ErrorCode } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';

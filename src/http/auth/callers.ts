@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { MappedHeader } from '../../config.ts';
+import type { MappedHeader } from '../../config/access.ts';
 import { BridgeError } from '../../errors.ts';
 
 /** Who sent a request. It is found out before anything else is done with the request. */

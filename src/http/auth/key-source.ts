@@ -1,7 +1,7 @@
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
 import { RecentNames } from '../../collections/recent-names.ts';
-import type { OAuthConfig } from '../../config.ts';
+import type { OAuthConfig } from '../../config/access.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { ChangingFile } from '../changing-file.ts';

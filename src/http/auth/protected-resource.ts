@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { EndpointConfig } from '../../config.ts';
+import type { EndpointConfig } from '../../config/listener.ts';
 import { createPublicUrl, type PublicUrl, type PublicUrlOptions } from '../server/public-url.ts';
 
 export interface ProtectedResourceOptions {

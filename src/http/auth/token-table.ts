@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { TokenSource } from '../../config.ts';
+import type { TokenSource } from '../../config/access.ts';
 import { ChangingFile } from '../changing-file.ts';
 import { isBearerToken } from '../client/bearer-token.ts';
 

@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { importPKCS8 } from 'jose';
 import { type AuthorizationServer, type ClientAuth, ClientSecretPost, None, PrivateKeyJwt } from 'oauth4webapi';
-import type { LoginConfig, RegisteredClient } from '../../config.ts';
+import type { LoginConfig, RegisteredClient } from '../../config/remote.ts';
 import { showUrl } from '../shown-url.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Logger } from 'pino';
-import type { LoginConfig, RemoteConfig } from '../../config.ts';
+import type { LoginConfig, RemoteConfig } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
 import { HttpClient } from '../client/client.ts';
 import type { Credentials } from '../client/credentials.ts';

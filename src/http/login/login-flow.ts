@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from 'oauth4webapi';
-import type { LoginConfig } from '../../config.ts';
+import type { LoginConfig } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { AuthChallenge } from '../client/auth-challenge.ts';

@@ -1,4 +1,4 @@
-import type { LoginConfig } from '../../config.ts';
+import type { LoginConfig } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';

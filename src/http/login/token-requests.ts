@@ -10,7 +10,7 @@ import {
   refreshTokenGrantRequest,
   type TokenEndpointResponse,
 } from 'oauth4webapi';
-import type { RegisteredClient } from '../../config.ts';
+import type { RegisteredClient } from '../../config/remote.ts';
 import { BridgeError } from '../../errors.ts';
 import { findTokenFault, MAX_TOKEN_LENGTH } from '../client/bearer-token.ts';
 import { authenticate } from './client-identity.ts';

@@ -1,6 +1,6 @@
 /** A server begins to listen: at a port, at a socket of this machine, or at what somebody else has opened for it. */
 import type { AddressInfo, Server } from 'node:net';
-import type { BoundAddress, ListenAddress, TcpAddress } from '../../config.ts';
+import type { BoundAddress, ListenAddress, TcpAddress } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
 import { isPipePath } from '../socket-url.ts';
 import { begin } from './begin-listening.ts';

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, lstatSync, renameSync, type Stats, statSync, unlinkSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import type { SocketAddress } from '../../config.ts';
+import type { SocketAddress } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
 import { begin } from './begin-listening.ts';
 

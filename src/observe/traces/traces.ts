@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base';
 import type { Logger } from 'pino';
-import type { TraceProtocol } from '../../config.ts';
+import type { TraceProtocol } from '../../config/observation.ts';
 import type { Clock } from '../../deps.ts';
 import type { Tracer } from '../../relay/tracer.ts';
 import { CallSpans } from './call-spans.ts';

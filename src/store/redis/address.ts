@@ -1,4 +1,4 @@
-import type { StoreAddress, StoreHost } from '../../config.ts';
+import type { StoreAddress, StoreHost } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 
 const EXPECTED =

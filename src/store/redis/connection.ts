@@ -1,6 +1,6 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
-import type { StoreAddress } from '../../config.ts';
+import type { StoreAddress } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 import type { StoreStatus } from '../store.ts';
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { StoreAddress } from '../../config.ts';
+import type { StoreAddress } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 import type { ClusterKey } from '../cluster-key.ts';
 import type {

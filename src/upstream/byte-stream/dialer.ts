@@ -1,6 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { type SecureContext, connect as tlsConnect } from 'node:tls';
-import type { RemoteConfig, StreamAddress } from '../../config.ts';
+import type { RemoteConfig } from '../../config/remote.ts';
+import type { StreamAddress } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';

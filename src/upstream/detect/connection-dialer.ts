@@ -1,4 +1,4 @@
-import type { Protocol } from '../../config.ts';
+import type { Protocol } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-capabilities.ts';

@@ -1,4 +1,4 @@
-import type { Protocol } from '../../config.ts';
+import type { Protocol } from '../../config/server.ts';
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import type { HttpClient } from '../../http/client/client.ts';
 import type { Credentials } from '../../http/client/credentials.ts';

@@ -1,4 +1,5 @@
-import type { RemoteConfig, UrlTarget } from '../../config.ts';
+import type { RemoteConfig } from '../../config/remote.ts';
+import type { UrlTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { type BridgeError, toBridgeError } from '../../errors.ts';
 import type { HttpClient } from '../../http/client/client.ts';

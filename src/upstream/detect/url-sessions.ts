@@ -1,4 +1,5 @@
-import type { Protocol, RemoteConfig, UrlTarget } from '../../config.ts';
+import type { RemoteConfig } from '../../config/remote.ts';
+import type { Protocol, UrlTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { HttpClient } from '../../http/client/client.ts';

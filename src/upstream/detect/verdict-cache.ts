@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RemoteConfig } from '../../config.ts';
+import type { RemoteConfig } from '../../config/remote.ts';
 import type { Clock } from '../../deps.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { ObservedServer } from '../../relay/observer.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { RemoteTimeouts } from '../../config.ts';
+import type { RemoteTimeouts } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
 import type { HttpClient } from '../../http/client/client.ts';
 import type { SessionCookies } from '../../http/client/cookies.ts';

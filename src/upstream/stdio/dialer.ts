@@ -1,4 +1,4 @@
-import type { ChildConfig, CommandTarget } from '../../config.ts';
+import type { ChildConfig, CommandTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { showFile } from '../../http/shown-url.ts';

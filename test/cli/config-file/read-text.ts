@@ -1,7 +1,7 @@
 import type { ConfigFile, WrittenServer } from '../../../src/cli/config-file/config-file.ts';
 import type { FoundFile } from '../../../src/cli/config-file/found-file.ts';
 import { type FileSurroundings, readConfigFile } from '../../../src/cli/config-file/read-config-file.ts';
-import type { Target } from '../../../src/config.ts';
+import type { Target } from '../../../src/config/server.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 export interface World {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { isApplicable, refuseInapplicable } from '../../../src/cli/options/given-options.ts';
 import { findOption, OPTIONS, type OptionName } from '../../../src/cli/options/option-table.ts';
-import type { Target } from '../../../src/config.ts';
+import type { Target } from '../../../src/config/server.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */

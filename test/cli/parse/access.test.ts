@@ -1,7 +1,7 @@
 import test from 'ava';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { parseConfig } from '../../../src/cli/parse/config.ts';
-import type { AccessConfig } from '../../../src/config.ts';
+import type { AccessConfig } from '../../../src/config/access.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 const TOKEN = 'a-long-token-of-alice';

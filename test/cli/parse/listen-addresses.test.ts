@@ -2,7 +2,7 @@ import test from 'ava';
 import { describeCallers } from '../../../src/bridge/caller-policy.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { type ParsedConfig, parseConfig } from '../../../src/cli/parse/config.ts';
-import type { HttpListenerConfig } from '../../../src/config.ts';
+import type { HttpListenerConfig } from '../../../src/config/listener.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 function parse(argv: readonly string[], env: Readonly<Record<string, string>> = {}): ParsedConfig {

@@ -3,7 +3,7 @@ import { describeCallers } from '../../../src/bridge/caller-policy.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import type { ConfigFile } from '../../../src/cli/config-file/config-file.ts';
 import { parseConfig } from '../../../src/cli/parse/config.ts';
-import type { StreamConfig } from '../../../src/config.ts';
+import type { StreamConfig } from '../../../src/config/listener.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { read } from '../config-file/read-text.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { parseServerUrl } from '../../../src/cli/parse/target.ts';
-import type { UrlTarget } from '../../../src/config.ts';
+import type { UrlTarget } from '../../../src/config/server.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { judgeRedirect } from '../../../src/http/client/redirects.ts';
 import { showUrl } from '../../../src/http/shown-url.ts';

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import type { BoundAddress } from '../../../src/config.ts';
+import type { BoundAddress } from '../../../src/config/listener.ts';
 import type { Deps } from '../../../src/deps.ts';
 import { ByteStreamClients } from '../../../src/downstream/byte-stream/clients.ts';
 import { StreamListener, type StreamListenerOptions } from '../../../src/downstream/byte-stream/listener.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import test from 'ava';
-import type { EndpointConfig } from '../../../src/config.ts';
+import type { EndpointConfig } from '../../../src/config/listener.ts';
 import {
   ProtectedResource,
   type ProtectedResourceOptions,

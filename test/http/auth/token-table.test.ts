@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import type { TokenSource } from '../../../src/config.ts';
+import type { TokenSource } from '../../../src/config/access.ts';
 import { TokenTable } from '../../../src/http/auth/token-table.ts';
 
 const SILENT = pino({ level: 'silent' });

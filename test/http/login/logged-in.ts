@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { systemClock } from '../../../src/cli/system-deps.ts';
-import type { LoginConfig } from '../../../src/config.ts';
+import type { LoginConfig } from '../../../src/config/remote.ts';
 import type { Clock } from '../../../src/deps.ts';
 import type { HttpClient } from '../../../src/http/client/client.ts';
 import type { HttpRequest } from '../../../src/http/client/http-call.ts';

@@ -1,4 +1,4 @@
-import type { LoginConfig } from '../../../src/config.ts';
+import type { LoginConfig } from '../../../src/config/remote.ts';
 
 /** A login as it is without any option. */
 export const NO_OPTIONS: Omit<LoginConfig, 'stateDirectory'> = {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import type { LoginConfig } from '../../../src/config.ts';
+import type { LoginConfig } from '../../../src/config/remote.ts';
 import { LoginStore, type StoredLogin } from '../../../src/http/login/login-store.ts';
 import { temporaryFolder } from './logged-in.ts';
 import { NO_OPTIONS } from './login-config.ts';

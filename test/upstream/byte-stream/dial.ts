@@ -1,4 +1,4 @@
-import type { StreamAddress } from '../../../src/config.ts';
+import type { StreamAddress } from '../../../src/config/server.ts';
 import { type ByteStreamDialerOptions, createByteStreamDialer } from '../../../src/upstream/byte-stream/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 

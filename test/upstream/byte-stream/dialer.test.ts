@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import type { StreamAddress } from '../../../src/config.ts';
+import type { StreamAddress } from '../../../src/config/server.ts';
 import type { ByteStreamDialerOptions } from '../../../src/upstream/byte-stream/dialer.ts';
 import { CLOSE_GRACE_MS } from '../../../src/upstream/byte-stream/link.ts';
 import { requestFrame } from '../../../src/wire/write-message.ts';

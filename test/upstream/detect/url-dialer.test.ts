@@ -1,7 +1,8 @@
 /** Clients of both eras and a server at a URL, with the translators and real servers. */
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import type { Protocol, RemoteConfig } from '../../../src/config.ts';
+import type { RemoteConfig } from '../../../src/config/remote.ts';
+import type { Protocol } from '../../../src/config/server.ts';
 import type { Deps } from '../../../src/deps.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';

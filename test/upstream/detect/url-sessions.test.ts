@@ -1,6 +1,7 @@
 /** Connections to a URL, with detection by the client's own `initialize`, against real servers. */
 import test, { type ExecutionContext } from 'ava';
-import type { Protocol, RemoteConfig } from '../../../src/config.ts';
+import type { RemoteConfig } from '../../../src/config/remote.ts';
+import type { Protocol } from '../../../src/config/server.ts';
 import type { Clock } from '../../../src/deps.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';

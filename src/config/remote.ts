@@ -1,0 +1,66 @@
+/** How a remote server is reached. */
+export interface RemoteConfig {
+  readonly transport: 'auto' | 'streamable-http' | 'sse';
+  /** Sent with every request, `${ENV}` already expanded; names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Re-read when it changes; its content is sent as a bearer token. */
+  readonly bearerTokenFile: string | undefined;
+  readonly tls: {
+    readonly caFile: string | undefined;
+    readonly certFile: string | undefined;
+    readonly keyFile: string | undefined;
+  };
+  /** Names (lower case) of inbound headers that may pass to the server; nothing else does. */
+  readonly forwardHeaders: readonly string[];
+  readonly timeouts: RemoteTimeouts;
+  /** How to log in when the server asks for it; undefined: that is reported and nothing done. */
+  readonly login: LoginConfig | undefined;
+  /** Pause between pings on an idle connection; 0: none. */
+  readonly keepAliveMs: number;
+  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
+  readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+/** An OAuth client: how it gets tokens for the server, and in whose name. */
+export interface LoginConfig {
+  /** A user logs in with a browser, or the client is its own user. */
+  readonly grant: 'authorization-code' | 'client-credentials';
+  /** What to do with the tokens of the last run. */
+  readonly stored: 'use' | 'forget';
+  /** Known to the authorization server beforehand; undefined: it gets to know us now. */
+  readonly client: RegisteredClient | undefined;
+  /** Where a document describes the client, whose URL is then its id. */
+  readonly clientMetadataUrl: string | undefined;
+  /** The only authorization server that is trusted, as it writes itself; undefined: whichever the server names. */
+  readonly issuer: string | undefined;
+  /** Asked for in place of those that the server names. */
+  readonly scopes: readonly string[];
+  /** Where the browser comes back to, on this machine; port 0 picks a free one. */
+  readonly callback: URL;
+  /** A program and its arguments, among them `%s` for the address; undefined: the address is only logged. */
+  readonly browser: readonly string[] | undefined;
+  /** Where logins are kept; undefined: nowhere. */
+  readonly stateDirectory: string | undefined;
+}
+
+/** How a client proves that it is the one; `none`: it cannot. */
+export interface RegisteredClient {
+  readonly id: string;
+  readonly proof:
+    | { readonly kind: 'none' }
+    | { readonly kind: 'secret'; readonly secret: string }
+    /** A private key (PEM). */
+    | { readonly kind: 'key'; readonly file: string };
+}
+
+/** Milliseconds; 0: no limit. The limit on a call's silence is ServerLimits.requestTimeoutMs. */
+export interface RemoteTimeouts {
+  /** Name resolution, TCP and TLS. */
+  readonly connectMs: number;
+  /** From the request's last byte to the response's head. */
+  readonly firstByteMs: number;
+  /** Silence on a stream, keep-alive comments included. */
+  readonly idleMs: number;
+  /** One request and all of its answer, however talkative. */
+  readonly callMs: number;
+}
