@@ -47,8 +47,8 @@ export interface ExchangesOptions extends Observing {
   readonly calls: CapacityShare;
   /** Bytes of large requests together, of which the one that exceeds it is still taken. */
   readonly bytes: CapacityShare;
-  /** Why no call is taken now; undefined: they are. */
-  readonly refusal: () => BridgeError | undefined;
+  /** Says why no call is taken now, or undefined where calls are; undefined itself: calls are taken at any time. */
+  readonly refusal: (() => BridgeError | undefined) | undefined;
 }
 
 /** The relay that runs an exchange: it routes the messages, and the exchange is opened and ended for it. */
@@ -145,7 +145,7 @@ export class Exchanges implements Observing {
       const message = `The unanswered requests of all clients together have ${this.#bytes.taken} bytes, and ${this.#bytes.total} are the most allowed here; wait for answers before sending more large ones.`;
       return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
-    return this.#refusal();
+    return this.#refusal?.();
   }
 
   /** The exchange of a request, which counts from `open` on. */

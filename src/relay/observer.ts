@@ -219,6 +219,8 @@ export class ClientPresence {
   /** What a legacy client has said of itself. */
   #introduction = UNKNOWN_LEGACY;
   #state: PresenceState = UNKNOWN;
+  /** Whether the next request may say who the client is: somebody wants to know, and nobody has been told yet. */
+  isAwaited: boolean;
 
   constructor(observing: Pick<Observing, 'observer' | 'tracer' | 'speech'>, origin: ClientOrigin, era: Era) {
     const { observer, tracer, speech } = observing;
@@ -227,11 +229,11 @@ export class ClientPresence {
     this.#speech = speech;
     this.#origin = origin;
     this.#era = era;
+    this.isAwaited = this.#isSeen;
   }
 
-  /** A request comes. The first says who the client is; the first of a pipe is how its modern client comes. */
+  /** A request comes, while `isAwaited`. The first says who the client is; the first of a pipe is how its modern client comes. */
   sees(request: Frame): void {
-    if (!this.#isSeen || this.#state.kind !== 'unknown') return;
     if (this.#era === 'modern') this.#connected(this.describe(request));
     else if (request.method === INITIALIZE) this.#introduction = introductionOf(request);
   }
@@ -260,12 +262,14 @@ export class ClientPresence {
 
   #connected(client: ObservedClient): void {
     if (this.#state.kind !== 'unknown') return;
+    this.isAwaited = false;
     this.#state = { kind: 'connected', onLeft: this.#observer?.connected(client, this.#speech.spokenTo(client)) };
   }
 
   /** May be called for a client that nobody was told of. */
   left(reason: ErrorCode): void {
     const state = this.#state;
+    this.isAwaited = false;
     this.#state = LEFT;
     if (state.kind === 'connected') state.onLeft?.(reason);
   }

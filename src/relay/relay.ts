@@ -120,7 +120,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   #requestFromClient(frame: Frame, lane: Lane): void {
     const exchange = this.#exchanges.create(frame, lane);
-    this.#presence.sees(frame);
+    if (this.#presence.isAwaited) this.#presence.sees(frame);
     const refusal = this.#refusal(exchange);
     if (refusal !== undefined) {
       this.#peer?.send(this.#exchanges.refuse(this, frame, refusal), exchange);

@@ -23,9 +23,9 @@ function modern(clientInfo?: object) {
   return clientFrame({ id: 1, method: 'tools/list', params: { _meta } });
 }
 
-/** As the relay has it: a request is seen first. */
+/** As the relay has it: a request is seen first, until it is known who sends it. */
 function seen(presence: ClientPresence, request: Frame) {
-  presence.sees(request);
+  if (presence.isAwaited) presence.sees(request);
   return presence.describe(request);
 }
 

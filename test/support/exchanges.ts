@@ -32,14 +32,7 @@ export interface ExchangesParts {
 const MAX_OPEN = 4096;
 
 export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Exchanges {
-  const {
-    observer,
-    tracer,
-    speech = new ServerSpeech(),
-    refusal = () => undefined,
-    maxOpen = MAX_OPEN,
-    maxBytes,
-  } = parts;
+  const { observer, tracer, speech = new ServerSpeech(), refusal, maxOpen = MAX_OPEN, maxBytes } = parts;
   return new Exchanges({
     clock,
     observer,

@@ -17,13 +17,15 @@ import type { BridgeDeps } from '../running-bridge.ts';
 /** Paths of routes, and what is served there. */
 export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
 
+type Refusal = () => BridgeError | undefined;
+
 /** One thing that looks at calls; what it does not need it leaves to `NOTHING`. */
 export interface ObservingPart {
   readonly observer: Observer | undefined;
   /** What there is to look at. */
   readonly routes: Routes;
-  /** Why no call is taken now; undefined: they are. */
-  refusal(): BridgeError | undefined;
+  /** Says why no call is taken now, or undefined where calls are; undefined itself: it never refuses any. */
+  readonly refusal: Refusal | undefined;
   /** A request was refused before anything was asked of a server; undefined: that is of no interest here. */
   readonly onRefused: OnRefused | undefined;
   /** Clients find the servers here from now on. */
@@ -39,7 +41,7 @@ export interface ObservingPart {
 const NOTHING: ObservingPart = {
   observer: undefined,
   routes: [],
-  refusal: () => undefined,
+  refusal: undefined,
   onRefused: undefined,
   serves: () => undefined,
   reopen: () => undefined,
@@ -88,7 +90,7 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
     observer: joinObservers(observers, (err) => log.error({ err }, 'an observer failed')),
     tracer: traces?.tracer,
     routes: new Map(parts.flatMap(({ routes }) => routes)),
-    refusal: () => firstOf(parts),
+    refusal: firstOf(parts.flatMap(({ refusal }) => refusal ?? [])),
     onRefused: parts.find(({ onRefused }) => onRefused !== undefined)?.onRefused,
     serves: (endpoints) => each(parts, (part) => part.serves(endpoints)),
     reopen: () => each(parts, (part) => part.reopen()),
@@ -97,12 +99,15 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
   };
 }
 
-function firstOf(parts: readonly ObservingPart[]): BridgeError | undefined {
-  for (const part of parts) {
-    const refusal = part.refusal();
-    if (refusal !== undefined) return refusal;
-  }
-  return undefined;
+function firstOf(refusals: readonly Refusal[]): Refusal | undefined {
+  if (refusals.length === 0) return undefined;
+  return () => {
+    for (const refusal of refusals) {
+      const error = refusal();
+      if (error !== undefined) return error;
+    }
+    return undefined;
+  };
 }
 
 function each(parts: readonly ObservingPart[], use: (part: ObservingPart) => void): void {
@@ -150,7 +155,7 @@ async function writeAudit({ config: { audit }, deps }: ObservationRequest): Prom
   return {
     ...NOTHING,
     observer: file,
-    refusal: () => (audit.unwritable === 'refuses-calls' ? file.refusal() : undefined),
+    refusal: audit.unwritable === 'refuses-calls' ? () => file.refusal() : undefined,
     reopen: () => void file.reopen(),
     close: () => file.close(),
   };

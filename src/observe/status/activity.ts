@@ -59,7 +59,11 @@ const WATCHED_MS = 5 * 60_000;
 /** Remembers for a while who is connected and who called what, for people who look. What it costs a call is constant. */
 export class Activity implements Observer {
   readonly #wallClock: () => number;
-  /** Until when calls are looked at: while somebody looks, and a while after. */
+  /**
+   * Clients are known from when they connect; calls cost something, so they are seen while somebody looks, and a while
+   * after. The call that finds that time over is the last.
+   */
+  seesCalls = false;
   #watchedUntilMs = 0;
   readonly #connected = new LinkedList<SeenClient>();
   #connectedCount = 0;
@@ -80,13 +84,9 @@ export class Activity implements Observer {
     this.#wallClock = options.wallClock;
   }
 
-  /** Clients are known from when they connect; calls cost something, so they are seen while somebody looks at them. */
-  get seesCalls(): boolean {
-    return this.#watchedUntilMs > 0 && this.#wallClock() < this.#watchedUntilMs;
-  }
-
   opened(call: ObservedCall): OnCallEnded {
     const atMs = this.#wallClock();
+    if (atMs >= this.#watchedUntilMs) this.seesCalls = false;
     const caller = this.#callerOf(call.client, atMs);
     this.#callCount += 1;
     const open: OpenCall = {
@@ -159,6 +159,7 @@ export class Activity implements Observer {
   report(): ActivityReport {
     const nowMs = this.#wallClock();
     this.#watchedUntilMs = nowMs + WATCHED_MS;
+    this.seesCalls = true;
     const connected = this.#connected.toArray().slice(-MAX_LISTED_CLIENTS);
     const callers = [...this.#callers].map(([, caller]) => caller).filter((caller) => isRecent(caller, nowMs));
     const shown = [
