@@ -26,14 +26,13 @@ export const MAX_HELD_BYTES = 1024 * 1024;
  * taken, a burst of large calls; or one message, however large.
  */
 export const MAX_BURST_BYTES = 8 * 1024 * 1024;
+const LIMITS = { maxItems: MAX_WAITING_TURNS, maxBytes: MAX_BURST_BYTES };
 
-/** Holds a client's messages back while there is no room for them; then lets them go in order. */
+/** Holds a client's messages back while they cannot be taken; then lets them go in order. */
 export class TurnGate {
   readonly #closedFor = new Set<GateReason>();
-  readonly #waiting = new ByteQueue<Turn>(
-    { maxItems: MAX_WAITING_TURNS, maxBytes: MAX_BURST_BYTES },
-    ({ bytes }) => bytes,
-  );
+  /** Most gates never hold anything: undefined until one does. */
+  #waiting: ByteQueue<Turn> | undefined;
   #isOpenForGood = false;
 
   /** May what is of this kind go on now? Where not, it is held. */
@@ -45,25 +44,21 @@ export class TurnGate {
       case 'message':
         return !this.#closedFor.has('reader');
       case 'unread':
-        return this.#waiting.bytes < MAX_HELD_BYTES;
+        return this.#waiting === undefined || this.#waiting.bytes < MAX_HELD_BYTES;
     }
   }
 
   /** Keeps it until the gate opens for it, and runs it then. False: too many wait already, refuse this one. */
   hold(turn: Turn): boolean {
-    if (!this.#mayHold(turn)) return false;
+    this.#waiting ??= new ByteQueue<Turn>(LIMITS, ({ bytes }) => bytes);
+    if (!mayHold(this.#waiting, turn)) return false;
     this.#waiting.add(turn);
     return true;
   }
 
   /** One that is held back waits no longer. */
   leave(turn: Turn): void {
-    this.#waiting.removeFirst((other) => other === turn);
-  }
-
-  #mayHold(turn: Turn): boolean {
-    if (this.#waiting.length >= MAX_WAITING_TURNS) return false;
-    return turn.bytes === 0 || this.#waiting.bytes === 0 || this.#waiting.fits(turn);
+    this.#waiting?.removeFirst((other) => other === turn);
   }
 
   close(reason: GateReason): void {
@@ -85,9 +80,14 @@ export class TurnGate {
   /** One that passes may close the gate again: the others then keep waiting, in order. */
   #letPass(): void {
     for (;;) {
-      const turn = this.#waiting.removeFirst(({ kind }) => this.lets(kind));
+      const turn = this.#waiting?.removeFirst(({ kind }) => this.lets(kind));
       if (turn === undefined) return;
       turn.run();
     }
   }
+}
+
+function mayHold(waiting: ByteQueue<Turn>, turn: Turn): boolean {
+  if (waiting.length >= MAX_WAITING_TURNS) return false;
+  return turn.bytes === 0 || waiting.bytes === 0 || waiting.fits(turn);
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { LinkedList, type ListNode } from '../../collections/linked-list.ts';
-import type { Deps } from '../../deps.ts';
+import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
@@ -50,6 +50,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Holds POSTs back while the server or this client itself does not keep up. */
   readonly gate = new TurnGate();
   readonly lanes = new LinkedList<PostLane>();
+  readonly #clock: Clock;
   readonly #live: LiveStreams;
   readonly #listener: ClientListener;
   readonly #log: Logger;
@@ -57,7 +58,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   readonly #replay: ReplayBuffer;
   readonly #streams = new Map<number, ResumableStream>();
   readonly #slots: StreamSlots;
-  readonly #waiting = new UndeliveredQueue();
+  /** What it must still be told; undefined until something had to wait, which for most clients never happens. */
+  #waiting: UndeliveredQueue | undefined;
   #getStream: ResumableStream | undefined;
   /** The GET stream was open after the last call: when it closes, the client has left. */
   #isListening = false;
@@ -73,13 +75,14 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   readonly #full = new Set<object>();
 
   constructor(options: StreamablePeerOptions) {
+    this.#clock = options.deps.clock;
     this.#live = options.live;
     this.#listener = options.listener;
     this.#log = options.log;
     this.#pollAfterMs = options.pollAfterMs;
     this.#slots = new StreamSlots(options.maxStreams);
     this.#replay = new ReplayBuffer(
-      options.deps.clock,
+      this.#clock,
       {
         ...REPLAY_LIMITS,
         maxBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
@@ -108,7 +111,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 
   get nowMs(): number {
-    return this.#live.nowMs;
+    return this.#clock.now();
   }
 
   get revision(): Revision {
@@ -157,6 +160,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     const lane = canWait(frame) ? undefined : this.#latestConnectedLane();
     if (lane !== undefined) return this.#noteCapacity(lane, lane.send(frame));
     this.#node ??= this.#live.add(this);
+    this.#waiting ??= new UndeliveredQueue();
     if (!this.#waiting.add(frame, this.nowMs)) this.#giveUp(frame);
     return true;
   }
@@ -295,6 +299,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 
   #flushWaiting(): void {
+    if (this.#waiting === undefined) return;
     const { dropped } = this.#waiting;
     if (dropped > 0) this.#log.warn({ dropped }, 'notifications were lost: the client had no stream open for too long');
     this.#waiting.dropped = 0;
@@ -303,7 +308,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   /** A response that a call has just opened, or its client come back to, will do for what the server asks. */
   #flushQuestions(): void {
-    if (this.#waiting.size === 0 || !this.isConnected) return;
+    if (this.#waiting === undefined || this.#waiting.size === 0 || !this.isConnected) return;
     for (const request of this.#waiting.takeRequests()) this.#sendUnsolicited(request);
   }
 
@@ -314,12 +319,12 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   tick(nowMs: number): void {
     for (const lane of this.lanes.toArray()) lane.tick(nowMs);
-    for (const request of this.#waiting.takeOverdueRequests(nowMs)) this.#giveUp(request);
+    for (const request of this.#waiting?.takeOverdueRequests(nowMs) ?? []) this.#giveUp(request);
     this.#leaveIfIdle();
   }
 
   #leaveIfIdle(): void {
-    if (!this.lanes.isEmpty || this.#waiting.size > 0) return;
+    if (!this.lanes.isEmpty || (this.#waiting !== undefined && this.#waiting.size > 0)) return;
     this.#node?.remove();
     this.#node = undefined;
   }
@@ -331,7 +336,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   /** Lanes end by themselves: the relay has answered every call, and refuses those that still come. */
   close(_reason: BridgeError): void {
-    this.#waiting.takeAll();
+    this.#waiting?.takeAll();
     this.#leaveIfIdle();
     this.#getStream?.end();
     this.gate.openForGood();
