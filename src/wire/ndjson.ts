@@ -32,6 +32,8 @@ export class LineSplitter {
   readonly #pending = new ByteCollector();
   /** Set while a line that grew over the limit is being skipped. */
   #skipped: SkippedBytes | undefined;
+  /** A chunk has ended in the middle of a line, whose beginning is pending or skipped. */
+  #isWithinLine = false;
   #isFirstLine = true;
   /** The pending bytes or the current chunk hold a CR somewhere; mostly no, which saves a search per line. */
   #mayHoldCr = false;
@@ -42,7 +44,7 @@ export class LineSplitter {
   }
 
   push(chunk: Buffer): void {
-    if (this.#pending.byteLength === 0) this.#mayHoldCr = false;
+    if (!this.#isWithinLine) this.#mayHoldCr = false;
     this.#mayHoldCr ||= chunk.includes(CR);
     let start = 0;
     for (;;) {
@@ -52,7 +54,10 @@ export class LineSplitter {
       this.#finishLine(chunk.subarray(start, newline));
       start = newline + 1;
     }
-    if (start < chunk.length) this.#keep(chunk.subarray(start));
+    if (start < chunk.length) {
+      this.#keep(chunk.subarray(start));
+      this.#isWithinLine = true;
+    }
   }
 
   /** The stream is over: a last line without newline counts as a line. */
@@ -62,7 +67,7 @@ export class LineSplitter {
 
   /** There may be a million of them; nothing is cut off for any. */
   #skipEmptyLines(chunk: Buffer, start: number): number {
-    if (this.#pending.byteLength > 0 || this.#skipped !== undefined) return start;
+    if (this.#isWithinLine) return start;
     let at = start;
     while (chunk[at] === LF) at++;
     if (at > start) this.#isFirstLine = false;
@@ -82,10 +87,11 @@ export class LineSplitter {
   }
 
   #finishLine(lastPart: Buffer): void {
-    if (this.#skipped === undefined && this.#pending.byteLength === 0 && lastPart.length <= this.#maxLineBytes) {
+    if (!this.#isWithinLine && lastPart.length <= this.#maxLineBytes) {
       this.#emit(lastPart);
       return;
     }
+    this.#isWithinLine = false;
     this.#keep(lastPart);
     const skipped = this.#skipped;
     this.#skipped = undefined;
