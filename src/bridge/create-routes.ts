@@ -5,8 +5,7 @@ import type { ServerConfig } from '../config/server.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
 import { Sunset } from '../downstream/http-sse/sunset.ts';
 import { addressOf, browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
-import type { Routes } from '../downstream/listener/find-route.ts';
-import type { HttpRoute } from '../downstream/listener/http-server.ts';
+import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
 import type { RouteCall } from '../downstream/modern-routing.ts';
 import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
@@ -21,6 +20,7 @@ import { respondError } from '../http/server/respond.ts';
 import { showStreamAddress } from '../http/stream-address.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { CallerPolicy } from './caller-policy.ts';
+import type { EndpointAuthentication } from './create-authentication.ts';
 import type { RunningBridge } from './running-bridge.ts';
 
 export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
@@ -64,7 +64,7 @@ export function createWebSocketEndpoint(
 
 /** What callers use, by path, and what serves those with sessions over Streamable HTTP. */
 export interface CreatedRoutes {
-  readonly routes: Routes['routes'];
+  readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly streamable: StreamableEndpoint;
 }
 
@@ -117,16 +117,50 @@ export function pathsOf({ path, ssePath, messagePath, wsPath, httpSse, webSocket
   return [path, ...(httpSse === 'served' ? [ssePath, messagePath] : []), ...(webSocket === 'served' ? [wsPath] : [])];
 }
 
-/** What there is at the endpoints of a server whether or not it runs. */
-export function createPages(listener: RoutedListener): Pick<Routes, 'browserPages' | 'publicRoutes'> {
-  const { path, ssePath, messagePath, httpSse } = listener.endpoints;
+/** What is found at the paths of one server, whether or not it runs. */
+export interface RouteTable {
+  readonly routes: ReadonlyMap<string, FoundRoute>;
+  /** What people get instead who look with a browser. */
+  readonly pages: ReadonlyMap<string, FoundRoute>;
+}
+
+/** @param routeAt serves callers at a path */
+export function createRouteTable(
+  listener: RoutedListener,
+  { authenticator, publicRoutes }: EndpointAuthentication,
+  routeAt: (path: string) => HttpRoute,
+): RouteTable {
+  const { endpoints } = listener;
   const publicUrl = publicUrlOf(listener);
-  const refusal = refuseHttpSse((request) => publicUrl(path, request));
-  const refusedPaths = httpSse === 'off' ? [ssePath, messagePath].filter((refused) => refused !== path) : [];
+  const open = new Map([...publicRoutes, ...refusedRoutes(endpoints, publicUrl)].map(forAnybody));
+  const pages = [...browserPages(endpointsOf(endpoints), publicUrl)].map(forAnybody);
+  const forCallers = pathsOf(endpoints).map((path): Found => [path, { audience: authenticator, route: routeAt(path) }]);
   return {
-    browserPages: browserPages(endpointsOf(listener.endpoints), publicUrl),
-    publicRoutes: new Map(refusedPaths.map((refused) => [refused, refusal])),
+    routes: new Map([...alsoWithSlash(forCallers), ...open]),
+    pages: new Map(alsoWithSlash(pages).filter(([path]) => !open.has(path))),
   };
+}
+
+type Found = readonly [path: string, found: FoundRoute];
+
+/** Nobody is asked who they are; Host and Origin are checked. */
+function forAnybody([path, route]: readonly [string, HttpRoute]): Found {
+  return [path, { audience: 'anybody', route }];
+}
+
+/** Some servers have it at `/mcp/`, and so do the settings of their clients. */
+function alsoWithSlash(found: readonly Found[]): readonly Found[] {
+  return [...found.map(([path, route]): Found => [`${path}/`, route]), ...found];
+}
+
+/** Where HTTP+SSE would be, clients of it are told what there is. */
+function refusedRoutes(
+  { path, ssePath, messagePath, httpSse }: EndpointConfig,
+  publicUrl: PublicUrl,
+): readonly (readonly [path: string, route: HttpRoute])[] {
+  if (httpSse === 'served') return [];
+  const refusal = refuseHttpSse((request) => publicUrl(path, request));
+  return [ssePath, messagePath].filter((refused) => refused !== path).map((refused) => [refused, refusal]);
 }
 
 export function publicUrlOf({ endpoints: { baseUrl }, tls }: RoutedListener): PublicUrl {

@@ -8,8 +8,7 @@ import type { Deps } from '../deps.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
 import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import { SESSION_PARAMETER } from '../downstream/http-sse/endpoint.ts';
-import { addressOf } from '../downstream/listener/browser-page.ts';
-import { findRoute, type Routes } from '../downstream/listener/find-route.ts';
+import { addressOf, isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
@@ -22,7 +21,7 @@ import type { Readiness } from '../relay/ports.ts';
 import type { Membership } from './cluster/membership.ts';
 import type { Authentication, EndpointAuthentication } from './create-authentication.ts';
 import { nameServer } from './create-dialer.ts';
-import { createPages, endpointsBelow, pathsOf } from './create-routes.ts';
+import { createRouteTable, endpointsBelow, type RouteTable } from './create-routes.ts';
 import type { HubCall } from './hub-call.ts';
 import { type DialledServer, type InspectedPart, ServedServer } from './served-server.ts';
 
@@ -59,7 +58,7 @@ export class ListedServer {
   readonly endpoints: EndpointConfig;
   readonly #parts: ListedServerParts;
   #authentication: EndpointAuthentication | undefined;
-  #routes: Routes | undefined;
+  #routes: RouteTable | undefined;
   #config: ServerConfig;
   #served: ServedServer | undefined;
   #starting: Promise<ServedServer> | undefined;
@@ -92,16 +91,14 @@ export class ListedServer {
 
   find(request: IncomingMessage, path: string): FoundRoute | undefined {
     this.#routes ??= this.#createRoutes();
-    return findRoute(this.#routes, { request, path }, this.authentication.authenticator);
+    const isForPeople = request.method !== 'POST' && isBrowserNavigation(request);
+    const page = isForPeople ? this.#routes.pages.get(path) : undefined;
+    return page ?? this.#routes.routes.get(path);
   }
 
-  #createRoutes(): Routes {
-    const pages = createPages({ ...this.#parts.listener, endpoints: this.endpoints });
-    return {
-      ...pages,
-      publicRoutes: new Map([...this.authentication.publicRoutes, ...pages.publicRoutes]),
-      routes: new Map(pathsOf(this.endpoints).map((path) => [path, this.#routeAt(path)])),
-    };
+  #createRoutes(): RouteTable {
+    const listener = { ...this.#parts.listener, endpoints: this.endpoints };
+    return createRouteTable(listener, this.authentication, (path) => this.#routeAt(path));
   }
 
   /** Whether the server exists for this caller. */
