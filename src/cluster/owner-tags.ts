@@ -3,7 +3,7 @@ import type { ClusterKey } from '../store/cluster-key.ts';
 
 /** A replica that has something, and where the others reach it. */
 export interface Owner {
-  /** Of one run of the replica. */
+  /** Names one run of the replica: when it starts anew, it has another. */
   readonly id: string;
   /** An http or https URL without path. */
   readonly address: string;

@@ -4,7 +4,7 @@ import type { LeaseReading, LeaseStore } from '../store/store.ts';
 
 export interface PeerLeasesOptions {
   readonly leases: LeaseStore;
-  /** The same for all replicas. */
+  /** How long a lease lasts that is not renewed; all replicas agree on it. */
   readonly ttlMs: number;
   readonly clock: Clock;
 }

@@ -44,7 +44,7 @@ interface KeptSession {
 interface StoredValue {
   readonly server: string;
   readonly principal: string;
-  /** Of the owner. */
+  /** Where the owner is reached. */
   readonly address: string;
   /** As `SessionState` writes it. */
   readonly state: string;

@@ -1,7 +1,6 @@
 import test from 'ava';
-import { HopPasses } from '../../src/cluster/hop-passes.ts';
+import { HopPasses, ReplayWindow } from '../../src/cluster/hop-passes.ts';
 import { OwnerTags } from '../../src/cluster/owner-tags.ts';
-import { ReplayWindow } from '../../src/cluster/replay-window.ts';
 import { ClusterKey } from '../../src/store/cluster-key.ts';
 
 const KEY = new ClusterKey('k'.repeat(40), 'test');
