@@ -5,8 +5,8 @@
 
 import type { IncomingMessage } from 'node:http';
 
-/** [RFC 9110 7.6.1] about one connection, never passed on; and what describes the body, which is ours. */
-const OWN: ReadonlySet<string> = new Set([
+/** Headers about one connection, which nobody passes on. [RFC 9110 7.6.1] */
+export const ABOUT_CONNECTION: readonly string[] = [
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -17,6 +17,11 @@ const OWN: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
   'expect',
+];
+
+/** What is about our connection, or describes the body, which is ours. */
+const OWN: ReadonlySet<string> = new Set([
+  ...ABOUT_CONNECTION,
   'content-length',
   'content-type',
   'content-encoding',

@@ -1,20 +1,9 @@
+import { ABOUT_CONNECTION } from '../../http/request-headers.ts';
 import type { ForwardedRequest } from './forwarder.ts';
 import { HOP_HEADER } from './hops.ts';
 
-/** [RFC 9110 7.6.1] of one connection only; and what no client may say. */
-const OF_CONNECTION: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
-  HOP_HEADER,
-]);
+/** What is about one connection only, and what no client may say. */
+const NOT_PASSED: ReadonlySet<string> = new Set([...ABOUT_CONNECTION, HOP_HEADER]);
 
 /** Names and values in turn, as the client has sent them. */
 export function passedHeaders({ request, body }: ForwardedRequest, pass: string): string[] {
@@ -24,7 +13,7 @@ export function passedHeaders({ request, body }: ForwardedRequest, pass: string)
     const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]];
     const lower = name.toLowerCase();
     const isReplaced = body !== undefined && lower === 'content-length';
-    if (!OF_CONNECTION.has(lower) && !isReplaced) passed.push(name, value);
+    if (!NOT_PASSED.has(lower) && !isReplaced) passed.push(name, value);
   }
   if (body !== undefined) passed.push('Content-Length', String(body.length));
   else if (request.headers['transfer-encoding'] !== undefined) passed.push('Transfer-Encoding', 'chunked');
@@ -37,7 +26,7 @@ export function returnedHeaders(rawHeaders: readonly string[]): string[] {
   const returned: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]];
-    if (!OF_CONNECTION.has(name.toLowerCase())) returned.push(name, value);
+    if (!NOT_PASSED.has(name.toLowerCase())) returned.push(name, value);
   }
   return returned;
 }
