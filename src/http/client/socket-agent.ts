@@ -1,5 +1,7 @@
-import { Agent, type AgentOptions } from 'node:http';
+import { Agent, type AgentOptions, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import type { SocketUrl } from '../socket-url.ts';
 
 /** Connects to one Unix socket or named pipe, whatever it is asked for. */
 export class SocketAgent extends Agent {
@@ -13,4 +15,28 @@ export class SocketAgent extends Agent {
   override createConnection(): Socket {
     return connect({ path: this.#path });
   }
+}
+
+/** What of `fetch` a GET needs, over a Unix socket or a named pipe. Redirects are not followed. */
+export function fetchOverSocket(
+  url: SocketUrl,
+  { headers, signal }: { readonly headers: Headers; readonly signal: AbortSignal | undefined },
+): Promise<Response> {
+  const agent = new SocketAgent(url.socketPath, { keepAlive: false });
+  return new Promise((resolve, reject) => {
+    const options = { agent, headers: Object.fromEntries(headers), ...(signal !== undefined && { signal }) };
+    const sent = request(url, options, (answer) => {
+      const { statusCode: status = 0 } = answer;
+      const received = Object.entries(answer.headers).flatMap(([name, value]) =>
+        [value ?? []].flat().map((text): [string, string] => [name, text]),
+      );
+      // Such an answer may have no body.
+      const isEmpty = status === 204 || status === 304;
+      if (isEmpty) answer.resume();
+      const body = isEmpty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
+      resolve(new Response(body, { status, headers: received }));
+    });
+    sent.once('error', reject);
+    sent.end();
+  });
 }

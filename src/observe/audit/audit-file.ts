@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import { nameOfPrincipal } from '../../http/auth/callers.ts';
 import { escapeHidden } from '../../printable.ts';
 import {
   type CallEnding,
@@ -12,7 +13,6 @@ import {
   type OnCallEnded,
 } from '../../relay/observer.ts';
 import { AppendOnlyFile } from './append-only-file.ts';
-import { callerName } from './caller-name.ts';
 
 export interface AuditFileOptions {
   readonly path: string;
@@ -152,4 +152,12 @@ function lineOf(
 
 function codeOf(outcome: CallOutcome): string | number | null {
   return 'code' in outcome ? (outcome.code ?? null) : null;
+}
+
+/** Longer names of callers are cut. */
+const MAX_CALLER_LENGTH = 512;
+
+/** What a caller is called in the file; undefined: nobody is asked, for the client is at the other end of a pipe. */
+function callerName(principal: string | undefined): string | undefined {
+  return principal && nameOfPrincipal(principal).slice(0, MAX_CALLER_LENGTH);
 }

@@ -1,6 +1,6 @@
 import { type ErrorEvent, EventSource } from 'eventsource';
 import type { Clock } from '../../deps.ts';
-import { fetchOverSocket } from '../../http/client/socket-fetch.ts';
+import { fetchOverSocket } from '../../http/client/socket-agent.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { isSocketUrl, reachedAs, showSocketPath } from '../../http/socket-url.ts';
 import type { StatusDocument } from '../status/status-document.ts';

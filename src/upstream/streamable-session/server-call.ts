@@ -13,11 +13,10 @@ import {
   type OversizedText,
 } from '../remote/answer-reader.ts';
 import { CallErrors, isCallLimit } from '../remote/call-errors.ts';
-import { encodeEventId } from '../remote/event-id.ts';
 import type { Outgoing } from '../remote/outbox.ts';
 import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import { toRetryPause } from '../remote/retry-pause.ts';
+import { encodeEventId, toRetryPause } from '../remote/resumption.ts';
 import { SeenEvents, ServerMessages } from '../remote/server-messages.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
