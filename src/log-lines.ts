@@ -64,7 +64,7 @@ function stackOf({ err }: Fields): string {
   return stack === '' ? '' : `${stack.replaceAll(/^/gm, '    ')}\n`;
 }
 
-/** Of the day, where this machine is. */
+/** The time of day where this machine is. */
 function clockTime(iso: string, shown: LineOptions['fields']): string {
   const time = new Date(iso);
   const digits = (value: number, length: number): string => String(value).padStart(length, '0');

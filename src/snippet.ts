@@ -181,7 +181,7 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
   },
 };
 
-/** Of all hosts only VS Code reaches sockets and pipes itself; for the others mcp-portage does. */
+/** Only VS Code reaches sockets and pipes itself; for all other hosts mcp-portage does. */
 function isAtSocket({ url }: SnippetServer): boolean {
   return /^(unix|pipe):/.test(url);
 }

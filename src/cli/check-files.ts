@@ -24,7 +24,7 @@ export async function checkFiles({ listener, servers }: Config): Promise<readonl
   return [...warnings, ...(await checkListener(listener))];
 }
 
-/** Of several servers one that cannot be started, or reached, keeps no other from being served. */
+/** Checks one of several servers: one that cannot be started, or reached, keeps no other from being served. */
 async function checkOneOf(server: ServerConfig, checkFolder: CheckFolder): Promise<readonly string[]> {
   const { listing } = server;
   if (listing === undefined) return checkServer(server, checkFolder);

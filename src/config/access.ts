@@ -24,7 +24,7 @@ export interface MappedHeader {
   readonly variable: string;
 }
 
-/** Any of these ways in is enough; there is at least one. */
+/** How callers may show who they are: any of these is enough, and there is at least one. */
 export interface AuthConfig {
   readonly tokens: readonly TokenSource[];
   readonly oauth: OAuthConfig | undefined;

@@ -1,4 +1,4 @@
-/** HTTP over a Unix socket or a Windows named pipe: how such a place is written, shown and kept with its URL. */
+/** HTTP over a Unix socket or a Windows named pipe: how such an address is written, shown and kept with its URL. */
 
 /** What named pipes of Windows are called to Node. */
 const PIPE_PREFIX = '\\\\.\\pipe\\';

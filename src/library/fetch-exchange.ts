@@ -21,7 +21,7 @@ export function serveFetch(request: Request, serve: Serve): Promise<Response> {
       asked.destroy();
       socket.destroy();
     });
-    // Of both the bridge uses the head, the stream with its counters and events, and the socket, all of which are there.
+    // The bridge uses the head of both, the stream with its counters and events, and the socket, all of which are there.
     serve(asked as unknown as IncomingMessage, response as unknown as ServerResponse);
   });
 }

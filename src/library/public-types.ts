@@ -34,9 +34,9 @@ export type ServerEntry = CommandServer | UrlServer;
 
 /** What is said of one server alone. */
 export interface EntryOptions extends ServerOptions {
-  /** Of several servers: whether the bridge is ready only when this one is. Default: false. */
+  /** Where there are several servers: whether the bridge is ready only when this one is. Default: false. */
   readonly required?: boolean | undefined;
-  /** Of several servers: names of the only callers that may use this one; for others it does not exist. */
+  /** Where there are several servers: names of the only callers that may use this one; for others it does not exist. */
   readonly callers?: readonly string[] | undefined;
 }
 
@@ -91,8 +91,9 @@ export interface Bridge extends AsyncDisposable {
    */
   readonly handle: Handle;
   /**
-   * The same for web servers with requests of the Fetch standard (Hono, for one). What is not for the bridge is answered 404. As
-   * such a request does not say where it came in, this takes authentication, or `host: '0.0.0.0'` and `allowAnonymous`.
+   * Serves requests of the Fetch standard, as some web servers have them (Hono, for one). What is not for the bridge is
+   * answered 404. As such a request does not say where it came in, this takes authentication, or `host: '0.0.0.0'` and
+   * `allowAnonymous`.
    */
   readonly fetch: (request: Request) => Promise<Response>;
   /** Listens on `host` and `port`, and resolves with the addresses. */

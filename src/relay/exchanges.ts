@@ -105,7 +105,7 @@ export class Exchanges implements Observing {
   readonly speech: ServerSpeech;
   readonly server: string;
   readonly #calls: CapacityShare;
-  /** Those of large requests. */
+  /** What the bytes of large requests are taken from. */
   readonly #bytes: CapacityShare;
   readonly #refusal: ExchangesOptions['refusal'];
 
@@ -124,7 +124,7 @@ export class Exchanges implements Observing {
     return this.#calls.taken;
   }
 
-  /** Of requests that are not answered yet, small ones left out. */
+  /** Bytes of the large requests that are not answered yet. */
   get largeRequestBytes(): number {
     return this.#bytes.taken;
   }

@@ -24,7 +24,7 @@ export interface FileSurroundings extends Readers {
 const MAX_FILE_BYTES = 4 * 2 ** 20;
 const MAX_SERVERS = 1000;
 const MAX_NAME_LENGTH = 200;
-/** Of a file that `{file:path}` puts into a text. */
+/** The most that a file may hold which `{file:path}` puts into a text. */
 const MAX_VALUE_BYTES = 64 * 2 ** 10;
 
 /** Throws ERR_CONFIG_FILE with all that is wrong with it, and no values. */

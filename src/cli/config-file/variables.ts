@@ -20,7 +20,7 @@ export interface VariableSources {
   readonly readFile: (path: string) => ExpandedText;
 }
 
-/** Of one text, and of all texts of a file together: a few short lines can name a large value many times. */
+/** Limits of one text, and of all texts of a file together: a few short lines can name a large value many times. */
 const MAX_TEXT_LENGTH = 2 ** 20;
 const MAX_ALL_LENGTH = 2 ** 25;
 

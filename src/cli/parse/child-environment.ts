@@ -73,7 +73,7 @@ export function composeChildEnvironment(request: ChildEnvironmentRequest): Child
 
 type Inherited = Pick<ChildEnvironment, 'env' | 'withheld'>;
 
-/** Of many servers most inherit the same, by an environment of ours and what is asked of it. */
+/** What servers inherit, by an environment of ours and what is asked of it: of many servers most inherit the same. */
 const inheritedOf = new WeakMap<Environment, Map<string, Inherited>>();
 
 function inherit({ ours, inheritAll, withheldAlways, platform }: ChildEnvironmentRequest): Inherited {

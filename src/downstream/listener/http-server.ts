@@ -119,7 +119,7 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #servers: readonly ListeningServer[];
   readonly #connections: OpenConnections;
-  /** Of requests that came to somebody else's server. */
+  /** Connections whose requests came to somebody else's server. */
   readonly #hostConnections: OpenConnections;
   #listening: readonly Listening[] = [];
   #droppedAtMs = Number.NEGATIVE_INFINITY;

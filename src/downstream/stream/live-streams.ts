@@ -27,7 +27,7 @@ export class LiveStreams {
     return this.#clock.now();
   }
 
-  /** Of all open responses. */
+  /** What all open responses together have not sent. */
   get unsentBytes(): number {
     return this.#members.toArray().reduce((sum, member) => sum + member.unsentBytes, 0);
   }

@@ -312,7 +312,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     for (const request of this.#waiting.takeRequests()) this.#sendUnsolicited(request);
   }
 
-  /** Of its lanes; its streams are looked at by themselves. */
+  /** What its lanes have not sent; its streams are looked at by themselves. */
   get unsentBytes(): number {
     return this.lanes.toArray().reduce((sum, lane) => sum + lane.unsentBytes, 0);
   }

@@ -13,7 +13,7 @@ const unconnected: ReadonlyMap<string, readonly [what: string, wayOut: string]> 
   ['ETIMEDOUT', ['it does not respond', 'Check the address, and firewalls on the way']],
 ]);
 
-/** The same of a socket of this machine. */
+/** Why a socket of this machine cannot be connected to, and what to do about it. */
 const unconnectedSocket: typeof unconnected = new Map([
   ['ENOENT', ['there is no such socket', 'Check its path, and that the server is running']],
   ['ECONNREFUSED', ['nothing listens there', 'The server that left the file has ended; start it']],

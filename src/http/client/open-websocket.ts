@@ -58,7 +58,7 @@ export class WebSocketOpening {
   readonly #request: WebSocketRequest;
   readonly #opener: WebSocketOpener;
   #state: State = 'trying';
-  /** Of http or https. */
+  /** Where it is asked for now; its scheme is http or https. */
   #url: URL;
   #hops = 0;
   #renewals = 0;

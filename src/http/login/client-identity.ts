@@ -38,10 +38,10 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
   const registered = findRegistration(request.previous, as.issuer);
   if (registered?.callback === callback) return registered;
   if (as.registration_endpoint !== undefined) return await registerClient(request);
-  const ways = as.client_id_metadata_document_supported === true ? ' or --oauth-client-document' : '';
+  const alternative = as.client_id_metadata_document_supported === true ? ' or --oauth-client-document' : '';
   throw loginError(
     `${as.issuer} does not register clients that it does not know`,
-    `Register one there by hand and give its id with --oauth-client-id${ways}.`,
+    `Register one there by hand and give its id with --oauth-client-id${alternative}.`,
   );
 }
 

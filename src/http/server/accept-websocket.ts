@@ -53,7 +53,7 @@ export class WebSocketAcceptor {
     return new WebSocketAcceptor(server);
   }
 
-  /** Of a request without a fault. Calls `opened` at once, unless the subprotocols are no list: that is answered here. */
+  /** Takes a request in which nothing is wrong. Calls `opened` at once, unless the subprotocols are no list: that is answered here. */
   accept(request: IncomingMessage, { socket, head }: Upgrade, opened: (webSocket: WebSocket) => void): void {
     this.#server.handleUpgrade(request, socket, head, opened);
   }

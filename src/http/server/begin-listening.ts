@@ -1,7 +1,8 @@
 import type { Server } from 'node:net';
 import type { BridgeError } from '../../errors.ts';
 
-export type Place =
+/** What a server can be told to listen at. */
+export type ListenTarget =
   | { readonly host: string; readonly port: number }
   | { readonly path: string }
   | { readonly fd: number };
@@ -9,13 +10,13 @@ export type Place =
 /** @param explain what is said when that fails */
 export function begin(
   server: Server,
-  place: Place,
+  target: ListenTarget,
   explain: (error: NodeJS.ErrnoException) => BridgeError,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException): void => reject(explain(error));
     server.once('error', failed);
-    server.listen(place, () => {
+    server.listen(target, () => {
       server.off('error', failed);
       resolve();
     });

@@ -1,4 +1,4 @@
-/** What is known of the places where we listen before anybody comes. */
+/** What is known of the addresses where we listen before anybody comes. */
 import type { BoundAddress, HttpListenerConfig, ListenAddress, SocketAddress } from '../../config/listener.ts';
 import { isLoopback } from '../addresses.ts';
 import { showSocketPath } from '../socket-url.ts';

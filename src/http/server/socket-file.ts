@@ -10,7 +10,7 @@ import type { SocketAddress } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
 import { begin } from './begin-listening.ts';
 
-/** Of `sun_path`, without the zero at its end. The system would cut a longer path short, and listen elsewhere. */
+/** The length of `sun_path` without the zero at its end. The system would cut a longer path short, and listen elsewhere. */
 const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 /** Nobody but us may connect while a socket still waits for its mode. */
 const ONLY_OURS = 0o077;

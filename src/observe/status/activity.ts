@@ -16,7 +16,7 @@ import { type CallsStatus, type ClientStatus, type EndedCall, type OpenCall, toS
 
 /** Enough to see what a client did in its last minutes; about 100 KB. */
 export const MAX_RECENT_CALLS = 200;
-/** Of the calls that are open the longest ones tell most: those that hang. */
+/** The longest of the open calls tell most: those that hang. */
 export const MAX_LISTED_OPEN_CALLS = 20;
 /** Nobody reads a longer list. How many there are besides is told. */
 export const MAX_LISTED_CLIENTS = 200;

@@ -118,7 +118,7 @@ export interface OpenCall {
 
 export interface EndedCall extends OpenCall {
   readonly outcome: CallOutcome['kind'];
-  /** Of an error its JSON-RPC code, of a failure the code of docs/reference/errors.md; null: there is none. */
+  /** The JSON-RPC code of an error, or the code of a failure (docs/reference/errors.md); null: there is none. */
   readonly code: number | ErrorCode | null;
   readonly durationMs: number;
   readonly bytes: number;

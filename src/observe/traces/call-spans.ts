@@ -110,7 +110,7 @@ class TwoSpans implements CallTrace {
     const carrier: Record<string, string> = {};
     propagator.inject(trace.setSpan(context, this.#client), carrier, defaultTextMapSetter);
     const { traceparent, tracestate, baggage } = carrier;
-    // Of a list that was not taken an empty one is left.
+    // A list that was not accepted is left empty.
     return { traceparent, tracestate: tracestate || undefined, baggage: baggage || undefined };
   }
 

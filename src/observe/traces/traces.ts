@@ -21,7 +21,7 @@ import { Complaints, reasonOf } from './complaints.ts';
 
 export interface TracesOptions {
   readonly protocol: TraceProtocol;
-  /** Of mcp-portage. */
+  /** The version of mcp-portage. */
   readonly version: string;
   readonly log: Logger;
   readonly clock: Clock;

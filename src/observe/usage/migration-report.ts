@@ -38,7 +38,7 @@ export interface ReportRow {
   readonly refused: number;
   readonly calls: number;
   readonly errors: number;
-  /** Of answered calls; undefined: there were none. Off by a fifth at most. */
+  /** Half of the answered calls took no longer than this; undefined: there were none. Off by a fifth at most. */
   readonly p50Ms: number | undefined;
   readonly p95Ms: number | undefined;
   readonly requestBytes: number;

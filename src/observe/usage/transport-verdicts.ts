@@ -126,7 +126,7 @@ function useOf(
   rows: readonly ReportRow[],
   { server, transport }: { readonly server: string; readonly transport: Transport },
 ): EndpointUse | undefined {
-  // Of a row for servers that are not told apart nobody knows which of them was used.
+  // A row may stand for several servers that are not told apart: any of them may have been used.
   const used = rows.filter(
     (row) => row.client.transport === transport && (row.server.name === server || row.server.name === OTHER_SERVERS),
   );
@@ -210,7 +210,7 @@ function describe(
   }
 }
 
-/** Of what is served no more nobody needs to know when it should have ended. */
+/** Nothing where the endpoint is served no more: nobody needs to know when it should have ended. */
 function describeSunset(sunset: string | undefined, { kind }: EndpointVerdict): string {
   return sunset === undefined || kind === 'not-served' ? '' : `; announced to end on ${toPrintable(sunset, 40)}`;
 }

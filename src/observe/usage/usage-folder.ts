@@ -150,7 +150,7 @@ interface NamedContent {
   readonly content: FileContent;
 }
 
-/** Of a file that was set aside; nobody knows what it had until somebody deletes it. */
+/** The ending of a file that was set aside; nobody knows what it had until somebody deletes it. */
 export const SET_ASIDE = '.corrupt';
 
 async function readAll(folder: string): Promise<readonly NamedContent[]> {

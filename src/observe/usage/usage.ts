@@ -108,7 +108,7 @@ export const MAX_DAY_COUNTS = 10_000;
 /** Endpoints that are remembered, those included that are served no more. */
 export const MAX_SERVED = 300;
 export const MAX_NAME_LENGTH = 64;
-/** Of versions and revisions. */
+/** Limits the text of a version or a revision. */
 export const MAX_VERSION_LENGTH = 32;
 export const MAX_SERVER_LENGTH = 128;
 const MAX_PATH_LENGTH = 256;

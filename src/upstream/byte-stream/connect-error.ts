@@ -2,7 +2,7 @@
 import { BridgeError } from '../../errors.ts';
 import { codeOf, explainCode } from '../../http/client/network-error.ts';
 
-/** Of a Unix socket, and of TLS where there is no scheme to change to `http`. */
+/** What is said where HTTP has other advice: a Unix socket is no host, and there is no scheme to change to `http`. */
 const OWN_WORDS: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'there is no such socket. Check the path, and that the server is running'],
   ['EACCES', 'the file does not let this user connect. Check its mode and that of its folder'],

@@ -101,7 +101,7 @@ interface FirstRequest extends Request {
   readonly session: SessionState | undefined;
 }
 
-/** Of several attempts only one is taken by the server, and only that one writes into the session. */
+/** The server takes only one of several attempts, and only that one writes into the session. */
 function bindSession(dialer: SessionDialer, session: SessionState | undefined): SessionDialer {
   return {
     name: dialer.name,

@@ -22,7 +22,7 @@ export function createPingingDialer(pinged: UpstreamDialer, idleMs: number, deps
   return new DecoratedDialer(pinged, pingWith(idleMs, deps));
 }
 
-/** The same for connections of which it is not known yet what they will carry: nothing happens on those of the modern era. */
+/** Pings connections of which it is not known yet what they will carry, and leaves those of the modern era alone. */
 export function createPingingConnections(pinged: SessionDialer, idleMs: number, deps: Deps): SessionDialer {
   return new DecoratedSessions(pinged, pingWith(idleMs, deps));
 }

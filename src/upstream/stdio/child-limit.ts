@@ -71,7 +71,7 @@ export class ChildLimit {
   /** Called by a slot. */
   filled(slot: Slot, child: CountedChild): void {
     this.#taken.delete(slot);
-    // In the place of its slot.
+    // The process takes over the slot.
     this.#taken.add(child);
     void child.gone.then(() => {
       if (!child.isEnding) this.#failed += 1;
