@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { TraceContext } from '../mcp/vocabulary/trace-keys.ts';
+import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 
 /** What the headers of a client's request say of its trace; undefined: nothing. */
 export function traceContextOf({ traceparent, tracestate, baggage }: IncomingHttpHeaders): TraceContext | undefined {

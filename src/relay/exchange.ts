@@ -1,7 +1,7 @@
 import { CellMap } from '../collections/cell-map.ts';
 import { BridgeError } from '../errors.ts';
+import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZE, isInteractive } from '../mcp/vocabulary/methods.ts';
-import type { TraceContext } from '../mcp/vocabulary/trace-keys.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { EndCall } from './observer.ts';
 

@@ -1,9 +1,9 @@
 import { BridgeError } from '../errors.ts';
 import { withoutTraceContext } from '../mcp/classify/trace-context.ts';
 import { announcingCapabilities, changeNotifications } from '../mcp/translate/change-notifications.ts';
+import { isSessionId } from '../mcp/vocabulary/header-value.ts';
 import { INITIALIZE, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/vocabulary/methods.ts';
 import { asFields, type Fields, parseSpan, readField, readPayload, showText } from '../mcp/vocabulary/payload.ts';
-import { isSessionId } from '../mcp/vocabulary/session-id.ts';
 import { SubscribedUris } from '../mcp/vocabulary/subscribed-uris.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { RestorableSession, Wish } from './restore-session.ts';

@@ -1,8 +1,8 @@
 /** What joins the calls of the bridge with the traces that its clients and servers take part in. */
 import { readTraceContext } from '../mcp/classify/trace-context.ts';
+import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 import { CALL_TOOL, GET_PROMPT } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
-import type { TraceContext } from '../mcp/vocabulary/trace-keys.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import type { Lane } from './exchange.ts';
 import { type CallEnding, MAX_OBSERVED_LENGTH, type ObservedClient, toolOf } from './observer.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { readTraceContext } from '../../src/mcp/classify/trace-context.ts';
-import type { TraceContext } from '../../src/mcp/vocabulary/trace-keys.ts';
+import type { TraceContext } from '../../src/mcp/vocabulary/meta.ts';
 import type { CallTrace, TracedEnding, TracedRequest, Tracer } from '../../src/relay/tracer.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { createExchanges, FakeObserver, ORIGIN } from '../support/exchanges.ts';

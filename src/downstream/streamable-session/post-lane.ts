@@ -4,7 +4,7 @@ import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
 import { traceContextOf } from '../../http/trace-headers.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
-import type { TraceContext } from '../../mcp/vocabulary/trace-keys.ts';
+import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';

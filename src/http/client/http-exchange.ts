@@ -138,10 +138,12 @@ export class HttpExchange implements HttpCall {
     this.#request.cookies.store(this.#url, headers['set-cookie']);
     const { location } = headers;
     const { method } = this.#request;
-    const verdict = judgeRedirect({ method, url: this.#url, status, location, hops: this.#hops });
-    if (verdict.kind === 'follow') return this.#follow(verdict.url, message, response);
-    if (verdict.kind === 'refuse') {
-      return this.#refuse(status, `answered ${status}: ${verdict.reason}; ${verdict.wayOut}`);
+    if (status >= 300 && status < 400) {
+      const verdict = judgeRedirect({ method, url: this.#url, status, location, hops: this.#hops });
+      if (verdict.kind === 'follow') return this.#follow(verdict.url, message, response);
+      if (verdict.kind === 'refuse') {
+        return this.#refuse(status, `answered ${status}: ${verdict.reason}; ${verdict.wayOut}`);
+      }
     }
     const { renewal } = this.#host;
     if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;

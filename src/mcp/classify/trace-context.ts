@@ -4,8 +4,8 @@ import type { Frame } from '../../wire/frame.ts';
 import { OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
+import { TRACE_KEYS, type TraceContext } from '../vocabulary/meta.ts';
 import { asFields, type Fields } from '../vocabulary/payload.ts';
-import { TRACE_KEYS, type TraceContext } from '../vocabulary/trace-keys.ts';
 import { findAllUnmistakable, findUnmistakable } from './look-alikes.ts';
 
 const META = '_meta';

@@ -93,3 +93,8 @@ export function findHeaderFault(headers: readonly HeaderLine[]): string | undefi
   }
   return total > MAX_HEADERS_BYTES ? `${total} bytes of headers; at most ${MAX_HEADERS_BYTES} are sent` : undefined;
 }
+
+/** [spec 2025-11-25 transports#session-management] a session id is visible ASCII; anything else could not be sent back. */
+export function isSessionId(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]{1,4096}$/.test(value);
+}

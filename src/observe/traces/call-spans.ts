@@ -18,7 +18,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core';
-import type { TraceContext } from '../../mcp/vocabulary/trace-keys.ts';
+import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import type { CallOutcome, Transport } from '../../relay/observer.ts';
 import type { CallTrace, TracedEnding, TracedRequest, Tracer } from '../../relay/tracer.ts';
 

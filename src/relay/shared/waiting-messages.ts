@@ -22,19 +22,21 @@ export interface ClientMessage<State> {
 
 /** What the clients of a shared server say while it cannot hear them. */
 export class HeldMessages<State> {
-  readonly #held = new ByteQueue<ClientMessage<State>>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
+  /** Undefined until the first has to wait: most servers always hear. */
+  #held: ByteQueue<ClientMessage<State>> | undefined;
 
   get isFull(): boolean {
-    return this.#held.isFull;
+    return this.#held?.isFull ?? false;
   }
 
   add(message: ClientMessage<State>): void {
+    this.#held ??= new ByteQueue<ClientMessage<State>>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
     this.#held.add(message);
   }
 
   /** Everything, in order; nothing is left. */
   takeAll(): readonly ClientMessage<State>[] {
-    return this.#held.takeAll();
+    return this.#held?.takeAll() ?? [];
   }
 
   /** Passes on what has waited and is still wanted. False: the server is full. `send` says whether it is not. */
@@ -47,7 +49,7 @@ export class HeldMessages<State> {
   }
 
   dropOf(client: ClientLink<State>): void {
-    if (this.#held.length > 0) this.#held.removeAll((held) => held.client === client);
+    this.#held?.removeAll((held) => held.client === client);
   }
 }
 

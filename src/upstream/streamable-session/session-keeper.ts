@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import { isSessionId } from '../../mcp/vocabulary/header-value.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import { type Fields, readField } from '../../mcp/vocabulary/payload.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import { isSessionId } from '../../mcp/vocabulary/session-id.ts';
 import { Restoration, type RestoredConnection } from '../../relay/restore-session.ts';
 import type { SessionState } from '../../relay/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';

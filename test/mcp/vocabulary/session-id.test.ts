@@ -1,5 +1,5 @@
 import test from 'ava';
-import { isSessionId } from '../../../src/mcp/vocabulary/session-id.ts';
+import { isSessionId } from '../../../src/mcp/vocabulary/header-value.ts';
 
 test('a session id is visible ASCII that fits into a header', (t) => {
   for (const id of ['a', '!~', 'x'.repeat(4096)]) t.true(isSessionId(id), id.slice(0, 10));
