@@ -40,7 +40,7 @@ export const NOT_FOR_STREAMS = new BridgeError('ERR_SESSION_CLOSED', 'At this ad
 export interface ListedServerParts {
   readonly listener: HttpListenerConfig;
   readonly authentication: Authentication;
-  /** Makes the ways to a server; no process or connection yet. */
+  /** Makes the dialers of a server; no process or connection yet. */
   readonly dial: (server: ServerConfig, deps: Deps) => Promise<DialledServer>;
   readonly live: LiveStreams;
   /** Undefined: this bridge is the only one. */

@@ -18,7 +18,7 @@ import type { Membership, ServerMember } from './cluster/membership.ts';
 import { createCalls, createSessions } from './create-registries.ts';
 import { createRoutes, createWebSocketEndpoint } from './create-routes.ts';
 
-/** The ways to one server, and its part of what all servers share. */
+/** How one server is reached, and its part of what all servers share. */
 export interface DialledServer {
   /** For clients with a session. */
   readonly sessionDialers: CallerDialers;

@@ -93,7 +93,7 @@ export class Exchange {
 
 /** Calls one client may have open at once; a client that exceeds it is not waiting for answers. */
 export const MAX_OPEN_EXCHANGES = 1024;
-/** Some ways to a server keep an `initialize` as long as its session. Clients say who they are in some hundred bytes. */
+/** Some links keep an `initialize` as long as its session. Clients say who they are in some hundred bytes. */
 export const MAX_INITIALIZE_BYTES = 1024 * 1024;
 
 export const INITIALIZE_TOO_LARGE = new BridgeError(

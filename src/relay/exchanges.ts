@@ -26,7 +26,7 @@ import {
 } from './observer.ts';
 import { type CallTrace, describeForTrace, isToolError, type Tracer } from './tracer.ts';
 
-/** What open requests may hold: some ways to a server keep a request until it is answered. */
+/** What open requests may hold: some links keep a request until it is answered. */
 const MAX_OPEN_BYTES = 256 * 1024 * 1024;
 /** Requests up to here are limited by their number, so that small calls go on when large ones are refused. */
 const SMALL_REQUEST_BYTES = 16 * 1024;

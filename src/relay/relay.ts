@@ -270,7 +270,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
       return this.#log.debug({ method: frame.method }, 'notification dropped: it is of no open request');
     }
     this.#exchanges.heard(addressee);
-    // One of the two ways to end a subscription; the other is to answer it.
+    // A server may end a subscription by this notification, or by an answer.
     if (frame.method === CANCELLED) this.#exchanges.endedByServer(this, addressee, frame);
     this.#toClient(frame, addressee);
   }
