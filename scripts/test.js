@@ -5,8 +5,8 @@
  */
 import { spawn } from 'node:child_process';
 import { readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { bundlesIn, bundleTests } from './bundle-tests.js';
+import { join, resolve } from 'node:path';
+import { bundleServers, bundlesIn, bundleTests } from './bundle-tests.js';
 
 /** Of this run alone: two may run side by side. */
 const OUT = `build/${process.pid}`;
@@ -22,7 +22,11 @@ const places = given.filter((argument) => statSync(argument, { throwIfNoEntry: f
 const bundles = (places.length === 0 ? everythingElse() : places).flatMap(bundlesIn);
 
 try {
-  await Promise.all([import('./build.js'), bundleTests(bundles, OUT)]);
+  const building = [import('./build.js'), bundleTests(bundles, OUT)];
+  // One bundle starts too few servers for that to pay.
+  if (bundles.length > 1) building.push(bundleServers(`${OUT}/servers`));
+  await Promise.all(building);
+  if (bundles.length > 1) process.env.BUNDLED_SERVERS = resolve(OUT, 'servers');
   const options = given.filter((argument) => !places.includes(argument));
   process.exitCode = await runAva([...options, `${OUT}/test/**/*.test.js`]);
 } finally {
