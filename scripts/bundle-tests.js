@@ -22,9 +22,8 @@ export function testFilesIn(place) {
   return names.map((name) => posix.normalize(name.split(sep).join('/'))).filter((name) => name.endsWith('.test.ts'));
 }
 
-/** @returns the bundles to make of this file or folder: what each is called, and the test files in it */
-export function bundlesIn(place) {
-  const files = testFilesIn(place);
+/** @returns the bundles to make of these files: what each is called, and the test files in it */
+export function bundlesOf(files) {
   const folders = new Map();
   for (const file of files) {
     const key = onlyComputes(file) ? dirname(file) : file;

@@ -90,6 +90,9 @@ export const SERVERS = {
 
 export type ServerName = keyof typeof SERVERS;
 
+/** Beside the transports that MCP defines. */
+export const OTHER_CARRIERS: readonly string[] = ['socket', 'stream', 'webSocket'];
+
 export const SERVER_NAMES = Object.keys(SERVERS) as readonly ServerName[];
 
 function onStdio(title: string, era: Era, program: string): ServerKind {
