@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { ClusterLimits } from '../cluster/cluster-limits.ts';
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { BoundAddress, Config, HttpListenerConfig, ServerConfig } from '../config.ts';
@@ -12,6 +13,7 @@ import { ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { VERSION } from '../version.ts';
 import { describeCallers } from './caller-policy.ts';
+import { MemberProcesses } from './cluster/member-limits.ts';
 import { Membership } from './cluster/membership.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
@@ -79,9 +81,9 @@ export async function createHttpBridge(
     look: (counted) => createLooking({ config: observed, listener, inspect, deps }, counted),
     deps,
   });
-  const dial = createDial(listener, { capacity, observation, shutdownGraceMs });
   const { routes: looking, onRefused } = observation;
   const membership = config.cluster && (await Membership.join(config.cluster, deps));
+  const dial = createDial(listener, { capacity, observation, shutdownGraceMs, limits: membership?.limits });
   const http = new HttpListener({
     listener,
     dial,
@@ -206,26 +208,32 @@ interface DialParts {
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
   readonly shutdownGraceMs: number;
+  /** Of all replicas together; undefined: each has its own. */
+  readonly limits: ClusterLimits | undefined;
 }
 
 /** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
 function createDial(
   listener: HttpListenerConfig,
-  { capacity: { children, calls }, observation, shutdownGraceMs }: DialParts,
+  { capacity: { children, calls }, observation, shutdownGraceMs, limits }: DialParts,
 ) {
   const { observer, tracer, refusal } = observation;
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
     const { close: closeCalls, ...callShare } = calls.share();
+    const isCommand = server.target.kind === 'command';
+    const memberProcesses = limits && isCommand ? new MemberProcesses(limits, server, () => childLimit) : undefined;
     const giveBack = (): void => {
+      memberProcesses?.close();
       childShare.close();
       closeCalls();
     };
     const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
     const queues = new QueueSizes();
-    const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
+    const childLimit = new ChildLimit(server.limits.maxChildren, childShare, memberProcesses);
     try {
+      await memberProcesses?.beforeFirst(1 + server.sessions.prewarm);
       const dialers = await createDialers(
         { ...server, callers, children: childLimit, shutdownGraceMs, urgency: undefined, observing, queues },
         deps,
@@ -235,6 +243,7 @@ function createDial(
         callDialers: dialers,
         exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing, refusal }),
         processes: childLimit,
+        memberProcesses,
         queues,
         close: () => dialers.close().finally(giveBack),
       };

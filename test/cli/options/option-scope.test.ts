@@ -50,6 +50,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'cluster-key': LISTENING,
   'store-prefix': LISTENING,
   lease: LISTENING,
+  'cluster-limits': LISTENING,
   protocol: EVERYWHERE,
   'include-tool': RUNNING,
   'exclude-tool': RUNNING,
