@@ -74,15 +74,9 @@ export async function createHttpBridge(
   };
   const { observation: observed } = config;
   const inspect = (): Inspection => inspectAll();
-  const observation = await createObservation({
-    config: observed,
-    clients: 'several',
-    sunset: listener.endpoints.sunset,
-    look: (counted) => createLooking({ config: observed, listener, inspect, deps }, counted),
-    deps,
-  });
-  const { routes: looking, onRefused } = observation;
   const membership = config.cluster && (await Membership.join(config.cluster, deps));
+  const observation = await observe({ listener, config: observed, inspect, membership, deps });
+  const { routes: looking, onRefused } = observation;
   const dial = createDial(listener, { capacity, observation, shutdownGraceMs, limits: membership?.limits });
   const http = new HttpListener({
     listener,
@@ -96,7 +90,11 @@ export async function createHttpBridge(
   });
   const { servers } = http;
   servers.update(config.servers);
-  observation.serves(servers.served);
+  const tellWhatIsServed = (): void => {
+    observation.serves(servers.served);
+    membership?.usage?.table.serve(servers.served);
+  };
+  tellWhatIsServed();
   const streams = listenForStreams(listener, servers, deps);
   let bound: readonly BoundAddress[] = [];
   let boundStreams: readonly BoundAddress[] = [];
@@ -145,7 +143,7 @@ export async function createHttpBridge(
     update(newer) {
       list = newer;
       const change = servers.update(newer);
-      observation.serves(servers.served);
+      tellWhatIsServed();
       return change;
     },
     reopen: () => observation.reopen(),
@@ -169,6 +167,31 @@ export async function createHttpBridge(
     },
     ended: Promise.race([http.http.failed, streams.failed]),
   };
+}
+
+interface ObserveParts {
+  readonly listener: HttpListenerConfig;
+  readonly config: Config['observation'];
+  readonly inspect: () => Inspection;
+  readonly membership: Membership | undefined;
+  readonly deps: BridgeDeps;
+}
+
+async function observe({ listener, config, inspect, membership, deps }: ObserveParts): Promise<Observation> {
+  try {
+    const shared = config.usage === undefined ? undefined : await membership?.shareUsage();
+    const observers = shared === undefined ? deps.observers : [...deps.observers, shared.table];
+    return await createObservation({
+      config,
+      clients: 'several',
+      sunset: listener.endpoints.sunset,
+      look: (counted) => createLooking({ config, listener, inspect, membership, deps }, counted),
+      deps: { ...deps, observers },
+    });
+  } catch (thrown) {
+    await membership?.leave();
+    throw thrown;
+  }
 }
 
 /**

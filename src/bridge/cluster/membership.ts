@@ -8,6 +8,7 @@ import type { Deps } from '../../deps.ts';
 import { CallRouter } from '../../downstream/cluster/call-router.ts';
 import { Forwarder } from '../../downstream/cluster/forwarder.ts';
 import { Hops } from '../../downstream/cluster/hops.ts';
+import { ReplicaQueries } from '../../downstream/cluster/replica-queries.ts';
 import { SessionRouter, type TakenOver } from '../../downstream/cluster/session-router.ts';
 import { SESSION_PARAMETER } from '../../downstream/http-sse/endpoint.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';
@@ -23,6 +24,7 @@ import { areKeptApart, type CallerPolicy } from '../caller-policy.ts';
 import { nameServer } from '../create-dialer.ts';
 import type { CreatedRoutes } from '../create-routes.ts';
 import { type CountedRegistries, MemberLimits, type MemberProcesses } from './member-limits.ts';
+import type { SharedUsage } from './shared-usage.ts';
 
 const LOST = new BridgeError(
   'ERR_SESSION_CLOSED',
@@ -39,6 +41,7 @@ const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 /** This bridge as one of several replicas. */
 export class Membership {
   readonly hops: Hops;
+  readonly queries: ReplicaQueries;
   /** Undefined: each replica has limits of its own. */
   readonly limits: ClusterLimits | undefined;
   readonly #cluster: Cluster;
@@ -46,6 +49,8 @@ export class Membership {
   readonly #router: SessionRouter;
   readonly #owners: CallerOwners;
   readonly #servers = new Set<ServerMember>();
+  readonly #deps: Deps;
+  #usage: SharedUsage | undefined;
 
   /** Rejects with ERR_STORE_UNAVAILABLE. */
   static async join(config: ClusterConfig, deps: Deps): Promise<Membership> {
@@ -76,6 +81,8 @@ export class Membership {
     this.limits = limits === 'of-all-replicas' ? new ClusterLimits(cluster, deps.clock) : undefined;
     const { passes, peers, leaseMs } = cluster;
     this.#cluster = cluster;
+    this.#deps = deps;
+    this.queries = new ReplicaQueries(cluster, deps.clock);
     this.hops = new Hops(passes);
     this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
     this.#owners = new CallerOwners(cluster, deps.clock);
@@ -83,6 +90,18 @@ export class Membership {
     cluster.onLost(() => {
       for (const server of this.#servers) server.lost(LOST);
     });
+  }
+
+  /** Counts of all replicas; undefined: nobody has wanted them. */
+  get usage(): SharedUsage | undefined {
+    return this.#usage;
+  }
+
+  /** From now on what is counted here outlives this replica. Called once at most. */
+  async shareUsage(): Promise<SharedUsage> {
+    const { SharedUsage } = await import('./shared-usage.ts');
+    this.#usage = new SharedUsage({ records: this.#cluster.store.records, deps: this.#deps });
+    return this.#usage;
   }
 
   /** The ids that clients get say where to come back to. */
@@ -124,6 +143,7 @@ export class Membership {
   async leave(): Promise<void> {
     this.#forwarder.close();
     this.limits?.close();
+    await this.#usage?.close();
     await this.#cluster.leave();
   }
 }

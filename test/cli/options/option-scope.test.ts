@@ -90,6 +90,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'audit-required': RUNNING,
   'state-dir': EVERYWHERE,
   url: [],
+  all: [],
   since: [],
   isolation: ['serve command', 'serve stream'],
   prewarm: ['serve command'],

@@ -254,6 +254,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'audit-required': ['true'],
   'state-dir': ['state'],
   url: ['http://127.0.0.1:8000'],
+  all: ['true'],
   since: ['7d'],
   isolation: ['shared'],
   prewarm: ['1'],
