@@ -20,12 +20,17 @@ const MAX_ASKED = 100;
 /** Who looks was let in by this replica, and is nobody whom the others know. */
 const LOOKER = 'status';
 
+/** What is needed of the cluster. */
+interface Asked extends Pick<Cluster, 'self' | 'passes'> {
+  readonly members: Pick<Cluster['members'], 'others'>;
+}
+
 /** Asks the other replicas for what each of them knows. Who may know it is decided before. */
 export class ReplicaQueries {
-  readonly #cluster: Cluster;
+  readonly #cluster: Asked;
   readonly #clock: Clock;
 
-  constructor(cluster: Cluster, clock: Clock) {
+  constructor(cluster: Asked, clock: Clock) {
     this.#cluster = cluster;
     this.#clock = clock;
   }
