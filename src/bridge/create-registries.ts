@@ -5,6 +5,7 @@ import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers } from '../relay/ports.ts';
 import { SessionRegistry } from '../relay/session-registry.ts';
 import type { SessionStorage } from '../relay/session-storage.ts';
+import type { WiderLimits } from '../relay/wider-limits.ts';
 import { type CallerPolicy, haveNames } from './caller-policy.ts';
 
 export interface RegistryParts {
@@ -18,21 +19,22 @@ export interface RegistryParts {
 export function createCalls(
   { limits, callers }: Pick<ServerConfig, 'limits'> & { readonly callers: CallerPolicy },
   parts: RegistryParts,
+  widerLimits?: Pick<WiderLimits, 'refusalFor'>,
 ): CallRegistry {
   const perCaller = haveNames(callers) ? { maxPerCaller: limits.maxInFlightPerSession } : {};
   const { requestTimeoutMs, maxCallMs } = limits;
-  return new CallRegistry({ ...parts, ...perCaller, requestTimeoutMs, maxCallMs });
+  return new CallRegistry({ ...parts, ...perCaller, widerLimits, requestTimeoutMs, maxCallMs });
 }
 
 /** Sessions of legacy clients, and what a stdio client has in their place. */
 export function createSessions(
   { sessions, limits }: Pick<ServerConfig, 'sessions' | 'limits'>,
   parts: RegistryParts,
-  storage?: SessionStorage,
+  beyond: { readonly storage?: SessionStorage | undefined; readonly widerLimits?: WiderLimits | undefined } = {},
 ): SessionRegistry {
   return new SessionRegistry({
     ...parts,
-    storage,
+    ...beyond,
     maxSessions: sessions.maxSessions,
     maxPerCaller: sessions.maxSessionsPerCaller,
     maxCallsPerSession: limits.maxInFlightPerSession,

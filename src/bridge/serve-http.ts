@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { ClusterLimits } from '../cluster/cluster-limits.ts';
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { BoundAddress, HttpListenerConfig } from '../config/listener.ts';
@@ -14,6 +15,7 @@ import { ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { VERSION } from '../version.ts';
 import { describeCallers } from './caller-policy.ts';
+import { MemberProcesses } from './cluster/member-limits.ts';
 import { Membership } from './cluster/membership.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
@@ -74,16 +76,10 @@ export async function createHttpBridge(
   };
   const { observation: observed } = config;
   const inspect = (): Inspection => inspectAll();
-  const observation = await createObservation({
-    config: observed,
-    clients: 'several',
-    sunset: listener.endpoints.sunset,
-    look: (counted) => createLooking({ config: observed, listener, inspect, deps }, counted),
-    deps,
-  });
-  const dial = createDial(listener, { capacity, observation, shutdownGraceMs });
-  const { routes: looking, onRefused } = observation;
   const membership = config.cluster && (await Membership.join(config.cluster, deps));
+  const observation = await observe({ listener, config: observed, inspect, membership, deps });
+  const { routes: looking, onRefused } = observation;
+  const dial = createDial(listener, { capacity, observation, shutdownGraceMs, limits: membership?.limits });
   const http = new HttpListener({
     listener,
     dial,
@@ -96,7 +92,11 @@ export async function createHttpBridge(
   });
   const { servers } = http;
   servers.update(config.servers);
-  observation.serves(servers.served);
+  const tellWhatIsServed = (): void => {
+    observation.serves(servers.served);
+    membership?.usage?.table.serve(servers.served);
+  };
+  tellWhatIsServed();
   const streams = listenForStreams(listener, servers, deps);
   let bound: readonly BoundAddress[] = [];
   let boundStreams: readonly BoundAddress[] = [];
@@ -145,7 +145,7 @@ export async function createHttpBridge(
     update(newer) {
       list = newer;
       const change = servers.update(newer);
-      observation.serves(servers.served);
+      tellWhatIsServed();
       return change;
     },
     reopen: () => observation.reopen(),
@@ -169,6 +169,31 @@ export async function createHttpBridge(
     },
     ended: Promise.race([http.http.failed, streams.failed]),
   };
+}
+
+interface ObserveParts {
+  readonly listener: HttpListenerConfig;
+  readonly config: Config['observation'];
+  readonly inspect: () => Inspection;
+  readonly membership: Membership | undefined;
+  readonly deps: BridgeDeps;
+}
+
+async function observe({ listener, config, inspect, membership, deps }: ObserveParts): Promise<Observation> {
+  try {
+    const shared = config.usage === undefined ? undefined : await membership?.shareUsage();
+    const observers = shared === undefined ? deps.observers : [...deps.observers, shared.table];
+    return await createObservation({
+      config,
+      clients: 'several',
+      sunset: listener.endpoints.sunset,
+      look: (counted) => createLooking({ config, listener, inspect, membership, deps }, counted),
+      deps: { ...deps, observers },
+    });
+  } catch (thrown) {
+    await membership?.leave();
+    throw thrown;
+  }
 }
 
 /**
@@ -208,26 +233,32 @@ interface DialParts {
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
   readonly shutdownGraceMs: number;
+  /** Of all replicas together; undefined: each has its own. */
+  readonly limits: ClusterLimits | undefined;
 }
 
 /** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
 function createDial(
   listener: HttpListenerConfig,
-  { capacity: { children, calls }, observation, shutdownGraceMs }: DialParts,
+  { capacity: { children, calls }, observation, shutdownGraceMs, limits }: DialParts,
 ) {
   const { observer, tracer, refusal } = observation;
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
     const { close: closeCalls, ...callShare } = calls.share();
+    const isCommand = server.target.kind === 'command';
+    const memberProcesses = limits && isCommand ? new MemberProcesses(limits, server, () => childLimit) : undefined;
     const giveBack = (): void => {
+      memberProcesses?.close();
       childShare.close();
       closeCalls();
     };
     const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
     const queues = new QueueSizes();
-    const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
+    const childLimit = new ChildLimit(server.limits.maxChildren, childShare, memberProcesses);
     try {
+      await memberProcesses?.beforeFirst(1 + server.sessions.prewarm);
       const dialers = await createDialers(
         { ...server, callers, children: childLimit, shutdownGraceMs, urgency: undefined, observing, queues },
         deps,
@@ -237,6 +268,7 @@ function createDial(
         callDialers: dialers,
         exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing, refusal }),
         processes: childLimit,
+        memberProcesses,
         queues,
         close: () => dialers.close().finally(giveBack),
       };

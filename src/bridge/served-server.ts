@@ -14,6 +14,7 @@ import type { CallerDialers, Readiness } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/session-registry.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
+import type { MemberProcesses } from './cluster/member-limits.ts';
 import type { Membership, ServerMember } from './cluster/membership.ts';
 import { createCalls, createSessions } from './create-registries.ts';
 import { createRoutes, createWebSocketEndpoint } from './create-routes.ts';
@@ -27,6 +28,8 @@ export interface DialledServer {
   readonly exchanges: Exchanges;
   /** Its processes, and those that ended though nobody wanted that. */
   readonly processes: Pick<ChildLimit, 'running' | 'failed'>;
+  /** Their limit at all replicas together; undefined: there is none. */
+  readonly memberProcesses: MemberProcesses | undefined;
   /** What waits for it. */
   readonly queues: QueueSizes;
   /** Ends its processes and connections. */
@@ -68,10 +71,18 @@ export class ServedServer {
     const { sessionDialers, callDialers, exchanges, queues } = dialled;
     this.#dialled = dialled;
     const callers = describeCallers(listener, config);
-    this.#member = membership?.addServer({ config, callers, speech: exchanges.speech, deps });
-    const storage = this.#member?.storage;
-    this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers }, storage);
-    this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
+    this.#member = membership?.addServer({
+      config,
+      callers,
+      speech: exchanges.speech,
+      processes: dialled.memberProcesses,
+      registries: () => this,
+      deps,
+    });
+    const beyond = { storage: this.#member?.storage, widerLimits: this.#member?.limits?.ofSessions };
+    this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers }, beyond);
+    const callParts = { exchanges, deps, dialers: callDialers };
+    this.calls = createCalls({ ...config, callers }, callParts, this.#member?.limits?.ofCalls);
     const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
     const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
     this.streams = new ByteStreamClients({ sessions: this.sessions, ...limits, deps });

@@ -21,7 +21,7 @@ export async function reportUsage(command: BridgeCommand, around: RemoteSurround
   ]);
   const asked = { windowMs, format, ...screen, wallClock: Date.now };
   if ('stateDirectory' in source) return runReport({ ...asked, source: { kind: 'state', ...source } });
-  const usage = await fetchUsage({ url: source.url, token: readToken(source) });
+  const usage = await fetchUsage({ url: source.url, token: readToken(source), replicas: source.replicas });
   return runReport({ ...asked, source: { kind: 'usage', usage } });
 }
 
@@ -45,6 +45,7 @@ export async function showTop(
   const ending = await runTop({
     url: looked.url,
     token: readToken(looked),
+    replicas: looked.replicas,
     output: output.isTTY
       ? { kind: 'screen', columns, rows: () => output.rows ?? DEFAULT_ROWS, hasColors: color, write }
       : { kind: 'text', columns, hasColors: false, write },

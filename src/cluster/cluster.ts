@@ -3,6 +3,7 @@ import { toBridgeError } from '../errors.ts';
 import type { ClusterKey } from '../store/cluster-key.ts';
 import type { Store } from '../store/store.ts';
 import { HopPasses } from './hop-passes.ts';
+import { Members } from './members.ts';
 import { type Owner, OwnerTags } from './owner-tags.ts';
 import { PeerLeases } from './peer-leases.ts';
 import { ReplicaLease } from './replica-lease.ts';
@@ -36,6 +37,7 @@ export class Cluster {
   readonly tags: OwnerTags;
   readonly passes: HopPasses;
   readonly peers: PeerLeases;
+  readonly members: Members;
   readonly leaseMs: number;
   readonly #options: ClusterOptions;
   readonly #onLost = new Set<() => void>();
@@ -48,18 +50,27 @@ export class Cluster {
   static async join(options: ClusterOptions): Promise<Cluster> {
     const cluster = new Cluster(options);
     await cluster.#identity.lease.start();
-    return cluster;
+    try {
+      await cluster.members.start();
+      return cluster;
+    } catch (thrown) {
+      cluster.#identity.lease.close();
+      throw thrown;
+    }
   }
 
   private constructor(options: ClusterOptions) {
-    const { store, key, leaseMs, deps } = options;
+    const { store, key, leaseMs, wallClock, deps } = options;
+    const { clock, randomId } = deps;
     this.#options = options;
     this.store = store;
     this.leaseMs = leaseMs;
     this.tags = new OwnerTags(key);
     this.#identity = this.#createIdentity();
     this.passes = new HopPasses(key, () => [this.self.id, ...this.#former.map(({ owner }) => owner.id)]);
-    this.peers = new PeerLeases({ leases: store.leases, ttlMs: leaseMs, clock: deps.clock });
+    this.peers = new PeerLeases({ leases: store.leases, ttlMs: leaseMs, clock });
+    const self = (): Owner => this.self;
+    this.members = new Members({ store, peers: this.peers, leaseMs, self, clock, wallClock, randomId });
   }
 
   #createIdentity(): Identity {
@@ -127,6 +138,7 @@ export class Cluster {
   /** What is left behind is free for others, as far as the store can be told. */
   async leave(): Promise<void> {
     this.#stopRejoining();
+    await this.members.leave().catch(() => this.members.close());
     this.peers.close();
     const leases = [...this.#former, this.#identity].map(({ lease }) => lease);
     await Promise.all(leases.map((lease) => lease.release().catch(() => undefined)));

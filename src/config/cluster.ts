@@ -11,6 +11,8 @@ export interface ClusterConfig {
   readonly key: string;
   /** After this much silence of a replica others take over what they can. */
   readonly leaseMs: number;
+  /** For whom the limits of a server hold: for each replica, or for all of them together. */
+  readonly limits: 'of-each-replica' | 'of-all-replicas';
 }
 
 /** Where Redis is. */

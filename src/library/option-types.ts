@@ -236,6 +236,8 @@ export interface HttpOptions extends ServedOptions {
   readonly storePrefix?: string | undefined;
   /** After this much silence of a replica the others take over its sessions with remote servers. Default: 15s. */
   readonly lease?: Duration | undefined;
+  /** Sessions, calls of a caller without a session, and processes are limited for all replicas together instead of for each. Default: false. */
+  readonly clusterLimits?: boolean | undefined;
   /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass this header of the client's requests on to the server; no others are. */

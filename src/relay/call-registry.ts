@@ -8,6 +8,7 @@ import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import type { Lane } from './exchange.ts';
 import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from './exchanges.ts';
 import type { CallerDialers, CallerEnvironment, UpstreamLink } from './ports.ts';
+import type { WiderLimits } from './wider-limits.ts';
 
 export interface CallRegistryOptions extends CallTimes {
   /** Each call is dialled with its context. */
@@ -17,6 +18,8 @@ export interface CallRegistryOptions extends CallTimes {
   readonly exchanges: Exchanges;
   /** Calls that one caller may have open, so that it leaves room for others; default: as many as all together may have. */
   readonly maxPerCaller?: number;
+  /** Of several bridges; default: there are none. */
+  readonly widerLimits?: Pick<WiderLimits, 'refusalFor'> | undefined;
 }
 
 /** A modern request that was checked. */
@@ -93,10 +96,17 @@ export class CallRegistry implements CallRelayHost {
     }
     const refusal = this.exchanges.refusalOf(requestBytes);
     if (refusal !== undefined) throw refusal;
-    if ((this.#perPrincipal.get(principal) ?? 0) >= this.#maxPerCaller) {
+    if (this.countOf(principal) >= this.#maxPerCaller) {
       const message = `${this.#maxPerCaller} calls are open for this caller, the most allowed; wait for answers, or close subscriptions, before sending more.`;
       throw new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
+    const wider = this.#options.widerLimits?.refusalFor(principal);
+    if (wider !== undefined) throw wider.error;
+  }
+
+  /** Open calls of a caller. */
+  countOf(principal: string): number {
+    return this.#perPrincipal.get(principal) ?? 0;
   }
 
   ended(call: CallRelay): void {
@@ -106,7 +116,7 @@ export class CallRegistry implements CallRelayHost {
   }
 
   #count(principal: string, change: 1 | -1): void {
-    const count = (this.#perPrincipal.get(principal) ?? 0) + change;
+    const count = this.countOf(principal) + change;
     if (count === 0) this.#perPrincipal.delete(principal);
     else this.#perPrincipal.set(principal, count);
   }

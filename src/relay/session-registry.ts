@@ -15,6 +15,7 @@ import type {
 import { Relay } from './relay.ts';
 import type { SessionState } from './session-state.ts';
 import type { ReplayLog, SessionStorage } from './session-storage.ts';
+import type { WiderLimits, WiderRefusal } from './wider-limits.ts';
 
 export interface SessionRegistryOptions extends CallTimes {
   readonly dialers: CallerDialers;
@@ -22,6 +23,8 @@ export interface SessionRegistryOptions extends CallTimes {
   readonly maxSessions: number;
   /** Sessions of callers with one name; default: as many as there may be. */
   readonly maxPerCaller?: number;
+  /** Of several bridges; default: there are none. */
+  readonly widerLimits?: WiderLimits | undefined;
   /** Calls one session may have open; the default is the relay's. */
   readonly maxCallsPerSession?: number;
   /** Those of all sessions, and of whoever shares it. */
@@ -126,6 +129,7 @@ class Entry implements Session, SessionUse {
 export class SessionRegistry {
   readonly #options: SessionRegistryOptions;
   readonly #entries = new Map<string, Entry>();
+  readonly #perPrincipal = new Map<string | undefined, number>();
   readonly #evictions: EvictionLog;
   #stopSweep: (() => void) | undefined;
   #isDraining = false;
@@ -193,7 +197,7 @@ export class SessionRegistry {
       maxOpenExchanges: maxCallsPerSession,
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {
-        this.#entries.delete(id);
+        if (this.#entries.delete(id)) this.#count(principal, -1);
         if (state?.isHandedOver === false) storage?.ended(id);
         log.debug({ code: reason.code, open: this.#entries.size }, `session ended: ${reason.message}`);
       },
@@ -210,6 +214,7 @@ export class SessionRegistry {
     // A client may be gone as soon as it has come; its session is then over and nobody would end it again.
     if (!relay.isClosed) {
       this.#entries.set(id, new Entry({ id, peer, relay }, { link, principal, state, nowMs: deps.clock.now() }));
+      this.#count(principal, 1);
       this.#startSweep();
       log.debug({ open: this.#entries.size }, 'session opened');
     }
@@ -230,13 +235,28 @@ export class SessionRegistry {
       });
     }
     const { maxSessions, maxPerCaller = maxSessions } = this.#options;
-    if (maxPerCaller < maxSessions && this.#countOf(principal) >= maxPerCaller) {
-      if (this.#evict(principal, 'own')) return;
+    const isOfCaller = maxPerCaller < maxSessions && this.countOf(principal) >= maxPerCaller;
+    if (isOfCaller && !this.#evict(principal, 'own')) {
       throw this.#limitReached(`This caller has ${maxPerCaller} sessions, the most allowed`, '--max-caller-sessions');
     }
     if (this.#entries.size >= maxSessions && !this.#evict(principal, 'all')) {
       throw this.#limitReached(`All ${maxSessions} sessions are taken`, '--max-sessions');
     }
+    this.#checkWiderLimits(principal);
+  }
+
+  #checkWiderLimits(principal: string | undefined): void {
+    const { widerLimits } = this.#options;
+    if (widerLimits === undefined) return;
+    if (principal !== undefined) this.#makeRoom(principal, 'own', () => widerLimits.refusalFor(principal));
+    this.#makeRoom(principal, 'all', () => widerLimits.refusal());
+  }
+
+  #makeRoom(principal: string | undefined, among: 'own' | 'all', ask: () => WiderRefusal | undefined): void {
+    const refusal = ask();
+    if (refusal === undefined) return;
+    const isOneLess = refusal.remedy === 'end-one' && this.#evict(principal, among);
+    if (!isOneLess || ask() !== undefined) throw refusal.error;
   }
 
   /** Every server process that there may be can belong to sessions, some of them abandoned. */
@@ -277,10 +297,15 @@ export class SessionRegistry {
     return false;
   }
 
-  #countOf(principal: string | undefined): number {
-    let count = 0;
-    for (const entry of this.#entries.values()) if (entry.principal === principal) count += 1;
-    return count;
+  /** Sessions of a caller. */
+  countOf(principal: string | undefined): number {
+    return this.#perPrincipal.get(principal) ?? 0;
+  }
+
+  #count(principal: string | undefined, change: 1 | -1): void {
+    const count = this.countOf(principal) + change;
+    if (count === 0) this.#perPrincipal.delete(principal);
+    else this.#perPrincipal.set(principal, count);
   }
 
   #limitReached(what: string, option: string): BridgeError {

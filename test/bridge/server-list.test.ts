@@ -63,6 +63,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
         callDialers: fake,
         exchanges: createExchanges(clock),
         processes: { running: 0, failed: 0 },
+        memberProcesses: undefined,
         queues: new QueueSizes(),
         close: async () => void closed.push(name),
       };

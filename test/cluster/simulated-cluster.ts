@@ -1,8 +1,10 @@
 import { pino } from 'pino';
+import { Members } from '../../src/cluster/members.ts';
 import { PeerLeases } from '../../src/cluster/peer-leases.ts';
 import { ReplicaLease } from '../../src/cluster/replica-lease.ts';
+import { SharedLimit } from '../../src/cluster/shared-limit.ts';
 import type { Clock } from '../../src/deps.ts';
-import type { LeaseStore } from '../../src/store/store.ts';
+import type { LeaseStore, RecordStore, Store } from '../../src/store/store.ts';
 import type { MemoryStore } from '../support/memory-store.ts';
 
 export const TTL_MS = 6000;
@@ -65,6 +67,9 @@ export class SimulatedReplica {
   readonly name: string;
   readonly lease: ReplicaLease;
   readonly peers: PeerLeases;
+  readonly members: Members;
+  readonly #store: Store;
+  readonly #now: () => number;
   readonly #simulation: Simulation;
   #condition: Condition = 'running';
   #asleepMs = 0;
@@ -76,7 +81,7 @@ export class SimulatedReplica {
     this.name = name;
     this.#simulation = simulation;
     const clock = this.#clock();
-    const leases = this.#remote(store.leases, nextTrip);
+    const { leases, records } = this.#remote(store, nextTrip);
     const wallClock = () => 1_700_000_000_000 + simulation.nowMs + this.#wallOffsetMs;
     this.lease = new ReplicaLease({
       leases,
@@ -88,6 +93,52 @@ export class SimulatedReplica {
       lost: () => undefined,
     });
     this.peers = new PeerLeases({ leases, ttlMs: TTL_MS, clock });
+    this.#store = { leases, records, logs: store.logs, status: store.status, close: async () => undefined };
+    this.#now = () => clock.now();
+    let ids = 0;
+    this.members = new Members({
+      store: this.#store,
+      peers: this.peers,
+      leaseMs: TTL_MS,
+      self: () => this.#self,
+      clock,
+      wallClock,
+      randomId: () => `${name}-${ids++}`,
+    });
+  }
+
+  get #self() {
+    return { id: this.name, address: `http://${this.name}` };
+  }
+
+  /** It becomes a member, however often that has to be tried. */
+  async join(): Promise<void> {
+    await this.lease.start();
+    await this.members.start();
+  }
+
+  /** A limit that holds for all replicas, and is looked at as often as a bridge does. */
+  limitTo(total: number, taken: () => number): SharedLimit {
+    const { lease, peers, members } = this;
+    const cluster = {
+      store: this.#store,
+      members,
+      peers,
+      self: this.#self,
+      get isHeld(): boolean {
+        return lease.isHeld;
+      },
+    };
+    const limit = new SharedLimit({ name: 'limit', cluster, spare: 'rest-of-block', now: this.#now });
+    limit.addTaker(total, taken);
+    members.onNewEpoch(() => limit.storeAgain());
+    this.#clock().every(TTL_MS / 3, () => limit.sweep());
+    return limit;
+  }
+
+  /** Something of it runs, unless it is stopped. */
+  every(periodMs: number, run: () => void): void {
+    this.#clock().every(periodMs, run);
   }
 
   set condition(condition: Condition) {
@@ -139,7 +190,8 @@ export class SimulatedReplica {
   }
 
   /** The store at the other end of a network that delays, reorders and loses. */
-  #remote(leases: LeaseStore, nextTrip: () => Trip): LeaseStore {
+  #remote(store: Store, nextTrip: () => Trip): { readonly leases: LeaseStore; readonly records: RecordStore } {
+    const { leases, records } = store;
     const call = <Reply>(ask: () => Promise<Reply>): Promise<Reply> =>
       new Promise((resolve, reject) => {
         const { thereMs, backMs } = nextTrip();
@@ -151,10 +203,17 @@ export class SimulatedReplica {
         });
       });
     return {
-      renew: (...args) => call(() => leases.renew(...args)),
-      read: (...args) => call(() => leases.read(...args)),
-      condemn: (...args) => call(() => leases.condemn(...args)),
-      release: (...args) => call(() => leases.release(...args)),
+      leases: {
+        renew: (...args) => call(() => leases.renew(...args)),
+        read: (...args) => call(() => leases.read(...args)),
+        condemn: (...args) => call(() => leases.condemn(...args)),
+        release: (...args) => call(() => leases.release(...args)),
+      },
+      records: {
+        read: (...args) => call(() => records.read(...args)),
+        put: (...args) => call(() => records.put(...args)),
+        remove: (...args) => call(() => records.remove(...args)),
+      },
     };
   }
 }

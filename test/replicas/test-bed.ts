@@ -14,6 +14,7 @@ export interface TestBedOptions {
   readonly args: readonly string[];
   readonly count?: number;
   readonly leaseMs?: number;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** One place behind the balancer, where a replica runs most of the time. */
@@ -36,13 +37,18 @@ export interface TestBed {
   stop(): Promise<void>;
 }
 
-export async function startTestBed({ args, count = 3, leaseMs = LEASE_MS }: TestBedOptions): Promise<TestBed> {
+export async function startTestBed({
+  args,
+  count = 3,
+  leaseMs = LEASE_MS,
+  env = {},
+}: TestBedOptions): Promise<TestBed> {
   const redis = await startRedis();
   const runs: Bridge[] = [];
   const startAt = async (port: number, store = redis.url): Promise<Bridge> => {
     const address = ['--port', String(port), '--advertise', `http://127.0.0.1:${port}`];
     const shared = ['--store', store.href, '--cluster-key', 'env:TEST_CLUSTER_KEY', '--lease', `${leaseMs}ms`];
-    const bridge = await startBridge([...address, ...shared, ...args], { env: { TEST_CLUSTER_KEY: KEY } });
+    const bridge = await startBridge([...address, ...shared, ...args], { env: { TEST_CLUSTER_KEY: KEY, ...env } });
     runs.push(bridge);
     return bridge;
   };

@@ -106,6 +106,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
         observer: options.observer,
       }),
       processes: { running: 0, failed: 0 },
+      memberProcesses: undefined,
       queues: new QueueSizes(),
       close: async () => undefined,
     }),

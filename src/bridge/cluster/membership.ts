@@ -1,6 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallerOwners } from '../../cluster/caller-owners.ts';
 import { Cluster } from '../../cluster/cluster.ts';
+import { ClusterLimits } from '../../cluster/cluster-limits.ts';
 import { SessionRecords } from '../../cluster/session-records.ts';
 import type { ClusterConfig } from '../../config/cluster.ts';
 import type { ServerConfig } from '../../config/server.ts';
@@ -8,10 +9,11 @@ import type { Deps } from '../../deps.ts';
 import { CallRouter } from '../../downstream/cluster/call-router.ts';
 import { Forwarder } from '../../downstream/cluster/forwarder.ts';
 import { Hops } from '../../downstream/cluster/hops.ts';
+import { ReplicaQueries } from '../../downstream/cluster/replica-queries.ts';
 import { SessionRouter, type TakenOver } from '../../downstream/cluster/session-router.ts';
 import { SESSION_PARAMETER } from '../../downstream/http-sse/endpoint.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';
-import type { RouteCall } from '../../downstream/modern-routing.ts';
+import type { RouteCall, RoutedCall } from '../../downstream/modern-routing.ts';
 import { BridgeError } from '../../errors.ts';
 import { principalOf } from '../../http/auth/callers.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
@@ -22,6 +24,8 @@ import { ClusterKey } from '../../store/cluster-key.ts';
 import { areKeptApart, type CallerPolicy } from '../caller-policy.ts';
 import { nameServer } from '../create-dialer.ts';
 import type { CreatedRoutes } from '../create-routes.ts';
+import { type CountedRegistries, MemberLimits, type MemberProcesses } from './member-limits.ts';
+import type { SharedUsage } from './shared-usage.ts';
 
 const LOST = new BridgeError(
   'ERR_SESSION_CLOSED',
@@ -38,11 +42,16 @@ const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 /** This bridge as one of several replicas. */
 export class Membership {
   readonly hops: Hops;
+  readonly queries: ReplicaQueries;
+  /** Undefined: each replica has limits of its own. */
+  readonly limits: ClusterLimits | undefined;
   readonly #cluster: Cluster;
   readonly #forwarder: Forwarder;
   readonly #router: SessionRouter;
   readonly #owners: CallerOwners;
   readonly #servers = new Set<ServerMember>();
+  readonly #deps: Deps;
+  #usage: SharedUsage | undefined;
 
   /** Rejects with ERR_STORE_UNAVAILABLE. */
   static async join(config: ClusterConfig, deps: Deps): Promise<Membership> {
@@ -60,16 +69,21 @@ export class Membership {
       deps,
     };
     try {
-      return new Membership(await Cluster.join(options), deps);
+      const cluster = await Cluster.join(options);
+      if (config.limits === 'of-all-replicas') await untilSettled(cluster, deps);
+      return new Membership(cluster, config.limits, deps);
     } catch (thrown) {
       await store.close();
       throw thrown;
     }
   }
 
-  constructor(cluster: Cluster, deps: Deps) {
+  constructor(cluster: Cluster, limits: ClusterConfig['limits'], deps: Deps) {
+    this.limits = limits === 'of-all-replicas' ? new ClusterLimits(cluster, deps.clock) : undefined;
     const { passes, peers, leaseMs } = cluster;
     this.#cluster = cluster;
+    this.#deps = deps;
+    this.queries = new ReplicaQueries(cluster, deps.clock);
     this.hops = new Hops(passes);
     this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
     this.#owners = new CallerOwners(cluster, deps.clock);
@@ -79,6 +93,18 @@ export class Membership {
     });
   }
 
+  /** Counts of all replicas; undefined: nobody has wanted them. */
+  get usage(): SharedUsage | undefined {
+    return this.#usage;
+  }
+
+  /** From now on what is counted here outlives this replica. Called once at most. */
+  async shareUsage(): Promise<SharedUsage> {
+    const { SharedUsage } = await import('./shared-usage.ts');
+    this.#usage = new SharedUsage({ records: this.#cluster.store.records, deps: this.#deps });
+    return this.#usage;
+  }
+
   /** The ids that clients get say where to come back to. */
   depsWithIds(deps: Deps): Deps {
     return { ...deps, randomId: () => this.#cluster.createId() };
@@ -86,7 +112,13 @@ export class Membership {
 
   /** A server that is served now. */
   addServer(served: MemberServer): ServerMember {
-    const parts = { cluster: this.#cluster, router: this.#router, owners: this.#owners, forwarder: this.#forwarder };
+    const parts = {
+      cluster: this.#cluster,
+      router: this.#router,
+      owners: this.#owners,
+      forwarder: this.#forwarder,
+      limits: this.limits,
+    };
     const member = new ServerMember({ ...served, ...parts }, () => this.#servers.delete(member));
     this.#servers.add(member);
     return member;
@@ -105,11 +137,14 @@ export class Membership {
   /** What has moved away from here is sent there from now on. */
   beginLeaving(): void {
     this.#router.leave();
+    this.limits?.beginLeaving();
   }
 
   /** All that could be handed over has been. */
   async leave(): Promise<void> {
     this.#forwarder.close();
+    this.limits?.close();
+    await this.#usage?.close();
     await this.#cluster.leave();
   }
 }
@@ -120,6 +155,9 @@ export interface MemberServer {
   readonly callers: CallerPolicy;
   /** What the server is known to speak. */
   readonly speech: ServerSpeech;
+  /** Of which the replicas together may have so many; undefined: each has its own limit. */
+  readonly processes: MemberProcesses | undefined;
+  readonly registries: () => CountedRegistries;
   readonly deps: Deps;
 }
 
@@ -128,6 +166,7 @@ interface ServerMemberOptions extends MemberServer {
   readonly router: SessionRouter;
   readonly owners: CallerOwners;
   readonly forwarder: Forwarder;
+  readonly limits: ClusterLimits | undefined;
 }
 
 /** One server of this replica, which the others have, too. */
@@ -135,6 +174,8 @@ export class ServerMember {
   /** Undefined: its sessions are processes, which cannot move. */
   readonly storage: SessionRecords | undefined;
   readonly routeCall: RouteCall;
+  /** Undefined: each replica has limits of its own. */
+  readonly limits: MemberLimits | undefined;
   readonly #options: ServerMemberOptions;
   readonly #closed: () => void;
   readonly #taking = new Map<string, Promise<TakenOver>>();
@@ -149,7 +190,12 @@ export class ServerMember {
     const kept = { cluster, server: nameServer(config), ttlMs: 2 * sessions.sessionTimeoutMs, clock, log };
     this.storage = target.kind === 'url' ? new SessionRecords(kept) : undefined;
     const calls = new CallRouter({ ...options, ownedName: (principal) => this.#ownedName(principal) });
-    this.routeCall = (call) => calls.route(call);
+    const { limits } = options;
+    this.limits = limits && new MemberLimits({ ...options, limits });
+    this.routeCall =
+      this.limits === undefined
+        ? (call) => calls.route(call)
+        : (call) => calls.route({ ...call, serve: () => this.#serveCall(call) });
   }
 
   /**
@@ -161,6 +207,19 @@ export class ServerMember {
     if (areKeptApart(callers, config.sessions)) return undefined;
     if (config.target.kind === 'url' && speech.spokenTo(MODERN_CLIENT)?.era === 'modern') return undefined;
     return `caller ${JSON.stringify([nameServer(config), principal])}`;
+  }
+
+  #serveCall({ request, response, serve }: RoutedCall): void {
+    serveAfter([this.limits?.beforeCall(request), this.#options.processes?.beforeStart()], response, serve);
+  }
+
+  #serveFirst(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
+    if (this.limits === undefined) return serve();
+    serveAfter(this.#beforeSession(request), response, serve);
+  }
+
+  #beforeSession(request: IncomingMessage): readonly (Promise<unknown> | undefined)[] {
+    return [this.limits?.beforeSession(request), this.#options.processes?.beforeStart()];
   }
 
   /** Leads requests with a session to where it is. */
@@ -182,7 +241,7 @@ export class ServerMember {
     return (request, response, query) => {
       const id = request.headers[SESSION_ID_HEADER] ?? query.get(SESSION_PARAMETER);
       const serve = (): void => route(request, response, query);
-      if (typeof id !== 'string') return serve();
+      if (typeof id !== 'string') return this.#serveFirst(request, response, serve);
       this.#options.router.route(id, { sessions, request, response, serve });
     };
   }
@@ -190,6 +249,7 @@ export class ServerMember {
   async #take(id: string, request: IncomingMessage, streamable: CreatedRoutes['streamable']): Promise<TakenOver> {
     if (this.storage === undefined) return { kind: 'unknown' };
     const principal = principalOf(request);
+    await Promise.all(this.#beforeSession(request));
     const taken = await this.storage.take(id, principal);
     if (taken.kind !== 'taken') return taken;
     const client = { transport: 'streamable-http', era: 'legacy', principal, environment: undefined } as const;
@@ -213,6 +273,28 @@ export class ServerMember {
 
   close(): void {
     this.storage?.close();
+    this.limits?.close();
     this.#closed();
   }
+}
+
+/** What has to be asked of the other replicas is asked before; where there is nothing to ask, it is served at once. */
+function serveAfter(
+  asked: readonly (Promise<unknown> | undefined)[],
+  response: ServerResponse,
+  serve: () => void,
+): void {
+  const waiting = asked.filter((each) => each !== undefined);
+  if (waiting.length === 0) return serve();
+  void Promise.all(waiting).then(() => {
+    if (!response.destroyed) serve();
+  });
+}
+
+/** The first replicas of a cluster cannot know whether the store has forgotten others, and what those hold. */
+async function untilSettled({ members, leaseMs }: Cluster, { log }: Deps): Promise<void> {
+  if (members.epoch?.state !== 'settled') {
+    log.info({ leaseMs }, 'the store knows of no shares of --cluster-limits yet: for one lease others can tell theirs');
+  }
+  await members.settled();
 }

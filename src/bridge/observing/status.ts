@@ -4,23 +4,26 @@ import type { ObservationConfig } from '../../config/observation.ts';
 import type { Deps } from '../../deps.ts';
 import type { Audience } from '../../downstream/listener/admission.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
 import { BearerAuthenticator, createTokenChecks } from '../../http/auth/bearer-authenticator.ts';
 import { isForOneUser } from '../../http/server/listen-addresses.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
 import type { Inspect, InspectedServer } from '../../observe/inspection.ts';
 import { Activity } from '../../observe/status/activity.ts';
-import { createStatusRoutes } from '../../observe/status/routes.ts';
+import { createStatusRoutes, isOfAll } from '../../observe/status/routes.ts';
 import { createStatus } from '../../observe/status/status-document.ts';
 import { createUsageStatus } from '../../observe/status/usage-status.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
 import { HOSTS, type HostName, nameForHosts, renderSnippet } from '../../snippet.ts';
+import type { Membership } from '../cluster/membership.ts';
 import type { Counted, Looking, Routes } from './observation.ts';
 
 export interface StatusRequest {
   readonly config: ObservationConfig;
   readonly listener: HttpListenerConfig;
   readonly inspect: Inspect;
+  /** This bridge as one of several; undefined: it is the only one. */
+  readonly membership: Pick<Membership, 'queries' | 'usage'> | undefined;
   readonly deps: Deps;
 }
 
@@ -28,7 +31,7 @@ export interface StatusRequest {
 export async function createLooking(request: StatusRequest, counted: Counted): Promise<readonly Looking[]> {
   const audience = await whoMayLook(request);
   if (audience === 'nobody') return [];
-  const usage = counted === undefined ? [] : [showUsage(audience, counted)];
+  const usage = counted === undefined ? [] : [showUsage(audience, counted, request.membership)];
   return [...showStatus(request, audience, counted), ...(await showMetrics(request, audience)), ...usage];
 }
 
@@ -46,21 +49,23 @@ async function whoMayLook({ config, listener, deps }: StatusRequest): Promise<Au
 const NO_HINTS = { resourceMetadata: undefined, scopes: [] };
 
 function showStatus(
-  { config, listener, inspect, deps }: StatusRequest,
+  { config, listener, inspect, membership, deps }: StatusRequest,
   audience: Audience,
   counted: Counted,
 ): readonly Looking[] {
   if (config.status === 'off') return [];
   const activity = new Activity({ wallClock: deps.wallClock });
   const token = listener.access.auth !== undefined && listener.access.auth.oauth === undefined ? 'needed' : 'none';
+  const replicas = membership?.queries;
   const status = createStatus({
+    ownAddress: replicas?.ownAddress,
     inspect,
     activity,
     usage: counted && createUsageStatus(counted, deps.wallClock),
     hosts: HOSTS,
     snippets: (host, server) => snippetFor(host as HostName, server, token),
   });
-  const { assets, data, close } = createStatusRoutes(status, deps.clock);
+  const { assets, data, close } = createStatusRoutes(status, deps.clock, replicas);
   return [
     { observer: activity, routes: [...routesFor('anybody', assets), ...routesFor(audience, data)], endWatching: close },
   ];
@@ -72,7 +77,7 @@ function snippetFor(host: HostName, { name, url }: InspectedServer, token: 'need
 }
 
 async function showMetrics(
-  { config, inspect, deps: { clock, log } }: StatusRequest,
+  { config, inspect, membership, deps: { clock, log } }: StatusRequest,
   audience: Audience,
 ): Promise<readonly Looking[]> {
   if (config.metrics === 'off') return [];
@@ -81,14 +86,40 @@ async function showMetrics(
     import('../../observe/metrics/metrics-route.ts'),
   ]);
   const metrics = await createMetrics({ inspect, clock });
-  const routes = routesFor(audience, new Map([['/metrics', onlyGet(metricsRoute(metrics, log))]]));
+  const own: readonly (readonly [string, HttpRoute])[] = [['/metrics', onlyGet(metricsRoute(metrics, log))]];
+  const targets = membership === undefined ? [] : [['/metrics/replicas', onlyGet(listTargets(membership))] as const];
+  const routes = routesFor(audience, new Map([...own, ...targets]));
   const onRefused = (reason: string): void => metrics.refusedRequest(reason);
   return [{ observer: metrics, routes, onRefused, endWatching: () => undefined }];
 }
 
+/** Where Prometheus finds all replicas, in the form that it asks for. [prometheus.io http_sd] */
+function listTargets({ queries }: Pick<Membership, 'queries'>): HttpRoute {
+  return (_request, response) => {
+    queries.addresses().then(
+      (addresses) => {
+        const hosts = addresses.map((address) => new URL(address)).map(({ protocol, host }) => ({ protocol, host }));
+        const groups = [...new Set(hosts.map(({ protocol }) => protocol))].map((protocol) => ({
+          targets: hosts.filter((each) => each.protocol === protocol).map(({ host }) => host),
+          labels: { __scheme__: protocol.slice(0, -1) },
+        }));
+        respondJson(response, 200, groups);
+      },
+      (thrown: unknown) => respondError(response, toBridgeError(thrown)),
+    );
+  };
+}
+
 /** What `mcp-portage report --url` asks for. */
-function showUsage(audience: Audience, counted: UsageTable): Looking {
-  const route: HttpRoute = (_request, response) => respondJson(response, 200, counted.usage());
+function showUsage(audience: Audience, counted: UsageTable, membership: StatusRequest['membership']): Looking {
+  const shared = membership?.usage;
+  const route: HttpRoute = (_request, response, query) => {
+    if (!isOfAll(query) || shared === undefined) return respondJson(response, 200, counted.usage());
+    shared.read().then(
+      (usage) => respondJson(response, 200, usage),
+      (thrown: unknown) => respondError(response, toBridgeError(thrown)),
+    );
+  };
   const routes = routesFor(audience, new Map([['/status/usage.json', onlyGet(route)]]));
   return { observer: undefined, routes, endWatching: () => undefined };
 }

@@ -46,4 +46,13 @@ export const CLUSTER_OPTIONS = [
     default: '15s',
     verbs: ['serve'],
   },
+  {
+    name: 'cluster-limits',
+    group: 'cluster',
+    describe:
+      'Sessions, calls of a caller without a session, and processes are limited for all replicas together instead of for each',
+    kind: 'flag',
+    default: 'false',
+    verbs: ['serve'],
+  },
 ] as const satisfies readonly OptionSpec[];

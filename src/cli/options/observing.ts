@@ -60,6 +60,14 @@ export const OBSERVING_OPTIONS = [
     verbs: ['report'],
   },
   {
+    name: 'all',
+    group: 'report',
+    describe: 'Of all replicas behind the address, those that are gone included, instead of the one that answers',
+    kind: 'flag',
+    default: 'false',
+    verbs: ['report', 'top'],
+  },
+  {
     name: 'since',
     group: 'report',
     describe: 'How far back the report looks',

@@ -39,13 +39,16 @@ export function parseCluster(given: GivenOptions, around: RemoteSurroundings): P
     advertise,
     key: findKey(key, given, around),
     leaseMs: given.required('lease', parseLease),
+    limits: given.required('cluster-limits', value.parseFlag) ? 'of-all-replicas' : 'of-each-replica',
   };
   const isLocal = isLoopback(advertise.hostname.replace(/^\[|\]$/g, ''));
   return { cluster, warnings: isLocal ? [warnOfLoopback(given)] : [] };
 }
 
 function refuseWithoutStore(given: GivenOptions): void {
-  const alone = (['advertise', 'cluster-key', 'store-prefix', 'lease'] as const).find((name) => given.isGiven(name));
+  const alone = (['advertise', 'cluster-key', 'store-prefix', 'lease', 'cluster-limits'] as const).find((name) =>
+    given.isGiven(name),
+  );
   if (alone === undefined) return;
   const message = `${given.sourceOf(alone)} is for several replicas, and needs --store: what they share.`;
   throw new BridgeError('ERR_CONFIG_COMBINATION', message);

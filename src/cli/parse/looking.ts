@@ -21,6 +21,8 @@ export interface LookedAt {
   /** Any address of it. */
   readonly url: URL;
   readonly token: TokenSource | undefined;
+  /** Of several replicas: the one that answers, or all of them. */
+  readonly replicas: 'one' | 'all';
 }
 
 export interface ReportRequest {
@@ -38,7 +40,14 @@ export function parseReport(command: BridgeCommand, around: RemoteSurroundings):
   const url = named && handshakeUrlOf(named);
   const windowMs = given.required('since', value.parseWindow);
   const format = given.required('json', value.parseFlag) ? 'json' : 'human';
-  if (url) return { source: { url, token: parseStatusToken(given, around) }, windowMs, format };
+  if (url) {
+    const source = { url, token: parseStatusToken(given, around), replicas: parseReplicas(given) };
+    return { source, windowMs, format };
+  }
+  if (given.isGiven('all')) {
+    const message = `${given.sourceOf('all')} asks running replicas; say with --url where they are.`;
+    throw new BridgeError('ERR_CONFIG_COMBINATION', message);
+  }
   const stateDirectory = findStateDirectory(given, around);
   if (stateDirectory === undefined)
     throw refuse(
@@ -53,7 +62,12 @@ export function parseTop(command: BridgeCommand, around: RemoteSurroundings): Lo
   if (command.target?.kind !== 'url') {
     throw refuse('top shows a running bridge: give any address of it, as in\n  mcp-portage top http://127.0.0.1:8000');
   }
-  return { url: handshakeUrlOf(command.target.url), token: parseStatusToken(given, around) };
+  const url = handshakeUrlOf(command.target.url);
+  return { url, token: parseStatusToken(given, around), replicas: parseReplicas(given) };
+}
+
+function parseReplicas(given: GivenOptions): LookedAt['replicas'] {
+  return given.required('all', value.parseFlag) ? 'all' : 'one';
 }
 
 function parseBridgeUrl(text: string): URL {

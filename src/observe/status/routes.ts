@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../deps.ts';
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
+import { type OtherReplicas, ReplicasStatus } from './replicas-status.ts';
 import type { Status } from './status-document.ts';
 import { StatusStream } from './status-stream.ts';
 
-export type StatusRoute = (request: IncomingMessage, response: ServerResponse) => void;
+export type StatusRoute = (request: IncomingMessage, response: ServerResponse, query?: URLSearchParams) => void;
 
 export interface StatusRoutes {
   /** What the page is made of. It holds no data, so anybody may have it; Host and Origin are to be checked. */
@@ -44,15 +45,56 @@ const ASSETS = {
   '/status.js': { name: 'js', type: 'text/javascript; charset=utf-8' },
 } as const;
 
-export function createStatusRoutes(status: Status, clock: Clock): StatusRoutes {
+/** @param others undefined: this bridge is the only one, and its status is that of all */
+export function createStatusRoutes(status: Status, clock: Clock, others?: OtherReplicas): StatusRoutes {
   const stream = new StatusStream(status, clock);
+  const all = others && createRoutesOfAll(status, clock, others);
+  const show: StatusRoute = (_request, response) => respondJson(response, 200, status());
+  const watch: StatusRoute = (_request, response) => stream.watch(response);
   const assets = Object.entries(ASSETS).map(([path, asset]) => [path, only(GET_OR_HEAD, assetRoute(asset))] as const);
   return {
     assets: new Map(assets),
     data: new Map([
-      ['/status.json', only(GET_OR_HEAD, (_request, response) => respondJson(response, 200, status()))],
-      ['/status/events', only(['GET'], (_request, response) => stream.watch(response))],
+      ['/status.json', only(GET_OR_HEAD, ofOneOrAll(show, all?.show))],
+      ['/status/events', only(['GET'], ofOneOrAll(watch, all?.watch))],
     ]),
+    close: () => {
+      stream.close();
+      all?.close();
+    },
+  };
+}
+
+/** Of which replicas somebody wants to know. */
+export function isOfAll(query: URLSearchParams | undefined): boolean {
+  return query?.get('replicas') === 'all';
+}
+
+function ofOneOrAll(one: StatusRoute, all: StatusRoute | undefined): StatusRoute {
+  return (request, response, query) => (isOfAll(query) && all !== undefined ? all : one)(request, response, query);
+}
+
+function createRoutesOfAll(status: Status, clock: Clock, others: OtherReplicas) {
+  const replicas = new ReplicasStatus(status, others, () => clock.now());
+  let lastHost = '';
+  const stream = new StatusStream(() => replicas.latest(lastHost), clock);
+  const respondWhenRead = (
+    run: (response: ServerResponse, read: Awaited<ReturnType<typeof replicas.read>>) => void,
+  ): StatusRoute => {
+    return (request, response) => {
+      const { host = '' } = request.headers;
+      lastHost = host;
+      replicas.read(host).then(
+        (read) => {
+          if (!response.destroyed) run(response, read);
+        },
+        (thrown: unknown) => respondError(response, toBridgeError(thrown)),
+      );
+    };
+  };
+  return {
+    show: respondWhenRead((response, read) => respondJson(response, 200, read)),
+    watch: respondWhenRead((response) => stream.watch(response)),
     close: () => stream.close(),
   };
 }
@@ -76,8 +118,8 @@ function assetRoute({ name, type }: (typeof ASSETS)[keyof typeof ASSETS]): Statu
 const GET_OR_HEAD = ['GET', 'HEAD'];
 
 function only(methods: readonly string[], route: StatusRoute): StatusRoute {
-  return (request, response) => {
-    if (methods.includes(request.method ?? '')) return route(request, response);
+  return (request, response, query) => {
+    if (methods.includes(request.method ?? '')) return route(request, response, query);
     const error = new BridgeError('ERR_HTTP_METHOD', `Only ${methods.join(' and ')} is served here.`);
     respondError(response, error, undefined, { Allow: methods.join(', ') });
   };

@@ -16,6 +16,8 @@ export const STATUS_SHAPE = 1;
 export interface StatusDocument {
   readonly shape: typeof STATUS_SHAPE;
   readonly atMs: number;
+  /** Whose status it is, where the bridge is one of several replicas: of all of them, or of one. Null: there is only one. */
+  readonly replicas: readonly ReplicaStatus[] | null;
   readonly bridge: BridgeStatus;
   readonly servers: readonly ServerStatus[];
   /** The latest first; at most 200. */
@@ -27,6 +29,15 @@ export interface StatusDocument {
   readonly usage: UsageStatus | null;
   /** What to paste into the configuration of a host; none for a host that cannot reach a server. */
   readonly snippets: readonly Snippet[];
+}
+
+export interface ReplicaStatus {
+  /** Where the other replicas reach it. */
+  readonly address: string;
+  /** - `shown`: it is in this document. - `silent`: it is not, though it is one of the replicas. */
+  readonly state: 'shown' | 'silent';
+  /** Why it is silent; null: it is not. */
+  readonly problem: string | null;
 }
 
 export interface BridgeStatus {
@@ -167,6 +178,8 @@ export interface Snippet {
 }
 
 export interface StatusSources {
+  /** Where other replicas reach this one; absent: there are none. */
+  readonly ownAddress?: string | undefined;
   readonly inspect: Inspect;
   readonly activity: Activity;
   /** What the migration report has; undefined: nothing is recorded. */
@@ -179,13 +192,16 @@ export interface StatusSources {
 
 export type Status = () => StatusDocument;
 
-export function createStatus({ inspect, activity, usage, hosts, snippets }: StatusSources): Status {
+export function createStatus({ ownAddress, inspect, activity, usage, hosts, snippets }: StatusSources): Status {
+  const replicas: StatusDocument['replicas'] =
+    ownAddress === undefined ? null : [{ address: ownAddress, state: 'shown', problem: null }];
   return () => {
     const { startedAtMs, version, servers, openCalls, maxOpenCalls, processes, maxProcesses } = inspect();
     const seen = activity.report();
     return {
       shape: STATUS_SHAPE,
       atMs: seen.atMs,
+      replicas,
       bridge: { version, startedAtMs, openCalls, maxOpenCalls, processes, maxProcesses },
       servers: servers.map((server) => ({
         name: server.name,

@@ -47,7 +47,17 @@ function clip(lines: readonly Line[], most: number): readonly Line[] {
   return [...lines.slice(0, most - 1), [segment(`… and ${lines.length - most + 1} more`, 'quiet')]];
 }
 
-function headLines({ bridge, clients, moreClients, calls }: StatusDocument, view: TopView): Line[] {
+/** Who is not in the figures is named. */
+function replicaLines({ replicas }: StatusDocument): Line[] {
+  if (!replicas || replicas.length < 2) return [];
+  const silent = replicas.filter(({ state }) => state === 'silent');
+  const shown = segment(`${counted(replicas.length - silent.length, 'replica')}`);
+  const missing = silent.map(({ address, problem }) => segment(`  without ${address}: ${problem ?? ''}`, 'bad'));
+  return [[shown, ...missing]];
+}
+
+function headLines(status: StatusDocument, view: TopView): Line[] {
+  const { bridge, clients, moreClients, calls } = status;
   const { lastMinute, series } = calls;
   const notice = view.notice === '' ? segment('  live', 'good') : segment(`  ${view.notice}`, 'bad');
   const figures = [
@@ -60,6 +70,7 @@ function headLines({ bridge, clients, moreClients, calls }: StatusDocument, view
   return [
     [segment(`mcp-portage ${bridge.version}`, 'strong'), segment(`  ${view.url}`, 'quiet'), notice],
     [segment(`up ${time(view.nowMs - bridge.startedAtMs)}   ${figures.join('   ')}`)],
+    ...replicaLines(status),
     [segment(`last minute: ${counted(lastMinute.calls, 'call')}, `), errors, segment(latency)],
     [
       segment('ten minutes  ', 'quiet'),

@@ -12,6 +12,8 @@ export interface TopOptions {
   readonly url: URL;
   /** Undefined: none is needed. */
   readonly token: string | undefined;
+  /** Of several replicas: the one that answers, or all of them. */
+  readonly replicas: 'one' | 'all';
   readonly output: TopOutput;
   readonly clock: Clock;
   readonly wallClock: () => number;
@@ -60,7 +62,7 @@ class Top {
   constructor(options: TopOptions, end: (ending: TopEnding) => void) {
     this.#options = options;
     this.#end = end;
-    this.#url = eventsUrl(options.url);
+    this.#url = eventsUrl(options.url, options.replicas);
   }
 
   start(): void {
@@ -151,10 +153,11 @@ class Top {
 }
 
 /** A proxy may have put a path before `/status`; of the endpoints of servers only the origin counts. */
-export function eventsUrl(url: URL): URL {
+export function eventsUrl(url: URL, replicas: 'one' | 'all' = 'one'): URL {
   const before = /^(.*)\/status(?:\.json|\/events)?\/?$/.exec(url.pathname)?.[1] ?? '';
   const events = new URL(url.origin);
   events.pathname = `${before}/status/events`;
+  if (replicas === 'all') events.searchParams.set('replicas', 'all');
   return reachedAs(url, events);
 }
 

@@ -11,13 +11,15 @@ export interface FetchUsageRequest {
   readonly url: URL;
   /** Undefined: none is needed. */
   readonly token: string | undefined;
+  /** Of several replicas: what the one has counted that answers, or what all have. */
+  readonly replicas: 'one' | 'all';
 }
 
 const TIMEOUT_MS = 10_000;
 
 /** Rejects with a BridgeError that says what to do. */
-export async function fetchUsage({ url, token }: FetchUsageRequest): Promise<Usage> {
-  const asked = reachedAs(url, new URL('/status/usage.json', url));
+export async function fetchUsage({ url, token, replicas }: FetchUsageRequest): Promise<Usage> {
+  const asked = reachedAs(url, new URL(`/status/usage.json${replicas === 'all' ? '?replicas=all' : ''}`, url));
   const shown = showUrl(asked);
   const { got } = await import('got');
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -45,6 +47,10 @@ function refused(status: number, shown: string): BridgeError {
       'ERR_UPSTREAM_AUTH',
       `${shown} answers ${status}: show its --status-token, here with the same option.`,
     );
+  }
+  if (status === 503) {
+    const text = `${shown} answers 503: the replica cannot reach the store, where the counts of all are; try again later.`;
+    return new BridgeError('ERR_STORE_UNAVAILABLE', text);
   }
   const message = `${shown} answers ${status}: this bridge counts nothing, or shows it to nobody. Start it with --usage, and where other machines can reach it with --status-token.`;
   return new BridgeError('ERR_UPSTREAM_HTTP', message);

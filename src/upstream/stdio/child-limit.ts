@@ -20,15 +20,27 @@ export class ChildLimit {
   readonly #max: number;
   /** What is left beside other servers. */
   readonly #share: CapacityShare;
+  /** What all replicas together may have. */
+  readonly #wider: WiderChildLimit;
   /** Running processes, and slots that are held for one. */
   readonly #taken = new Set<CountedChild | Slot>();
   /** Slots that wait, in turn, for those of the processes that are ending. */
   readonly #waiting: Slot[] = [];
   #failed = 0;
 
-  constructor(max = Number.POSITIVE_INFINITY, share = new SharedCapacity(Number.POSITIVE_INFINITY).share()) {
+  constructor(
+    max = Number.POSITIVE_INFINITY,
+    share = new SharedCapacity(Number.POSITIVE_INFINITY).share(),
+    wider: WiderChildLimit = NO_WIDER_LIMIT,
+  ) {
     this.#max = max;
     this.#share = share;
+    this.#wider = wider;
+  }
+
+  /** Processes of which something may still run, and those that are about to be started. */
+  get taken(): number {
+    return this.#taken.size;
   }
 
   /** Processes of which something may still run. */
@@ -48,7 +60,8 @@ export class ChildLimit {
    * Throws ERR_SESSION_LIMIT when all of them are to stay.
    */
   reserve(): ChildSlot {
-    if (this.#taken.size < this.#max && !this.#share.isFull) {
+    const wider = this.#wider.refusal();
+    if (this.#taken.size < this.#max && !this.#share.isFull && wider === undefined) {
       const slot = new Slot(undefined, this);
       this.#take(slot);
       return slot;
@@ -56,6 +69,7 @@ export class ChildLimit {
     let ending = 0;
     for (const taken of this.#taken) if (!(taken instanceof Slot) && taken.isEnding) ending += 1;
     if (ending <= this.#waiting.length) {
+      if (wider !== undefined) throw wider;
       const message = `${this.#taken.size} server processes run, the most allowed; those that are ending count. Try again later, or raise --max-children.`;
       throw new BridgeError('ERR_SESSION_LIMIT', message, { retryAfterMs: 1000 });
     }
@@ -100,6 +114,14 @@ export class ChildLimit {
     this.#share.take(1);
   }
 }
+
+/** A limit that holds for several bridges. */
+export interface WiderChildLimit {
+  /** Why there may be no more processes; undefined: there may. */
+  refusal(): BridgeError | undefined;
+}
+
+const NO_WIDER_LIMIT: WiderChildLimit = { refusal: () => undefined };
 
 class Slot implements ChildSlot {
   readonly free: Promise<void> | undefined;

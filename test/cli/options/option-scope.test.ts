@@ -50,6 +50,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'cluster-key': LISTENING,
   'store-prefix': LISTENING,
   lease: LISTENING,
+  'cluster-limits': LISTENING,
   protocol: EVERYWHERE,
   'include-tool': RUNNING,
   'exclude-tool': RUNNING,
@@ -89,6 +90,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'audit-required': RUNNING,
   'state-dir': EVERYWHERE,
   url: [],
+  all: [],
   since: [],
   isolation: ['serve command', 'serve stream'],
   prewarm: ['serve command'],
@@ -190,8 +192,17 @@ test('snippet takes what says where serve listens, and nothing of the servers th
 test('report and top take what says where to look, and nothing about servers', (t) => {
   const takenBy = (verb: 'report' | 'top') =>
     OPTIONS.filter((option) => isApplicable(option, { verb, target: 'any' })).map(({ name }) => name);
-  t.deepEqual(takenBy('report'), ['state-dir', 'status-token', 'url', 'since', 'json', 'log-level', 'log-format']);
-  t.deepEqual(takenBy('top'), ['status-token', 'log-level', 'log-format']);
+  t.deepEqual(takenBy('report'), [
+    'state-dir',
+    'status-token',
+    'url',
+    'all',
+    'since',
+    'json',
+    'log-level',
+    'log-format',
+  ]);
+  t.deepEqual(takenBy('top'), ['status-token', 'all', 'log-level', 'log-format']);
 });
 
 for (const verb of ['snippet', 'report', 'top'] as const) {

@@ -51,11 +51,17 @@ test('the variable with the key is kept from the server', (t) => {
   t.deepEqual(Object.keys(servers[0].child.env), ['SHORT']);
 });
 
+test('limits hold for each replica unless they are to hold for all', (t) => {
+  t.is(parse(...STORE, ...ADVERTISE, ...WITH_KEY).config.cluster?.limits, 'of-each-replica');
+  t.is(parse(...STORE, ...ADVERTISE, ...WITH_KEY, '--cluster-limits').config.cluster?.limits, 'of-all-replicas');
+});
+
 const REFUSALS: readonly (readonly [string, readonly string[], string, RegExp])[] = [
   ['a store alone', STORE, 'ERR_CONFIG_COMBINATION', /--store needs --advertise/],
   ['a store without a key', [...STORE, ...ADVERTISE], 'ERR_CONFIG_COMBINATION', /--store needs --cluster-key/],
   ['an address without a store', ADVERTISE, 'ERR_CONFIG_COMBINATION', /--advertise .* needs --store/],
   ['a key without a store', WITH_KEY, 'ERR_CONFIG_COMBINATION', /--cluster-key .* needs --store/],
+  ['limits without a store', ['--cluster-limits'], 'ERR_CONFIG_COMBINATION', /--cluster-limits .* needs --store/],
   ['the key itself', [...STORE, ...ADVERTISE, '--cluster-key', KEY], 'ERR_CONFIG_OPTION', /where the key is found/],
   ['a short key', [...STORE, ...ADVERTISE, '--cluster-key', 'env:SHORT'], 'ERR_CONFIG_OPTION', /at least 32/],
   ['a key that is nowhere', [...STORE, ...ADVERTISE, '--cluster-key', 'file:/x'], 'ERR_CONFIG_OPTION', /ENOENT/],

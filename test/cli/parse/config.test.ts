@@ -211,6 +211,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'cluster-key': ['env:CLUSTER'],
   'store-prefix': ['mine:'],
   lease: ['20s'],
+  'cluster-limits': ['true'],
   // Goes together with neither --isolation shared nor --prewarm.
   'map-header': [],
   cwd: ['sub'],
@@ -253,6 +254,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'audit-required': ['true'],
   'state-dir': ['state'],
   url: ['http://127.0.0.1:8000'],
+  all: ['true'],
   since: ['7d'],
   isolation: ['shared'],
   prewarm: ['1'],
@@ -376,6 +378,7 @@ const cluster = {
   advertise: new URL('http://10.0.0.5:9000'),
   key: 'c'.repeat(32),
   leaseMs: 20_000,
+  limits: 'of-all-replicas',
 };
 const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
 const remote = {

@@ -19,6 +19,7 @@ test('has the shape that programs rely on', (t) => {
   t.deepEqual(document, {
     shape: 1,
     atMs: START_MS,
+    replicas: null,
     bridge: {
       version: '0.1.0',
       startedAtMs: START_MS - 7_200_000,

@@ -36,7 +36,7 @@ class Terminal {
     const output = { columns: () => 100, rows: () => this.rows, hasColors: false, write, kind };
     const { clock, abort } = this;
     const wallClock = new WallClock().now;
-    return runTop({ url: new URL(url), token, output, clock, wallClock, signal: abort.signal });
+    return runTop({ url: new URL(url), token, replicas: 'one', output, clock, wallClock, signal: abort.signal });
   }
 
   /** What the last frame shows. */

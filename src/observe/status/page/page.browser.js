@@ -692,12 +692,33 @@ function tellChangedStates({ servers }) {
   );
 }
 
+/**
+ * Whose figures these are, and of which replica they are missing.
+ *
+ * @param {StatusDocument} shown
+ */
+function renderReplicas({ replicas }) {
+  byId('replicas').hidden = replicas === null;
+  if (replicas === null) return;
+  const silent = replicas.filter(({ state }) => state === 'silent');
+  const missing = silent.map(({ address, problem }) => `${address} (${problem ?? ''})`).join(', ');
+  const count = replicas.length - silent.length;
+  const whose = ofAll()
+    ? `Of ${count} replica${count === 1 ? '' : 's'}`
+    : `Of the replica ${replicas[0]?.address ?? ''}`;
+  setText(byId('replicas-text'), silent.length === 0 ? `${whose}.` : `${whose}, without ${missing}.`);
+  const link = elementOf('replicas-link', HTMLAnchorElement);
+  setText(link, ofAll() ? 'Show one replica' : 'Show all replicas');
+  link.search = ofAll() ? '' : '?replicas=all';
+}
+
 function render() {
   if (status === undefined) return;
   byId('status').hidden = false;
   byId('token').hidden = true;
   byId('pause').hidden = false;
   renderFigures(status);
+  renderReplicas(status);
   drawCharts(status);
   fillTable('servers', status.servers, ({ name }) => name, serverCells);
   fillTable('clients', status.clients, ({ number }) => String(number), clientCells);
@@ -767,7 +788,11 @@ async function readStream(signal, onEvent) {
   try {
     const token = sessionStorage.getItem(TOKEN_KEY);
     const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
-    const response = await fetch('status/events', { headers, signal: silence.signal, cache: 'no-store' });
+    const response = await fetch(`status/events${ofAll() ? '?replicas=all' : ''}`, {
+      headers,
+      signal: silence.signal,
+      cache: 'no-store',
+    });
     if (response.status === 401 || response.status === 403) return 'locked';
     if (response.status === 503) return 'full';
     if (!response.ok || response.body === null) return 'lost';
@@ -791,6 +816,11 @@ async function readStream(signal, onEvent) {
     signal.removeEventListener('abort', abort);
     abort();
   }
+}
+
+/** The address of the page says of which replicas it is. */
+function ofAll() {
+  return new URLSearchParams(location.search).get('replicas') === 'all';
 }
 
 /**

@@ -1,0 +1,146 @@
+import type { IncomingMessage } from 'node:http';
+import { type CallerLimits, type ClusterLimits, type LimitTaker, refusalOf } from '../../cluster/cluster-limits.ts';
+import type { ServerConfig } from '../../config/server.ts';
+import { BridgeError } from '../../errors.ts';
+import { principalOf } from '../../http/auth/callers.ts';
+import { PROTOCOL_VERSION_HEADER } from '../../mcp/vocabulary/headers.ts';
+import { eraOf } from '../../mcp/vocabulary/revisions.ts';
+import type { CallRegistry } from '../../relay/call-registry.ts';
+import type { SessionRegistry } from '../../relay/session-registry.ts';
+import type { WiderLimits, WiderRefusal } from '../../relay/wider-limits.ts';
+import type { ChildLimit, WiderChildLimit } from '../../upstream/stdio/child-limit.ts';
+import { type CallerPolicy, haveNames } from '../caller-policy.ts';
+import { nameServer } from '../create-dialer.ts';
+
+/** What is counted against the limits. */
+export interface CountedRegistries {
+  readonly sessions: Pick<SessionRegistry, 'size' | 'countOf'>;
+  readonly calls: Pick<CallRegistry, 'countOf'>;
+}
+
+export interface MemberLimitsOptions {
+  readonly limits: ClusterLimits;
+  readonly config: ServerConfig;
+  readonly callers: CallerPolicy;
+  /** Asked only once there are some. */
+  readonly registries: () => CountedRegistries;
+}
+
+const RETRY = { retryAfterMs: 1000 };
+
+/**
+ * What one server may have at all replicas together. Registries ask what is at hand here; before something may be opened,
+ * more is got from the others where it is needed.
+ */
+export class MemberLimits {
+  readonly ofSessions: WiderLimits;
+  readonly ofCalls: Pick<WiderLimits, 'refusalFor'>;
+  readonly #sessions: LimitTaker;
+  /** Undefined: one caller may have them all. */
+  readonly #sessionsOfCallers: CallerLimits | undefined;
+  /** Undefined: the calls of a caller all come to one replica, or callers have no names. */
+  readonly #callsOfCallers: CallerLimits | undefined;
+
+  constructor({ limits, config, callers, registries }: MemberLimitsOptions) {
+    const server = nameServer(config);
+    const { maxSessions, maxSessionsPerCaller } = config.sessions;
+    const { maxInFlightPerSession } = config.limits;
+    this.#sessions = limits.of(`sessions of ${server}`, maxSessions, () => registries().sessions.size);
+    this.#sessionsOfCallers =
+      maxSessionsPerCaller < maxSessions
+        ? limits.perCaller(`sessions of ${server}`, maxSessionsPerCaller, (caller) =>
+            registries().sessions.countOf(caller),
+          )
+        : undefined;
+    this.#callsOfCallers =
+      config.target.kind === 'url' && haveNames(callers)
+        ? limits.perCaller(`calls of ${server}`, maxInFlightPerSession, (caller) => registries().calls.countOf(caller))
+        : undefined;
+    this.ofSessions = {
+      refusal: () => toRefusal(refusalOf(this.#sessions.limit), () => allSessionsTaken(maxSessions)),
+      refusalFor: (caller) =>
+        toRefusal(this.#sessionsOfCallers?.refusalFor(caller), () => callersSessionsTaken(maxSessionsPerCaller)),
+    };
+    this.ofCalls = {
+      refusalFor: (caller) =>
+        toRefusal(this.#callsOfCallers?.refusalFor(caller), () => callersCallsTaken(maxInFlightPerSession)),
+    };
+  }
+
+  /** To be awaited before a request is served that may open a session; undefined: there is nothing to wait for. */
+  beforeSession(request: IncomingMessage): Promise<unknown> | undefined {
+    const version = request.headers[PROTOCOL_VERSION_HEADER];
+    if (typeof version === 'string' && eraOf(version) === 'modern') return undefined;
+    const all = this.#sessions.limit?.reserve();
+    const ofCaller = this.#sessionsOfCallers?.reserve(principalOf(request));
+    return all === undefined ? ofCaller : ofCaller === undefined ? all : Promise.all([all, ofCaller]);
+  }
+
+  /** To be awaited before a call that belongs to no session. */
+  beforeCall(request: IncomingMessage): Promise<unknown> | undefined {
+    return this.#callsOfCallers?.reserve(principalOf(request));
+  }
+
+  close(): void {
+    this.#sessions.close();
+    this.#sessionsOfCallers?.close();
+    this.#callsOfCallers?.close();
+  }
+}
+
+/** The processes of one server at all replicas together. */
+export class MemberProcesses implements WiderChildLimit {
+  readonly #taker: LimitTaker;
+  readonly #total: number;
+
+  constructor(limits: ClusterLimits, config: ServerConfig, children: () => Pick<ChildLimit, 'taken'>) {
+    this.#total = config.limits.maxChildren;
+    this.#taker = limits.of(`processes of ${nameServer(config)}`, this.#total, () => children().taken, 'a-block');
+  }
+
+  /** To be awaited before a process may be started; undefined: there is nothing to wait for. */
+  beforeStart(): Promise<void> | undefined {
+    return this.#taker.limit?.reserve();
+  }
+
+  /** To be awaited before so many are started at once. */
+  async beforeFirst(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, () => this.beforeStart()));
+  }
+
+  refusal(): BridgeError | undefined {
+    return toRefusal(refusalOf(this.#taker.limit), () => allProcessesTaken(this.#total))?.error;
+  }
+
+  close(): void {
+    this.#taker.close();
+  }
+}
+
+function toRefusal(why: ReturnType<typeof refusalOf>, full: () => BridgeError): WiderRefusal | undefined {
+  if (why === undefined) return undefined;
+  return why === 'full' ? { error: full(), remedy: 'end-one' } : { error: why, remedy: 'wait' };
+}
+
+const allSessionsTaken = (most: number): BridgeError =>
+  limitError(
+    `The replicas together have ${most} sessions, the most allowed (--cluster-limits); end one (DELETE), try again later, or raise --max-sessions on all of them.`,
+  );
+const callersSessionsTaken = (most: number): BridgeError =>
+  limitError(
+    `This caller has ${most} sessions at all replicas together, the most allowed (--cluster-limits); end one (DELETE), try again later, or raise --max-caller-sessions on all of them.`,
+  );
+const allProcessesTaken = (most: number): BridgeError =>
+  limitError(
+    `The replicas together have ${most} processes of this server, the most allowed (--cluster-limits); those that are ending count. Try again later, or raise --max-children on all of them.`,
+  );
+const callersCallsTaken = (most: number): BridgeError =>
+  new BridgeError(
+    'ERR_SESSION_BUSY',
+    `${most} calls are open for this caller at all replicas together, the most allowed (--cluster-limits); wait for answers, or close subscriptions, before sending more.`,
+    RETRY,
+  );
+
+function limitError(message: string): BridgeError {
+  return new BridgeError('ERR_SESSION_LIMIT', message, RETRY);
+}

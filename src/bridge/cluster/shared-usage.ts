@@ -1,0 +1,147 @@
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import type { Deps } from '../../deps.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { DAY_MS, MAX_DAYS, parseUsage, type Usage, type UsageRow } from '../../observe/usage/usage.ts';
+import { UsageRows } from '../../observe/usage/usage-rows.ts';
+import { UsageTable } from '../../observe/usage/usage-table.ts';
+import type { RecordStore, StoredRecord } from '../../store/store.ts';
+
+export interface SharedUsageOptions {
+  readonly records: RecordStore;
+  readonly deps: Pick<Deps, 'clock' | 'wallClock' | 'randomId' | 'log'>;
+}
+
+/** What is lost at most of a replica that is killed, and how far the counts of others may be behind. */
+export const WRITE_EVERY_MS = 60_000;
+const RECORD = 'usage';
+const KEPT_MS = MAX_DAYS * DAY_MS;
+/** Replicas that write at once do it one after the other. */
+const MAX_ATTEMPTS = 20;
+/** Runs of replicas whose last batch is remembered: more than write within the time that one tries again. */
+const MAX_RUNS = 500;
+/** What the counts may grow to when they are unpacked; they are bounded where they are made. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+const pack = promisify(gzip);
+const unpack = promisify(gunzip);
+
+/** What was counted since the last batch. It is added once, however often that has to be tried. */
+interface Batch {
+  readonly number: number;
+  readonly usage: Usage;
+}
+
+interface StoredUsage {
+  /** The last batch of each run that is in the counts; the latest comes last. */
+  readonly batches: readonly (readonly [run: string, number: number])[];
+  readonly usage: Usage;
+}
+
+/** Counts of all replicas together, in one record of the store: those of replicas that are gone, too. */
+export class SharedUsage {
+  /** Counts here what is not in the store yet. */
+  readonly table: UsageTable;
+  readonly #options: SharedUsageOptions;
+  readonly #run: string;
+  readonly #stop: () => void;
+  #batch: Batch | undefined;
+  #number = 0;
+  /** Rows whose open sessions were counted on this day: they are carried into a day once. */
+  #carried = { day: -1, rows: new Set<string>() };
+  #flushing: Promise<void> | undefined;
+
+  constructor(options: SharedUsageOptions) {
+    const { clock, wallClock, randomId, log } = options.deps;
+    this.#options = options;
+    this.table = new UsageTable({ wallClock, served: [] });
+    this.#run = randomId();
+    this.#stop = clock.every(WRITE_EVERY_MS, () => {
+      this.flush().catch((thrown: unknown) => {
+        log.warn({ code: toBridgeError(thrown).code }, 'the usage was not written to the store; it is tried again');
+      });
+    });
+  }
+
+  /** What all replicas have counted: this one until now, the others until their last write. Rejects with a BridgeError. */
+  async read(): Promise<Usage> {
+    await this.flush();
+    return (await this.#parse(await this.#options.records.read(RECORD))).usage;
+  }
+
+  /** Rejects with a BridgeError; what was not written is written with the next. */
+  flush(): Promise<void> {
+    this.#flushing ??= this.#flush().finally(() => {
+      this.#flushing = undefined;
+    });
+    return this.#flushing;
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#batch !== undefined) await this.#write(this.#batch);
+    this.table.watch();
+    this.#number += 1;
+    const usage = this.#withoutCarriedTwice(this.table.usage());
+    this.table.clear();
+    this.#batch = { number: this.#number, usage };
+    await this.#write(this.#batch);
+  }
+
+  async #write(batch: Batch): Promise<void> {
+    const { records, deps } = this.#options;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const stored = await records.read(RECORD);
+      const { batches, usage } = await this.#parse(stored);
+      const isIn = batches.some(([run, number]) => run === this.#run && number >= batch.number);
+      if (!isIn) {
+        const rows = new UsageRows();
+        const nowMs = Math.floor(deps.wallClock());
+        for (const part of [usage, batch.usage]) rows.add(part, nowMs);
+        const others = batches.filter(([run]) => run !== this.#run).slice(-MAX_RUNS + 1);
+        const text = JSON.stringify([...others, [this.#run, batch.number]]);
+        const packed = await pack(`{"batches":${text},"usage":${rows.toJson()}}`);
+        const next = { owner: this.#run, token: (stored?.token ?? 0) + 1, value: packed.toString('base64') };
+        if (!(await records.put(RECORD, { expected: stored ?? 'absent', next, ttlMs: KEPT_MS }))) continue;
+      }
+      this.#batch = undefined;
+      return;
+    }
+    throw new BridgeError('ERR_STORE_UNAVAILABLE', 'The usage in the store changes faster than it can be added to.');
+  }
+
+  async #parse(stored: StoredRecord | undefined): Promise<StoredUsage> {
+    if (stored === undefined) return { batches: [], usage: { format: 1, served: [], rows: [] } };
+    try {
+      const text = await unpack(Buffer.from(stored.value, 'base64'), { maxOutputLength: MAX_BYTES });
+      const fields = JSON.parse(text.toString()) as StoredUsage; // sealed by a replica
+      return { batches: fields.batches, usage: parseUsage(fields.usage) };
+    } catch (cause) {
+      const message = 'The usage in the store is of another version of mcp-portage, and cannot be read by this one.';
+      throw new BridgeError('ERR_STORE_UNREADABLE', message, { cause });
+    }
+  }
+
+  /** Each batch begins with the sessions that are open then; of a day only the first is to say so. */
+  #withoutCarriedTwice(usage: Usage): Usage {
+    return { ...usage, rows: usage.rows.map((row) => this.#carriedOnce(row)) };
+  }
+
+  #carriedOnce(row: UsageRow): UsageRow {
+    const name = JSON.stringify([row.client, row.server]);
+    const days = row.days.map((counts) => {
+      if (counts.day > this.#carried.day) this.#carried = { day: counts.day, rows: new Set() };
+      const isCounted = counts.day < this.#carried.day || this.#carried.rows.has(name);
+      if (counts.day === this.#carried.day) this.#carried.rows.add(name);
+      return isCounted ? { ...counts, carried: 0 } : counts;
+    });
+    return { ...row, days };
+  }
+
+  /** Never rejects: what cannot be written now is lost. */
+  async close(): Promise<void> {
+    this.#stop();
+    await this.flush().catch((thrown: unknown) => {
+      this.#options.deps.log.warn({ code: toBridgeError(thrown).code }, 'the last of the usage was not written');
+    });
+  }
+}
