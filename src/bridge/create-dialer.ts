@@ -2,6 +2,7 @@ import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, StreamTarget, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
+import type { OpenSharedText } from '../http/login/login-storage.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
@@ -35,6 +36,8 @@ export interface ServerToDial extends ServerConfig {
   readonly urgency: AbortSignal | undefined;
   /** Where it is looked up what waits for it. */
   readonly queues: QueueSizes;
+  /** What replicas share, such as a login; undefined: this bridge is the only one. */
+  readonly openShared: OpenSharedText | undefined;
   /** Is told what the server speaks when that is found out. */
   readonly observing: Observing;
 }
@@ -235,7 +238,7 @@ function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, de
 /** Loaded where it may be needed: a server whose token is given asks for no login. */
 async function createLogin(
   config: LoginConfig,
-  { remote, observing }: ServerToDial,
+  { remote, observing, openShared }: ServerToDial,
   { url }: UrlTarget,
   deps: Deps,
 ): Promise<Credentials> {
@@ -244,7 +247,7 @@ async function createLogin(
   const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
   const { observer, server: name } = observing;
   const registered = (): void => observer?.used('dynamic-client-registration', { server: name, client: undefined });
-  return login.createLogin({ server, config, remote, userAgent, registered, deps });
+  return login.createLogin({ server, config, remote, userAgent, openShared, registered, deps });
 }
 
 /** For processes that no client could end by leaving: they serve several, or clients that have no sessions. */

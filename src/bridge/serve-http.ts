@@ -79,9 +79,9 @@ export async function createHttpBridge(
     look: (counted) => createLooking({ config: observed, listener, inspect, deps }, counted),
     deps,
   });
-  const dial = createDial(listener, { capacity, observation, shutdownGraceMs });
   const { routes: looking, onRefused } = observation;
   const membership = config.cluster && (await Membership.join(config.cluster, deps));
+  const dial = createDial(listener, { capacity, observation, membership, shutdownGraceMs });
   const http = new HttpListener({
     listener,
     dial,
@@ -205,15 +205,17 @@ interface DialParts {
   /** What all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
+  readonly membership: Membership | undefined;
   readonly shutdownGraceMs: number;
 }
 
 /** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
 function createDial(
   listener: HttpListenerConfig,
-  { capacity: { children, calls }, observation, shutdownGraceMs }: DialParts,
+  { capacity: { children, calls }, observation, membership, shutdownGraceMs }: DialParts,
 ) {
   const { observer, tracer, refusal } = observation;
+  const openShared = membership && ((name: string) => membership.openShared(name));
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
@@ -227,7 +229,16 @@ function createDial(
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
     try {
       const dialers = await createDialers(
-        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: undefined, observing, queues },
+        {
+          ...server,
+          callers,
+          children: childLimit,
+          shutdownGraceMs,
+          urgency: undefined,
+          observing,
+          queues,
+          openShared,
+        },
         deps,
       );
       return {

@@ -64,8 +64,8 @@ export type TakenSession =
   /** There is none that could be gone on with, or not for this caller. */
   | { readonly kind: 'unknown' };
 
-/** The owner of a session that a replica has let go of. No replica is called so. */
-const NOBODY = 'nobody';
+/** The owner of what a replica has let go of. No replica is called so. */
+export const NOBODY = 'nobody';
 /** Records are written again within their time, so that those of long sessions do not expire. */
 const REFRESHES = 3;
 

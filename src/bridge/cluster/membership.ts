@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { CallerOwners } from '../../cluster/caller-owners.ts';
 import { Cluster } from '../../cluster/cluster.ts';
+import { ExclusiveValue } from '../../cluster/exclusive-value.ts';
 import { SessionRecords } from '../../cluster/session-records.ts';
 import type { ClusterConfig, ServerConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
@@ -38,6 +39,7 @@ const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 export class Membership {
   readonly hops: Hops;
   readonly #cluster: Cluster;
+  readonly #clock: Deps['clock'];
   readonly #forwarder: Forwarder;
   readonly #router: SessionRouter;
   readonly #owners: CallerOwners;
@@ -48,8 +50,8 @@ export class Membership {
     // Loaded where it is used, with the library behind it.
     const { connectRedisStore } = await import('../../store/redis/redis-store.ts');
     const key = new ClusterKey(config.key, '--cluster-key');
-    const { address, prefix } = config.store;
-    const store = await connectRedisStore({ address, prefix, key, log: deps.log });
+    const { address, tls, prefix } = config.store;
+    const store = await connectRedisStore({ address, tls, prefix, key, log: deps.log });
     const options = {
       store,
       key,
@@ -69,6 +71,7 @@ export class Membership {
   constructor(cluster: Cluster, deps: Deps) {
     const { passes, peers, leaseMs } = cluster;
     this.#cluster = cluster;
+    this.#clock = deps.clock;
     this.hops = new Hops(passes);
     this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
     this.#owners = new CallerOwners(cluster, deps.clock);
@@ -81,6 +84,11 @@ export class Membership {
   /** The ids that clients get say where to come back to. */
   depsWithIds(deps: Deps): Deps {
     return { ...deps, randomId: () => this.#cluster.createId() };
+  }
+
+  /** A text that all replicas know by this name, and that one at a time may change. */
+  openShared(name: string): ExclusiveValue {
+    return new ExclusiveValue({ cluster: this.#cluster, name, clock: this.#clock });
   }
 
   /** A server that is served now. */
