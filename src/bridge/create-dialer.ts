@@ -6,6 +6,7 @@ import type { OpenSharedText } from '../http/login/login-storage.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
+import type { OutcomeStorage } from '../relay/outcome-storage.ts';
 import { CallsOverSessions } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
@@ -38,6 +39,8 @@ export interface ServerToDial extends ServerConfig {
   readonly queues: QueueSizes;
   /** What replicas share, such as a login; undefined: this bridge is the only one. */
   readonly openShared: OpenSharedText | undefined;
+  /** Where outcomes outlive this process; undefined: nowhere. */
+  readonly outcomes: OutcomeStorage | undefined;
   /** Is told what the server speaks when that is found out. */
   readonly observing: Observing;
 }

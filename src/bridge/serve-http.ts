@@ -238,6 +238,7 @@ function createDial(
           observing,
           queues,
           openShared,
+          outcomes: membership?.outcomesOf(server),
         },
         deps,
       );

@@ -3,6 +3,7 @@ import { CallerOwners } from '../../cluster/caller-owners.ts';
 import { Cluster } from '../../cluster/cluster.ts';
 import { ExclusiveValue } from '../../cluster/exclusive-value.ts';
 import { SessionRecords } from '../../cluster/session-records.ts';
+import { StoredOutcomes } from '../../cluster/stored-outcomes.ts';
 import type { ClusterConfig, ServerConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { CallRouter } from '../../downstream/cluster/call-router.ts';
@@ -40,6 +41,7 @@ export class Membership {
   readonly hops: Hops;
   readonly #cluster: Cluster;
   readonly #clock: Deps['clock'];
+  readonly #log: Deps['log'];
   readonly #forwarder: Forwarder;
   readonly #router: SessionRouter;
   readonly #owners: CallerOwners;
@@ -72,6 +74,7 @@ export class Membership {
     const { passes, peers, leaseMs } = cluster;
     this.#cluster = cluster;
     this.#clock = deps.clock;
+    this.#log = deps.log;
     this.hops = new Hops(passes);
     this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
     this.#owners = new CallerOwners(cluster, deps.clock);
@@ -89,6 +92,16 @@ export class Membership {
   /** A text that all replicas know by this name, and that one at a time may change. */
   openShared(name: string): ExclusiveValue {
     return new ExclusiveValue({ cluster: this.#cluster, name, clock: this.#clock });
+  }
+
+  /** What calls and tasks at this server have ended with, for the replicas that are left. */
+  outcomesOf(config: ServerConfig): StoredOutcomes {
+    return new StoredOutcomes({
+      cluster: this.#cluster,
+      server: nameServer(config),
+      clock: this.#clock,
+      log: this.#log,
+    });
   }
 
   /** A server that is served now. */
