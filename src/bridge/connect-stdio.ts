@@ -45,6 +45,8 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
       children: new ChildLimit(maxChildren),
       shutdownGraceMs,
       urgency: urgency.signal,
+      openShared: undefined,
+      outcomes: undefined,
       observing,
       queues: new QueueSizes(),
     },

@@ -3,9 +3,11 @@ import type { LoginConfig } from '../config/remote.ts';
 import type { CommandTarget, ServerConfig, ServerLimits, StreamTarget, UrlTarget } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
+import type { OpenSharedText } from '../http/login/login-storage.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
+import type { OutcomeStorage } from '../relay/outcome-storage.ts';
 import { CallsOverSessions } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
@@ -36,6 +38,10 @@ export interface ServerToDial extends ServerConfig {
   readonly urgency: AbortSignal | undefined;
   /** Where it is looked up what waits for it. */
   readonly queues: QueueSizes;
+  /** What replicas share, such as a login; undefined: this bridge is the only one. */
+  readonly openShared: OpenSharedText | undefined;
+  /** Where outcomes outlive this process; undefined: nowhere. */
+  readonly outcomes: OutcomeStorage | undefined;
   /** Is told what the server speaks when that is found out. */
   readonly observing: Observing;
 }
@@ -236,7 +242,7 @@ function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, de
 /** Loaded where it may be needed: a server whose token is given asks for no login. */
 async function createLogin(
   config: LoginConfig,
-  { remote, observing }: ServerToDial,
+  { remote, observing, openShared }: ServerToDial,
   { url }: UrlTarget,
   deps: Deps,
 ): Promise<Credentials> {
@@ -245,7 +251,7 @@ async function createLogin(
   const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
   const { observer, server: name } = observing;
   const registered = (): void => observer?.used('dynamic-client-registration', { server: name, client: undefined });
-  return login.createLogin({ server, config, remote, userAgent, registered, deps });
+  return login.createLogin({ server, config, remote, userAgent, openShared, registered, deps });
 }
 
 /** For processes that no client could end by leaving: they serve several, or clients that have no sessions. */

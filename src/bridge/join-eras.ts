@@ -8,6 +8,7 @@ import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../eras/modern-to-leg
 import type { Attribution } from '../eras/modern-to-legacy/pool/sole-owner.ts';
 import type { ParkingLimits } from '../eras/modern-to-legacy/questions/parked-calls.ts';
 import { isWebSocketUrl } from '../http/websocket/url.ts';
+import type { OutcomeStorage } from '../relay/outcome-storage.ts';
 import type { CallDialer, SessionDialer } from '../relay/ports.ts';
 import { CLIENT_INFO } from '../version.ts';
 import { areKeptApart, type CallerPolicy, countSharers } from './caller-policy.ts';
@@ -21,6 +22,8 @@ export function toModern(dialer: SessionDialer, deps: Deps): SessionDialer {
 export interface PooledServer extends Pick<ServerConfig, 'target' | 'sessions' | 'limits'> {
   readonly callers: CallerPolicy;
   readonly queues: QueueSizes;
+  /** Where outcomes outlive this process; undefined: nowhere. */
+  readonly outcomes: OutcomeStorage | undefined;
 }
 
 /** A legacy server for modern clients. */
@@ -33,6 +36,7 @@ export function toLegacy(dialer: SessionDialer, server: PooledServer, deps: Deps
     attribution: attributionOf(server),
     sharing: areKeptApart(server.callers, server.sessions) ? 'nobody' : 'by-name',
     queues: server.queues,
+    outcomes: server.outcomes,
     poolLimits: poolLimitsOf(server),
     parkingLimits: parkingLimitsOf(server),
     maxListeningPerCaller: Math.ceil(MAX_LISTENING / countSharers(server.callers)),

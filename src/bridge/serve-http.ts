@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import type { ClusterLimits } from '../cluster/cluster-limits.ts';
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { BoundAddress, HttpListenerConfig } from '../config/listener.ts';
@@ -79,7 +78,7 @@ export async function createHttpBridge(
   const membership = config.cluster && (await Membership.join(config.cluster, deps));
   const observation = await observe({ listener, config: observed, inspect, membership, deps });
   const { routes: looking, onRefused } = observation;
-  const dial = createDial(listener, { capacity, observation, shutdownGraceMs, limits: membership?.limits });
+  const dial = createDial(listener, { capacity, observation, membership, shutdownGraceMs });
   const http = new HttpListener({
     listener,
     dial,
@@ -232,17 +231,18 @@ interface DialParts {
   /** What all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
+  readonly membership: Membership | undefined;
   readonly shutdownGraceMs: number;
-  /** Of all replicas together; undefined: each has its own. */
-  readonly limits: ClusterLimits | undefined;
 }
 
 /** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
 function createDial(
   listener: HttpListenerConfig,
-  { capacity: { children, calls }, observation, shutdownGraceMs, limits }: DialParts,
+  { capacity: { children, calls }, observation, membership, shutdownGraceMs }: DialParts,
 ) {
   const { observer, tracer, refusal } = observation;
+  const limits = membership?.limits;
+  const openShared = membership && ((name: string) => membership.openShared(name));
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
@@ -260,7 +260,17 @@ function createDial(
     try {
       await memberProcesses?.beforeFirst(1 + server.sessions.prewarm);
       const dialers = await createDialers(
-        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: undefined, observing, queues },
+        {
+          ...server,
+          callers,
+          children: childLimit,
+          shutdownGraceMs,
+          urgency: undefined,
+          observing,
+          queues,
+          openShared,
+          outcomes: membership?.outcomesOf(server),
+        },
         deps,
       );
       return {

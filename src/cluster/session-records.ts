@@ -64,8 +64,8 @@ export type TakenSession =
   /** There is none that could be gone on with, or not for this caller. */
   | { readonly kind: 'unknown' };
 
-/** The owner of a session that a replica has let go of. No replica is called so. */
-const NOBODY = 'nobody';
+/** The owner of what a replica has let go of. No replica is called so. */
+export const NOBODY = 'nobody';
 /** Records are written again within their time, so that those of long sessions do not expire. */
 const REFRESHES = 3;
 
@@ -128,11 +128,13 @@ export class SessionRecords implements SessionStorage {
     const expected = record.kind === 'written' ? ownership : 'absent';
     const next = { ...ownership, value: this.#valueOf(kept) };
     const isOurs = await cluster.store.records.put(kept.id, { expected, next, ttlMs });
-    if (isOurs) this.#wrote(kept, ownership);
-    // The store has lost it: it is written anew.
-    else if (record.kind === 'written' && (await cluster.store.records.read(kept.id)) === undefined) {
-      if (await cluster.store.records.put(kept.id, { expected: 'absent', next, ttlMs })) this.#wrote(kept, ownership);
-    }
+    if (isOurs) return this.#wrote(kept, ownership);
+    const stored = await cluster.store.records.read(kept.id);
+    // The store has lost it, or has it without having been able to say so: it is written anew.
+    const isFirst = stored?.owner === ownership.owner && stored.token === ownership.token;
+    const again = stored === undefined ? record.kind === 'written' && 'absent' : isFirst && ownership;
+    if (again === false) return;
+    if (await cluster.store.records.put(kept.id, { expected: again, next, ttlMs })) this.#wrote(kept, ownership);
   }
 
   /** It may have ended while it was written. */

@@ -2,6 +2,7 @@
 export interface ClusterConfig {
   readonly store: {
     readonly address: StoreAddress;
+    readonly tls: StoreTls;
     /** Before each key. */
     readonly prefix: string;
   };
@@ -28,8 +29,17 @@ export interface StoreAddress {
   readonly masterName: string | undefined;
   readonly user: string | undefined;
   readonly password: string | undefined;
+  /** How to log in at the sentinels, which have users of their own; undefined: they ask nobody. */
+  readonly sentinelLogin: { readonly user: string | undefined; readonly password: string } | undefined;
   readonly database: number;
   readonly tls: boolean;
+}
+
+/** Whom we trust as Redis, and as whom we show ourselves: contents of PEM files. Undefined: what Node has, or nobody. */
+export interface StoreTls {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
 }
 
 export interface StoreHost {

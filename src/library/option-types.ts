@@ -234,6 +234,12 @@ export interface HttpOptions extends ServedOptions {
   readonly clusterKey?: string | undefined;
   /** Before the name of each key in Redis, so that others can use it, too. Default: mcp-portage:. */
   readonly storePrefix?: string | undefined;
+  /** Trust these certificate authorities for Redis over TLS (PEM file) instead of the built-in ones. */
+  readonly storeCa?: string | undefined;
+  /** Client certificate to present to Redis (PEM file). */
+  readonly storeClientCert?: string | undefined;
+  /** Private key of that certificate (PEM file). */
+  readonly storeClientKey?: string | undefined;
   /** After this much silence of a replica the others take over its sessions with remote servers. Default: 15s. */
   readonly lease?: Duration | undefined;
   /** Sessions, calls of a caller without a session, and processes are limited for all replicas together instead of for each. Default: false. */

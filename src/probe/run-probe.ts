@@ -139,6 +139,7 @@ async function createLogin(server: URL, remote: RemoteConfig, config: LoginConfi
     config,
     remote,
     userAgent: `mcp-portage/${VERSION}`,
+    openShared: undefined,
     registered: () => undefined,
     deps,
   });

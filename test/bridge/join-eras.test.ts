@@ -16,7 +16,12 @@ function serverOf(line: string): PooledServer {
     readFile: () => ({ text: '', isOpenToAll: false }),
   });
   const [server] = config.servers;
-  return { ...server, queues: new QueueSizes(), callers: describeCallers(config.listener, server) };
+  return {
+    ...server,
+    queues: new QueueSizes(),
+    outcomes: undefined,
+    callers: describeCallers(config.listener, server),
+  };
 }
 
 const limits = (line: string) => poolLimitsOf(serverOf(line));

@@ -35,7 +35,17 @@ async function start(
   const { shutdownGraceMs } = limits;
   const observing = { observer: undefined, tracer: undefined, speech: new ServerSpeech(), server: 'a server' };
   const dialers = await createDialers(
-    { ...server, callers, children, shutdownGraceMs, urgency, observing, queues: new QueueSizes() },
+    {
+      ...server,
+      callers,
+      children,
+      shutdownGraceMs,
+      urgency,
+      openShared: undefined,
+      outcomes: undefined,
+      observing,
+      queues: new QueueSizes(),
+    },
     createTestDeps().deps,
   );
   t.teardown(() => dialers.close());

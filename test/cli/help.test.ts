@@ -165,6 +165,10 @@ Several replicas (serve)
                                        a line, of which the first seals and all open
   --store-prefix <text>                Before the name of each key in Redis, so that others can use
                                        it, too [mcp-portage:]
+  --store-ca <file>                    Trust these certificate authorities for Redis over TLS (PEM
+                                       file) instead of the built-in ones
+  --store-client-cert <file>           Client certificate to present to Redis (PEM file)
+  --store-client-key <file>            Private key of that certificate (PEM file)
   --lease <duration>                   After this much silence of a replica the others take over its
                                        sessions with remote servers [15s]
 

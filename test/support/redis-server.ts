@@ -21,9 +21,12 @@ export interface RedisServer {
 /** Why there is none here; undefined: there is one. */
 export const WHY_NO_REDIS = findProgram('redis-server') === undefined ? 'redis-server is not installed' : undefined;
 
-/** @param args further settings, such as `--maxmemory` and its value */
-export async function startRedis(args: readonly string[] = []): Promise<RedisServer> {
+/** @param settingsOf further settings of the one at this port, such as `--maxmemory` and its value */
+export async function startRedis(
+  settingsOf: readonly string[] | ((port: number) => readonly string[]) = [],
+): Promise<RedisServer> {
   const port = await ownPort();
+  const args = typeof settingsOf === 'function' ? settingsOf(port) : settingsOf;
   const folder = await mkdtemp(join(tmpdir(), 'portage-redis-'));
   const start = async () => {
     const settings = [

@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallerOwners } from '../../cluster/caller-owners.ts';
 import { Cluster } from '../../cluster/cluster.ts';
 import { ClusterLimits } from '../../cluster/cluster-limits.ts';
+import { ExclusiveValue } from '../../cluster/exclusive-value.ts';
 import { SessionRecords } from '../../cluster/session-records.ts';
+import { StoredOutcomes } from '../../cluster/stored-outcomes.ts';
 import type { ClusterConfig } from '../../config/cluster.ts';
 import type { ServerConfig } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
@@ -46,11 +48,12 @@ export class Membership {
   /** Undefined: each replica has limits of its own. */
   readonly limits: ClusterLimits | undefined;
   readonly #cluster: Cluster;
+  readonly #clock: Deps['clock'];
+  readonly #log: Deps['log'];
   readonly #forwarder: Forwarder;
   readonly #router: SessionRouter;
   readonly #owners: CallerOwners;
   readonly #servers = new Set<ServerMember>();
-  readonly #deps: Deps;
   #usage: SharedUsage | undefined;
 
   /** Rejects with ERR_STORE_UNAVAILABLE. */
@@ -58,8 +61,8 @@ export class Membership {
     // Loaded where it is used, with the library behind it.
     const { connectRedisStore } = await import('../../store/redis/redis-store.ts');
     const key = new ClusterKey(config.key, '--cluster-key');
-    const { address, prefix } = config.store;
-    const store = await connectRedisStore({ address, prefix, key, log: deps.log });
+    const { address, tls, prefix } = config.store;
+    const store = await connectRedisStore({ address, tls, prefix, key, log: deps.log });
     const options = {
       store,
       key,
@@ -82,8 +85,9 @@ export class Membership {
     this.limits = limits === 'of-all-replicas' ? new ClusterLimits(cluster, deps.clock) : undefined;
     const { passes, peers, leaseMs } = cluster;
     this.#cluster = cluster;
-    this.#deps = deps;
     this.queries = new ReplicaQueries(cluster, deps.clock);
+    this.#clock = deps.clock;
+    this.#log = deps.log;
     this.hops = new Hops(passes);
     this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
     this.#owners = new CallerOwners(cluster, deps.clock);
@@ -101,13 +105,28 @@ export class Membership {
   /** From now on what is counted here outlives this replica. Called once at most. */
   async shareUsage(): Promise<SharedUsage> {
     const { SharedUsage } = await import('./shared-usage.ts');
-    this.#usage = new SharedUsage({ records: this.#cluster.store.records, deps: this.#deps });
+    this.#usage = new SharedUsage({ records: this.#cluster.store.records, deps });
     return this.#usage;
   }
 
   /** The ids that clients get say where to come back to. */
   depsWithIds(deps: Deps): Deps {
     return { ...deps, randomId: () => this.#cluster.createId() };
+  }
+
+  /** A text that all replicas know by this name, and that one at a time may change. */
+  openShared(name: string): ExclusiveValue {
+    return new ExclusiveValue({ cluster: this.#cluster, name, clock: this.#clock });
+  }
+
+  /** What calls and tasks at this server have ended with, for the replicas that are left. */
+  outcomesOf(config: ServerConfig): StoredOutcomes {
+    return new StoredOutcomes({
+      cluster: this.#cluster,
+      server: nameServer(config),
+      clock: this.#clock,
+      log: this.#log,
+    });
   }
 
   /** A server that is served now. */

@@ -1,6 +1,8 @@
 /** How this replica is one of several. */
+import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { ClusterConfig } from '../../config/cluster.ts';
+import { createSecureContext } from 'node:tls';
+import type { ClusterConfig, StoreAddress, StoreTls } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import { ClusterKey } from '../../store/cluster-key.ts';
@@ -31,9 +33,11 @@ export function parseCluster(given: GivenOptions, around: RemoteSurroundings): P
   if (advertise === undefined)
     throw lacks(given, 'advertise', 'the address at which the other replicas reach this one');
   if (key === undefined) throw lacks(given, 'cluster-key', 'the secret that the replicas share');
+  const address = parseRedisAddress(store, given.sourceOf('store'));
   const cluster: ClusterConfig = {
     store: {
-      address: parseRedisAddress(store, given.sourceOf('store')),
+      address,
+      tls: parseTls(address, given, around),
       prefix: given.required('store-prefix', parsePrefix),
     },
     advertise,
@@ -46,8 +50,8 @@ export function parseCluster(given: GivenOptions, around: RemoteSurroundings): P
 }
 
 function refuseWithoutStore(given: GivenOptions): void {
-  const alone = (['advertise', 'cluster-key', 'store-prefix', 'lease', 'cluster-limits'] as const).find((name) =>
-    given.isGiven(name),
+  const alone = ([...TLS_OPTIONS, 'advertise', 'cluster-key', 'store-prefix', 'lease', 'cluster-limits'] as const).find(
+    (name) => given.isGiven(name),
   );
   if (alone === undefined) return;
   const message = `${given.sourceOf(alone)} is for several replicas, and needs --store: what they share.`;
@@ -56,6 +60,42 @@ function refuseWithoutStore(given: GivenOptions): void {
 
 function lacks(given: GivenOptions, name: OptionName, what: string): BridgeError {
   return new BridgeError('ERR_CONFIG_COMBINATION', `${given.sourceOf('store')} needs --${name}: ${what}.`);
+}
+
+const TLS_OPTIONS = ['store-ca', 'store-client-cert', 'store-client-key'] as const;
+
+/** Read once, and whether the files can be used is found out here, and not with the first connection. */
+function parseTls({ tls }: StoreAddress, given: GivenOptions, around: RemoteSurroundings): StoreTls {
+  const name = TLS_OPTIONS.find((option) => given.isGiven(option));
+  if (name !== undefined && !tls) {
+    const message = `${given.sourceOf(name)} is for Redis over TLS, and needs --store rediss://, rediss+sentinel:// or rediss+cluster://.`;
+    throw new BridgeError('ERR_CONFIG_COMBINATION', message);
+  }
+  const [ca, cert, key] = TLS_OPTIONS.map((option) => readPem(option, given, around));
+  if ((cert === undefined) !== (key === undefined)) {
+    const message = '--store-client-cert and --store-client-key go together: a certificate and its private key.';
+    throw new BridgeError('ERR_CONFIG_COMBINATION', message);
+  }
+  try {
+    if (ca !== undefined) new X509Certificate(ca);
+    createSecureContext({ ca, cert, key });
+  } catch (cause) {
+    const message =
+      'The files of --store-ca, --store-client-cert and --store-client-key make no usable TLS configuration.';
+    throw new BridgeError('ERR_CONFIG_OPTION', message, { cause });
+  }
+  return { ca, cert, key };
+}
+
+function readPem(
+  name: (typeof TLS_OPTIONS)[number],
+  given: GivenOptions,
+  { cwd, readFile }: RemoteSurroundings,
+): string | undefined {
+  const place = given.optional(name, value.parseText);
+  if (place === undefined) return undefined;
+  const file = resolve(cwd, place);
+  return tryToRead(`${given.sourceOf(name)} ${file}`, () => readFile(file)).text;
 }
 
 function parseOrigin(text: string): value.Parsed<URL> {

@@ -17,6 +17,7 @@ import { INVALID_REQUEST } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { declaresTasks } from '../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
+import type { OutcomeStorage } from '../../relay/outcome-storage.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -31,8 +32,9 @@ import { passNotification } from './pass-notification.ts';
 import { tooManyCapabilities } from './pool/legacy-pool.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
 import type { Follower } from './questions/parked-call.ts';
-import { requestDigest, stateError } from './questions/request-state.ts';
+import { callIdOf, requestDigest, stateError } from './questions/request-state.ts';
 import { SessionLink, type SessionLinkUser } from './session-link.ts';
+import { answerOf } from './stored-answer.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './tasks/hosted-tasks.ts';
 
 /** What all conversations with one server have in common. */
@@ -167,11 +169,28 @@ export class Conversation implements UpstreamLink, Follower {
     const state = span === 'duplicate' ? undefined : readString(frame.bytes, span);
     const digest = requestDigest(frame);
     const opened = states.open(state, { principal, digest });
-    if ('fault' in opened) return this.#refuse(stateError(opened.fault));
+    if ('fault' in opened) {
+      const { outcomes } = this.#options.services;
+      const callId = opened.fault === 'state_lost' && state !== undefined ? callIdOf(state) : undefined;
+      if (outcomes === undefined || callId === undefined) return this.#refuse(stateError(opened.fault));
+      return void this.#answerStored(outcomes, callId, digest);
+    }
     const call = calls.find(opened.callId);
     if (call === undefined) return this.#refuse(stateError(calls.lossOf(opened.callId, principal)));
     this.#followed(call);
     if (!call.retry(opened.round, frame, this)) this.#refuse(stateError('state_lost'));
+  }
+
+  /** Another replica ran the call. Nobody could guess its id, and only its own caller with the same request is told. */
+  async #answerStored(outcomes: OutcomeStorage, callId: string, digest: string): Promise<void> {
+    try {
+      const stored = await outcomes.find(callId, this.#wanted.principal);
+      const answer = stored?.digest === digest ? answerOf(stored) : undefined;
+      if (answer === undefined) this.#refuse(stateError('state_lost'));
+      else this.settle(answer);
+    } catch (thrown) {
+      this.#refuse(rpcErrorOf(toBridgeError(thrown)));
+    }
   }
 
   #followed(call: FollowableCall): void {
@@ -221,12 +240,12 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #askOfTask(request: Frame, exchange: Exchange | undefined): void {
-    const { pool, hostedTasks: tasks } = this.#options.services;
+    const { pool, hostedTasks: tasks, outcomes } = this.#options.services;
     const state: LookingState = { kind: 'looking', exchange, stop: () => {} };
     this.#state = state;
     const client = this.#client;
     const server = pool.knownResult(this.#wanted);
-    state.stop = askOfTask({ request, client, tasks, server }, (answer) => this.settle(answer));
+    state.stop = askOfTask({ request, client, tasks, outcomes, server }, (answer) => this.settle(answer));
   }
 
   #cancelled(exchange: Exchange | undefined): void {

@@ -5,6 +5,7 @@ import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
 import { clientInfoOf } from '../../mcp/vocabulary/client-info.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import type { OutcomeStorage } from '../../relay/outcome-storage.ts';
 import type {
   CallContext,
   CallDialer,
@@ -41,6 +42,8 @@ export interface ModernToLegacyOptions {
   /** Subscriptions of one caller; default: as many as all together may have. */
   readonly maxListeningPerCaller?: number;
   readonly sharing: SessionSharing;
+  /** Where outcomes outlive this process; default: nowhere. */
+  readonly outcomes?: OutcomeStorage | undefined;
   /** Where it is looked up what waits here; default: nowhere. */
   readonly queues?: QueueSizes;
 }
@@ -76,7 +79,7 @@ class ModernToLegacyDialer implements CallDialer {
     const bytes = new ParkedBytes(parking);
     const outcomes = new KeptOutcomes(parking.bytes);
     this.#calls = new ParkedCalls(parking, bytes, outcomes);
-    this.#hostedTasks = new HostedTasks(deps, parking, bytes, outcomes);
+    this.#hostedTasks = new HostedTasks(deps, parking, bytes, outcomes, options.outcomes);
     this.#services = {
       deps,
       pool: this.#pool,
@@ -84,6 +87,7 @@ class ModernToLegacyDialer implements CallDialer {
       states: new RequestStates(deps.clock),
       taskTools: new TaskTools(),
       hostedTasks: this.#hostedTasks,
+      outcomes: options.outcomes,
       subscriptionSlots: new SubscriptionSlots(options.maxListeningPerCaller),
     };
     this.#leaveQueues = options.queues?.add(() => [

@@ -1,6 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { OutcomeStorage } from '../../relay/outcome-storage.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
@@ -14,6 +15,8 @@ export interface ParkingServices {
   readonly deps: Deps;
   readonly states: RequestStates;
   readonly calls: ParkedCalls<ParkedCall<Follower>>;
+  /** Where outcomes outlive this process, and others have left theirs; undefined: nowhere. */
+  readonly outcomes: OutcomeStorage | undefined;
 }
 
 export interface FollowedCallOptions {
@@ -97,12 +100,13 @@ export abstract class FollowedCall<Options extends FollowedCallOptions = Followe
 
   #openPark(first: Follower): ParkedCall<Follower> {
     const { services, wanted, request } = this.options;
-    const { deps, states, calls } = services;
+    const { deps, states, calls, outcomes: storage } = services;
     const park = new ParkedCall<Follower>({
       createId: deps.randomId,
       clock: deps.clock,
       states,
       calls,
+      storage,
       host: this,
       principal: wanted.principal,
       requestBytes: request.bytes.length,

@@ -5,12 +5,15 @@ import type { Deps } from '../../deps.ts';
 import { HttpClient } from '../client/client.ts';
 import type { Credentials } from '../client/credentials.ts';
 import { Login } from './login.ts';
+import { LoginFile, type OpenSharedText, SharedLogin } from './login-storage.ts';
 
 export interface LoginRequest {
   readonly server: URL;
   readonly config: LoginConfig;
   readonly remote: Pick<RemoteConfig, 'tls' | 'proxyEnv'>;
   readonly userAgent: string;
+  /** Undefined: this is no replica of others, and the login is in a file. */
+  readonly openShared: OpenSharedText | undefined;
   /** Called when an authorization server has registered us as a client that it did not know. */
   readonly registered: () => void;
   readonly deps: Deps;
@@ -18,9 +21,10 @@ export interface LoginRequest {
 
 /**
  * Makes a login whose requests go through the same proxies and TLS files as those to the server, without its headers and credentials.
- * @throws BridgeError ERR_CONFIG_OPTION when a login that is to be forgotten cannot be
+ * Rejects with ERR_CONFIG_OPTION when a login that is to be forgotten cannot be, and with ERR_STORE_UNAVAILABLE.
  */
-export function createLogin({ server, config, remote, userAgent, registered, deps }: LoginRequest): Credentials {
+export async function createLogin(request: LoginRequest): Promise<Credentials> {
+  const { server, config, remote, userAgent, openShared, registered, deps } = request;
   const { tls, proxyEnv } = remote;
   const createClient = () =>
     new HttpClient({
@@ -35,7 +39,11 @@ export function createLogin({ server, config, remote, userAgent, registered, dep
     });
   const { browser } = config;
   const open = browser === undefined ? () => {} : (page: URL) => openBrowser(browser, page, deps.log);
-  return new Login({ server, config, createClient, openBrowser: open, registered, deps });
+  const storage =
+    openShared === undefined
+      ? new LoginFile(server, config, deps.randomId)
+      : await SharedLogin.open(server, config, openShared);
+  return new Login({ server, config, storage, createClient, openBrowser: open, registered, deps });
 }
 
 /**

@@ -58,10 +58,17 @@ export class LoginStore {
   }
 }
 
-/** The host for people who look for it; the rest tells servers, and clients of one server, apart. */
-function fileNameOf(server: URL, { grant, client, clientMetadataUrl, issuer }: LoginConfig): string {
-  const identity = [server.href, grant, client?.id, clientMetadataUrl, issuer];
-  const digest = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
+/** Tells servers, and clients of one server, apart. */
+export function identityOf(server: URL, { grant, client, clientMetadataUrl, issuer }: LoginConfig) {
+  return [server.href, grant, client?.id, clientMetadataUrl, issuer] as const;
+}
+
+/** The host for people who look for it; the rest tells the others apart. */
+function fileNameOf(server: URL, config: LoginConfig): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify(identityOf(server, config)))
+    .digest('hex')
+    .slice(0, 16);
   const host = server.host.replace(/[^a-z0-9.-]/gi, '_').slice(0, MAX_NAME_LENGTH);
   return `${host}-${digest}.json`;
 }

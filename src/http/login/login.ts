@@ -1,13 +1,14 @@
 import type { LoginConfig } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
-import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
+import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
 import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import type { OpenBrowser } from './authorize-in-browser.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
-import { LoginStore, type StoredLogin, type Tokens } from './login-store.ts';
+import type { LoginStorage } from './login-storage.ts';
+import type { StoredLogin, Tokens } from './login-store.ts';
 
 /**
  * After a failure, calls fail with the same error for this long, so that a client which retries does not open page
@@ -22,6 +23,7 @@ const MAX_STEP_UPS = 16;
 export interface LoginOptions {
   readonly server: URL;
   readonly config: LoginConfig;
+  readonly storage: LoginStorage;
   /** Makes a client for the requests of a login, without the headers and credentials of the server. */
   readonly createClient: () => HttpClient;
   readonly openBrowser: OpenBrowser;
@@ -67,6 +69,8 @@ type Renewal =
   | { readonly kind: 'renewing'; readonly outcome: Promise<RenewalOutcome> }
   | { readonly kind: 'failed'; readonly outcome: RenewalOutcome; readonly untilMs: number };
 
+/** These say what they are about by themselves. */
+const UNEXPLAINED: ReadonlySet<string> = new Set(['ERR_UPSTREAM_AUTH', 'ERR_STORE_UNAVAILABLE', 'ERR_INTERNAL']);
 const IDLE: Renewal = { kind: 'idle' };
 const RENEWED: RenewalOutcome = { kind: 'renewed' };
 const REFUSED: RenewalOutcome = { kind: 'refused' };
@@ -77,7 +81,7 @@ const REFUSED: RenewalOutcome = { kind: 'refused' };
  */
 export class Login implements Credentials, CredentialRenewal {
   readonly #options: LoginOptions;
-  readonly #store: LoginStore;
+  readonly #storage: LoginStorage;
   readonly #closed = new AbortController();
   #credential: Credential = { kind: 'none', login: undefined };
   #renewal: Renewal = IDLE;
@@ -91,24 +95,10 @@ export class Login implements Credentials, CredentialRenewal {
   #peerAddress: string | undefined;
   #client: HttpClient | undefined;
 
-  /** Throws ERR_CONFIG_OPTION when a login that is to be forgotten cannot be. */
   constructor(options: LoginOptions) {
     this.#options = options;
-    const { server, config, deps } = options;
-    this.#store = new LoginStore(server, config, deps.randomId);
-    if (config.stored === 'forget') this.#forget();
-    this.#use(this.#store.load(), 'stored');
-  }
-
-  #forget(): void {
-    try {
-      this.#store.forget();
-    } catch (cause) {
-      const { code } = cause as NodeJS.ErrnoException;
-      throw new BridgeError('ERR_CONFIG_OPTION', `Cannot forget the login in ${this.#store.path} (${code}).`, {
-        cause,
-      });
-    }
+    this.#storage = options.storage;
+    this.#use(this.#storage.load(), 'stored');
   }
 
   get renewal(): CredentialRenewal {
@@ -136,7 +126,9 @@ export class Login implements Credentials, CredentialRenewal {
     if (credential.kind === 'none' || credential.refreshAhead === 'tried') return undefined;
     if (credential.login.tokens.refreshToken === undefined) return undefined;
     this.#credential = { ...credential, refreshAhead: 'tried' };
-    return this.#begin(async () => ((await this.#refresh()) ? RENEWED : REFUSED)).then(() => {});
+    return this.#begin(async () => ((await this.#storage.exclusively(() => this.#refresh())) ? RENEWED : REFUSED)).then(
+      () => {},
+    );
   }
 
   refused(refusal: CredentialRefusal): Promise<RenewalOutcome> | undefined {
@@ -151,7 +143,7 @@ export class Login implements Credentials, CredentialRenewal {
       this.#renewal = IDLE;
     }
     if (status === 403 && !this.#mayStepUp(challenge.scopes)) return undefined;
-    return this.#begin(() => this.#renew(refusal));
+    return this.#begin(() => this.#storage.exclusively(() => this.#renew(refusal)));
   }
 
   /**
@@ -174,7 +166,9 @@ export class Login implements Credentials, CredentialRenewal {
     const outcome = work()
       .catch((thrown: unknown): RenewalOutcome => {
         const failed: RenewalOutcome = { kind: 'failed', error: this.#explain(thrown) };
-        after = { kind: 'failed', outcome: failed, untilMs: clock.now() + FAILURE_PAUSE_MS };
+        // Where the store did not answer nobody was asked for anything.
+        const isTried = failed.error.code !== 'ERR_STORE_UNAVAILABLE';
+        if (isTried) after = { kind: 'failed', outcome: failed, untilMs: clock.now() + FAILURE_PAUSE_MS };
         if (!this.#closed.signal.aborted) log.error({ code: failed.error.code }, failed.error.message);
         return failed;
       })
@@ -192,7 +186,7 @@ export class Login implements Credentials, CredentialRenewal {
   #explain(thrown: unknown): BridgeError {
     if (this.#closed.signal.aborted) return SHUTTING_DOWN;
     const error = toBridgeError(thrown);
-    if (error.code === 'ERR_UPSTREAM_AUTH' || error.code === 'ERR_INTERNAL') return error;
+    if (UNEXPLAINED.has(error.code)) return error;
     return loginError(`The login for ${showUrl(this.#options.server)} came to nothing: ${error.message}`, '');
   }
 
@@ -207,9 +201,13 @@ export class Login implements Credentials, CredentialRenewal {
     }
     this.#closed.signal.throwIfAborted();
     const flow = await this.#createFlow();
-    const previous = this.#isStored ? this.#store.load() : this.#credential.login;
-    const findNewerLogin = () => this.#findNewerLogin();
-    const registrationFailed = () => this.#forget();
+    const previous = this.#isStored ? this.#storage.load() : this.#credential.login;
+    const findNewerLogin = () => {
+      void this.#storage.look().catch(() => undefined);
+      return this.#findNewerLogin();
+    };
+    // What cannot be forgotten is tried once more, and fails again.
+    const registrationFailed = () => void this.#storage.forget().catch(() => undefined);
     const login = await flow.login({ status, challenge, previous, findNewerLogin, registrationFailed });
     if (login === undefined) {
       const { server, deps } = this.#options;
@@ -218,7 +216,7 @@ export class Login implements Credentials, CredentialRenewal {
       return REFUSED;
     }
     this.#hasLoggedIn = true;
-    this.#save(login);
+    await this.#save(login);
     this.#options.deps.log.info({ issuer: login.issuer }, 'logged in');
     return this.#use(login, 'granted');
   }
@@ -233,7 +231,7 @@ export class Login implements Credentials, CredentialRenewal {
     const flow = await this.#createFlow();
     const refreshed = await flow.refresh(login, refreshToken);
     if (refreshed !== undefined) {
-      this.#save(refreshed);
+      await this.#save(refreshed);
       this.#use(refreshed, 'refreshed');
       return true;
     }
@@ -245,7 +243,7 @@ export class Login implements Credentials, CredentialRenewal {
 
   /** A login that another process has made or refreshed since. */
   #findNewerLogin(): StoredLogin | undefined {
-    const stored = this.#store.load();
+    const stored = this.#storage.load();
     const token = stored?.tokens?.accessToken;
     return token === undefined || token === this.#credential.login?.tokens?.accessToken ? undefined : stored;
   }
@@ -253,6 +251,7 @@ export class Login implements Credentials, CredentialRenewal {
   /** The other process may have its token, and not have stored it yet. */
   async #waitForNewerLogin(): Promise<StoredLogin | undefined> {
     await new Promise<void>((resolve) => void this.#options.deps.clock.after(RACE_MS, resolve));
+    await this.#storage.look();
     return this.#findNewerLogin();
   }
 
@@ -269,15 +268,15 @@ export class Login implements Credentials, CredentialRenewal {
     return RENEWED;
   }
 
-  #save(login: StoredLogin): void {
+  async #save(login: StoredLogin): Promise<void> {
     try {
-      this.#store.save(login);
+      await this.#storage.save(login);
       this.#isStored = true;
     } catch (thrown) {
       this.#isStored = false;
       const { code } = thrown as NodeJS.ErrnoException;
-      const { path } = this.#store;
-      const where = path === undefined ? ', as this user has no home folder (--state-dir names one)' : ` in ${path}`;
+      const { place } = this.#storage;
+      const where = place === undefined ? ', as this user has no home folder (--state-dir names one)' : ` in ${place}`;
       this.#options.deps.log.warn({ code }, `the login cannot be kept${where}; the next run has to log in`);
     }
   }

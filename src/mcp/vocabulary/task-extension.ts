@@ -37,6 +37,13 @@ export const TASK_GIVEN_UP: RpcError = {
   data: { bridge: { reason: 'task_given_up' } },
 };
 
+/** The error of a task that was under way in a process that is gone. */
+export const TASK_LOST: RpcError = {
+  code: INVALID_PARAMS,
+  message: 'This task was under way in a replica that is gone, and its outcome is not known. It was not run again.',
+  data: { bridge: { reason: 'task_lost' } },
+};
+
 /** `params.taskId`. */
 export function readTaskId(request: Frame): string | undefined {
   const taskId = readField(request, 'taskId');

@@ -2,14 +2,14 @@ import type { StoreAddress, StoreHost } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 
 const EXPECTED =
-  'a URL like redis://user:password@host:6379/0, rediss:// for TLS, redis+sentinel://host1:26379,host2:26379/master-name or redis+cluster://host1:6379,host2:6379';
-const FORM = /^redis(s)?(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/([^?#]*))?$/i;
+  'a URL like redis://user:password@host:6379/0, rediss:// for TLS, redis+sentinel://host1:26379,host2:26379/master-name (with ?sentinel-user=…&sentinel-password=… where they ask for them) or redis+cluster://host1:6379,host2:6379';
+const FORM = /^redis(s)?(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
 
 /** @throws BridgeError ERR_CONFIG_OPTION, which repeats nothing: there may be a password in it */
 export function parseRedisAddress(text: string, source: string): StoreAddress {
   const refuse = (what: string): BridgeError =>
     new BridgeError('ERR_CONFIG_OPTION', `${source}: expected ${EXPECTED}; ${what}.`);
-  const [matched, secure, variant, credentials, hostList = '', path = ''] = FORM.exec(text) ?? [];
+  const [matched, secure, variant, credentials, hostList = '', path = '', query] = FORM.exec(text) ?? [];
   if (matched === undefined) throw refuse('got something else');
   const topology = toTopology(variant);
   const parts = path.split('/').filter((part) => part !== '');
@@ -30,6 +30,7 @@ export function parseRedisAddress(text: string, source: string): StoreAddress {
     masterName,
     user: decode(user, refuse),
     password: decode(password, refuse),
+    sentinelLogin: parseSentinelLogin(query, topology, refuse),
     database: Number(database),
     tls: secure !== undefined,
   };
@@ -53,6 +54,23 @@ function splitCredentials(text: string | undefined): readonly [string | undefine
   const colon = text.indexOf(':');
   if (colon < 0) return [text, undefined];
   return [colon === 0 ? undefined : text.slice(0, colon), text.slice(colon + 1)];
+}
+
+const SENTINEL_USER = 'sentinel-user';
+const SENTINEL_PASSWORD = 'sentinel-password';
+
+function parseSentinelLogin(
+  query: string | undefined,
+  topology: StoreAddress['topology'],
+  refuse: (what: string) => BridgeError,
+): StoreAddress['sentinelLogin'] {
+  if (query === undefined) return undefined;
+  const given = new URLSearchParams(query);
+  const password = given.get(SENTINEL_PASSWORD);
+  const isKnown = [...given.keys()].every((name) => name === SENTINEL_USER || name === SENTINEL_PASSWORD);
+  if (topology !== 'sentinel' || !isKnown) throw refuse('what follows the question mark is none of that');
+  if (password === null || password === '') throw refuse(`${SENTINEL_PASSWORD} is missing`);
+  return { user: given.get(SENTINEL_USER) ?? undefined, password };
 }
 
 function decode(text: string | undefined, refuse: (what: string) => BridgeError): string | undefined {

@@ -1,6 +1,6 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
-import type { StoreAddress } from '../../config/cluster.ts';
+import type { StoreAddress, StoreTls } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 import type { StoreStatus } from '../store.ts';
 
@@ -32,8 +32,8 @@ export class RedisConnection {
   #lastError = 'it cannot be reached';
 
   /** Resolves when Redis is ready for the first time. */
-  static async connect(address: StoreAddress, log: Logger): Promise<RedisConnection> {
-    const connection = new RedisConnection(await createClient(address), log);
+  static async connect(address: StoreAddress, tls: StoreTls, log: Logger): Promise<RedisConnection> {
+    const connection = new RedisConnection(await createClient(address, tls), log);
     try {
       await connection.#untilReady();
       return connection;
@@ -120,13 +120,15 @@ export class RedisConnection {
   }
 }
 
-async function createClient(address: StoreAddress): Promise<Redis | Cluster> {
+async function createClient(address: StoreAddress, files: StoreTls): Promise<Redis | Cluster> {
   const { Cluster, Redis } = await import('ioredis');
-  const { topology, hosts, masterName, user, password, database, tls } = address;
+  const { topology, hosts, masterName, user, password, sentinelLogin, database } = address;
+  const { ca, cert, key } = files;
+  const tls = address.tls && { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) };
   const secret = {
     ...(user !== undefined && { username: user }),
     ...(password !== undefined && { password }),
-    ...(tls && { tls: {} }),
+    ...(tls && { tls }),
   };
   const common = {
     ...secret,
@@ -147,6 +149,8 @@ async function createClient(address: StoreAddress): Promise<Redis | Cluster> {
         enableOfflineQueue: false,
         slotsRefreshTimeout: COMMAND_TIMEOUT_MS,
         clusterRetryStrategy: reconnectDelay,
+        // Certificates are for names, which the library would otherwise replace by addresses.
+        ...(tls && { dnsLookup: (host: string, done: (error: null, found: string) => void) => done(null, host) }),
         redisOptions: common,
       },
     );
@@ -159,7 +163,9 @@ async function createClient(address: StoreAddress): Promise<Redis | Cluster> {
     name: masterName ?? '',
     sentinelRetryStrategy: reconnectDelay,
     sentinelCommandTimeout: COMMAND_TIMEOUT_MS,
-    ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+    ...(sentinelLogin !== undefined && { sentinelPassword: sentinelLogin.password }),
+    ...(sentinelLogin?.user !== undefined && { sentinelUsername: sentinelLogin.user }),
+    ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
   });
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { StoreAddress } from '../../config/cluster.ts';
+import type { StoreAddress, StoreTls } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 import type { ClusterKey } from '../cluster-key.ts';
 import type {
@@ -21,6 +21,7 @@ import { APPEND_LOG, CONDEMN_LEASE, PUT_RECORD, READ_LEASE, REMOVE_RECORD, RENEW
 
 export interface RedisStoreOptions {
   readonly address: StoreAddress;
+  readonly tls: StoreTls;
   /** Before each key. */
   readonly prefix: string;
   readonly key: ClusterKey;
@@ -31,8 +32,8 @@ export interface RedisStoreOptions {
 const KEPT_LEASE_MS = 24 * 3_600_000;
 
 /** Resolves when Redis has answered for the first time; rejects with ERR_STORE_UNAVAILABLE when it does not. */
-export async function connectRedisStore({ address, prefix, key, log }: RedisStoreOptions): Promise<Store> {
-  const connection = await RedisConnection.connect(address, log);
+export async function connectRedisStore({ address, tls, prefix, key, log }: RedisStoreOptions): Promise<Store> {
+  const connection = await RedisConnection.connect(address, tls, log);
   await warnOfEviction(connection, log);
   return {
     leases: new RedisLeases(connection, `${prefix}lease:`),

@@ -1,14 +1,17 @@
+import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { parseConfig, type Surroundings } from '../../../src/cli/parse/config.ts';
 
 const KEY = 'a-key-of-at-least-thirty-two-characters';
+const CA = readFileSync(new URL('../../fixtures/tls/ca.pem', import.meta.url), 'utf8');
 const around: Surroundings = {
   env: { KEY, SHORT: 'short' },
   cwd: '/work-dir',
   platform: 'linux',
   stderrIsTerminal: false,
   readFile: (path) => {
+    if (path === '/run/ca.pem') return { text: CA, isOpenToAll: false };
     if (path === '/run/key') return { text: `${KEY}\nanother-${KEY}\n`, isOpenToAll: false };
     throw Object.assign(new Error('not there'), { code: 'ENOENT' });
   },
@@ -56,6 +59,11 @@ test('limits hold for each replica unless they are to hold for all', (t) => {
   t.is(parse(...STORE, ...ADVERTISE, ...WITH_KEY, '--cluster-limits').config.cluster?.limits, 'of-all-replicas');
 });
 
+test('files for Redis over TLS are read at the start', (t) => {
+  const argv = ['--store', 'rediss://store.example', ...ADVERTISE, ...WITH_KEY, '--store-ca', '/run/ca.pem'];
+  t.deepEqual(parse(...argv).config.cluster?.store.tls, { ca: CA, cert: undefined, key: undefined });
+});
+
 const REFUSALS: readonly (readonly [string, readonly string[], string, RegExp])[] = [
   ['a store alone', STORE, 'ERR_CONFIG_COMBINATION', /--store needs --advertise/],
   ['a store without a key', [...STORE, ...ADVERTISE], 'ERR_CONFIG_COMBINATION', /--store needs --cluster-key/],
@@ -66,6 +74,24 @@ const REFUSALS: readonly (readonly [string, readonly string[], string, RegExp])[
   ['a short key', [...STORE, ...ADVERTISE, '--cluster-key', 'env:SHORT'], 'ERR_CONFIG_OPTION', /at least 32/],
   ['a key that is nowhere', [...STORE, ...ADVERTISE, '--cluster-key', 'file:/x'], 'ERR_CONFIG_OPTION', /ENOENT/],
   ['a path in the address', [...STORE, '--advertise', 'http://a/b', ...WITH_KEY], 'ERR_CONFIG_OPTION', /without path/],
+  [
+    'an authority without TLS',
+    [...STORE, ...ADVERTISE, ...WITH_KEY, '--store-ca', '/run/ca.pem'],
+    'ERR_CONFIG_COMBINATION',
+    /needs --store rediss/,
+  ],
+  [
+    'a certificate without its key',
+    ['--store', 'rediss://a', ...ADVERTISE, ...WITH_KEY, '--store-client-cert', '/run/ca.pem'],
+    'ERR_CONFIG_COMBINATION',
+    /go together/,
+  ],
+  [
+    'an authority that is none',
+    ['--store', 'rediss://a', ...ADVERTISE, ...WITH_KEY, '--store-ca', '/run/key'],
+    'ERR_CONFIG_OPTION',
+    /no usable TLS/,
+  ],
   [
     'a lease that is too short',
     [...STORE, ...ADVERTISE, ...WITH_KEY, '--lease', '1ms'],

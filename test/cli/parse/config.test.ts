@@ -210,6 +210,10 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   advertise: ['http://10.0.0.5:9000'],
   'cluster-key': ['env:CLUSTER'],
   'store-prefix': ['mine:'],
+  // Their contents are read at the start, and tried in cluster.test.ts.
+  'store-ca': [],
+  'store-client-cert': [],
+  'store-client-key': [],
   lease: ['20s'],
   'cluster-limits': ['true'],
   // Goes together with neither --isolation shared nor --prewarm.
@@ -370,9 +374,11 @@ const cluster = {
       masterName: undefined,
       user: 'me',
       password: 'secret',
+      sentinelLogin: undefined,
       database: 2,
       tls: true,
     },
+    tls: { ca: undefined, cert: undefined, key: undefined },
     prefix: 'mine:',
   },
   advertise: new URL('http://10.0.0.5:9000'),

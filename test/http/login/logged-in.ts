@@ -9,6 +9,7 @@ import type { Clock } from '../../../src/deps.ts';
 import type { HttpClient } from '../../../src/http/client/client.ts';
 import type { HttpRequest } from '../../../src/http/client/http-call.ts';
 import { Login } from '../../../src/http/login/login.ts';
+import { LoginFile, type LoginStorage } from '../../../src/http/login/login-storage.ts';
 import { Browser } from '../../support/browser.js';
 import { waitFor } from '../../support/wait-for.ts';
 import { closeAfter, createClient, RecordedCall } from '../recorded-call.ts';
@@ -16,6 +17,8 @@ import { NO_OPTIONS } from './login-config.ts';
 
 export interface LoginSettings extends Partial<LoginConfig> {
   readonly clock?: Clock;
+  /** Where the login is kept; default: in a file. */
+  readonly storage?: LoginStorage;
   /** `absent`: the user finds the address in the log, and does nothing with it. */
   readonly user?: 'present' | 'absent';
 }
@@ -47,7 +50,7 @@ const START = /if no browser opens, open (http:[^"\s]+)/;
 
 /** Closed when the test ends. */
 export function createUser(t: ExecutionContext, server: URL, settings: LoginSettings = {}): User {
-  const { clock = systemClock, user = 'present', ...changes } = settings;
+  const { clock = systemClock, user = 'present', storage, ...changes } = settings;
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const config: LoginConfig = {
@@ -70,6 +73,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
   };
   const login = new Login({
     ...{ server, config, openBrowser, registered, deps },
+    storage: storage ?? new LoginFile(server, config, deps.randomId),
     createClient: () => createClient({ clock }),
   });
   const http = createClient({ credentials: login, clock });

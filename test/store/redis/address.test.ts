@@ -1,7 +1,14 @@
 import test from 'ava';
 import { parseRedisAddress } from '../../../src/store/redis/address.ts';
 
-const PLAIN = { masterName: undefined, user: undefined, password: undefined, database: 0, tls: false };
+const PLAIN = {
+  masterName: undefined,
+  user: undefined,
+  password: undefined,
+  sentinelLogin: undefined,
+  database: 0,
+  tls: false,
+};
 const HOST = { host: 'store.example', port: 6379 };
 
 test('reads a server, with user, password and database', (t) => {
@@ -42,6 +49,12 @@ test('reads sentinels and the nodes of a cluster', (t) => {
   });
 });
 
+test('reads how to log in at sentinels, which have users of their own', (t) => {
+  const read = (query: string) => parseRedisAddress(`redis+sentinel://a/main?${query}`, 'x').sentinelLogin;
+  t.deepEqual(read('sentinel-password=p%26ss'), { user: undefined, password: 'p&ss' });
+  t.deepEqual(read('sentinel-user=watcher&sentinel-password=pass'), { user: 'watcher', password: 'pass' });
+});
+
 for (const wrong of [
   'store.example:6379',
   'http://store.example',
@@ -51,6 +64,9 @@ for (const wrong of [
   'redis+cluster://a/1',
   'redis://a:99999',
   'redis://user:50%@a',
+  'redis://a?sentinel-password=pass',
+  'redis+sentinel://a/main?sentinel-user=pass',
+  'redis+sentinel://a/main?password=pass',
 ]) {
   test(`refuses ${wrong} without repeating it`, (t) => {
     const error = t.throws(() => parseRedisAddress(wrong, '--store'), { code: 'ERR_CONFIG_OPTION' });

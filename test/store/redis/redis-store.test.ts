@@ -16,6 +16,7 @@ const test = (WHY_NO_REDIS === undefined ? anyTest : anyTest.skip) as TestFn;
 const WHY = WHY_NO_REDIS === undefined ? '' : ` (${WHY_NO_REDIS})`;
 const PREFIX = 'portage-test:';
 const KEYS = [randomBytes(24).toString('base64'), randomBytes(24).toString('base64')] as const;
+const NO_FILES = { ca: undefined, cert: undefined, key: undefined };
 const log = pino({ level: 'silent' });
 
 let redis: RedisServer | undefined;
@@ -31,7 +32,8 @@ anyTest.after.always(async () => {
 
 async function open(url: URL | undefined = redis?.url, keys: readonly string[] = KEYS): Promise<Store> {
   const address = parseRedisAddress(String(url), 'test');
-  const store = await connectRedisStore({ address, prefix: PREFIX, key: new ClusterKey(keys.join('\n'), 'test'), log });
+  const key = new ClusterKey(keys.join('\n'), 'test');
+  const store = await connectRedisStore({ address, tls: NO_FILES, prefix: PREFIX, key, log });
   opened.push(store);
   return store;
 }

@@ -3,6 +3,7 @@ import { assertNever } from '../../../errors.ts';
 import { inputRequiredFrame } from '../../../mcp/translate/input-requests.ts';
 import type { LogLevel } from '../../../mcp/vocabulary/log-levels.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
+import type { OutcomeStorage } from '../../../relay/outcome-storage.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import type { KeptOutcome, ParkedCalls } from './parked-calls.ts';
 import { type InputQuestion, OpenQuestions } from './questions.ts';
@@ -68,6 +69,8 @@ export interface ParkedCallOptions<Observer extends CallObserver> {
   readonly clock: Clock;
   readonly states: RequestStates;
   readonly calls: ParkedCalls<ParkedCall<Observer>>;
+  /** Undefined: an outcome ends with this process. */
+  readonly storage: OutcomeStorage | undefined;
   readonly host: ParkedCallHost<Observer>;
   readonly principal: string;
   /** The size of the client's first request, which is kept as long as the call is. */
@@ -212,8 +215,10 @@ export class ParkedCall<Observer extends CallObserver> {
   }
 
   #hold(outcome: Frame): void {
-    const { principal, requestBytes, clock, calls } = this.#options;
+    const { principal, requestBytes, digest, clock, calls, storage } = this.#options;
     const { id } = this;
+    const state = { kind: 'over', answer: outcome.bytes } as const;
+    storage?.keep({ id, principal, digest: digest(), state }, RETENTION_MS);
     const bytes = outcome.bytes.length + requestBytes;
     const kept: KeptOutcome = { id, principal, bytes, giveUp: () => this.close() };
     const cancel = clock.after(RETENTION_MS, () => this.close());

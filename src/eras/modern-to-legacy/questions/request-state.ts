@@ -89,6 +89,12 @@ export class RequestStates {
   }
 }
 
+/** The call that a state names, whether or not that is true: its seal was not checked. */
+export function callIdOf(state: string): string | undefined {
+  const callId = state.length > MAX_STATE_LENGTH ? undefined : parse(state.split('.', 1)[0] ?? '')?.c;
+  return typeof callId === 'string' ? callId : undefined;
+}
+
 function isEqual(expected: Buffer, seal: string): boolean {
   const given = Buffer.from(seal, 'base64url');
   // Decoding forgives what encoding never writes; one state has one spelling.

@@ -13,6 +13,7 @@ import {
   UNKNOWN_TASK,
 } from '../../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
+import type { OutcomeStorage, StoredOutcome } from '../../../relay/outcome-storage.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame, joinMembers, notificationFrame, requestFrame } from '../../../wire/write-message.ts';
 import type { HeldBytes } from '../../parked-bytes.ts';
@@ -47,6 +48,8 @@ export interface HostedTaskOptions {
   readonly held: HeldBytes;
   /** Where its outcome counts. */
   readonly outcomes: KeptOutcomes;
+  /** Undefined: the task ends with this process. */
+  readonly storage: OutcomeStorage | undefined;
   /** Called when the time of the task is over, or its server gone. */
   readonly onGone: (task: HostedTask) => void;
 }
@@ -95,6 +98,7 @@ export class HostedTask implements SessionLinkUser {
     this.#state = WORKING;
     this.#options.link.passTo(this);
     this.#outcome.ask();
+    this.#store({ kind: 'begun' });
   }
 
   /** No client's request is behind these. */
@@ -252,7 +256,14 @@ export class HostedTask implements SessionLinkUser {
     this.#state = { kind: 'ended', status, members, kept };
     this.#leave();
     this.#changed();
-    if (this.#state.kind === 'ended') outcomes.keep(kept);
+    if (this.#state.kind !== 'ended') return;
+    outcomes.keep(kept);
+    this.#store({ kind: 'over', answer: this.#current().bytes });
+  }
+
+  #store(state: StoredOutcome['state']): void {
+    const { id, principal, ttlMs, storage } = this.#options;
+    storage?.keep({ id, principal, digest: undefined, state }, ttlMs);
   }
 
   /** Closes the link; whoever waits is told what is known, or why nothing is. */

@@ -1,31 +1,39 @@
 import type { Deps } from '../../../deps.ts';
-import type { BridgeError } from '../../../errors.ts';
+import { type BridgeError, toBridgeError } from '../../../errors.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { METHOD_NOT_FOUND } from '../../../mcp/vocabulary/rpc-codes.ts';
-import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
+import { type RpcError, rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import {
   CANCEL_TASK,
+  GET_TASK,
   readTaskId,
   readTaskIds,
   TASK_GIVEN_UP,
+  TASK_LOST,
   TASKS_EXTENSION,
   TASKS_MISSING,
   UNKNOWN_TASK,
   UPDATE_TASK,
 } from '../../../mcp/vocabulary/task-extension.ts';
+import type { OutcomeStorage, StoredOutcome } from '../../../relay/outcome-storage.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
 import { ParkedBytes } from '../../parked-bytes.ts';
+import { modernResult } from '../call-messages.ts';
 import { MAX_CALL_MS } from '../questions/parked-call.ts';
 import { KeptOutcomes, PARKING_LIMITS, type ParkingLimits } from '../questions/parked-calls.ts';
+import { answerOf } from '../stored-answer.ts';
 import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
 import { offersTasks } from './task-tools.ts';
 
 /** A task may take as long as any other call; a server may want to keep its own tasks for less. */
 export const MAX_TASK_MS = MAX_CALL_MS;
 
-export type NewTask = Omit<HostedTaskOptions, 'id' | 'ttlMs' | 'clock' | 'log' | 'held' | 'outcomes' | 'onGone'>;
+export type NewTask = Omit<
+  HostedTaskOptions,
+  'id' | 'ttlMs' | 'clock' | 'log' | 'held' | 'outcomes' | 'storage' | 'onGone'
+>;
 
 /** The tasks modern clients know of, by the ids they know them by. */
 export class HostedTasks {
@@ -33,6 +41,7 @@ export class HostedTasks {
   readonly #limits: ParkingLimits;
   readonly #bytes: ParkedBytes;
   readonly #outcomes: KeptOutcomes;
+  readonly #storage: OutcomeStorage | undefined;
   readonly #byId = new Map<string, HostedTask>();
 
   constructor(
@@ -40,11 +49,13 @@ export class HostedTasks {
     limits: ParkingLimits = PARKING_LIMITS,
     bytes = new ParkedBytes(limits),
     outcomes = new KeptOutcomes(limits.bytes),
+    storage: OutcomeStorage | undefined = undefined,
   ) {
     this.#deps = deps;
     this.#limits = limits;
     this.#bytes = bytes;
     this.#outcomes = outcomes;
+    this.#storage = storage;
   }
 
   /** Undefined: there are too many, or they hold too much, and the call must be waited for. */
@@ -65,6 +76,7 @@ export class HostedTasks {
       log,
       held,
       outcomes: this.#outcomes,
+      storage: this.#storage,
       onGone,
     });
     this.#byId.set(hosted.id, hosted);
@@ -107,22 +119,55 @@ export interface TaskQuestion {
   readonly request: Frame;
   readonly client: TaskClient;
   readonly tasks: HostedTasks;
+  /** What other replicas have left; undefined: there are none. */
+  readonly outcomes: OutcomeStorage | undefined;
   /** What the server said of itself, if it has. */
   readonly server: InitializeResult | undefined;
 }
 
 /** Calls `tell` once with the answer, under an id that is not the client's. Returns what stops it. */
-export function askOfTask({ request, client, tasks, server }: TaskQuestion, tell: (answer: Frame) => void): () => void {
+export function askOfTask(
+  { request, client, tasks, outcomes, server }: TaskQuestion,
+  tell: (answer: Frame) => void,
+): () => void {
   const taskId = readTaskId(request);
   const task = tasks.find(taskId, client.principal);
   const hasTasks = server === undefined || offersTasks(server.capabilities);
   if (!hasTasks) tell(errorFrame(0, NO_METHOD));
   else if (!client.declaresTasks) tell(errorFrame(0, TASKS_MISSING));
+  else if (task === undefined && outcomes !== undefined && taskId !== undefined)
+    return askOfStored({ request, client, tasks, outcomes, taskId }, tell);
   else if (task === undefined) tell(errorFrame(0, tasks.lossOf(taskId, client.principal)));
   else if (request.method === UPDATE_TASK) tell(task.update(request));
   else if (request.method === CANCEL_TASK) tell(task.cancel());
   else return task.look(tell);
   return () => {};
+}
+
+interface StoredTaskQuestion extends Pick<TaskQuestion, 'request' | 'client' | 'tasks'> {
+  readonly outcomes: OutcomeStorage;
+  readonly taskId: string;
+}
+
+/** A task that is over cannot be changed any more, so that all but its state is acknowledged without effect. */
+function askOfStored(
+  { request, client: { principal }, tasks, outcomes, taskId }: StoredTaskQuestion,
+  tell: (answer: Frame) => void,
+): () => void {
+  let told = tell;
+  const answer = (stored: StoredOutcome | undefined): Frame => {
+    if (stored === undefined) return errorFrame(0, tasks.lossOf(taskId, principal));
+    const kept = answerOf(stored);
+    if (kept === undefined) return errorFrame(0, TASK_LOST);
+    return request.method === GET_TASK ? kept : modernResult('complete', new Map(), undefined);
+  };
+  outcomes.find(taskId, principal).then(
+    (stored) => told(answer(stored)),
+    (thrown: unknown) => told(errorFrame(0, rpcErrorOf(toBridgeError(thrown)))),
+  );
+  return () => {
+    told = () => {};
+  };
 }
 
 /** Those a `subscriptions/listen` wants to hear of and may. */

@@ -39,6 +39,7 @@ class Trial {
   constructor(limits: ParkingLimits = PARKING_LIMITS) {
     this.calls = new ParkedCalls(limits);
     this.call = new ParkedCall({
+      storage: undefined,
       createId: () => 'c',
       principal: 'ada',
       requestBytes: REQUEST_BYTES,

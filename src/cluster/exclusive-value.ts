@@ -1,0 +1,131 @@
+import type { Clock } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import type { Ownership, StoredRecord } from '../store/store.ts';
+import type { Cluster } from './cluster.ts';
+import type { PeerLeases } from './peer-leases.ts';
+import { NOBODY } from './session-records.ts';
+
+/** Longer than what is kept in one is of use without being changed. */
+const KEPT_MS = 90 * 24 * 3_600_000;
+/** Looks whether it is our turn. */
+const LOOK_MS = 250;
+/** Longer than anybody needs who lives: one that could not give it back is not waited for any longer. */
+export const MAX_TURN_MS = 5 * 60_000;
+/** A turn that could not be given back is given back later. */
+const GIVE_BACK_MS = 1000;
+const GIVE_BACK_ATTEMPTS = 30;
+const EMPTY = '';
+
+export interface ExclusiveValueOptions {
+  readonly cluster: Pick<Cluster, 'store' | 'self' | 'isHeld'> & { readonly peers: Pick<PeerLeases, 'judge'> };
+  readonly name: string;
+  readonly clock: Clock;
+}
+
+/**
+ * A text that all replicas have, and that one of them at a time may change. Its record in the store belongs to whoever has
+ * the turn; the token grows with each turn, so that one who has lost it unknowingly cannot undo what has been done since.
+ */
+export class ExclusiveValue {
+  readonly #options: ExclusiveValueOptions;
+  #value: string | undefined;
+  #turn: Ownership | undefined;
+
+  constructor(options: ExclusiveValueOptions) {
+    this.#options = options;
+  }
+
+  /** As it was seen last. */
+  get value(): string | undefined {
+    return this.#value;
+  }
+
+  /** Rejects with ERR_STORE_UNAVAILABLE. */
+  async look(): Promise<void> {
+    await this.#read();
+  }
+
+  async #read(): Promise<StoredRecord | undefined> {
+    const stored = await this.#options.cluster.store.records.read(this.#options.name);
+    this.#value = stored === undefined || stored.value === EMPTY ? undefined : stored.value;
+    return stored;
+  }
+
+  /** Runs `work` while nobody else has the turn, with the latest value. Rejects with ERR_STORE_UNAVAILABLE, too. */
+  async exclusively<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#turn = await this.#takeTurn();
+    try {
+      return await work();
+    } finally {
+      void this.#giveBack(this.#turn, GIVE_BACK_ATTEMPTS);
+      this.#turn = undefined;
+    }
+  }
+
+  async #takeTurn(): Promise<Ownership> {
+    const { cluster, clock } = this.#options;
+    let waitedFor: Ownership | undefined;
+    let sinceMs = clock.now();
+    for (;;) {
+      const stored = await this.#read();
+      if (!cluster.isHeld) throw NOT_A_MEMBER;
+      const isSame = stored !== undefined && isSameTurn(stored, waitedFor);
+      if (!isSame) sinceMs = clock.now();
+      waitedFor = stored;
+      const isOver = isSame && clock.now() - sinceMs > MAX_TURN_MS;
+      if (isOver || (await this.#isFree(stored))) {
+        const next = { owner: cluster.self.id, token: (stored?.token ?? 0) + 1, value: stored?.value ?? EMPTY };
+        if (await this.#put(stored ?? 'absent', next)) return { owner: next.owner, token: next.token };
+        continue;
+      }
+      await new Promise<void>((resolve) => void clock.after(LOOK_MS, resolve));
+    }
+  }
+
+  async #isFree(stored: StoredRecord | undefined): Promise<boolean> {
+    if (stored === undefined || stored.owner === NOBODY) return true;
+    return (await this.#options.cluster.peers.judge(stored.owner)) === 'dead';
+  }
+
+  /**
+   * Stores what was found out in this turn. One that has lost its turn meanwhile stores it, too, if nobody has found out
+   * anything since: it is the newest there is, and whoever has the turn learns of it.
+   */
+  async set(value: string | undefined): Promise<void> {
+    const { records } = this.#options.cluster.store;
+    const next = { ...(this.#turn ?? { owner: NOBODY, token: 0 }), value: value ?? EMPTY };
+    const before = this.#value ?? EMPTY;
+    // At once: a turn that ends meanwhile leaves this behind.
+    this.#value = value;
+    if (this.#turn === undefined || !(await this.#put(this.#turn, next))) {
+      const stored = await records.read(this.#options.name);
+      const isNews = stored === undefined || stored.value === before;
+      if (isNews) await this.#put(stored ?? 'absent', { ...(stored ?? next), value: next.value });
+      else this.#value = stored.value;
+    }
+  }
+
+  async #giveBack(turn: Ownership, attempts: number): Promise<void> {
+    const next = { owner: NOBODY, token: turn.token, value: this.#value ?? EMPTY };
+    try {
+      await this.#put(turn, next);
+    } catch {
+      if (attempts === 0) return;
+      this.#options.clock.after(GIVE_BACK_MS, () => void this.#giveBack(turn, attempts - 1));
+    }
+  }
+
+  #put(expected: Ownership | 'absent', next: StoredRecord): Promise<boolean> {
+    return this.#options.cluster.store.records.put(this.#options.name, { expected, next, ttlMs: KEPT_MS });
+  }
+}
+
+function isSameTurn(one: Ownership, other: Ownership | undefined): boolean {
+  return one.owner === other?.owner && one.token === other.token;
+}
+
+const NOT_A_MEMBER = new BridgeError(
+  'ERR_STORE_UNAVAILABLE',
+  'This replica has not been able to reach the store for a while, so it changes nothing that replicas share; try again later.',
+  { retryAfterMs: 1000 },
+);

@@ -1,0 +1,112 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../deps.ts';
+import { toBridgeError } from '../errors.ts';
+import type { OutcomeStorage, StoredOutcome } from '../relay/outcome-storage.ts';
+import type { Cluster } from './cluster.ts';
+
+/** A larger outcome is kept by its replica alone. */
+export const MAX_OUTCOME_BYTES = 1024 * 1024;
+/** What one replica may have in the store of one server; when there is no room, further outcomes are not stored. */
+export const MAX_STORED_BYTES = 64 * 1024 * 1024;
+const MAX_STORED = 10_000;
+/** Nobody competes for these: an id belongs to the replica that made it. */
+const OWNERSHIP = { owner: 'outcome', token: 1 } as const;
+
+export interface StoredOutcomesOptions {
+  readonly cluster: Pick<Cluster, 'store'>;
+  /** Whose outcomes these are: the same for all replicas. */
+  readonly server: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface Kept {
+  readonly bytes: number;
+  readonly untilMs: number;
+  /** Writes of one id follow each other. */
+  readonly written: Promise<void>;
+}
+
+interface StoredValue {
+  readonly principal: string;
+  readonly digest: string | undefined;
+  /** In base64; undefined: it was under way. */
+  readonly answer: string | undefined;
+}
+
+/** The outcomes of calls and tasks at one server: any replica answers from them when the one that had them is gone. */
+export class StoredOutcomes implements OutcomeStorage {
+  readonly #options: StoredOutcomesOptions;
+  readonly #kept = new Map<string, Kept>();
+  #bytes = 0;
+
+  constructor(options: StoredOutcomesOptions) {
+    this.#options = options;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  keep(outcome: StoredOutcome, ttlMs: number): void {
+    const { clock, log } = this.#options;
+    const { id, principal, digest, state } = outcome;
+    const answer = state.kind === 'over' ? state.answer.toString('base64') : undefined;
+    const value: StoredValue = { principal, digest, answer };
+    const text = JSON.stringify(value);
+    const before = this.#kept.get(id);
+    this.#forgetExpired();
+    const isRoom = this.#kept.size < MAX_STORED && this.#bytes + text.length <= MAX_STORED_BYTES;
+    if (text.length > MAX_OUTCOME_BYTES || !isRoom) {
+      return log.debug(
+        { bytes: text.length },
+        'an outcome is kept by this replica alone: it is too large for the store',
+      );
+    }
+    this.#forget(id);
+    this.#bytes += text.length;
+    const written = (before?.written ?? Promise.resolve()).then(() => this.#write(id, text, ttlMs));
+    this.#kept.set(id, { bytes: text.length, untilMs: clock.now() + ttlMs, written });
+  }
+
+  async #write(id: string, value: string, ttlMs: number): Promise<void> {
+    const { records } = this.#options.cluster.store;
+    const [name, next] = [this.#nameOf(id), { ...OWNERSHIP, value }];
+    try {
+      if (await records.put(name, { expected: OWNERSHIP, next, ttlMs })) return;
+      await records.put(name, { expected: 'absent', next, ttlMs });
+    } catch (thrown) {
+      this.#options.log.debug({ code: toBridgeError(thrown).code }, 'an outcome could not be stored');
+    }
+  }
+
+  async find(id: string, principal: string): Promise<StoredOutcome | undefined> {
+    const stored = await this.#options.cluster.store.records.read(this.#nameOf(id));
+    if (stored === undefined) return undefined;
+    const value = JSON.parse(stored.value) as StoredValue; // sealed by a replica
+    if (value.principal !== principal) return undefined;
+    const { digest, answer } = value;
+    const state = answer === undefined ? ({ kind: 'begun' } as const) : toState(answer);
+    return { id, principal, digest, state };
+  }
+
+  #nameOf(id: string): string {
+    return `outcome ${JSON.stringify([this.#options.server, id])}`;
+  }
+
+  #forgetExpired(): void {
+    const nowMs = this.#options.clock.now();
+    for (const [id, { untilMs }] of this.#kept) if (untilMs <= nowMs) this.#forget(id);
+  }
+
+  #forget(id: string): void {
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return;
+    this.#kept.delete(id);
+    this.#bytes -= kept.bytes;
+  }
+}
+
+function toState(answer: string): StoredOutcome['state'] {
+  return { kind: 'over', answer: Buffer.from(answer, 'base64') };
+}

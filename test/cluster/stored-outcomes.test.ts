@@ -1,0 +1,49 @@
+import test from 'ava';
+import { pino } from 'pino';
+import { MAX_OUTCOME_BYTES, MAX_STORED_BYTES, StoredOutcomes } from '../../src/cluster/stored-outcomes.ts';
+import type { StoredOutcome } from '../../src/relay/outcome-storage.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { MemoryStore } from '../support/memory-store.ts';
+
+const TTL_MS = 60_000;
+const log = pino({ level: 'silent' });
+
+function createReplicas() {
+  const clock = new FakeClock();
+  const store = new MemoryStore();
+  const create = (server = 'a') => new StoredOutcomes({ cluster: { store }, server, clock, log });
+  return { clock, one: create(), other: create(), elsewhere: create('b') };
+}
+
+function outcomeOf(id: string, bytes: number): StoredOutcome {
+  return { id, principal: 'alice', digest: 'd', state: { kind: 'over', answer: Buffer.alloc(bytes, 'x') } };
+}
+
+const written = () => new Promise((resolve) => setImmediate(resolve));
+
+test('another replica finds the latest of an outcome, for its caller at its server alone', async (t) => {
+  const { one, other, elsewhere } = createReplicas();
+  one.keep({ ...outcomeOf('id', 0), state: { kind: 'begun' } }, TTL_MS);
+  one.keep(outcomeOf('id', 3), TTL_MS);
+  await written();
+  t.deepEqual(await other.find('id', 'alice'), outcomeOf('id', 3));
+  t.is(await other.find('id', 'bob'), undefined);
+  t.is(await elsewhere.find('id', 'alice'), undefined);
+  t.is(await other.find('another', 'alice'), undefined);
+});
+
+test('what is too large is not stored, and when all together is, further ones are not until there is room', async (t) => {
+  const { clock, one, other } = createReplicas();
+  one.keep(outcomeOf('huge', MAX_OUTCOME_BYTES), TTL_MS);
+  const large = MAX_OUTCOME_BYTES / 2;
+  for (let index = 0; index < 200; index += 1) one.keep(outcomeOf(`large ${index}`, large), TTL_MS);
+  await written();
+  t.true(one.bytes <= MAX_STORED_BYTES);
+  t.truthy(await other.find('large 0', 'alice'));
+  for (const id of ['huge', 'large 199']) t.is(await other.find(id, 'alice'), undefined, id);
+  clock.advance(TTL_MS + 1);
+  one.keep(outcomeOf('later', large), TTL_MS);
+  await written();
+  t.truthy(await other.find('later', 'alice'));
+  t.true(one.bytes < MAX_OUTCOME_BYTES);
+});

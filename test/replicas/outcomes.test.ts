@@ -1,0 +1,110 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import anyTest, { type TestFn } from 'ava';
+import { waitFor } from '../support/wait-for.ts';
+import { WHY_NO_CLUSTER } from './balancer.ts';
+import { startTestBed } from './test-bed.ts';
+
+/** Skipped with the reason where Redis or HAProxy is not installed. */
+const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
+const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
+const SERVER = fileURLToPath(new URL('servers/asking-server.js', import.meta.url));
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {
+    elicitation: { form: {} },
+    extensions: { 'io.modelcontextprotocol/tasks': {} },
+  },
+};
+
+interface Answer {
+  readonly result?: {
+    readonly requestState?: string;
+    readonly inputRequests?: Readonly<Record<string, unknown>>;
+    readonly taskId?: string;
+    readonly status?: string;
+  };
+  readonly error?: { readonly data?: { readonly bridge?: { readonly reason?: string } } };
+}
+
+/** A modern client without an SDK around it: each request goes to the replica that is named. */
+async function post(port: number, method: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
+  const named = params.name ?? params.taskId;
+  const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+      'Mcp-Protocol-Version': '2026-07-28',
+      'Mcp-Method': method,
+      ...(typeof named === 'string' && { 'Mcp-Name': named }),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 'a', method, params: { ...params, _meta: META } }),
+  });
+  const text = await response.text();
+  const last = text.startsWith('{') ? text : (text.split('\n').findLast((line) => line.startsWith('data: {')) ?? '');
+  return JSON.parse(last.replace(/^data: /, ''));
+}
+
+/** What another replica says of it, once it is known that its owner is gone. */
+function fromOther(port: number, method: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
+  return waitFor(
+    async () => {
+      const answer = await post(port, method, params);
+      return answer.error?.data?.bridge?.reason !== 'ERR_CLUSTER_OWNER' && answer;
+    },
+    { message: 'the other replica to know that the owner is gone' },
+  );
+}
+
+test(`outcomes are told by another replica when their own is gone, and no tool runs twice${WHY}`, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'portage-outcomes-'));
+  const file = join(folder, 'runs');
+  const bed = await startTestBed({ args: ['--', process.execPath, SERVER, file], count: 2 });
+  const [owner, other] = bed.places;
+  if (owner === undefined || other === undefined) throw new Error('there are two');
+  t.teardown(async () => {
+    await bed.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const ask = async () => {
+    const { result } = await post(owner.port, 'tools/call', { name: 'ask', arguments: {} });
+    const { requestState, inputRequests = {} } = result ?? {};
+    const [key = ''] = Object.keys(inputRequests);
+    const inputResponses = { [key]: { action: 'accept', content: { name: 'Ada' } } };
+    return { name: 'ask', arguments: {}, requestState, inputResponses };
+  };
+  const finished = await ask();
+  const answered = await post(owner.port, 'tools/call', finished);
+  t.regex(JSON.stringify(answered), /hello Ada/);
+  const unfinished = await ask();
+  const start = async (name: string) => {
+    const { result } = await post(owner.port, 'tools/call', { name, arguments: {} });
+    return { taskId: result?.taskId ?? '' };
+  };
+  const [done, endless] = [await start('task'), await start('endless')];
+  const over = await waitFor(async () => {
+    const answer = await post(owner.port, 'tasks/get', done);
+    return answer.result?.status === 'completed' && answer;
+  });
+  // By the time of another answer what was said before is stored.
+  t.is((await post(owner.port, 'tasks/get', endless)).result?.status, 'working');
+  owner.bridge.kill('SIGKILL');
+  await owner.bridge.exited;
+  const retold = await fromOther(other.port, 'tools/call', finished);
+  t.deepEqual(retold.result, answered.result, JSON.stringify(retold));
+  t.deepEqual((await fromOther(other.port, 'tasks/get', done)).result, over.result);
+  const lost = [
+    await fromOther(other.port, 'tools/call', unfinished),
+    await fromOther(other.port, 'tasks/get', endless),
+    await fromOther(other.port, 'tools/call', { ...finished, arguments: { other: 1 } }),
+  ];
+  t.deepEqual(
+    lost.map(({ error }) => error?.data?.bridge?.reason),
+    ['state_lost', 'task_lost', 'state_lost'],
+  );
+  t.deepEqual((await readFile(file, 'utf8')).trim().split('\n'), ['ask', 'ask', 'task', 'endless']);
+});
