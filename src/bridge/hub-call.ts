@@ -185,6 +185,8 @@ function describeEnd(end: ConnectionEnd | undefined): string {
       return `the hub sent ${end.problem} (${end.code})`;
     case 'silent':
       return 'the hub answered no pings';
+    case 'stalled':
+      return `the hub took nothing of what was sent to it for ${end.forMs} ms`;
     case 'lost':
       return 'it broke';
     default:
