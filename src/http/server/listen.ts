@@ -36,11 +36,7 @@ export const STREAM_OPTIONS: ListenOptionWords = {
 };
 
 /** Rejects with ERR_CONFIG_LISTEN. */
-export async function listenAt(
-  server: Server,
-  address: ListenAddress,
-  options: ListenOptionWords,
-): Promise<Listening> {
+export async function listenAt(server: Server, address: ListenAddress, options: ListenOptionWords): Promise<Listening> {
   switch (address.kind) {
     case 'tcp': {
       const { host, port } = address;
@@ -48,7 +44,8 @@ export async function listenAt(
       return { bound: { kind: 'tcp', host, port: (server.address() as AddressInfo).port }, file: undefined };
     }
     case 'socket': {
-      if (!isPipePath(address.path)) return { bound: address, file: await listenAtSocketFile(server, address, options.socket) };
+      if (!isPipePath(address.path))
+        return { bound: address, file: await listenAtSocketFile(server, address, options.socket) };
       await begin(server, { path: address.path }, (error) => explainPipe(error, address.path, options));
       return { bound: address, file: undefined };
     }
