@@ -150,6 +150,7 @@ function findEras(
   return createConnectionDialer({
     connections,
     transport,
+    connectionsFor: isForOneCaller(server) && !isShared ? 'one-caller' : 'anybody',
     protocol: server.protocol,
     clientInfo: CLIENT_INFO,
     learned: (spoken: ObservedServer): void => server.observing.speech.learn(spoken),
@@ -157,6 +158,11 @@ function findEras(
     isAwaited: isShared && prewarm > 0,
     deps,
   });
+}
+
+/** Do headers of callers, of which there are several, pass to the server? */
+function isForOneCaller({ callers, remote }: ServerToDial): boolean {
+  return callers.kind !== 'pipe' && remote.forwardHeaders.length > 0;
 }
 
 /** A connection for each session. A modern server keeps none, so its requests can go over one for all. */
@@ -167,7 +173,7 @@ function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): Joine
     const modernToLegacy = toLegacy(dialers.legacy, server, deps);
     return { modern: dialers.modern, legacyToModern, modernToLegacy, sessions: { kind: 'own' } };
   }
-  if (server.remote.forwardHeaders.length > 0) {
+  if (isForOneCaller(server)) {
     // What passes of a client's headers goes with the handshake, so a connection is for one caller.
     const modernToLegacy = toLegacy(dialers.legacy, server, deps);
     return { modern: dialers.modern, legacyToModern, modernToLegacy, sessions: { kind: 'own' } };

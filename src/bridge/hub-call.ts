@@ -5,6 +5,7 @@ import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { assertNever, BridgeError, toBridgeError } from '../errors.ts';
 import { HttpClient } from '../http/client/client.ts';
 import { SessionCookies } from '../http/client/cookies.ts';
+import { codeOf } from '../http/client/network-error.ts';
 import type { OpenWebSocket, WebSocketOpening } from '../http/client/open-websocket.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { CLOSE_CODES } from '../http/websocket/close-codes.ts';
@@ -110,7 +111,7 @@ export class HubCall {
     const opening = this.#http.openWebSocket(request, {
       opened: (open) => this.#opened(endpoint, open),
       refused: (head, body) => this.#failed(forHubs(readRefusal(hub.url, head, body).error, head.status, this.#name)),
-      failed: (error) => this.#failed(error),
+      failed: (error) => this.#failed(trustedForHubs(error, this.#name)),
     });
     this.#state = { kind: 'calling', opening };
   }
@@ -173,6 +174,22 @@ function forHubs(error: BridgeError, status: number, name: string): BridgeError 
   return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { status } });
 }
 
+/** Certificates of which nobody vouches for the signer. */
+const UNTRUSTED: ReadonlySet<unknown> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_GET_ISSUER_CERT',
+]);
+
+function trustedForHubs(error: BridgeError, name: string): BridgeError {
+  const code = codeOf(error.cause);
+  if (!UNTRUSTED.has(code)) return error;
+  const message = `The certificate of the hub at ${name} is not trusted here (${code}). If it is a hub of your own, name its authority with --dial-ca.`;
+  return new BridgeError(error.code, message, { cause: error.cause, data: { cause: code } });
+}
+
 function describeEnd(end: ConnectionEnd | undefined): string {
   switch (end?.kind) {
     case undefined:
@@ -185,6 +202,8 @@ function describeEnd(end: ConnectionEnd | undefined): string {
       return `the hub sent ${end.problem} (${end.code})`;
     case 'silent':
       return 'the hub answered no pings';
+    case 'stalled':
+      return `the hub took nothing of what was sent to it for ${end.forMs} ms`;
     case 'lost':
       return 'it broke';
     default:

@@ -79,18 +79,19 @@ export class ConnectionProbe {
     const { clock, log } = deps;
     const { name } = this.#dialer;
     this.#findings.steps.waitFor(`${name} to answer${mayDownload(name) ? '; a package may be downloading' : ''}`);
+    const connectAnew = (): LinkClient => new LinkClient(this.#dialer, clock);
     const options = {
-      dialer: this.#dialer,
+      name,
       transport,
       clientInfo,
-      clock,
       // Half of the time is for what comes after a server that does not answer.
       probeTimeoutMs: Math.min(PROBE_TIMEOUT_MS, timeoutMs / 2),
       // Slow to start is not broken; the time limit of the whole counts.
       initialize: initializeAs(clientInfo, {}, timeoutMs),
+      connectAnew,
       signal,
     };
-    const attempts = new ConnectionAttempts(options, new LinkClient(this.#dialer, clock));
+    const attempts = new ConnectionAttempts(options, connectAnew());
     const tried: Step[] = [];
     const note = (step: Step): void => {
       tried.push(step);

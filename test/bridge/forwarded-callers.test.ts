@@ -1,9 +1,12 @@
 /** Modern clients whose headers pass to a legacy server, through the built program. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import test from 'ava';
+import type { WebSocket } from 'ws';
+import { modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
 import { answerResult, listenScripted, openStream } from '../fixtures/http-servers/scripted.ts';
 import { startBridge } from '../support/bridge.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { startWebSocketServer } from '../support/websocket-server.ts';
 
 const KEY = 'x-api-key';
 
@@ -48,5 +51,50 @@ test('callers that show different values have sessions of their own, and all of 
   keysOf.delete(undefined);
   t.deepEqual([...keysOf.values()].flatMap((shown) => [...shown]).sort(), keys);
   t.is(server.order.filter((name) => name === 'DELETE').length, 2);
+  t.notRegex(JSON.stringify(bridge.logs), /secret-of/);
+});
+
+const DISCOVERY = {
+  supportedVersions: ['2026-07-28'],
+  capabilities: { tools: {} },
+  serverInfo: { name: 's', version: '1' },
+  ttlMs: 0,
+  cacheScope: 'public',
+};
+
+/** Of the modern era; its one tool tells what the handshake of its connection showed. */
+function answerWith(key: unknown, socket: WebSocket): void {
+  socket.on('message', (data) => {
+    const { id, method } = JSON.parse(String(data)) as { readonly id?: number; readonly method: string };
+    if (id === undefined) return;
+    const content = { content: [{ type: 'text', text: String(key) }] };
+    const results: Readonly<Record<string, object>> = { 'server/discover': DISCOVERY, 'tools/call': content };
+    const result = results[method];
+    const answer =
+      result === undefined
+        ? { error: { code: -32601, message: 'no such method' } }
+        : { result: { resultType: 'complete', ...result } };
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+  });
+}
+
+test('each call over WebSocket has a connection that shows its own caller’s, from the first one on', async (t) => {
+  const server = await startWebSocketServer({
+    refuse: ({ headers }) => (headers[KEY] === undefined ? { status: 401 } : undefined),
+    connected: (socket, { headers }) => answerWith(headers[KEY], socket),
+  });
+  t.teardown(() => server.stop());
+  const bridge = await startBridge(['--forward-header', 'X-Api-Key', server.url.href]);
+  t.teardown(() => bridge.stop());
+  const call = async (key: string) => {
+    const params = { name: 'x', arguments: {} };
+    const answer = await postModern({ port: Number(bridge.url.port) }, modern(1, 'tools/call', params), { [KEY]: key });
+    return JSON.parse(await answer.text()).result?.content[0].text;
+  };
+  const keys = ['secret-of-ada', 'secret-of-bob', 'secret-of-ada'];
+  t.deepEqual(await Promise.all(keys.map(call)), keys);
+  t.deepEqual(await Promise.all(keys.map(call)), keys);
+  await waitFor(() => server.open.size === 0, { message: 'no connection to be left' });
+  await bridge.stop();
   t.notRegex(JSON.stringify(bridge.logs), /secret-of/);
 });

@@ -64,6 +64,34 @@ test('serves lines beside HTTP, each connection with a server of its own', async
   await waitFor(() => bridge.children().length === 0);
 });
 
+test('/status.json and /metrics show clients on byte streams', async (t) => {
+  const { bridge, port } = await serve(t, '--stream', 'tcp://127.0.0.1:0', '--metrics', ...COMMAND);
+  const client = await LineClient.connect({ port });
+  client.write(initialize());
+  t.like(await client.nextMessage(), { id: 0 });
+  client.write({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  client.write(call(1, 'echo', { value: 'x' }));
+  t.like(await client.nextMessage(), { id: 1 });
+  const textOf = async (path: string): Promise<string> => (await fetch(new URL(path, bridge.url))).text();
+  const status = JSON.parse(await textOf('/status.json')) as { clients: readonly { speaks: object }[] };
+  t.like(status.clients[0]?.speaks, { transport: 'byte-stream', era: 'legacy' });
+  t.regex(await textOf('/metrics'), /^mcp_portage_client_calls_total\{[^}]*transport="byte-stream"[^}]*\} 1$/m);
+  client.end();
+  await client.ended;
+});
+
+test('where it cannot listen, it names the option that was given', async (t) => {
+  const { port } = await serve(t, '--stream', 'tcp://127.0.0.1:0', ...COMMAND);
+  await t.throwsAsync(startBridge(['--stream', `tcp://127.0.0.1:${port}`, ...COMMAND]), {
+    message: /in use by another program; choose another with --stream, or port 0 for any free one/,
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-portage-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  await t.throwsAsync(startBridge(['--stream', `unix://${folder}`, ...COMMAND]), {
+    message: /is a directory, and no socket: .*with --stream/,
+  });
+});
+
 test('what curl posts to the port is not served, and the log says why', async (t) => {
   const { bridge, port } = await serve(t, '--stream', 'tcp://127.0.0.1:0', ...COMMAND);
   await t.throwsAsync(fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: JSON.stringify(initialize()) }));
@@ -145,8 +173,9 @@ test('with --isolation shared one connection serves everybody', async (t) => {
     `tcp://127.0.0.1:${inetd.port}`,
   );
   const clients = await Promise.all([LineClient.connect({ port }), LineClient.connect({ port })]);
+  // Whoever says nothing for ten seconds is let go, and the first answer takes as long as the server does to start.
+  for (const client of clients) client.write(initialize());
   for (const client of clients) {
-    client.write(initialize());
     t.like(await client.nextMessage(), { id: 0, result: { serverInfo: { name: 'contract-server' } } });
     client.write(call(1, 'log'));
   }

@@ -53,7 +53,7 @@ async function echo(client: Client, message: string, key = 'message'): Promise<s
 }
 
 test('serves a client of the SDK over WebSocket beside others, and says so', async (t) => {
-  const bridge = await start(t, EVERYTHING);
+  const bridge = await start(t, ['--metrics', ...EVERYTHING]);
   t.true(JSON.stringify(bridge.logs).includes(`ws://${bridge.url.host}/ws`));
   const client = await connect(t, webSocketUrl(bridge));
   t.true((await echo(client, 'over a socket')).includes('over a socket'));
@@ -61,6 +61,8 @@ test('serves a client of the SDK over WebSocket beside others, and says so', asy
   const status = await statusOf(bridge);
   t.is(status.servers[0]?.wsUrl, webSocketUrl(bridge).href);
   t.is(status.clients[0]?.speaks.transport, 'websocket');
+  const metrics = await (await fetch(new URL('/metrics', bridge.url))).text();
+  t.regex(metrics, /^mcp_portage_client_calls_total\{[^}]*transport="websocket"[^}]*\} \d+$/m);
   t.is((await bridge.stop()).code, 0);
 });
 

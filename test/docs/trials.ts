@@ -25,6 +25,7 @@ const EXAMPLES_OF_IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/examples
 const BINARY: Trial = { kind: 'elsewhere', test: 'test/binary/binary.test.ts' };
 const RETIRING: Trial = { kind: 'elsewhere', test: 'test/docs/retire-http-sse.test.ts' };
 const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
+const STREAM: Trial = { kind: 'elsewhere', test: 'test/cli/serve-stream.test.ts' };
 const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' };
 
 export const TRIALS: Readonly<Record<string, Trial>> = {
@@ -121,6 +122,15 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   "mcp-portage connect 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
   "mcp-portage serve 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
   "mcp-portage probe 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
+
+  // ---- byte streams
+  'mcp-portage serve --stream tcp://127.0.0.1:9000 -- npx -y @modelcontextprotocol/server-everything': ACCEPTED,
+  'mcp-portage serve --stream unix:///run/user/1000/everything.sock -- npx -y @modelcontextprotocol/server-everything':
+    ACCEPTED,
+  'mcp-portage serve tcp://127.0.0.1:9000': ACCEPTED,
+  'mcp-portage connect unix:///run/user/1000/everything.sock': ACCEPTED,
+  'mcp-portage probe tcp://127.0.0.1:9000': STREAM,
+  'socat UNIX-LISTEN:/run/user/1000/notes.sock,fork EXEC:notes-server': STREAM,
 
   // ---- deploying
   'docker run --rm -p 127.0.0.1:8000:8000 -e MCP_PORTAGE_ALLOW_ANONYMOUS=true ghcr.io/mcp-portage/mcp-portage -- npx -y @modelcontextprotocol/server-everything':

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { STALL_MS } from '../../src/downstream/stream/reading-watch.ts';
+import { STALL_MS } from '../../src/http/reading-watch.ts';
 import type { FakeConnection } from '../support/fake-server.ts';
 import { startHttpHarness } from '../support/http-harness.ts';
 import { RawSocket } from '../support/raw-socket.ts';

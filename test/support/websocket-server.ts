@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions as TlsOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Server as McpServer } from '@modelcontextprotocol/sdk/server/index.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
@@ -28,6 +29,8 @@ export function transportOver(socket: WebSocket) {
 
 export interface WebSocketServerOptions extends Pick<ServerOptions, 'handleProtocols'> {
   readonly createServer?: () => McpServer;
+  /** Over wss; default: ws. */
+  readonly tls?: Pick<TlsOptions, 'cert' | 'key' | 'ca' | 'requestCert' | 'rejectUnauthorized'>;
   /** What becomes of a connection instead of a server on it. */
   readonly connected?: (socket: WebSocket, request: IncomingMessage) => void;
   /** Answers over HTTP what the handshake is to be refused with; undefined: it goes on. */
@@ -51,10 +54,12 @@ export interface RunningWebSocketServer {
 
 /** A WebSocket server made of `ws` and the SDK. */
 export async function startWebSocketServer(options: WebSocketServerOptions = {}): Promise<RunningWebSocketServer> {
-  const { createServer: createMcpServer = createContractServer, connected, refuse, handleProtocols } = options;
+  const { createServer: createMcpServer = createContractServer, connected, refuse, handleProtocols, tls } = options;
   const asked: IncomingMessage[] = [];
   const ends: { code: number; reason: string }[] = [];
-  const http: Server = createServer((_request, response) => void response.writeHead(404).end('no WebSocket'));
+  const answer = (_request: IncomingMessage, response: ServerResponse): void =>
+    void response.writeHead(404).end('no WebSocket');
+  const http: Server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer);
   const server = new WebSocketServer({ noServer: true, ...(handleProtocols && { handleProtocols }) });
   http.on('upgrade', (request, socket, head) => {
     asked.push(request);
@@ -78,7 +83,7 @@ export async function startWebSocketServer(options: WebSocketServerOptions = {})
     for (const socket of server.clients) socket.terminate();
   };
   return {
-    url: new URL(`ws://127.0.0.1:${port}/mcp`),
+    url: new URL(tls === undefined ? `ws://127.0.0.1:${port}/mcp` : `wss://127.0.0.1:${port}/mcp`),
     asked,
     open: server.clients,
     ends,

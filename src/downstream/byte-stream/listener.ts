@@ -4,7 +4,7 @@ import type { BoundAddress } from '../../config/listener.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
-import { explainListenError, type Listening, listenAt } from '../../http/server/listen.ts';
+import { explainListenError, type Listening, listenAt, STREAM_OPTIONS } from '../../http/server/listen.ts';
 import type { CertificateSource } from '../listener/http-server.ts';
 import { type StreamReach, sayOnSocket } from './endpoint.ts';
 
@@ -55,7 +55,7 @@ export class StreamListener {
     this.failed = new Promise((resolve) => {
       for (const { address, server } of this.#servers) {
         server.on('error', (error) => {
-          if (server.listening) resolve(explainListenError(error, address));
+          if (server.listening) resolve(explainListenError(error, address, STREAM_OPTIONS));
         });
       }
     });
@@ -105,7 +105,7 @@ export class StreamListener {
   async listen(): Promise<readonly BoundAddress[]> {
     try {
       for (const { address, server } of this.#servers) {
-        this.#listening = [...this.#listening, await listenAt(server, address)];
+        this.#listening = [...this.#listening, await listenAt(server, address, STREAM_OPTIONS)];
       }
     } catch (error) {
       this.close();

@@ -8,7 +8,7 @@ import type { Authenticator, AuthRefusal } from '../../http/auth/authenticator.t
 import { principalOf } from '../../http/auth/callers.ts';
 import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
-import { explainListenError, type Listening, listenAt } from '../../http/server/listen.ts';
+import { explainListenError, HTTP_OPTIONS, type Listening, listenAt } from '../../http/server/listen.ts';
 import { boundAddress } from '../../http/server/listen-addresses.ts';
 import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
 import { handleUpgrades } from '../../http/server/upgrades.ts';
@@ -168,7 +168,7 @@ export class HttpServer {
     this.failed = new Promise((resolve) => {
       for (const { address, server } of this.#servers) {
         server.on('error', (error) => {
-          if (server.listening) resolve(explainListenError(error, address));
+          if (server.listening) resolve(explainListenError(error, address, HTTP_OPTIONS));
         });
       }
     });
@@ -181,7 +181,7 @@ export class HttpServer {
   async listen(): Promise<readonly BoundAddress[]> {
     try {
       for (const { address, server } of this.#servers) {
-        this.#listening = [...this.#listening, await listenAt(server, address)];
+        this.#listening = [...this.#listening, await listenAt(server, address, HTTP_OPTIONS)];
       }
     } catch (error) {
       this.close();

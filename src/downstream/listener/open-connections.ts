@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../deps.ts';
-import { ReadingWatch } from '../stream/reading-watch.ts';
+import { ReadingWatch } from '../../http/reading-watch.ts';
 
 /** How often clients that have stopped reading are looked for. */
 const CHECK_MS = 5000;

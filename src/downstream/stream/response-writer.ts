@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { ReadingWatch, type Written } from './reading-watch.ts';
+import { ReadingWatch, type Written } from '../../http/reading-watch.ts';
 
 /** Bytes waiting for the client above which a response counts as full. */
 export const FULL_BYTES = 256 * 1024;

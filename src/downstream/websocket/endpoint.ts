@@ -210,6 +210,8 @@ function describeEnd(end: ConnectionEnd): string {
       return `the client sent ${end.problem} (${end.code})`;
     case 'silent':
       return 'the client answered no pings and was given up';
+    case 'stalled':
+      return `the client took nothing of what was sent to it for ${end.forMs} ms`;
     case 'lost':
       return 'the connection broke';
     default:

@@ -14,17 +14,39 @@ export interface Listening {
   readonly file: SocketFile | undefined;
 }
 
+/** What users have written to have us listen, so that they are told what to change. */
+export interface ListenOptionWords {
+  readonly port: string;
+  readonly anyPort: string;
+  readonly thisMachine: string;
+  readonly socket: string;
+}
+
+export const HTTP_OPTIONS: ListenOptionWords = {
+  port: '--port',
+  anyPort: '--port 0',
+  thisMachine: '--host 127.0.0.1',
+  socket: '--socket',
+};
+export const STREAM_OPTIONS: ListenOptionWords = {
+  port: '--stream',
+  anyPort: 'port 0',
+  thisMachine: '127.0.0.1',
+  socket: '--stream',
+};
+
 /** Rejects with ERR_CONFIG_LISTEN. */
-export async function listenAt(server: Server, address: ListenAddress): Promise<Listening> {
+export async function listenAt(server: Server, address: ListenAddress, options: ListenOptionWords): Promise<Listening> {
   switch (address.kind) {
     case 'tcp': {
       const { host, port } = address;
-      await begin(server, { host, port }, (error) => explainPort(error, address));
+      await begin(server, { host, port }, (error) => explainPort(error, address, options));
       return { bound: { kind: 'tcp', host, port: (server.address() as AddressInfo).port }, file: undefined };
     }
     case 'socket': {
-      if (!isPipePath(address.path)) return { bound: address, file: await listenAtSocketFile(server, address) };
-      await begin(server, { path: address.path }, (error) => explainPipe(error, address.path));
+      if (!isPipePath(address.path))
+        return { bound: address, file: await listenAtSocketFile(server, address, options.socket) };
+      await begin(server, { path: address.path }, (error) => explainPipe(error, address.path, options));
       return { bound: address, file: undefined };
     }
     case 'inherited': {
@@ -38,29 +60,37 @@ export async function listenAt(server: Server, address: ListenAddress): Promise<
 }
 
 /** What has broken a server that listened. */
-export function explainListenError(error: NodeJS.ErrnoException, address: ListenAddress): BridgeError {
-  if (address.kind === 'tcp') return explainPort(error, address);
+export function explainListenError(
+  error: NodeJS.ErrnoException,
+  address: ListenAddress,
+  options: ListenOptionWords,
+): BridgeError {
+  if (address.kind === 'tcp') return explainPort(error, address, options);
   const where = address.kind === 'socket' ? address.path : `the inherited socket ${address.fd}`;
   return refuse(`Cannot listen on ${where}: ${error.message}.`, error);
 }
 
-function explainPort(error: NodeJS.ErrnoException, { host, port }: TcpAddress): BridgeError {
+function explainPort(
+  error: NodeJS.ErrnoException,
+  { host, port }: TcpAddress,
+  options: ListenOptionWords,
+): BridgeError {
   const where = `${host}:${port}`;
   switch (error.code) {
     case 'EADDRINUSE':
       return refuse(
-        `Port ${port} on ${host} is in use by another program; choose another with --port, or --port 0 for any free one.`,
+        `Port ${port} on ${host} is in use by another program; choose another with ${options.port}, or ${options.anyPort} for any free one.`,
         error,
       );
     case 'EACCES':
       return refuse(
-        `Not allowed to listen on ${where}; ports below 1024 need privileges, choose a higher one with --port.`,
+        `Not allowed to listen on ${where}; ports below 1024 need privileges, choose a higher one with ${options.port}.`,
         error,
       );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return refuse(
-        `${host} is no address of this machine; use --host 127.0.0.1, or 0.0.0.0 for every interface.`,
+        `${host} is no address of this machine; use ${options.thisMachine}, or 0.0.0.0 for every interface.`,
         error,
       );
     default:
@@ -68,9 +98,9 @@ function explainPort(error: NodeJS.ErrnoException, { host, port }: TcpAddress): 
   }
 }
 
-function explainPipe(error: NodeJS.ErrnoException, path: string): BridgeError {
+function explainPipe(error: NodeJS.ErrnoException, path: string, { socket }: ListenOptionWords): BridgeError {
   if (error.code !== 'EADDRINUSE') return refuse(`Cannot listen on the named pipe ${path}: ${error.message}.`, error);
-  return refuse(`Another program listens on the named pipe ${path}; choose another name with --socket.`, error);
+  return refuse(`Another program listens on the named pipe ${path}; choose another name with ${socket}.`, error);
 }
 
 function refuse(message: string, cause: Error): BridgeError {

@@ -23,20 +23,27 @@ export interface SocketFile {
   remove(): void;
 }
 
-/** Rejects with ERR_CONFIG_LISTEN. */
-export async function listenAtSocketFile(server: Server, { path, mode }: SocketAddress): Promise<SocketFile> {
+/**
+ * Rejects with ERR_CONFIG_LISTEN.
+ * @param option by which the path was given
+ */
+export async function listenAtSocketFile(
+  server: Server,
+  { path, mode }: SocketAddress,
+  option: string,
+): Promise<SocketFile> {
   const folder = dirname(path);
   // Under this name only until it is complete: it then takes the place of a stale one in one step. Node would also remove
   // the name that it has listened on in the end, whoever's that is by then.
   const draft = join(folder, `.${randomBytes(3).toString('hex')}`);
-  refuseLongPath(path, draft);
-  refuseFolder(folder, path);
-  const stale = await findStale(path);
+  refuseLongPath(path, draft, option);
+  refuseFolder(folder, { path, option });
+  const stale = await findStale(path, option);
   await beginAsOurs(server, draft, path);
   try {
     chmodSync(draft, mode);
     const { dev, ino } = lstatSync(draft);
-    put(draft, path, stale);
+    put(draft, { path, option }, stale);
     return new OwnFile(path, { dev, ino });
   } catch (thrown) {
     // Node takes the draft with it.
@@ -81,20 +88,25 @@ async function beginAsOurs(server: Server, draft: string, path: string): Promise
   await begun;
 }
 
+interface GivenPath {
+  readonly path: string;
+  readonly option: string;
+}
+
 /** What there was is looked at once more: it may have become somebody's. */
-function put(draft: string, path: string, stale: Stats | undefined): void {
+function put(draft: string, { path, option }: GivenPath, stale: Stats | undefined): void {
   const found = lookAt(path);
-  if (stale === undefined && found === undefined && linked(draft, path)) return;
-  if (found !== undefined && (stale === undefined || !isSame(found, stale))) throw inUse(path);
+  if (stale === undefined && found === undefined && linked(draft, { path, option })) return;
+  if (found !== undefined && (stale === undefined || !isSame(found, stale))) throw inUse({ path, option });
   renameSync(draft, path);
 }
 
 /** Unlike renaming, that fails where there is a file by now. False: this file system has no links for sockets. */
-function linked(draft: string, path: string): boolean {
+function linked(draft: string, { path, option }: GivenPath): boolean {
   try {
     linkSync(draft, path);
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'EEXIST') throw inUse(path);
+    if ((thrown as NodeJS.ErrnoException).code === 'EEXIST') throw inUse({ path, option });
     return false;
   }
   unlinkSync(draft);
@@ -102,18 +114,18 @@ function linked(draft: string, path: string): boolean {
 }
 
 /** The file of a process that has ended without taking it away; undefined: there is no file. */
-async function findStale(path: string): Promise<Stats | undefined> {
+async function findStale(path: string, option: string): Promise<Stats | undefined> {
   const found = lookAt(path);
   if (found === undefined) return undefined;
   if (!found.isSocket()) {
     throw refuse(
-      `${path} is ${nameKind(found)}, and no socket: it is not replaced. Choose another path with --socket, or remove it.`,
+      `${path} is ${nameKind(found)}, and no socket: it is not replaced. Choose another path with ${option}, or remove it.`,
     );
   }
   const uid = process.getuid?.();
   if (uid !== undefined && found.uid !== uid) {
     throw refuse(
-      `The socket ${path} belongs to another user (uid ${found.uid}, this process has ${uid}): it is not replaced. Choose another path with --socket.`,
+      `The socket ${path} belongs to another user (uid ${found.uid}, this process has ${uid}): it is not replaced. Choose another path with ${option}.`,
     );
   }
   const answer = await ask(path);
@@ -125,10 +137,10 @@ async function findStale(path: string): Promise<Stats | undefined> {
     case 'connected':
     case 'silent':
     case 'EAGAIN':
-      throw inUse(path);
+      throw inUse({ path, option });
     default:
       throw refuse(
-        `Whether a program listens at the socket ${path} cannot be told (${answer}), so it is not replaced. Choose another path with --socket, or remove it.`,
+        `Whether a program listens at the socket ${path} cannot be told (${answer}), so it is not replaced. Choose another path with ${option}, or remove it.`,
       );
   }
 }
@@ -164,16 +176,16 @@ function nameKind(stats: Stats): string {
   return stats.isSymbolicLink() ? 'a symbolic link' : 'a file';
 }
 
-function refuseLongPath(path: string, draft: string): void {
+function refuseLongPath(path: string, draft: string, option: string): void {
   const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(draft));
   if (bytes <= MAX_PATH_BYTES) return;
   const most = MAX_PATH_BYTES - Math.max(0, Buffer.byteLength(basename(draft)) - Buffer.byteLength(basename(path)));
   throw refuse(
-    `The path of a socket has at most ${most} bytes on this system, ${path} has ${Buffer.byteLength(path)}; choose a shorter one with --socket.`,
+    `The path of a socket has at most ${most} bytes on this system, ${path} has ${Buffer.byteLength(path)}; choose a shorter one with ${option}.`,
   );
 }
 
-function refuseFolder(folder: string, path: string): void {
+function refuseFolder(folder: string, { path, option }: GivenPath): void {
   let found: Stats | undefined;
   try {
     found = statSync(folder);
@@ -182,11 +194,11 @@ function refuseFolder(folder: string, path: string): void {
   }
   if (found?.isDirectory()) return;
   const what = found === undefined ? 'does not exist' : 'is no folder';
-  throw refuse(`The folder of the socket, ${folder}, ${what}: create it, or choose another path with --socket.`);
+  throw refuse(`The folder of the socket, ${folder}, ${what}: create it, or choose another path with ${option}.`);
 }
 
-function inUse(path: string): BridgeError {
-  return refuse(`Another program listens at the socket ${path}; stop it, or choose another path with --socket.`);
+function inUse({ path, option }: GivenPath): BridgeError {
+  return refuse(`Another program listens at the socket ${path}; stop it, or choose another path with ${option}.`);
 }
 
 function unusable(cause: unknown, path: string): BridgeError {

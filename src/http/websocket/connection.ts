@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../deps.ts';
 import { toPrintable } from '../../printable.ts';
+import { ReadingWatch } from '../reading-watch.ts';
 import { CLOSE_CODES, fitReason, MAX_REASON_BYTES } from './close-codes.ts';
 
 /** From here on the connection is full. Not below Node's own mark, as nothing would wait behind it. */
@@ -35,12 +36,14 @@ export function maxPayloadOf(maxMessageBytes: number): number {
  * - `closed`: the peer has closed it; 1005 stands for no code. Its words are fit for a log.
  * - `refused`: what the peer sent was not acceptable, and it was told so.
  * - `silent`: the peer answered no pings.
+ * - `stalled`: the peer took nothing of what waited for it, whatever it said meanwhile.
  * - `lost`: it broke without a word.
  */
 export type ConnectionEnd =
   | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
   | { readonly kind: 'refused'; readonly code: number; readonly problem: string }
-  | { readonly kind: 'silent' | 'lost' };
+  | { readonly kind: 'silent' | 'lost' }
+  | { readonly kind: 'stalled'; readonly forMs: number };
 
 /** What a connection tells whoever uses it. */
 export interface WebSocketListener {
@@ -56,7 +59,7 @@ export interface WebSocketConnectionOptions {
   /** Open, and made with LIBRARY_OPTIONS. */
   readonly socket: WebSocket;
   /** What carries it. */
-  readonly stream: Duplex & { readonly bytesRead?: number };
+  readonly stream: Socket;
   readonly clock: Clock;
   readonly pingMs?: number;
 }
@@ -79,6 +82,9 @@ export class WebSocketConnection {
   readonly #stream: WebSocketConnectionOptions['stream'];
   readonly #clock: Clock;
   readonly #listener: WebSocketListener;
+  readonly #reading: ReadingWatch;
+  /** How long a peer may take nothing: as long as one may be silent. */
+  readonly #stallMs: number;
   #state: State;
   /** Whether somebody still wants to know of messages and of the end. */
   #isHeard = true;
@@ -95,7 +101,9 @@ export class WebSocketConnection {
     this.#stream = stream;
     this.#clock = clock;
     this.#listener = listener;
-    this.#bytesSeen = stream.bytesRead ?? 0;
+    this.#stallMs = pingMs * (MAX_MISSED_PINGS + 1);
+    this.#reading = new ReadingWatch(clock.now(), this.#stallMs);
+    this.#bytesSeen = stream.bytesRead;
     this.#state = { kind: 'open', stopPings: clock.every(pingMs, () => this.#checkLife()) };
     stream.on('drain', () => this.#tellDrained());
     socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));
@@ -186,7 +194,11 @@ export class WebSocketConnection {
   }
 
   #checkLife(): void {
-    const { bytesRead = 0 } = this.#stream;
+    if (this.#hasStalled()) {
+      this.#tell({ kind: 'stalled', forMs: this.#stallMs });
+      return this.terminate();
+    }
+    const { bytesRead } = this.#stream;
     // While nothing is read, an answer would not be seen.
     if (bytesRead !== this.#bytesSeen || this.#isPaused) {
       this.#bytesSeen = bytesRead;
@@ -199,6 +211,16 @@ export class WebSocketConnection {
     }
     this.#missedPings += 1;
     this.#socket.ping();
+  }
+
+  /** A peer that we do not read may itself wait for us before it reads on. */
+  #hasStalled(): boolean {
+    const nowMs = this.#clock.now();
+    const { bytesWritten, writableLength } = this.#stream;
+    const written = { bytes: bytesWritten, queuedBytes: writableLength, socket: this.#stream };
+    if (!this.#isPaused) return this.#reading.hasStopped(written, nowMs);
+    this.#reading.excuse(nowMs);
+    return false;
   }
 
   // ---- the end

@@ -90,6 +90,7 @@ const SERVER_COLUMNS: readonly Column<ServerStatus>[] = [
   number('/MIN', ({ lastMinute }) => lastMinute.calls),
   number('ERR', ({ lastMinute }) => lastMinute.errors),
   { title: 'P50', align: 'right', maxWidth: 8, cell: ({ lastMinute }) => segment(time(lastMinute.p50Ms)) },
+  { title: 'HTTP+SSE ENDS', align: 'left', maxWidth: 26, cell: ({ sseSunset }) => segment(sseSunset ?? '', 'warn') },
   { title: 'PROBLEM', align: 'left', maxWidth: 60, cell: ({ problem }) => segment(problem ?? '', 'quiet') },
 ];
 
@@ -130,7 +131,12 @@ function clientName(name: string | null, version: string | null) {
   return segment([name ?? 'unnamed', version ?? ''].join(' '), name === null ? 'quiet' : 'plain');
 }
 
-const TRANSPORTS: Readonly<Record<string, string>> = { 'streamable-http': 'HTTP', 'http-sse': 'HTTP+SSE' };
+const TRANSPORTS: Readonly<Record<string, string>> = {
+  'streamable-http': 'HTTP',
+  'http-sse': 'HTTP+SSE',
+  websocket: 'WebSocket',
+  'byte-stream': 'byte stream',
+};
 
 function speech(speech: Speech | null): string {
   if (speech === null) return '–';

@@ -1,4 +1,3 @@
-import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { createDiscoverRequest } from '../../mcp/vocabulary/discover.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
@@ -6,12 +5,11 @@ import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { DuplexTransport } from '../../relay/observer.ts';
-import type { SessionDialer } from '../../relay/ports.ts';
 import type { Answer } from './answer.ts';
 import { untilAborted } from './deadline.ts';
 import type { Attempts, Step } from './detection.ts';
 import type { Attempt } from './detection-errors.ts';
-import { LinkClient } from './link-client.ts';
+import type { LinkClient } from './link-client.ts';
 
 /** A session is met with `initialize`, and looked at only if that is refused. */
 export const OF_SESSION: readonly Step[] = ['initialize', 'discover'];
@@ -24,14 +22,16 @@ export const PROBE_TIMEOUT_MS = 10_000;
 export const HANDSHAKE_TIMEOUT_MS = 60_000;
 
 export interface ConnectionAttemptsOptions {
-  readonly dialer: SessionDialer;
+  /** That of the server. */
+  readonly name: string;
   readonly transport: DuplexTransport;
   readonly clientInfo: Implementation;
-  readonly clock: Clock;
   /** Silence allowed after `server/discover`. */
   readonly probeTimeoutMs: number;
   /** Sends `initialize` on a connection. */
   readonly initialize: (connection: LinkClient) => Promise<Answer>;
+  /** Makes another connection to the same server. Throws what dialling throws. */
+  readonly connectAnew: () => LinkClient;
   readonly signal: AbortSignal;
 }
 
@@ -45,7 +45,7 @@ export class ConnectionAttempts implements Attempts {
   #wasProbed = false;
 
   constructor(options: ConnectionAttemptsOptions, connection: LinkClient) {
-    this.name = options.dialer.name;
+    this.name = options.name;
     this.#options = options;
     this.#connection = connection;
   }
@@ -79,11 +79,11 @@ export class ConnectionAttempts implements Attempts {
 
   /** Not while anything is left of the first process, which may have what only one can have. */
   async #startAnew(): Promise<void> {
-    const { dialer, clock, signal } = this.#options;
+    const { connectAnew, signal } = this.#options;
     await this.#connection.gone;
     signal.throwIfAborted();
     this.#wasProbed = false;
-    this.#connection = new LinkClient(dialer, clock);
+    this.#connection = connectAnew();
   }
 
   errorOf({ error }: Answer): BridgeError | undefined {

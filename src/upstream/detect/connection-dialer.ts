@@ -5,6 +5,7 @@ import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-capabilities.t
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { type Era, LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import type { Lane } from '../../relay/exchange.ts';
 import { logFailure } from '../../relay/log-failure.ts';
 import type { DuplexTransport } from '../../relay/observer.ts';
 import { CallsOverSessions } from '../../relay/passing-link.ts';
@@ -40,6 +41,11 @@ export interface ConnectionDialerOptions {
   /** Each connection is one to a server that nobody has talked to yet. Closed with the dialer. */
   readonly connections: SessionDialer;
   readonly transport: DuplexTransport;
+  /**
+   * `one-caller`: a connection shows the server what its first message came with, so it serves no other caller, and what
+   * the server speaks is asked in the name of whoever wants to know it.
+   */
+  readonly connectionsFor: 'anybody' | 'one-caller';
   readonly protocol: Protocol;
   readonly joinEras: JoinEras;
   readonly learned: Learned;
@@ -63,6 +69,12 @@ const RETRY_MS = 1000;
  */
 export function createConnectionDialer(options: ConnectionDialerOptions): UpstreamDialer {
   return new ConnectionDialer(options);
+}
+
+interface AttemptsInName extends Pick<ConnectionAttemptsOptions, 'initialize' | 'signal'> {
+  readonly connection: LinkClient;
+  /** Those of the client for whom it is asked. */
+  readonly headers: Lane['headers'];
 }
 
 /** Whether the server speaks an era. It does not change while its command or address is the same. */
@@ -135,7 +147,8 @@ class ConnectionDialer implements UpstreamDialer {
     return this.#links.dial(listener, first, async (initialize, signal) => {
       const leave = (): void => connection.close(toBridgeError(signal.reason));
       signal.addEventListener('abort', leave);
-      const attempts = this.#attempts(connection, signal, () => connection.try(initialize));
+      const headers = initialize.exchange?.lane.headers;
+      const attempts = this.#attempts({ connection, headers, signal, initialize: () => connection.try(initialize) });
       const detection = await detect(this.#asking(attempts, OF_SESSION, 'session', signal));
       signal.removeEventListener('abort', leave);
       if (detection.kind !== 'modern') {
@@ -145,7 +158,7 @@ class ConnectionDialer implements UpstreamDialer {
         }
         return connection;
       }
-      this.#modern.offer(connection);
+      this.#handOver(connection, this.#modern);
       this.#speaksLegacy = 'no';
       this.#speaksModern = 'yes';
       this.#learned('modern');
@@ -181,7 +194,7 @@ class ConnectionDialer implements UpstreamDialer {
 
   async #meetAlone(): Promise<void> {
     await this.#requestDetection?.catch(() => {});
-    if (this.#speaksLegacy === 'unknown') await this.#askServer(OF_SESSION, 'session');
+    if (this.#speaksLegacy === 'unknown') await this.#askServer(OF_SESSION, 'session', undefined);
   }
 
   #await(shared: JoinedSessions & { readonly kind: 'shared' }): void {
@@ -203,8 +216,8 @@ class ConnectionDialer implements UpstreamDialer {
     this.#checkOpen();
     const known = this.#knownForRequests;
     if (known !== undefined) return known.dialCalls(listener, context);
-    return this.#links.dial(listener, { kind: 'any' }, async (_first, signal) => {
-      const dialer = await untilAborted(this.#findForRequests(), signal);
+    return this.#links.dial(listener, { kind: 'any' }, async ({ exchange }, signal) => {
+      const dialer = await untilAborted(this.#findForRequests(exchange?.lane.headers), signal);
       return { open: (client) => dialer.dialCalls(client, context), close: () => {} };
     });
   }
@@ -215,36 +228,39 @@ class ConnectionDialer implements UpstreamDialer {
   }
 
   /** One connection shows it to all who wait; whose client leaves meanwhile does not matter. */
-  #findForRequests(): Promise<CallDialer> {
+  #findForRequests(headers: Lane['headers']): Promise<CallDialer> {
     const known = this.#knownForRequests;
     if (known !== undefined) return Promise.resolve(known);
-    this.#requestDetection ??= this.#askForAll().finally(() => {
+    // Whether one caller is let in tells nothing of another.
+    if (this.#options.connectionsFor === 'one-caller') return this.#askForAll(headers);
+    this.#requestDetection ??= this.#askForAll(undefined).finally(() => {
       this.#requestDetection = undefined;
     });
     return this.#requestDetection;
   }
 
-  async #askForAll(): Promise<CallDialer> {
+  async #askForAll(headers: Lane['headers']): Promise<CallDialer> {
     await this.#sessionDetection?.catch(() => {});
     const known = this.#knownForRequests;
     if (known !== undefined) return known;
-    await this.#askServer(OF_REQUEST, 'era');
+    await this.#askServer(OF_REQUEST, 'era', headers);
     return this.#knownForRequests as CallDialer;
   }
 
   // ---- asking
 
   /** Asks on a connection of its own, which is left to the first client if it can go on from there. */
-  async #askServer(order: readonly Step[], goal: DetectOptions['goal']): Promise<void> {
+  async #askServer(order: readonly Step[], goal: DetectOptions['goal'], headers: Lane['headers']): Promise<void> {
     const { connections, clientInfo, deps, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
     const { signal } = this.#closing;
     const initialize = initializeAs(clientInfo, CARRIED_CAPABILITIES, handshakeTimeoutMs);
-    const attempts = this.#attempts(new LinkClient(connections, deps.clock), signal, initialize);
+    const connection = new LinkClient(connections, deps.clock, headers);
+    const attempts = this.#attempts({ connection, headers, signal, initialize });
     try {
       const detection = await detect(this.#asking(attempts, order, goal, signal));
       switch (detection.kind) {
         case 'modern':
-          this.#modern.offer(attempts.connection);
+          this.#handOver(attempts.connection, this.#modern);
           return this.#found('modern');
         case 'legacy':
           await this.#leave(attempts, detection);
@@ -266,7 +282,7 @@ class ConnectionDialer implements UpstreamDialer {
   async #leave(attempts: ConnectionAttempts, { by, answer: { outcome } }: LegacyDetection): Promise<void> {
     const { connection } = attempts;
     const { sessions } = this.#joined;
-    if (connection.end === undefined && by === 'discover') return this.#legacy.offer(connection);
+    if (connection.end === undefined && by === 'discover') return this.#handOver(connection, this.#legacy);
     if (connection.end === undefined && sessions.kind === 'shared' && outcome.kind === 'result') {
       this.#legacy.offer(connection);
       if (sessions.startInitialized(asFields(outcome.result) ?? {})) return;
@@ -274,15 +290,17 @@ class ConnectionDialer implements UpstreamDialer {
     await attempts.close();
   }
 
-  #attempts(
-    connection: LinkClient,
-    signal: AbortSignal,
-    initialize: ConnectionAttemptsOptions['initialize'],
-  ): ConnectionAttempts {
+  /** Whoever dials next gets it; but one that was made in a caller's name has done what it was for. */
+  #handOver(connection: LinkClient, next: OpenedConnections): void {
+    if (this.#options.connectionsFor === 'anybody') next.offer(connection);
+    else connection.close();
+  }
+
+  #attempts({ connection, headers, signal, initialize }: AttemptsInName): ConnectionAttempts {
     const { connections, transport, clientInfo, deps, probeTimeoutMs = PROBE_TIMEOUT_MS } = this.#options;
-    const { clock } = deps;
+    const connectAnew = (): LinkClient => new LinkClient(connections, deps.clock, headers);
     return new ConnectionAttempts(
-      { dialer: connections, transport, clientInfo, clock, probeTimeoutMs, initialize, signal },
+      { name: connections.name, transport, clientInfo, probeTimeoutMs, initialize, connectAnew, signal },
       connection,
     );
   }

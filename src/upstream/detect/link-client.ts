@@ -58,6 +58,7 @@ export class LinkClient implements ServerListener, FoundLink {
   readonly link: UpstreamLink;
   readonly #clock: Clock;
   readonly #name: string;
+  readonly #lane: Lane;
   readonly #pending = new Map<JsonRpcId, Pending>();
   #nextId = FIRST_ID;
   #end: BridgeError | undefined;
@@ -66,10 +67,14 @@ export class LinkClient implements ServerListener, FoundLink {
   /** It talked too much and was told so. */
   #isPaused = false;
 
-  /** Throws what `dial` throws. */
-  constructor(dialer: SessionDialer, clock: Clock) {
+  /**
+   * Throws what `dial` throws.
+   * @param headers of the client for whom the bridge asks, as far as the server is to see them
+   */
+  constructor(dialer: SessionDialer, clock: Clock, headers?: Lane['headers']) {
     this.#clock = clock;
     this.#name = dialer.name;
+    this.#lane = headers === undefined ? LANE : { ...LANE, headers };
     this.link = dialer.dial(this);
   }
 
@@ -103,7 +108,7 @@ export class LinkClient implements ServerListener, FoundLink {
     return this.#answer(`no answer within ${timeoutMs} ms`, (settle, startedMs) => {
       const cancelTimer = this.#clock.after(timeoutMs, () => pending.settle({ kind: 'silence' }));
       const pending: Pending = {
-        exchange: new Exchange(id, frame.method ?? '', LANE, undefined, startedMs),
+        exchange: new Exchange(id, frame.method ?? '', this.#lane, undefined, startedMs),
         settle: (outcome, error) => {
           cancelTimer();
           this.#pending.delete(id);

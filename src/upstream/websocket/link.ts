@@ -210,6 +210,10 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
         const message = `${this.#name} did not answer ${MAX_MISSED_PINGS} pings in a row; its connection was given up.`;
         return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'ping' } });
       }
+      case 'stalled': {
+        const message = `${this.#name} took nothing of what was sent to it for ${end.forMs} ms; its connection was given up.`;
+        return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'turn', timeoutMs: end.forMs } });
+      }
       case 'lost':
         return new BridgeError('ERR_UPSTREAM_CLOSED', `The connection to ${this.#shownUrl} broke.`);
       default:

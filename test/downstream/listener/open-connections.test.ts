@@ -1,6 +1,6 @@
 import test from 'ava';
 import { SOCKET_LIMITS } from '../../../src/downstream/listener/http-server.ts';
-import { STALL_MS } from '../../../src/downstream/stream/reading-watch.ts';
+import { STALL_MS } from '../../../src/http/reading-watch.ts';
 import { callHttp } from '../../support/http-call.ts';
 import { seriousLines, startHttpHarness } from '../../support/http-harness.ts';
 import { RawSocket } from '../../support/raw-socket.ts';

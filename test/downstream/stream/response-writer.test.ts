@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
-import { STALL_MS } from '../../../src/downstream/stream/reading-watch.ts';
 import {
   FULL_BYTES,
   MAX_QUEUED_BYTES,
   ResponseWriter,
   SLICE_BYTES,
 } from '../../../src/downstream/stream/response-writer.ts';
+import { STALL_MS } from '../../../src/http/reading-watch.ts';
 
 const KIB = 1024;
 

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
-import { STALL_MS } from '../../../src/downstream/stream/reading-watch.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
 import { MAX_BACKLOG_BYTES } from '../../../src/downstream/streamable-stateless/call-lane.ts';
+import { STALL_MS } from '../../../src/http/reading-watch.ts';
 import type { FakeConnection } from '../../support/fake-server.ts';
 import { type HttpHarness, startHttpHarness } from '../../support/http-harness.ts';
 import { openStreamable } from '../../support/legacy-clients.ts';

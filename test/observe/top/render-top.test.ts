@@ -42,6 +42,24 @@ test('shows the bridge, its servers, who is connected and what was called', (t) 
   ]);
 });
 
+test('shows when HTTP+SSE ends, where its end is announced', (t) => {
+  const activity = new Activity({ wallClock: new WallClock().now });
+  const servers = [inspectedServer({ sunset: '2027-03-01' }), inspectedServer({ name: 'notes' })];
+  const lines = linesOf(createStatus({ ...SOURCES, inspect: () => inspection({ servers }), activity })());
+  const table = lines.slice(lines.findIndex((line) => line.startsWith('SERVER')));
+  t.regex(table[0] ?? '', /P50 +HTTP\+SSE ENDS$/);
+  t.regex(table[1] ?? '', /^everything .* 2027-03-01$/);
+  t.regex(table[2] ?? '', /^notes .* –$/);
+});
+
+test('names the transports of clients as people do', (t) => {
+  const activity = new Activity({ wallClock: new WallClock().now });
+  for (const transport of ['websocket', 'byte-stream'] as const) activity.connected(client({ transport }), undefined);
+  const text = linesOf(createStatus({ ...SOURCES, inspect: () => inspection(), activity })()).join('\n');
+  t.regex(text, /WebSocket 2024-11-05/);
+  t.regex(text, /byte stream 2024-11-05/);
+});
+
 test('fills the screen and no more, whatever its size', (t) => {
   const clock = new WallClock();
   const activity = new Activity({ wallClock: clock.now });

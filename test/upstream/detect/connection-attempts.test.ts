@@ -57,9 +57,11 @@ async function detectAt(dialer: SessionDialer, { probeTimeoutMs = 6 * PROBE_TIME
   const { clock, log } = deps;
   const { signal } = new AbortController();
   const initialize = initializeAs(CLIENT_INFO, {}, 60_000);
+  const connectAnew = (): LinkClient => new LinkClient(dialer, clock);
+  const { name } = dialer;
   const attempts = new ConnectionAttempts(
-    { dialer, transport: 'stdio', clientInfo: CLIENT_INFO, clock, probeTimeoutMs, initialize, signal },
-    new LinkClient(dialer, clock),
+    { name, transport: 'stdio', clientInfo: CLIENT_INFO, probeTimeoutMs, initialize, connectAnew, signal },
+    connectAnew(),
   );
   try {
     const detection = await detect({ attempts, order: OF_REQUEST, goal: 'session', clock, log, signal, ...run });

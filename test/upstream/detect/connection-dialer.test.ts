@@ -58,6 +58,7 @@ function start(
   const dialer = createConnectionDialer({
     connections: processes,
     transport: 'stdio',
+    connectionsFor: 'anybody',
     protocol: 'auto',
     joinEras: joinErasWith(deps),
     clientInfo: CLIENT_INFO,
@@ -208,6 +209,7 @@ for (const [name, era, sent] of [
     const dialer = createConnectionDialer({
       connections,
       transport: 'byte-stream',
+      connectionsFor: 'anybody',
       protocol: 'auto',
       joinEras: joinErasWith(deps),
       clientInfo: CLIENT_INFO,
@@ -447,6 +449,7 @@ function startFake(options: Partial<ConnectionDialerOptions> = {}) {
     learned: () => undefined,
     connections: processes,
     transport: 'stdio',
+    connectionsFor: 'anybody',
     protocol: 'auto',
     joinEras: joinErasWith(deps),
     clientInfo: CLIENT_INFO,

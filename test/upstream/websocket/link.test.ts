@@ -240,6 +240,25 @@ test('gives a server up that answers no pings', async (t) => {
   t.is(listener.closings[0]?.data?.phase, 'ping');
 });
 
+test('gives a server up that talks, and takes nothing of what waits for it', async (t) => {
+  const clock = new FakeClock();
+  const server = await start(t, { connected: (socket) => void socket.once('message', () => socket.pause()) });
+  const { listener, link } = dial(t, server.url, { clock, pingMs: 1000 });
+  await waitFor(() => server.open.size === 1);
+  // More than the system takes on the way.
+  link.send(requestFrame(2, 'x'.repeat(32 * 1024 * 1024), {}));
+  const [socket] = server.open;
+  for (let second = 1; second <= 10 && listener.closings[0] === undefined; second += 1) {
+    const heard = listener.frames.length;
+    socket?.send('{"jsonrpc":"2.0","method":"notifications/x"}');
+    await waitFor(() => listener.frames.length > heard || listener.closings[0] !== undefined);
+    clock.advance(1000);
+  }
+  t.is(listener.closings[0]?.code, 'ERR_UPSTREAM_TIMEOUT');
+  t.is(listener.closings[0]?.data?.phase, 'turn');
+  t.regex(listener.closings[0]?.message ?? '', /took nothing of what was sent/);
+});
+
 test('tells the server that it leaves', async (t) => {
   const server = await start(t);
   const { listener, link } = dial(t, server.url);

@@ -12,14 +12,22 @@ export interface Written {
   readonly socket: Socket | null;
 }
 
-/** Tells by looks now and then whether a client still reads. */
+/** Tells by looks now and then whether a peer still reads. */
 export class ReadingWatch {
-  /** What the client's side had taken when it last took something, and when that was seen. */
+  readonly #stallMs: number;
+  /** What the peer's side had taken when it last took something, and when that was seen. */
   #takenBytes = 0;
   #takenAtMs: number;
   #unsentBytes = 0;
 
-  constructor(nowMs: number) {
+  /** @param stallMs how long a peer may take nothing of what waits for it */
+  constructor(nowMs: number, stallMs = STALL_MS) {
+    this.#takenAtMs = nowMs;
+    this.#stallMs = stallMs;
+  }
+
+  /** There is a reason why it takes nothing: its time begins anew. */
+  excuse(nowMs: number): void {
     this.#takenAtMs = nowMs;
   }
 
@@ -29,7 +37,7 @@ export class ReadingWatch {
     const unsentBytes = countUnsent(socket);
     const isReading = takenBytes > this.#takenBytes || unsentBytes < this.#unsentBytes;
     this.#unsentBytes = unsentBytes;
-    if (queuedBytes > 0 && !isReading) return nowMs - this.#takenAtMs >= STALL_MS;
+    if (queuedBytes > 0 && !isReading) return nowMs - this.#takenAtMs >= this.#stallMs;
     this.#takenBytes = takenBytes;
     this.#takenAtMs = nowMs;
     return false;
