@@ -48,8 +48,7 @@ export class Membership {
   /** Undefined: each replica has limits of its own. */
   readonly limits: ClusterLimits | undefined;
   readonly #cluster: Cluster;
-  readonly #clock: Deps['clock'];
-  readonly #log: Deps['log'];
+  readonly #deps: Deps;
   readonly #forwarder: Forwarder;
   readonly #router: SessionRouter;
   readonly #owners: CallerOwners;
@@ -86,8 +85,7 @@ export class Membership {
     const { passes, peers, leaseMs } = cluster;
     this.#cluster = cluster;
     this.queries = new ReplicaQueries(cluster, deps.clock);
-    this.#clock = deps.clock;
-    this.#log = deps.log;
+    this.#deps = deps;
     this.hops = new Hops(passes);
     this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
     this.#owners = new CallerOwners(cluster, deps.clock);
@@ -105,7 +103,7 @@ export class Membership {
   /** From now on what is counted here outlives this replica. Called once at most. */
   async shareUsage(): Promise<SharedUsage> {
     const { SharedUsage } = await import('./shared-usage.ts');
-    this.#usage = new SharedUsage({ records: this.#cluster.store.records, deps });
+    this.#usage = new SharedUsage({ records: this.#cluster.store.records, deps: this.#deps });
     return this.#usage;
   }
 
@@ -116,7 +114,7 @@ export class Membership {
 
   /** A text that all replicas know by this name, and that one at a time may change. */
   openShared(name: string): ExclusiveValue {
-    return new ExclusiveValue({ cluster: this.#cluster, name, clock: this.#clock });
+    return new ExclusiveValue({ cluster: this.#cluster, name, clock: this.#deps.clock });
   }
 
   /** What calls and tasks at this server have ended with, for the replicas that are left. */
@@ -124,8 +122,8 @@ export class Membership {
     return new StoredOutcomes({
       cluster: this.#cluster,
       server: nameServer(config),
-      clock: this.#clock,
-      log: this.#log,
+      clock: this.#deps.clock,
+      log: this.#deps.log,
     });
   }
 
