@@ -1,38 +1,50 @@
 /**
- * `npm test` builds the program and the tests and runs all but those of `npm run test:long` and `test:cluster`, which take longer than all
- * others together. `npm test -- test/wire/ndjson.test.ts` runs one file, `npm test -- test/wire` a folder. Other arguments,
- * such as `--match='*ping*'`, go to AVA.
+ * `npm test` builds the program and the tests and runs all but those of PARTS; `--part=long` runs one of these.
+ * `npm test -- test/wire/ndjson.test.ts` runs one file, `npm test -- test/wire` a folder. Other arguments, such as
+ * `--match='*ping*'`, go to AVA.
  */
 import { spawn } from 'node:child_process';
-import { readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { bundlesIn, bundleTests } from './bundle-tests.js';
+import { rmSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { bundleServers, bundlesOf, bundleTests, testFilesIn } from './bundle-tests.js';
 
 /** Of this run alone: two may run side by side. */
 const OUT = `build/${process.pid}`;
 
 /**
- * What `npm run test:long` and `npm run test:cluster` run: every pair of client and server, every way that a network or a
- * process can fail, and both with several replicas.
+ * What runs apart, since it takes longer than all others together. `long`: every pair of client and server, every failure of a
+ * network or a process, and whatever needs programs of others. `cluster`, `image` and `binary`: what needs Redis and HAProxy,
+ * a container engine, and an executable of its own.
  */
-const LONG = ['matrix', 'faults', 'replicas', 'image', 'binary'];
+const PARTS = {
+  long: ['test/matrix', 'test/faults', 'test/real-peers', 'test/library', 'test/package', 'test/observe/traces'],
+  cluster: ['test/replicas'],
+  image: ['test/image'],
+  binary: ['test/binary'],
+};
 
-const given = process.argv.slice(2);
+const part = /^--part=(.*)$/.exec(process.argv[2] ?? '')?.[1];
+const given = process.argv.slice(part === undefined ? 2 : 3);
 const places = given.filter((argument) => statSync(argument, { throwIfNoEntry: false }));
-const bundles = (places.length === 0 ? everythingElse() : places).flatMap(bundlesIn);
+const chosen = places.length > 0 ? places : (PARTS[part] ?? ['test']);
+const bundles = bundlesOf(chosen.flatMap(testFilesIn).filter((file) => chosen[0] !== 'test' || !runsApart(file)));
 
 try {
-  await Promise.all([import('./build.js'), bundleTests(bundles, OUT)]);
+  const building = [import('./build.js'), bundleTests(bundles, OUT)];
+  // One bundle starts too few servers for that to pay.
+  if (bundles.length > 1) building.push(bundleServers(`${OUT}/servers`));
+  await Promise.all(building);
+  if (bundles.length > 1) process.env.BUNDLED_SERVERS = resolve(OUT, 'servers');
   const options = given.filter((argument) => !places.includes(argument));
   process.exitCode = await runAva([...options, `${OUT}/test/**/*.test.js`]);
 } finally {
   rmSync(OUT, { recursive: true, force: true });
 }
 
-function everythingElse() {
-  return readdirSync('test')
-    .filter((name) => !LONG.includes(name) && (!name.includes('.') || name.endsWith('.test.ts')))
-    .map((name) => join('test', name));
+function runsApart(file) {
+  return Object.values(PARTS)
+    .flat()
+    .some((folder) => file.startsWith(`${folder}/`));
 }
 
 function runAva(args) {

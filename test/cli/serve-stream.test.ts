@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext } from 'ava';
@@ -11,9 +10,10 @@ import { BRIDGE_COMMAND, type Bridge, startBridge } from '../support/bridge.ts';
 import { startInetd } from '../support/inetd.ts';
 import { call, initialize } from '../support/legacy-clients.ts';
 import { LineClient } from '../support/line-client.ts';
+import { serverProgram } from '../support/server-program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const SERVER = fileURLToPath(new URL('../fixtures/contract-server/server.js', import.meta.url));
+const SERVER = serverProgram(new URL('../fixtures/contract-server/server.js', import.meta.url));
 const COMMAND = ['--', process.execPath, SERVER];
 
 const isThere = (program: string): boolean => {

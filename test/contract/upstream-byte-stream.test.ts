@@ -1,14 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import type { StreamAddress } from '../../src/config.ts';
 import { type InetdOptions, startInetd } from '../support/inetd.ts';
+import { serverProgram } from '../support/server-program.ts';
 import { dialByteStream } from '../upstream/byte-stream/dial.ts';
 import { type ContractServer, testUpstreamContract } from './upstream-contract.ts';
 
-const SERVER = [process.execPath, fileURLToPath(new URL('../fixtures/contract-server/server.js', import.meta.url))];
+const SERVER = [process.execPath, serverProgram(new URL('../fixtures/contract-server/server.js', import.meta.url))];
 
 async function start(options: InetdOptions, addressOf: (port: number) => StreamAddress): Promise<ContractServer> {
   const inetd = await startInetd(SERVER, options);

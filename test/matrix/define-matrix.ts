@@ -1,10 +1,10 @@
 import type { TestFn } from 'ava';
 import { Cell } from './cell.ts';
-import type { ClientName } from './clients.ts';
+import { CLIENTS, type ClientName } from './clients.ts';
 import { findHindrance } from './limits.ts';
 import type { Scenario } from './scenario.ts';
-import { SCENARIOS } from './scenarios.ts';
-import { SERVER_NAMES } from './servers.ts';
+import { ESSENTIALS, SCENARIOS } from './scenarios.ts';
+import { OTHER_CARRIERS, SERVER_NAMES, SERVERS, type ServerName } from './servers.ts';
 
 /**
  * Registers every scenario for this client with every server.
@@ -14,8 +14,21 @@ import { SERVER_NAMES } from './servers.ts';
  * features.ts, what a server cannot do in limits.ts; docs/reference/compatibility.md is made of both.
  */
 export function testMatrixOf(test: TestFn, client: ClientName): void {
-  for (const server of SERVER_NAMES) testCell(test, new Cell(client, server), SCENARIOS);
+  for (const server of SERVER_NAMES) {
+    testCell(test, new Cell(client, server), areTriedInFull(client, server) ? SCENARIOS : ESSENTIALS);
+  }
 }
+
+/** Where MCP's own transports meet, and the carriers beside them with one of each kind and with their own. */
+function areTriedInFull(client: ClientName, server: ServerName): boolean {
+  const overs = [CLIENTS[client].over, SERVERS[server].over];
+  if (overs[0] === overs[1] || !overs.some((over) => OTHER_CARRIERS.includes(over))) return true;
+  return OTHER_CARRIERS.includes(SERVERS[server].over) ? isOneOfEach(client) : isOneOfEach(server);
+}
+
+/** A carrier knows nothing of eras, nor of what is carried on the other side; what two of them could disturb is all here. */
+const isOneOfEach = (name: string): boolean =>
+  ['stdio', 'streamable', 'stateful', 'modernStdio', 'modernHttp'].includes(name);
 
 export function testCell(test: TestFn, cell: Cell, scenarios: readonly Scenario[]): void {
   for (const scenario of scenarios) register(test, scenario, cell);

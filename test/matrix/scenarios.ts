@@ -20,3 +20,6 @@ export const CONVERSATION: readonly Scenario[] = [
 
 /** In this order, as the last one ends the cell. */
 export const SCENARIOS: readonly Scenario[] = [...CONVERSATION, ...SHUTDOWN];
+
+/** What is sent and asked in both directions, and how it ends: what a carrier could get wrong. */
+export const ESSENTIALS: readonly Scenario[] = [...CALLS, ...QUESTIONS, ...SHUTDOWN];

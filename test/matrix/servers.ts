@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { startInetd } from '../support/inetd.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { serverProgram } from '../support/server-program.ts';
 import { createSocketFetch } from '../support/socket-fetch.ts';
 import type { ClientKind } from './clients.ts';
 import type { Era } from './matrix-client.ts';
@@ -37,8 +37,8 @@ export interface ServerKind {
   start(): Promise<RunningServer>;
 }
 
-const LEGACY = fileURLToPath(new URL('./servers/legacy.js', import.meta.url));
-const MODERN = fileURLToPath(new URL('./servers/modern.js', import.meta.url));
+const LEGACY = serverProgram(new URL('./servers/legacy.js', import.meta.url));
+const MODERN = serverProgram(new URL('./servers/modern.js', import.meta.url));
 
 export type LegacyHttpKind =
   | 'http-sse'
@@ -89,6 +89,9 @@ export const SERVERS = {
 } as const satisfies Record<string, ServerKind>;
 
 export type ServerName = keyof typeof SERVERS;
+
+/** Beside the transports that MCP defines. */
+export const OTHER_CARRIERS: readonly string[] = ['socket', 'stream', 'webSocket'];
 
 export const SERVER_NAMES = Object.keys(SERVERS) as readonly ServerName[];
 

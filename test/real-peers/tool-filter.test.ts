@@ -1,5 +1,4 @@
 /** Tools that are hidden, with official clients and a server of the official SDK, in every pair of eras. */
-import { fileURLToPath } from 'node:url';
 import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdk } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
 import { Client as LegacySdk } from '@modelcontextprotocol/sdk/client/index.js';
@@ -8,8 +7,9 @@ import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotoc
 import test, { type ExecutionContext } from 'ava';
 import type { Era } from '../matrix/matrix-client.ts';
 import { BRIDGE_COMMAND, REPOSITORY, startBridge } from '../support/bridge.ts';
+import { serverProgram } from '../support/server-program.ts';
 
-const SERVER = fileURLToPath(new URL('../fixtures/everything/server.js', import.meta.url));
+const SERVER = serverProgram(new URL('../fixtures/everything/server.js', import.meta.url));
 const serverOf = (era: Era) => ['--', process.execPath, SERVER, era === 'legacy' ? '--stdio' : '--modern-stdio'];
 const FILTER = ['--include-tool', 'test_*', '--exclude-tool', '*_content', '--exclude-tool', '{test_elicitation,x}*'];
 const SHOWN = 'test_simple_text';

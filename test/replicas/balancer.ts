@@ -59,6 +59,10 @@ defaults
   timeout client 10m
   timeout server 10m
   timeout http-request 1m
+  # A busy machine answers late; one that is gone refuses at once.
+  timeout check 2s
+  # A client of 2026-07-28 withdraws a call by closing its connection.
+  option abortonclose
   option redispatch 1
   retries 3
 frontend clients

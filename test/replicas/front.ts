@@ -5,10 +5,14 @@ import { startTestBed } from './test-bed.ts';
 /** As many processes for modern clients as a scenario needs at once, as with one bridge. */
 const POOL = ['--pool-size', '8'];
 
+/** Nobody leaves here, and a busy machine must not look like one. */
+const LEASE_MS = 30_000;
+
 /** Three replicas behind a balancer that takes turns, in place of the one bridge. */
 export async function startClusterFront(client: ClientName, target: readonly string[]): Promise<Front> {
   const kind = CLIENTS[client];
-  const bed = await startTestBed({ args: target[0] === '--' ? [...POOL, ...target] : target });
+  const args = target[0] === '--' ? [...POOL, ...target] : target;
+  const bed = await startTestBed({ args, leaseMs: LEASE_MS });
   const endpoint = { kind: 'url', url: kind.over === 'httpSse' ? bed.sseUrl : bed.url } as const;
   const bridges = bed.places.map(({ bridge }) => bridge);
   return {

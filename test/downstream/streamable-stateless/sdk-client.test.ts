@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
@@ -7,10 +6,11 @@ import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { loneDialer } from '../../support/dialers.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
+import { serverProgram } from '../../support/server-program.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { META, modern, postModern, REVISION, type RpcBody } from './modern-posts.ts';
 
-const SERVER = fileURLToPath(new URL('../../fixtures/modern-server/stdio.js', import.meta.url));
+const SERVER = serverProgram(new URL('../../fixtures/modern-server/stdio.js', import.meta.url));
 
 /** A listener before one process of a server made with the official SDK v2. */
 async function startHarness(t: ExecutionContext) {

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { createLegacyToModernDialer } from '../../../src/eras/legacy-to-modern/dialer.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
@@ -14,10 +13,11 @@ import { createTestDeps } from '../../process/collected-log.ts';
 import { loneDialer } from '../../support/dialers.ts';
 import type { FakeClock } from '../../support/fake-clock.ts';
 import { type HttpHarness, type HttpHarnessOptions, startHttpHarness } from '../../support/http-harness.ts';
+import { serverProgram } from '../../support/server-program.ts';
 import { dialStateless } from '../../upstream/remote-dialers.ts';
 import { DISCOVERY } from './legacy-session.ts';
 
-const SERVER = fileURLToPath(new URL('../../fixtures/modern-server/stdio.js', import.meta.url));
+const SERVER = serverProgram(new URL('../../fixtures/modern-server/stdio.js', import.meta.url));
 
 /** The server made with the official SDK v2, a process for each connection. */
 export function dialModernStdio(): SessionDialer {

@@ -1,13 +1,13 @@
-import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { createSharedModernServer } from '../../../../src/relay/shared/modern/modern-era.ts';
 import { createStdioDialer } from '../../../../src/upstream/stdio/dialer.ts';
 import { META, ModernClient, type ModernClientOptions, subscriptionOf } from '../../../contract/modern-client.ts';
 import { createTestDeps } from '../../../process/collected-log.ts';
 import { loneDialer } from '../../../support/dialers.ts';
+import { serverProgram } from '../../../support/server-program.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
-const SERVER = fileURLToPath(new URL('../../../fixtures/modern-server/stdio.js', import.meta.url));
+const SERVER = serverProgram(new URL('../../../fixtures/modern-server/stdio.js', import.meta.url));
 
 /** Clients of one process of a server made with the official SDK v2. */
 function shareServer(t: ExecutionContext) {
