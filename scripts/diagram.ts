@@ -6,11 +6,15 @@ interface Box {
   readonly detail: string;
 }
 
+/** In use, though the specification does not have them. */
+const CARRIERS: Box = { title: 'WebSocket, sockets', detail: 'not in the specification' };
+
 const CLIENTS: readonly Box[] = [
   { title: 'stdio', detail: 'Claude Desktop, any host' },
   { title: 'HTTP+SSE', detail: '2024-11-05' },
   { title: 'Streamable HTTP', detail: '2025-03-26 to 2025-11-25' },
   { title: 'Stateless HTTP, stdio', detail: '2026-07-28' },
+  CARRIERS,
 ];
 
 const SERVERS: readonly Box[] = [
@@ -18,13 +22,15 @@ const SERVERS: readonly Box[] = [
   { title: 'HTTP+SSE', detail: '2024-11-05' },
   { title: 'Streamable HTTP', detail: '2025-03-26 to 2025-11-25' },
   { title: 'Stateless HTTP', detail: '2026-07-28' },
+  CARRIERS,
 ];
 
 const WIDTH = 760;
 const BOX = { width: 200, height: 50, gap: 14 } as const;
 const TOP = 44;
 const CENTER = { left: 305, width: 150 } as const;
-const HEIGHT = TOP + 4 * BOX.height + 3 * BOX.gap + 14;
+const ROWS = CLIENTS.length;
+const HEIGHT = TOP + ROWS * BOX.height + (ROWS - 1) * BOX.gap + 14;
 
 export function renderDiagram(name: ThemeName): string {
   const theme = THEMES[name];
@@ -42,12 +48,12 @@ export function renderDiagram(name: ThemeName): string {
   const middle = TOP + (HEIGHT - 14 - TOP) / 2;
   const lines = CLIENTS.flatMap((_, index) => {
     const y = yOf(index) + BOX.height / 2;
-    const end = middle + (index - 1.5) * 22;
+    const end = middle + (index - (ROWS - 1) / 2) * 22;
     const right = CENTER.left + CENTER.width;
     return [curve(BOX.width + 8, y, CENTER.left, end), curve(right, end, WIDTH - BOX.width - 8, y)];
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" ${FONT}>
-<title>Clients of stdio, HTTP+SSE, Streamable HTTP and 2026-07-28 reach servers of all of these through mcp-portage</title>
+<title>Clients of stdio, HTTP+SSE, Streamable HTTP, 2026-07-28, WebSocket and sockets reach servers of all of these through mcp-portage</title>
 <g fill="none" stroke="${theme.line}" stroke-width="1.5">
 ${lines.join('\n')}
 </g>

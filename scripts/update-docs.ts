@@ -2,6 +2,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { renderChart } from '../bench/report/chart.ts';
 import type { LastRun } from '../bench/report/last-run.ts';
+import { renderPage } from '../bench/report/page.ts';
+import { renderPlot } from '../bench/report/plot.ts';
 import { COMPATIBILITY_PARTS } from './compatibility-tables.ts';
 import { renderConfigSchema } from './config-schema.ts';
 import { renderDiagram } from './diagram.ts';
@@ -20,6 +22,8 @@ await writeFile(new URL('src/library/option-types.ts', ROOT), renderLibraryOptio
 await writeFile(new URL('man/mcp-portage.1', ROOT), renderManPage());
 
 const lastRun: LastRun = JSON.parse(await readFile(new URL('bench/last-run.json', ROOT), 'utf8'));
+await writeFile(new URL('docs/internals/performance.md', ROOT), renderPage(lastRun));
+await writeFile(new URL('docs/internals/performance.svg', ROOT), renderPlot(lastRun));
 for (const theme of THEME_NAMES) {
   await writeFile(new URL(`docs/pictures/who-talks-to-whom-${theme}.svg`, ROOT), renderDiagram(theme));
   await writeFile(new URL(`docs/pictures/comparison-${theme}.svg`, ROOT), renderChart(lastRun, theme));

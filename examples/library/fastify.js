@@ -8,7 +8,8 @@ const bridge = await createBridge({
   prefix: '/tools',
 });
 
-const app = Fastify();
+// Fastify keeps unused connections for 72 seconds, and waits for them when it closes.
+const app = Fastify({ keepAliveTimeout: 5_000 });
 app.get('/', async () => ({ app: 'mine' }));
 await app.register(async (tools) => {
   // The bridge reads bodies itself.

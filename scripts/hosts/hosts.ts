@@ -9,7 +9,7 @@ import {
 } from './read-output.ts';
 import type { Carrier, HostSays } from './results.ts';
 import type { Printed } from './run-program.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Access, Surroundings } from './surroundings.ts';
 
 export interface Host {
   /** On the command line, and the folder that it is installed in. */
@@ -34,6 +34,7 @@ export type Attempt = {
       readonly kind: 'possible';
       /** The transport that the bridge is to see. */
       readonly address: Address;
+      readonly access: Access;
       /** Tells the host about the server and has it connect. */
       run(around: Surroundings): Promise<Printed>;
     }
@@ -93,6 +94,8 @@ export const HOSTS: readonly Host[] = [
     attempts: [
       pasted('streamable-http', 'claude-code', 'streamable-http', claudeFile, claudeList),
       typed('streamable-http', 'claude-code', 'streamable-http', claudeList),
+      withToken(pasted('streamable-http', 'claude-code', 'streamable-http', claudeFile, claudeList)),
+      withToken(typed('streamable-http', 'claude-code', 'streamable-http', claudeList)),
       pasted('http-sse', 'claude-code', 'http-sse', claudeFile, claudeList),
       typed('http-sse', 'claude-code', 'http-sse', claudeList),
       pasted('connect', 'claude-desktop', 'streamable-http', claudeFile, claudeList),
@@ -108,6 +111,8 @@ export const HOSTS: readonly Host[] = [
     attempts: [
       pasted('streamable-http', 'gemini', 'streamable-http', geminiFile, geminiList),
       typed('streamable-http', 'gemini', 'streamable-http', geminiList),
+      withToken(pasted('streamable-http', 'gemini', 'streamable-http', geminiFile, geminiList)),
+      withToken(typed('streamable-http', 'gemini', 'streamable-http', geminiList)),
       pasted('http-sse', 'gemini', 'http-sse', geminiFile, geminiList),
       typed('http-sse', 'gemini', 'http-sse', geminiList),
       pasted('connect', 'claude-desktop', 'streamable-http', geminiFile, geminiList),
@@ -123,6 +128,8 @@ export const HOSTS: readonly Host[] = [
     attempts: [
       pasted('streamable-http', 'codex', 'streamable-http', codexFile, codexStatus),
       typed('streamable-http', 'codex', 'streamable-http', codexStatus),
+      withToken(pasted('streamable-http', 'codex', 'streamable-http', codexFile, codexStatus)),
+      withToken(typed('streamable-http', 'codex', 'streamable-http', codexStatus)),
       {
         kind: 'impossible',
         carrier: 'http-sse',
@@ -147,12 +154,14 @@ export const HOSTS: readonly Host[] = [
     },
     attempts: [
       pasted('streamable-http', 'opencode', 'streamable-http', opencodeFile, opencodeList),
+      withToken(pasted('streamable-http', 'opencode', 'streamable-http', opencodeFile, opencodeList)),
       pasted('http-sse', 'opencode', 'http-sse', opencodeFile, opencodeList),
       {
         kind: 'possible',
         carrier: 'connect',
         configuredBy: 'the command of `snippet --for claude-desktop`, as a local server',
         address: 'streamable-http',
+        access: 'anybody',
         async run(around) {
           const command = await connectCommand(around);
           const entry = { type: 'local', command, enabled: true };
@@ -178,6 +187,7 @@ export const HOSTS: readonly Host[] = [
         carrier: 'connect',
         configuredBy: 'the command of `snippet --for claude-desktop`',
         address: 'streamable-http',
+        access: 'anybody',
         run: async (around) =>
           around.run('mcp-inspector', ['--cli', ...(await connectCommand(around)), ...INSPECTOR_METHOD]),
       },
@@ -219,11 +229,18 @@ function attempt(carrier: Carrier, configuredBy: string, address: Address, confi
     carrier,
     configuredBy,
     address,
+    access: 'anybody',
     async run(around) {
       await configure(around);
       return list(around);
     },
   };
+}
+
+/** The same with a bridge that asks for a token, which the snippet names by its variable. */
+function withToken(attempt: Attempt): Attempt {
+  if (attempt.kind === 'impossible') return attempt;
+  return { ...attempt, access: 'token', configuredBy: `${attempt.configuredBy}, with a token` };
 }
 
 function inspected(address: Address, ...options: readonly string[]): Attempt {
@@ -232,6 +249,7 @@ function inspected(address: Address, ...options: readonly string[]): Attempt {
     carrier: address,
     configuredBy: `the URL and \`${options.join(' ')}\``,
     address,
+    access: 'anybody',
     run: (around) =>
       around.run('mcp-inspector', ['--cli', around.bridge.urls[address], ...options, ...INSPECTOR_METHOD]),
   };

@@ -20,9 +20,10 @@ export interface ServedBridge {
   close(): Promise<void>;
 }
 
-export async function serveEverything(env: NodeJS.ProcessEnv): Promise<ServedBridge> {
+/** @param access options that say who may call */
+export async function serveEverything(env: NodeJS.ProcessEnv, access: readonly string[]): Promise<ServedBridge> {
   // At `debug` every call names its client; at `info` one in so many is looked at.
-  const options = ['--port', '0', '--log-format', 'json', '--log-level', 'debug'];
+  const options = [...access, '--port', '0', '--log-format', 'json', '--log-level', 'debug'];
   const args = [BRIDGE, 'serve', ...options, '--', process.execPath, EVERYTHING];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = once(child, 'exit');

@@ -1,4 +1,5 @@
 /** A home and a project with nothing in them but what a host is told about our server, and a bridge that serves it. */
+import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -9,6 +10,11 @@ import { BRIDGE, type ServedBridge, serveEverything } from './served-bridge.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 const LIMIT_MS = 120_000;
+/** The variable that snippets name. */
+const TOKEN_VARIABLE = 'MCP_TOKEN';
+
+/** Who may call the bridge: anybody here, or whoever has the token, which is in the host's environment. */
+export type Access = 'anybody' | 'token';
 
 export interface Surroundings {
   readonly home: string;
@@ -30,6 +36,7 @@ export interface Surroundings {
 export async function createSurroundings(
   path: readonly string[],
   variables: Readonly<Record<string, string>>,
+  access: Access,
 ): Promise<Surroundings> {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-hosts-'));
   const [home, project] = [join(folder, 'home'), join(folder, 'project')];
@@ -39,14 +46,16 @@ export async function createSurroundings(
   const env = {
     PATH: [...path, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
     ...{ HOME: home, LANG: 'C.UTF-8', TERM: 'dumb', NO_COLOR: '1', DO_NOT_TRACK: '1' },
+    ...(access === 'token' && { [TOKEN_VARIABLE]: randomBytes(32).toString('hex') }),
     ...variables,
   };
-  const bridge = await serveEverything(env).catch(async (error: unknown) => {
+  const options = access === 'token' ? ['--auth-token', `env:${TOKEN_VARIABLE}`] : [];
+  const bridge = await serveEverything(env, options).catch(async (error: unknown) => {
     await rm(folder, { recursive: true, force: true });
     throw error;
   });
-  const run: Surroundings['run'] = (program, args, options = {}) =>
-    runProgram(program, { cwd: project, env, limitMs: LIMIT_MS, input: '', isEnough: neverEnough, args, ...options });
+  const run: Surroundings['run'] = (program, args, given = {}) =>
+    runProgram(program, { cwd: project, env, limitMs: LIMIT_MS, input: '', isEnough: neverEnough, args, ...given });
   return {
     home,
     project,
@@ -56,7 +65,7 @@ export async function createSurroundings(
       await writeFile(path, text);
     },
     async snippet(host, url) {
-      const { stdout, stderr } = await run(process.execPath, [BRIDGE, 'snippet', '--for', host, url]);
+      const { stdout, stderr } = await run(process.execPath, [BRIDGE, 'snippet', '--for', host, ...options, url]);
       return { text: stdout, commands: commandsOffered(stderr) };
     },
     run,

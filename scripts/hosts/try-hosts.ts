@@ -45,7 +45,7 @@ async function outcomeOf(
   record: (printed: string) => Promise<void>,
 ): Promise<Outcome> {
   if (attempt.kind === 'impossible') return { kind: 'skipped', reason: attempt.reason };
-  const around = await createSurroundings(path, host.variables);
+  const around = await createSurroundings(path, host.variables, attempt.access);
   try {
     const { stdout, stderr, end } = await attempt.run(around);
     const printed = `${stdout}\n${stderr}`;

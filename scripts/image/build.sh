@@ -41,7 +41,8 @@ if [ -z "${NODE_IMAGE:-}" ] && ! "$engine" pull --quiet docker.io/library/node:2
 fi
 if [ -n "${NODE_IMAGE:-}" ]; then options+=(--build-arg "NODE_IMAGE=$NODE_IMAGE"); fi
 if [ -n "${UV_IMAGE:-}" ]; then options+=(--build-arg "UV_IMAGE=$UV_IMAGE"); fi
-if [ "$engine" = buildah ]; then options+=(--isolation chroot); fi
+# Without a daemon that may do more, and with the layers of the build before, as the others do by themselves.
+if [ "$engine" = buildah ]; then options+=(--isolation chroot --layers); fi
 
 # A base image that was made here is used where the network may be one that only this machine knows.
 if [[ "${NODE_IMAGE:-}" == localhost/* ]]; then options+=(--network host); fi

@@ -1,8 +1,5 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
@@ -10,8 +7,10 @@ import { parseConfig } from '../../src/cli/parse/config.ts';
 import { parseReport, parseTop } from '../../src/cli/parse/looking.ts';
 import { parseSnippet } from '../../src/cli/parse/snippet.ts';
 import { read } from '../cli/config-file/read-text.ts';
-import { BRIDGE_COMMAND, REPOSITORY, startBridge } from '../support/bridge.ts';
+import { REPOSITORY, startBridge } from '../support/bridge.ts';
 import { EVERYTHING } from '../support/config-bridge.ts';
+import { createConfigFolder } from '../support/config-folder.ts';
+import { installedPrograms } from '../support/installed-programs.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
 import { blocksOf, commandsOf, FOR_USERS, GUIDES, ROOT, splitWords } from './documents.ts';
 import { TRIALS, type Trial } from './trials.ts';
@@ -121,7 +120,7 @@ for (const [command, trial] of Object.entries(TRIALS)) {
 
 async function serve(t: ExecutionContext, command: string, trial: Trial & { kind: 'serves' }): Promise<void> {
   const args = splitWords(command.replace(/^(npx -y )?mcp-portage /, ''));
-  const bridge = await startBridge(args, { env: trial.env ?? {} });
+  const bridge = await startBridge(args, { env: { ...(await installedPrograms(t)), ...trial.env } });
   t.teardown(() => bridge.stop());
   const { client, close } = await connectStreamable(bridge.url);
   t.teardown(close);
@@ -137,12 +136,8 @@ async function run(t: ExecutionContext, command: string, trial: Trial & { kind: 
     t.teardown(() => bridge.stop());
     line = command.replaceAll('http://127.0.0.1:8000', bridge.url.origin);
   }
-  const folder = await createShell(t);
-  const env = {
-    ...process.env,
-    PATH: `${join(folder, 'bin')}${delimiter}${process.env.PATH}`,
-    XDG_STATE_HOME: join(folder, 'state'),
-  };
+  const { path: folder } = await createConfigFolder(t);
+  const env = { ...process.env, ...(await installedPrograms(t)), XDG_STATE_HOME: folder };
   const { stdout, code, stderr } = await new Promise<{ stdout: string; stderr: string; code: unknown }>((resolve) => {
     execFile('sh', ['-c', line], { cwd: REPOSITORY, env }, (error, out, err) =>
       resolve({ stdout: out, stderr: err, code: error?.code ?? 0 }),
@@ -150,22 +145,4 @@ async function run(t: ExecutionContext, command: string, trial: Trial & { kind: 
   });
   t.is(code, exitCode, stderr);
   t.regex(stdout, prints, stderr);
-}
-
-/** A folder whose programs are the ones built here, as if they had been installed or fetched from the registry. */
-async function createShell(t: ExecutionContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-guides-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
-  const bridge = BRIDGE_COMMAND.map((word) => `'${word}'`).join(' ');
-  const programs = {
-    'mcp-portage': `exec ${bridge} "$@"`,
-    npx: `PATH=\${PATH#*${delimiter}}\n[ "$2" = mcp-portage ] || exec npx "$@"\nshift 2\nexec ${bridge} "$@"`,
-  };
-  await mkdir(join(folder, 'bin'));
-  for (const [name, text] of Object.entries(programs)) {
-    const file = join(folder, 'bin', name);
-    await writeFile(file, `#!/bin/sh\n${text}\n`);
-    await chmod(file, 0o755);
-  }
-  return folder;
 }

@@ -6,6 +6,7 @@ import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
 import { startBridge } from '../support/bridge.ts';
+import { EVERYTHING, NODE } from '../support/config-bridge.ts';
 import { createConfigFolder } from '../support/config-folder.ts';
 import { blocksOf, documentAt, ROOT } from './documents.ts';
 
@@ -42,7 +43,7 @@ test('the modern client of the guide is the one in examples, and calls a tool of
   const [program] = blocks.filter(({ language }) => language === 'js');
   t.is(program?.text, await example('modern-client.js'));
   const [, output = ''] = /It prints `(.*)`/.exec(text) ?? [];
-  const bridge = await startBridge(['--', 'npx', '-y', '@modelcontextprotocol/server-everything']);
+  const bridge = await startBridge(['--', NODE, EVERYTHING]);
   t.teardown(() => bridge.stop());
   const file = fileURLToPath(new URL('examples/modern-client.js', ROOT));
   const { stdout } = await promisify(execFile)(process.execPath, [file, bridge.url.href]);

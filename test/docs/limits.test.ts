@@ -1,6 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import type { OptionSpec } from '../../src/cli/options/option-spec.ts';
 import { OPTIONS } from '../../src/cli/options/option-table.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -33,6 +34,61 @@ test('the flags in the table are options, the constants are in the source', asyn
     t.true(isKnown, name);
   }
 });
+
+test('the figures of the table are those of the options and of the source', async (t) => {
+  const source = await readSource();
+  const wrong = rows.flatMap(([, limit, figures = '', names]) =>
+    namesIn(names).flatMap((name) => {
+      const values = name.startsWith('--') ? defaultsOf(name.slice(2)) : constantsIn(source, name);
+      const shown = values.flatMap(writtenForms);
+      if (shown.length === 0 || shown.some((form) => hasFigure(figures, form))) return [];
+      return [`${limit}: ${name} is ${shown.join(' or ')}, and the table says ${figures}`];
+    }),
+  );
+  t.deepEqual(wrong, []);
+});
+
+const hasFigure = (figures: string, form: string): boolean =>
+  new RegExp(`(?<![\\d,.])${form}(?![\\d,.]*\\d)`).test(figures);
+
+/** As on the command line; one that depends on something else is not a number. */
+function defaultsOf(name: string): readonly string[] {
+  const option: OptionSpec | undefined = OPTIONS.find((candidate) => candidate.name === name);
+  const [, number, unit = ''] = /^(\d+)([a-z]*)$/.exec(option?.default ?? '') ?? [];
+  if (number === undefined) return [];
+  if (name.endsWith('bytes')) return [`${Number(number) * (unit === 'm' ? 2 ** 20 : unit === 'k' ? 2 ** 10 : 1)}`];
+  return [`${number}${unit}`];
+}
+
+/** All numbers of that name, in their unit: several files may have a constant of one name. Sums and products are calculated. */
+function constantsIn(source: string, name: string): readonly string[] {
+  const written = [...source.matchAll(new RegExp(`\\bconst ${name} = ([\\d_ *]+);`, 'g'))];
+  return written.map(([, product = '']) => {
+    const value = product.split('*').reduce((so, factor) => so * Number(factor.replaceAll('_', '').trim()), 1);
+    return `${value}${name.endsWith('_MS') ? 'ms' : ''}`;
+  });
+}
+
+const SIZES = [
+  [2 ** 20, 'MiB'],
+  [2 ** 10, 'KiB'],
+] as const;
+const TIMES = [
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1000, 's'],
+] as const;
+
+/** How a value may stand in the table: `65536`, `65,536` or `64 KiB`. */
+function writtenForms(value: string): readonly string[] {
+  const [, number = '', unit = ''] = /^([\d.]+) ?([a-zA-Z]*)$/.exec(value) ?? [];
+  if (unit !== '' && unit !== 'ms') return [`${number} ${unit === 'm' ? 'min' : unit}`];
+  const amount = Number(number);
+  const inUnits = (unit === 'ms' ? TIMES : SIZES).flatMap(([size, name]) =>
+    amount % size === 0 ? [`${amount / size} ${name}`] : [],
+  );
+  return unit === 'ms' ? inUnits : [`${amount}`, amount.toLocaleString('en'), ...inUnits];
+}
 
 test('every option that limits something is in the table', (t) => {
   const named = rows.flatMap(([, , , name]) => namesIn(name));

@@ -1,14 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import test from 'ava';
 import type { LastRun } from '../../bench/report/last-run.ts';
+import { renderPage } from '../../bench/report/page.ts';
 import { renderPlot } from '../../bench/report/plot.ts';
 
 const root = new URL('../../', import.meta.url);
 const svg = await readFile(new URL('docs/internals/performance.svg', root), 'utf8');
 
-test('the picture is drawn from the last run', async (t) => {
-  const run = JSON.parse(await readFile(new URL('bench/last-run.json', root), 'utf8')) as LastRun;
+const run: LastRun = JSON.parse(await readFile(new URL('bench/last-run.json', root), 'utf8'));
+
+test('the picture is drawn from the last run', (t) => {
   t.is(svg, renderPlot(run));
+});
+
+test('the figures of the page are those of the last run (npm run bench -- --write)', async (t) => {
+  t.is(await readFile(new URL('docs/internals/performance.md', root), 'utf8'), renderPage(run));
 });
 
 test('no text of the picture is clipped, whatever the font', (t) => {

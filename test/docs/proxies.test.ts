@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { startBridge } from '../support/bridge.ts';
+import { EVERYTHING, NODE } from '../support/config-bridge.ts';
 import { createConfigFolder } from '../support/config-folder.ts';
 import { ownPort } from '../support/own-port.ts';
 import { connectSse, connectStreamable, type SdkClient } from '../support/sdk-client.ts';
@@ -29,10 +30,20 @@ const PROXIES = {
     path: 'examples/proxies/Caddyfile',
     prefix: '',
     adapt: (text: string, { port, bridge }: Place) =>
-      `{\n\tadmin off\n\tauto_https off\n}\n${text
+      // Without a limit it would wait for streams when it ends.
+      `{\n\tadmin off\n\tauto_https off\n\tgrace_period 10ms\n}\n${text
         .replace(/^tools\.example\.com \{/m, `http://127.0.0.1:${port} {`)
         .replace('127.0.0.1:8000', bridge)}`,
     args: (file: string) => ['run', '--adapter', 'caddyfile', '--config', file],
+  },
+  haproxy: {
+    path: 'examples/proxies/haproxy.cfg',
+    prefix: '/tools',
+    adapt: (text: string, { port, bridge }: Place) =>
+      text
+        .replace('bind :443 ssl crt /etc/haproxy/tools.pem', `bind 127.0.0.1:${port}`)
+        .replace('127.0.0.1:8000', bridge),
+    args: (file: string) => ['-f', file],
   },
 } as const;
 
@@ -43,16 +54,16 @@ interface Place {
   readonly bridge: string;
 }
 
-for (const name of ['nginx', 'caddy'] as const) {
+for (const name of ['nginx', 'caddy', 'haproxy'] as const) {
   const { path, prefix, adapt, args } = PROXIES[name];
-  // Most machines have neither.
-  const testBehind = spawnSync(name, [name === 'nginx' ? '-v' : 'version']).status === 0 ? test : test.skip;
+  // Most machines have none of them.
+  const testBehind = spawnSync(name, [name === 'caddy' ? 'version' : '-v']).status === 0 ? test : test.skip;
 
   testBehind(`${path} passes calls and streams as they come`, async (t) => {
     const bridgePort = await ownPort();
     const bridge = await startBridge([
       ...['--port', String(bridgePort), '--base-url', `https://tools.example.com${prefix}`],
-      ...['--', 'npx', '-y', '@modelcontextprotocol/server-everything'],
+      ...['--', NODE, EVERYTHING],
     ]);
     t.teardown(() => bridge.stop());
     const folder = await createConfigFolder(t);

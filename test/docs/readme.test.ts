@@ -1,8 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { startBridge } from '../support/bridge.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
-import { blocksOf, commandsOf, documentAt } from './documents.ts';
+import { blocksOf, commandsOf, documentAt, GUIDES, ROOT } from './documents.ts';
 
 const text = documentAt('README.md');
 const blocks = blocksOf({ path: 'README.md', text });
@@ -20,6 +21,15 @@ test('the quick start of the README serves a server whose tools can be called', 
   t.teardown(close);
   const result = await client.callTool({ name: 'echo', arguments: { message: 'hello' } });
   t.regex(JSON.stringify(result.content), /hello/);
+});
+
+test('the documents name the Node that the package asks for', async (t) => {
+  const { engines } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8'));
+  const named = [...GUIDES, { text: documentAt('CONTRIBUTING.md') }].flatMap((document) => [
+    ...document.text.matchAll(/Node (\d+\.\d+) or newer/g),
+  ]);
+  t.true(named.length >= 3);
+  for (const [, version] of named) t.is(`>=${version}`, engines.node);
 });
 
 test('every option of mcp-portage named in a row about another bridge exists', (t) => {

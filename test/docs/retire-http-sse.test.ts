@@ -8,6 +8,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import test, { type ExecutionContext } from 'ava';
 import { BRIDGE_COMMAND, type Bridge, startBridge } from '../support/bridge.ts';
 import { callHttp } from '../support/http-call.ts';
+import { installedPrograms } from '../support/installed-programs.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -36,7 +37,7 @@ const [MONTH, SHORTLY] = ['30d', '6s'];
 async function sitDown(t: ExecutionContext) {
   const state = await mkdtemp(join(tmpdir(), 'portage-migrate-'));
   t.teardown(() => rm(state, { recursive: true, force: true }));
-  const env = { MCP_PORTAGE_STATE_DIR: state };
+  const env = { ...(await installedPrograms(t)), MCP_PORTAGE_STATE_DIR: state };
   let bridge: Bridge | undefined;
   t.teardown(async () => void (await bridge?.stop()));
 

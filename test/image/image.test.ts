@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext, type Implementation } from 'ava';
+import { createConfigFolder } from '../support/config-folder.ts';
 import {
   buildImage,
   type Engine,
@@ -143,3 +144,31 @@ withEngine('holds what runs, and neither sources, nor tests, nor build tools', a
   const { stdout } = await promisify(execFile)(used.program, [...words], { env: used.env }).catch((error) => error);
   t.deepEqual(stdout.trim().split('\n'), ['LICENSE', 'bin', 'dist', 'node_modules', 'package.json', 'scripts']);
 });
+
+withEngine('the variant for Python has uvx on its PATH, and runs it as the user node', async (t, used) => {
+  t.timeout(20 * 60_000);
+  const python = await buildImage(used, 'uv', { UV_IMAGE: await buildStandInForUv(t, used) });
+  const { stdout } = await promisify(execFile)(
+    used.program,
+    [...runWords('--entrypoint', 'sh', python, '-c', 'id -u; command -v uv; command -v uvx; python3 -c "print(3)"')],
+    { env: used.env },
+  );
+  t.deepEqual(stdout.trim().split('\n'), ['1000', '/usr/local/bin/uv', '/usr/local/bin/uvx', '3']);
+  const args = ['--', 'uvx', 'mcp-server-everything'];
+  const { id, url } = await startContainer(t, used, { options: [...ANYBODY, ...HARDENED], image: python, args });
+  await waitFor(async () => (await fetch(new URL('/healthz', url)).catch(() => undefined))?.ok === true);
+  const { client } = await connectTo(t, url);
+  t.true((await client.listTools()).tools.length > 5);
+  t.deepEqual(usersOf(used, id), ['1000']);
+});
+
+/** Where the image of uv comes from may be out of reach: this one has programs at the same places, and its `uvx` runs a server. */
+async function buildStandInForUv(t: ExecutionContext, used: Engine): Promise<string> {
+  const name = 'localhost/mcp-portage-uv-stand-in';
+  const { path, write } = await createConfigFolder(t);
+  await write('uv', '#!/bin/sh\n');
+  await write('uvx', `#!/bin/sh\nexec node ${EVERYTHING}\n`);
+  await write('Dockerfile', 'FROM scratch\nCOPY --chmod=755 uv uvx /\n');
+  await engine(used, 'build', '--quiet', '--tag', name, path);
+  return name;
+}

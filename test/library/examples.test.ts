@@ -6,9 +6,10 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext } from 'ava';
 import { KIND_NAMES, openClient } from '../support/config-bridge.ts';
+import { installedPrograms } from '../support/installed-programs.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 
 const FOLDER = new URL('../../examples/library/', import.meta.url);
@@ -20,7 +21,7 @@ const PROBE = 'probe.js';
 async function start(t: ExecutionContext, name: string): Promise<{ readonly child: ChildProcess; readonly url: URL }> {
   const file = fileURLToPath(new URL(name, FOLDER));
   const child = spawn(process.execPath, [file], {
-    env: { ...process.env, PORT: '0' },
+    env: { ...process.env, ...(await installedPrograms(t)), PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.teardown(() => child.kill('SIGKILL'));
@@ -49,14 +50,14 @@ for (const [name, own] of Object.entries(HTTP)) {
     `examples/library/${name} serves clients of every kind, and ends with all of its processes`,
     async (t) => {
       const { child, url } = await start(t, name);
-      for (const kind of KIND_NAMES) {
-        const client = await openClient(t, new URL('.', url), kind);
-        t.deepEqual(
-          await client.callTool({ name: 'echo', arguments: { message: kind } }).then((result) => contentOf(result)),
-          [{ type: 'text', text: `Echo: ${kind}` }],
-        );
-        await client.close();
-      }
+      await Promise.all(
+        KIND_NAMES.map(async (kind) => {
+          const client = await openClient(t, new URL('.', url), kind);
+          const result = await client.callTool({ name: 'echo', arguments: { message: kind } });
+          t.deepEqual(contentOf(result), [{ type: 'text', text: `Echo: ${kind}` }]);
+          await client.close();
+        }),
+      );
       if (own !== undefined) {
         const [path, status, text] = own;
         const response = await fetch(new URL(path, url));
@@ -81,13 +82,15 @@ test(`examples/library/${ON_STDIO} serves the client that starts it`, async (t) 
   const client = new Client({ name: 'sdk-client', version: '1' });
   t.teardown(() => client.close());
   const args = [fileURLToPath(new URL(ON_STDIO, FOLDER))];
-  await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'ignore' }));
+  const env = { ...getDefaultEnvironment(), ...(await installedPrograms(t)) };
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }));
   const { content } = await client.callTool({ name: 'echo', arguments: { message: 'hello' } });
   t.deepEqual(content, [{ type: 'text', text: 'Echo: hello' }]);
 });
 
 test(`examples/library/${PROBE} tells what a server speaks`, async (t) => {
-  const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(new URL(PROBE, FOLDER))]);
+  const env = { ...process.env, ...(await installedPrograms(t)) };
+  const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(new URL(PROBE, FOLDER))], { env });
   t.regex(stdout, /^works: legacy era over stdio 2025-11-25$/m);
   t.regex(stdout, /\nusable\n$/);
 });

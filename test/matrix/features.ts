@@ -208,7 +208,7 @@ export const FEATURES = {
     },
   },
   session: {
-    title: 'What a request leaves at the server is there for the next one',
+    title: 'State that a request leaves at the server is available to the next one',
     outcomes: {
       ...legacyOnly('a modern server keeps nothing for a client'),
       'modern → legacy': translated(
@@ -218,7 +218,7 @@ export const FEATURES = {
     },
   },
   ownSession: {
-    title: 'What a client leaves at the server is there for nobody else, and ends with it',
+    title: 'State that a client leaves at the server is available to nobody else, and ends with its session',
     outcomes: {
       ...legacyOnly('a modern server keeps nothing for a client'),
       'modern → legacy': impossible(
@@ -253,10 +253,10 @@ export const FEATURES = {
   questionErrors: {
     title: 'A client answers a question of the server with an error',
     outcomes: {
-      ...legacyOnly('there is no way to say so: the client does not repeat its call'),
-      'modern → legacy': absent('there is no way to say so: the client does not repeat its call'),
+      ...legacyOnly('the protocol cannot express it: the client does not repeat its call'),
+      'modern → legacy': absent('the protocol cannot express it: the client does not repeat its call'),
       'legacy → modern': impossible(
-        'there is no way to say so to a modern server',
+        'the protocol cannot express it towards a modern server',
         'the client gets a failed result which says so; the server hears nothing more of the call',
       ),
     },
@@ -265,7 +265,7 @@ export const FEATURES = {
     title: 'Questions of the server that no specification names',
     outcomes: {
       ...legacyOnly('a modern server asks for sampling, elicitation and roots only'),
-      'modern → legacy': impossible('an `input_required` has no room for them', 'the server gets −32601'),
+      'modern → legacy': impossible('an `input_required` cannot carry them', 'the server gets −32601'),
       'legacy → modern': absent('a modern server asks for sampling, elicitation and roots only'),
     },
   },

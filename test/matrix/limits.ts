@@ -25,7 +25,7 @@ export const LIMITS: readonly Limit[] = [
     servers: STATELESS,
     features: ['session', 'ownSession', 'cancel'],
     why: 'each POST meets a new instance of the server, which knows nothing of those before',
-    seen: 'the client is answered as if it had asked for the first time; a call that is cancelled runs on, unheard',
+    seen: 'the client is answered as if it had asked for the first time; a call that is cancelled continues, and its result is discarded',
   },
   {
     clients: LEGACY_CLIENTS,
@@ -49,13 +49,13 @@ export const LIMITS: readonly Limit[] = [
   {
     servers: ['statelessJson'],
     features: ['callMessages', 'oneOrder', 'logging', 'ownNotificationsDown'],
-    why: 'an answer in JSON has no room for other messages, and without sessions there is no GET stream',
+    why: 'an answer in JSON cannot carry other messages, and without sessions there is no GET stream',
     seen: 'the client gets the answer alone',
   },
   {
     servers: ['json'],
     features: ['oneOrder'],
-    why: 'an answer in JSON has no room for other messages, so they go on the GET stream, which has an order of its own',
+    why: 'an answer in JSON cannot carry other messages, so they go on the GET stream, which has an order of its own',
     seen: 'messages of a call may come after its answer',
   },
   {

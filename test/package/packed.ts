@@ -1,11 +1,8 @@
 /** The package as npm would publish it. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { ExecutionContext } from 'ava';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -36,14 +33,7 @@ export function describePacked(json: string): Packed {
   return (packed ?? described) as Packed;
 }
 
-/** Gone when the test ends. */
-export async function emptyFolder(t: ExecutionContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-package-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-/** Resolves with the path of the archive, which is gone when the test ends. */
+/** Resolves with the path of the archive. */
 export async function packInto(folder: string): Promise<string> {
   const { filename } = describePacked(await npm(ROOT, 'pack', '--json', '--pack-destination', folder));
   return join(folder, filename);

@@ -1,6 +1,7 @@
 /**
  * Every option, once, as data. From this table come the parsing of the command line and the groups of --help, the
- * environment names, shell completion, the spelling suggestions and the table in the README. What a value means and
+ * environment names, shell completion, the spelling suggestions and the table in
+ * docs/reference/options.md. What a value means and
  * which are allowed is in parse/value.ts; which go together is in parse/config.ts.
  */
 import { CLUSTER_OPTIONS } from './cluster.ts';

@@ -216,7 +216,7 @@ function warnOfExposedStreams(listen: ListenPlaces): readonly string[] {
     .filter(isExposed)
     .map((address) => {
       const readable =
-        listen.tls === undefined ? ', and everybody on the way can read what is said (no --tls-cert)' : '';
+        listen.tls === undefined ? ', and anybody on the network path can read what is said (no --tls-cert)' : '';
       return `Taking lines at ${showPort(address, listen.tls)} from everybody (--allow-anonymous): whoever reaches this port can use the wrapped server and all it can do${readable}. Let only trusted machines reach it (firewall, or private network).`;
     });
 }
@@ -239,7 +239,7 @@ function warnOfExposure(
   }
   if (listen.tls !== undefined || endpoints.baseUrl?.protocol === 'https:') return [];
   return [
-    `Listening on ${host} without TLS: everybody on the way can read the tokens of callers. Use --tls-cert and --tls-key, or a reverse proxy with https (and --base-url, which says so).`,
+    `Listening on ${host} without TLS: anybody on the network path can read the tokens of callers. Use --tls-cert and --tls-key, or a reverse proxy with https (and --base-url, which says so).`,
   ];
 }
 

@@ -77,7 +77,7 @@ function parseHubUrl(text: string, source: string): URL {
 function warnOfPlainText({ protocol, hostname }: URL): readonly string[] {
   if (protocol === 'wss:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return [];
   return [
-    `Calling ${hostname} over ws: everybody on the way can read along, and use the server in its place. Use wss if it has it.`,
+    `Calling ${hostname} over ws: anybody on the network path can read along, and use the server in its place. Use wss if it has it.`,
   ];
 }
 

@@ -121,7 +121,7 @@ function warnOfPlainHttp({ protocol, hostname }: URL): readonly string[] {
   const [scheme, secure] = protocol === 'ws:' ? ['ws', 'wss'] : ['http', 'https'];
   if (protocol !== `${scheme}:` || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return [];
   return [
-    `The credential for ${hostname} goes over ${scheme}, where everybody on the way can read it; use ${secure} if the server has it.`,
+    `The credential for ${hostname} goes over ${scheme}, where anybody on the network path can read it; use ${secure} if the server has it.`,
   ];
 }
 

@@ -58,7 +58,7 @@ export class LoginFlow {
     const { resourceMetadata } = reason.challenge;
     if (!isSecure(server)) {
       if (resourceMetadata === undefined) return undefined;
-      const problem = `The server at ${showUrl(server)} asks for a login, but everybody on the way could read the token`;
+      const problem = `The server at ${showUrl(server)} asks for a login, but anybody on the network path could read the token`;
       throw loginError(problem, 'Use https.');
     }
     const found = await discover({ server, resourceMetadata, issuer: config.issuer, fetch });

@@ -155,7 +155,7 @@ test('warns of a credential that goes over plain http to another machine', (t) =
   const warningsOf = (url: string, ...argv: string[]) => parse(argv, { url }).warnings;
   const header = ['--header', 'Authorization: Basic hunter2'];
   t.deepEqual(warningsOf('http://example.com/mcp?key=hunter2', ...header), [
-    'The credential for example.com goes over http, where everybody on the way can read it; use https if the server has it.',
+    'The credential for example.com goes over http, where anybody on the network path can read it; use https if the server has it.',
   ]);
   t.is(warningsOf('http://example.com/mcp', '--bearer-token-file', 't').length, 1);
   for (const url of [
