@@ -33,6 +33,7 @@ testInBash('completes every option', (t) => {
     '--no-sse',
     '--no-ws',
     '--no-allow-anonymous',
+    '--no-cluster-limits',
     '--no-inherit-env',
     '--no-pty',
     '--no-oauth-browser',
@@ -40,6 +41,7 @@ testInBash('completes every option', (t) => {
     '--no-metrics',
     '--no-usage',
     '--no-audit-required',
+    '--no-all',
     '--no-json',
   ]);
 });

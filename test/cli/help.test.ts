@@ -171,6 +171,8 @@ Several replicas (serve)
   --store-client-key <file>            Private key of that certificate (PEM file)
   --lease <duration>                   After this much silence of a replica the others take over its
                                        sessions with remote servers [15s]
+  --[no-]cluster-limits                Sessions, calls of a caller without a session, and processes
+                                       are limited for all replicas together instead of for each
 
 Every server
   --protocol <era>                     Era of the protocol the server speaks; auto detects it: auto,
@@ -308,6 +310,8 @@ Reports (probe, report)
 Usage (report)
   --url <url>                          Any URL of the running bridge to ask; without it, the counts
                                        in the state directory are read
+  --[no-]all                           Of all replicas behind the address, those that are gone
+                                       included, instead of the one that answers
   --since <duration>                   How far back the report looks [30d]
 
 Snippets (snippet)

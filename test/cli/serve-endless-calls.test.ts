@@ -33,22 +33,16 @@ const CLIENTS = {
 for (const [client, callTool] of Object.entries(CLIENTS)) {
   for (const era of ['legacy', 'modern']) {
     for (const isolation of ['session', 'shared']) {
-      test.serial(
-        `${client} of a ${era} server (${isolation}): the call ends at --max-call-time, and the server hears of it`,
-        async (t) => {
-          const bridge = await start(t, [...LIMITS, '--protocol', era, '--isolation', isolation, ...serverOf(era)]);
-          await assertEnds(t, { server: bridge, told: await callTool(Number(bridge.url.port)) });
-        },
-      );
+      test(`${client} of a ${era} server (${isolation}): the call ends at --max-call-time, and the server hears of it`, async (t) => {
+        const bridge = await start(t, [...LIMITS, '--protocol', era, '--isolation', isolation, ...serverOf(era)]);
+        await assertEnds(t, { server: bridge, told: await callTool(Number(bridge.url.port)) });
+      });
     }
-    test.serial(
-      `${client} of a remote ${era} server: the call ends at --max-call-time, and the server hears of it`,
-      async (t) => {
-        const server = await start(t, ['--protocol', era, '--max-call-time', '0', ...serverOf(era)]);
-        const bridge = await start(t, [...LIMITS, '--protocol', era, server.url.href]);
-        await assertEnds(t, { server, told: await callTool(Number(bridge.url.port)) });
-      },
-    );
+    test(`${client} of a remote ${era} server: the call ends at --max-call-time, and the server hears of it`, async (t) => {
+      const server = await start(t, ['--protocol', era, '--max-call-time', '0', ...serverOf(era)]);
+      const bridge = await start(t, [...LIMITS, '--protocol', era, server.url.href]);
+      await assertEnds(t, { server, told: await callTool(Number(bridge.url.port)) });
+    });
   }
 }
 

@@ -57,7 +57,7 @@ test('every block of YAML is checked here', (t) => {
     blocksIn('yaml')
       .map(({ path }) => path)
       .sort(),
-    ['docs/guide/scaling.md', 'docs/reference/metrics.md'],
+    ['docs/guide/scaling.md', 'docs/guide/scaling.md', 'docs/reference/metrics.md'],
   );
 });
 
@@ -68,8 +68,20 @@ test('the configuration of Prometheus asks for the metrics of a bridge', (t) => 
   t.deepEqual(job.static_configs, [{ targets: ['127.0.0.1:8000'] }]);
 });
 
+test('the configuration of Prometheus finds all replicas by asking one', (t) => {
+  const block = blocksIn('yaml').find(
+    ({ path, text }) => path.endsWith('/scaling.md') && text.startsWith('scrape_configs'),
+  );
+  const [job] = parse(block?.text ?? '', { strict: true }).scrape_configs;
+  const [discovery] = job.http_sd_configs;
+  t.is(new URL(discovery.url).pathname, '/metrics/replicas');
+  t.deepEqual(discovery.authorization, job.authorization);
+});
+
 test('the Deployment runs a bridge that takes its options, and its parts name each other', (t) => {
-  const [block] = blocksIn('yaml').filter(({ path }) => path.endsWith('/scaling.md'));
+  const block = blocksIn('yaml').find(
+    ({ path, text }) => path.endsWith('/scaling.md') && text.startsWith('apiVersion'),
+  );
   const [deployment, service, ...more] = parseAllDocuments(block?.text ?? '', { strict: true }).map((document) => {
     t.deepEqual(document.errors, []);
     return document.toJS();

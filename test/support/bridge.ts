@@ -42,6 +42,12 @@ export interface Bridge {
   stop(): Promise<BridgeExit>;
 }
 
+/** A test runner that dies must not leave bridges behind. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /**
  * Starts `mcp-portage serve --port 0 …args` from the build and resolves when it listens.
  * @param args further options, then `--` and the command of the server
@@ -58,10 +64,8 @@ export async function startBridge(args: readonly string[], { env = {} }: BridgeO
     exit = { code, signal };
     return exit;
   });
-  // A test runner that dies must not leave bridges behind.
-  const killWithRunner = () => void child.kill('SIGKILL');
-  process.once('exit', killWithRunner);
-  void exited.then(() => process.off('exit', killWithRunner));
+  running.add(child);
+  void exited.then(() => running.delete(child));
 
   const endpoints = await waitFor(() => findEndpoints(logs) ?? failIfEnded(exit, logs), {
     message: () => `the bridge to listen; it said:\n${printLogs(logs)}`,

@@ -167,7 +167,7 @@ test('every option has its place', (t) => {
   for (const name of ['isolation', 'max-children', 'login', 'request-timeout', 'exclude-tool', 'map-header']) {
     t.true(of('both').includes(name), name);
   }
-  t.deepEqual(of('call'), ['config', 'allow-writable-config', 'url', 'since', 'json', 'timeout', 'for']);
+  t.deepEqual(of('call'), ['config', 'allow-writable-config', 'url', 'all', 'since', 'json', 'timeout', 'for']);
   const all = ['process', 'server', 'both', 'call'].flatMap(of);
   t.is(all.length, OPTIONS.length);
 });
