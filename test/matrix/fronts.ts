@@ -134,7 +134,8 @@ async function serve(
   { bridge: options, at }: { readonly bridge: BridgeOptions; readonly at: Endpoint | undefined },
 ): Promise<Front> {
   const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
-  const pool = target.includes('--') ? POOL : [];
+  // Behind a byte stream there is one for each connection, too.
+  const pool = target.includes('--') || target[0]?.startsWith('tcp:') === true ? POOL : [];
   const bridge = await startBridge([...stream, ...pool, ...target], options);
   const endpoint: Endpoint = at ?? { kind: 'url', url: await urlFor(kind, bridge) };
   return {
