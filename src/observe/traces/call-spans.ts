@@ -155,14 +155,20 @@ function serverAttributes(request: TracedRequest): Attributes {
   return { ...commonAttributes(request), ...sideAttributes(request.client), 'jsonrpc.request.id': id };
 }
 
+/** What the transport is carried by; a pipe and a byte stream carry its lines themselves. */
+const PROTOCOLS: Readonly<Partial<Record<Transport, string>>> = {
+  'streamable-http': 'http',
+  'http-sse': 'http',
+  websocket: 'websocket',
+};
+
 /** How one of the two sides is spoken to. */
 function sideAttributes(side: { readonly transport: Transport; readonly revision: string | undefined }): Attributes {
   const { transport, revision } = side;
   return {
     'mcp_portage.transport': transport,
-    ...(transport === 'stdio'
-      ? { 'network.transport': 'pipe' }
-      : { 'network.transport': 'tcp', 'network.protocol.name': 'http' }),
+    'network.transport': transport === 'stdio' ? 'pipe' : 'tcp',
+    ...(PROTOCOLS[transport] !== undefined && { 'network.protocol.name': PROTOCOLS[transport] }),
     ...(revision !== undefined && { 'mcp.protocol.version': revision }),
   };
 }

@@ -6,8 +6,23 @@ import type { MatrixClient } from '../../matrix/matrix-client.ts';
 import { startCollector, type TraceCollector } from '../../support/trace-collector.ts';
 import { SERVERS, seenBy } from './traced-servers.ts';
 
-const NAMES = ['stdio', 'httpSse', 'streamable', 'modernStdio', 'modernHttp'] as const satisfies readonly ClientName[];
-const TRANSPORTS = { stdio: 'stdio', httpSse: 'http-sse', streamable: 'streamable-http' } as const;
+const NAMES = [
+  'stdio',
+  'httpSse',
+  'streamable',
+  'webSocket',
+  'stream',
+  'modernStdio',
+  'modernHttp',
+] as const satisfies readonly ClientName[];
+/** What each is called, and what it is carried by. */
+const TRANSPORTS = {
+  stdio: ['stdio', undefined],
+  httpSse: ['http-sse', 'http'],
+  streamable: ['streamable-http', 'http'],
+  webSocket: ['websocket', 'websocket'],
+  stream: ['byte-stream', undefined],
+} as const;
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const CALLER = {
@@ -56,8 +71,9 @@ for (const name of NAMES) {
           ...common,
           'mcp.protocol.version': era === 'modern' ? '2026-07-28' : '2025-11-25',
           'network.transport': asked,
-          'mcp_portage.transport': TRANSPORTS[over],
+          'mcp_portage.transport': TRANSPORTS[over][0],
         });
+        t.is(spans.server.attributes['network.protocol.name'], TRANSPORTS[over][1]);
         t.regex(String(spans.server.attributes['jsonrpc.request.id']), /^\w+$/);
         t.like(spans.client.attributes, {
           ...common,
