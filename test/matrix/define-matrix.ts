@@ -19,8 +19,12 @@ export function testMatrixOf(test: TestFn, client: ClientName): void {
   }
 }
 
-/** Where MCP's own transports meet, and the carriers beside them with one of each kind and with their own. */
+/**
+ * Where MCP's own transports meet, and the carriers beside them with one of each kind and with their own. A client that finds
+ * out the era is one of those that know it from then on.
+ */
 function areTriedInFull(client: ClientName, server: ServerName): boolean {
+  if (client === 'autoStdio' || client === 'autoHttp') return isOneOfEach(server);
   const overs = [CLIENTS[client].over, SERVERS[server].over];
   if (overs[0] === overs[1] || !overs.some((over) => OTHER_CARRIERS.includes(over))) return true;
   return OTHER_CARRIERS.includes(SERVERS[server].over) ? isOneOfEach(client) : isOneOfEach(server);
