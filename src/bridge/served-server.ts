@@ -11,7 +11,7 @@ import type { InspectedServer } from '../observe/inspection.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers, Readiness } from '../relay/ports.ts';
-import type { SessionRegistry } from '../relay/session-registry.ts';
+import type { SessionRegistry } from '../relay/sessions/session-registry.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import type { MemberProcesses } from './cluster/member-limits.ts';

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
-import { SessionState } from '../relay/session-state.ts';
-import type { ReplayLog, SessionStorage, StoredReplay } from '../relay/session-storage.ts';
+import { SessionState } from '../relay/sessions/session-state.ts';
+import type { ReplayLog, SessionStorage, StoredReplay } from '../relay/sessions/session-storage.ts';
 import type { Ownership } from '../store/store.ts';
 import type { Cluster } from './cluster.ts';
 import type { Owner } from './owner-tags.ts';

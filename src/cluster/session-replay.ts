@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { toBridgeError } from '../errors.ts';
-import type { ReplayLog, ReplayRun, StoredReplay } from '../relay/session-storage.ts';
+import type { ReplayLog, ReplayRun, StoredReplay } from '../relay/sessions/session-storage.ts';
 import type { LogLimits, LogStore } from '../store/store.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 

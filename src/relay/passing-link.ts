@@ -11,7 +11,7 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from './ports.ts';
-import type { SessionState } from './session-state.ts';
+import type { SessionState } from './sessions/session-state.ts';
 
 /** A link made of a link: what a subclass does not change passes as it is, in both directions. */
 export abstract class PassingLink implements UpstreamLink, ServerListener {

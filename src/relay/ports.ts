@@ -13,7 +13,7 @@ import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange, Lane } from './exchange.ts';
-import type { SessionState } from './session-state.ts';
+import type { SessionState } from './sessions/session-state.ts';
 
 /** The client as the relay sees it. Implemented by each file in downstream/. */
 export interface DownstreamPeer {

@@ -19,7 +19,7 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from './ports.ts';
-import type { SessionState } from './session-state.ts';
+import type { SessionState } from './sessions/session-state.ts';
 
 /** Does no client see this tool, nor call it? */
 export type IsHidden = (name: string) => boolean;

@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import type { SessionRegistry } from '../../src/relay/session-registry.ts';
+import type { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import type { FakeClock } from '../support/fake-clock.ts';
 import type { FakeConnection } from '../support/fake-server.ts';
 import { call, cancellation, notification, textOf } from '../support/legacy-clients.ts';

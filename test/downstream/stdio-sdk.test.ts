@@ -9,7 +9,7 @@ import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dialer.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
-import { SessionRegistry } from '../../src/relay/session-registry.ts';
+import { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
 import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import { serveModern } from '../fixtures/modern-server/http.ts';

@@ -24,7 +24,7 @@ import { ALLOW_ANYONE, type Authenticator } from '../../src/http/auth/authentica
 import type { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { Observer } from '../../src/relay/observer.ts';
 import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
-import type { IdleTimeouts, SessionRegistry } from '../../src/relay/session-registry.ts';
+import type { IdleTimeouts, SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import { configOf } from '../bridge/config-of.ts';
 import { asUpstream } from './dialers.ts';

@@ -6,7 +6,7 @@ import { principalOf } from '../../http/auth/callers.ts';
 import { PROTOCOL_VERSION_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { eraOf } from '../../mcp/vocabulary/revisions.ts';
 import type { CallRegistry } from '../../relay/call-registry.ts';
-import type { SessionRegistry } from '../../relay/session-registry.ts';
+import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { WiderLimits, WiderRefusal } from '../../relay/wider-limits.ts';
 import type { ChildLimit, WiderChildLimit } from '../../upstream/stdio/child-limit.ts';
 import { type CallerPolicy, haveNames } from '../caller-policy.ts';

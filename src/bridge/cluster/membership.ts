@@ -21,7 +21,7 @@ import { principalOf } from '../../http/auth/callers.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import type { ServerSpeech } from '../../relay/observer.ts';
 import type { Readiness } from '../../relay/ports.ts';
-import type { SessionRegistry } from '../../relay/session-registry.ts';
+import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { ClusterKey } from '../../store/cluster-key.ts';
 import { areKeptApart, type CallerPolicy } from '../caller-policy.ts';
 import { nameServer } from '../create-dialer.ts';

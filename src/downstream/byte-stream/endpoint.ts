@@ -4,7 +4,7 @@ import { assertNever, BridgeError } from '../../errors.ts';
 import { ANONYMOUS } from '../../http/auth/authenticator.ts';
 import { ReadingWatch } from '../../http/reading-watch.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { SessionRegistry } from '../../relay/session-registry.ts';
+import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type ClientEnd, DuplexEndpoint } from '../duplex/endpoint.ts';
 import { LineConnection } from '../duplex/line-connection.ts';

@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import type { Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
-import type { SessionClient, SessionRegistry } from '../../relay/session-registry.ts';
+import type { SessionClient, SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { MessageConnection } from './message-connection.ts';
 import type { SharedInput } from './shared-input.ts';

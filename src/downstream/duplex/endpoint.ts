@@ -6,7 +6,7 @@ import { routeEra } from '../../mcp/classify/route-era.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { drained } from '../../relay/exchanges.ts';
-import type { SessionRegistry } from '../../relay/session-registry.ts';
+import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
 import type { OversizedLine } from '../../wire/ndjson.ts';

@@ -2,7 +2,7 @@ import { BridgeError, toBridgeError } from '../../errors.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Session } from '../../relay/session-registry.ts';
+import type { Session } from '../../relay/sessions/session-entry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { BatchBudget, type BatchItem, BatchLane, countAnswers, faultAnswer } from '../batch.ts';

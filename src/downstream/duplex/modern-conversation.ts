@@ -5,7 +5,7 @@ import { CANCELLED, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods
 import { MODERN_REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Session } from '../../relay/session-registry.ts';
+import type { Session } from '../../relay/sessions/session-entry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
 import { ConnectionPeer, type ConversationOptions, logRefusal, takenId } from './connection-peer.ts';

@@ -9,7 +9,7 @@ import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.t
 import type { Lane } from '../../relay/exchange.ts';
 import type { CallerEnvironment, ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
-import type { SessionRegistry } from '../../relay/session-registry.ts';
+import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { Frame } from '../../wire/frame.ts';
 import { encodeEvent } from '../../wire/sse-encode.ts';
 import { faultAnswer, refusalOfBatch } from '../batch.ts';

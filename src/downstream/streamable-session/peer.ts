@@ -8,7 +8,7 @@ import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.t
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
-import type { ReplayLog, StoredReplay } from '../../relay/session-storage.ts';
+import type { ReplayLog, StoredReplay } from '../../relay/sessions/session-storage.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { TurnGate } from '../post/turn-gate.ts';

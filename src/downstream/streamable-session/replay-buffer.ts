@@ -1,5 +1,5 @@
 import type { Clock } from '../../deps.ts';
-import type { ReplayLog, StoredReplay } from '../../relay/session-storage.ts';
+import type { ReplayLog, StoredReplay } from '../../relay/sessions/session-storage.ts';
 import { skipEvents } from '../../wire/sse-encode.ts';
 
 /** What one session keeps for clients that lost a connection. */

@@ -12,7 +12,7 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
-import type { SessionState } from '../../relay/session-state.ts';
+import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { createStatelessDialer } from '../streamable-stateless/dialer.ts';
 import { FirstFailures } from './first-failures.ts';
 import type { JoinEras, JoinedDialers } from './joined-dialers.ts';

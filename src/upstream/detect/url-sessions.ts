@@ -9,7 +9,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
-import type { SessionState } from '../../relay/session-state.ts';
+import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
 import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-options.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';

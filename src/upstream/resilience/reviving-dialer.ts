@@ -9,8 +9,8 @@ import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { DecoratedDialer } from '../../relay/passing-link.ts';
 import type { ServerFault, ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
-import { Restoration, type RestoredConnection, type TimeLimit } from '../../relay/restore-session.ts';
-import { isStanding, SessionState } from '../../relay/session-state.ts';
+import { Restoration, type RestoredConnection, type TimeLimit } from '../../relay/sessions/restore-session.ts';
+import { isStanding, SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
 

@@ -3,7 +3,7 @@ import { ControlClient, type ControlRequest } from '../../http/client/control-cl
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
-import { SessionState } from '../../relay/session-state.ts';
+import { SessionState } from '../../relay/sessions/session-state.ts';
 import { CallerHeaders } from '../remote/caller-headers.ts';
 import { Reachability } from '../remote/reachability.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';

@@ -6,7 +6,7 @@ import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import type { SessionState } from '../../relay/session-state.ts';
+import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { Delivery } from '../remote/delivery.ts';

@@ -4,7 +4,7 @@ import type { Deps } from '../../../src/deps.ts';
 import { ByteStreamClients } from '../../../src/downstream/byte-stream/clients.ts';
 import { StreamListener, type StreamListenerOptions } from '../../../src/downstream/byte-stream/listener.ts';
 import { SHUTTING_DOWN } from '../../../src/errors.ts';
-import { SessionRegistry } from '../../../src/relay/session-registry.ts';
+import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
 import { forEveryCaller } from '../../../src/upstream/stdio/dialer-by-environment.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { createExchanges } from '../../support/exchanges.ts';

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
-import { SessionRegistry } from '../../../src/relay/session-registry.ts';
+import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
 import { forEveryCaller } from '../../../src/upstream/stdio/dialer-by-environment.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { asUpstream } from '../../support/dialers.ts';

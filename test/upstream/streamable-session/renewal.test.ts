@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MAX_INITIALIZE_BYTES } from '../../../src/relay/session-state.ts';
+import { MAX_INITIALIZE_BYTES } from '../../../src/relay/sessions/session-state.ts';
 import {
   accept,
   event,

@@ -9,8 +9,13 @@ import type { Frame } from '../../../wire/frame.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
 import type { SessionDialer, UpstreamLink } from '../../ports.ts';
-import { type RestorableSession, Restoration, type RestoredConnection, type Wish } from '../../restore-session.ts';
-import { wishesOf } from '../../session-state.ts';
+import {
+  type RestorableSession,
+  Restoration,
+  type RestoredConnection,
+  type Wish,
+} from '../../sessions/restore-session.ts';
+import { wishesOf } from '../../sessions/session-state.ts';
 import {
   type ServerEnd,
   type ServerLifecycle,

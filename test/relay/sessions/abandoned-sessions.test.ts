@@ -1,7 +1,7 @@
 import test from 'ava';
 import { pino } from 'pino';
-import { EvictionLog, findAbandoned, type SessionUse } from '../../src/relay/abandoned-sessions.ts';
-import { FakeClock } from '../support/fake-clock.ts';
+import { EvictionLog, findAbandoned, type SessionUse } from '../../../src/relay/sessions/abandoned-sessions.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 interface Named extends SessionUse {
   readonly name: string;

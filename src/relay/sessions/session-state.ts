@@ -1,11 +1,11 @@
-import { BridgeError } from '../errors.ts';
-import { withoutTraceContext } from '../mcp/classify/trace-context.ts';
-import { announcingCapabilities, changeNotifications } from '../mcp/translate/change-notifications.ts';
-import { isSessionId } from '../mcp/vocabulary/header-value.ts';
-import { INITIALIZE, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/vocabulary/methods.ts';
-import { asFields, type Fields, parseSpan, readField, readPayload, showText } from '../mcp/vocabulary/payload.ts';
-import { SubscribedUris } from '../mcp/vocabulary/subscribed-uris.ts';
-import type { Frame } from '../wire/frame.ts';
+import { BridgeError } from '../../errors.ts';
+import { withoutTraceContext } from '../../mcp/classify/trace-context.ts';
+import { announcingCapabilities, changeNotifications } from '../../mcp/translate/change-notifications.ts';
+import { isSessionId } from '../../mcp/vocabulary/header-value.ts';
+import { INITIALIZE, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
+import { asFields, type Fields, parseSpan, readField, readPayload, showText } from '../../mcp/vocabulary/payload.ts';
+import { SubscribedUris } from '../../mcp/vocabulary/subscribed-uris.ts';
+import type { Frame } from '../../wire/frame.ts';
 import type { RestorableSession, Wish } from './restore-session.ts';
 
 /** What the server answered to `initialize`, as far as another session is compared with it. */

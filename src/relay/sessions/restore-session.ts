@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
-import { INITIALIZE, INITIALIZED, type SET_LEVEL, type SUBSCRIBE } from '../mcp/vocabulary/methods.ts';
-import { type Fields, readPayload } from '../mcp/vocabulary/payload.ts';
-import type { Frame } from '../wire/frame.ts';
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { INITIALIZE, INITIALIZED, type SET_LEVEL, type SUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
+import { type Fields, readPayload } from '../../mcp/vocabulary/payload.ts';
+import type { Frame } from '../../wire/frame.ts';
 
 /** What a session is brought to: a `SessionState`, or the sum of those that share a connection. */
 export interface RestorableSession {

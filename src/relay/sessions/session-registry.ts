@@ -1,9 +1,8 @@
-import type { Deps } from '../deps.ts';
-import { BridgeError, toBridgeError } from '../errors.ts';
-import { findRevision, OLDEST_REVISION } from '../mcp/vocabulary/revisions.ts';
-import { EvictionLog, findAbandoned, type SessionUse } from './abandoned-sessions.ts';
-import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from './exchanges.ts';
-import type { ClientOrigin, Transport } from './observer.ts';
+import type { Deps } from '../../deps.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from '../exchanges.ts';
+import type { ClientOrigin, Transport } from '../observer.ts';
 import type {
   CallContext,
   CallerDialers,
@@ -11,11 +10,13 @@ import type {
   ClientListener,
   DownstreamPeer,
   UpstreamLink,
-} from './ports.ts';
-import { Relay } from './relay.ts';
+} from '../ports.ts';
+import { Relay } from '../relay.ts';
+import type { WiderLimits, WiderRefusal } from '../wider-limits.ts';
+import { EvictionLog, findAbandoned } from './abandoned-sessions.ts';
+import { type Session, SessionEntry } from './session-entry.ts';
 import type { SessionState } from './session-state.ts';
 import type { ReplayLog, SessionStorage } from './session-storage.ts';
-import type { WiderLimits, WiderRefusal } from './wider-limits.ts';
 
 export interface SessionRegistryOptions extends CallTimes {
   readonly dialers: CallerDialers;
@@ -68,67 +69,10 @@ interface NewSession {
   readonly origin: ClientOrigin;
 }
 
-/** One client's session: the protocol's, not a connection. */
-export interface Session<Peer extends DownstreamPeer = DownstreamPeer> {
-  /** 128 random bits. Together with being the one who opened it, knowing it is what lets a client back in. */
-  readonly id: string;
-  readonly peer: Peer;
-  readonly relay: Relay;
-}
-
-interface EntryParts {
-  readonly link: UpstreamLink;
-  readonly principal: string | undefined;
-  readonly state: SessionState | undefined;
-  readonly nowMs: number;
-}
-
-class Entry implements Session, SessionUse {
-  readonly id: string;
-  readonly peer: DownstreamPeer;
-  readonly relay: Relay;
-  readonly link: UpstreamLink;
-  readonly principal: string | undefined;
-  /** Undefined: it is not stored. */
-  readonly state: SessionState | undefined;
-  hasReturned = false;
-  /** When its client was connected or sent something. */
-  lastSeenMs: number;
-  lastUsedMs: number;
-
-  constructor(session: Session, { link, principal, state, nowMs }: EntryParts) {
-    this.id = session.id;
-    this.peer = session.peer;
-    this.relay = session.relay;
-    this.link = link;
-    this.principal = principal;
-    this.state = state;
-    this.lastSeenMs = nowMs;
-    this.lastUsedMs = nowMs;
-  }
-
-  get isUnattended(): boolean {
-    return !this.peer.isConnected && this.relay.openExchanges === 0;
-  }
-
-  /** Called when the client of the session gave a sign of life. */
-  used(nowMs: number): void {
-    this.hasReturned = true;
-    this.lastSeenMs = nowMs;
-    this.lastUsedMs = nowMs;
-  }
-
-  /** Called every now and then: what lasts is seen, not told. */
-  look(nowMs: number): void {
-    if (this.peer.isConnected) this.lastSeenMs = nowMs;
-    if (!this.isUnattended) this.lastUsedMs = nowMs;
-  }
-}
-
 /** All sessions of the bridge, whatever transport they came in by. */
 export class SessionRegistry {
   readonly #options: SessionRegistryOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, SessionEntry>();
   readonly #perPrincipal = new Map<string | undefined, number>();
   readonly #evictions: EvictionLog;
   #stopSweep: (() => void) | undefined;
@@ -213,7 +157,7 @@ export class SessionRegistry {
     relay.join(peer, link);
     // A client may be gone as soon as it has come; its session is then over and nobody would end it again.
     if (!relay.isClosed) {
-      this.#entries.set(id, new Entry({ id, peer, relay }, { link, principal, state, nowMs: deps.clock.now() }));
+      this.#entries.set(id, new SessionEntry({ id, peer, relay }, { link, principal, state, nowMs: deps.clock.now() }));
       this.#count(principal, 1);
       this.#startSweep();
       log.debug({ open: this.#entries.size }, 'session opened');
@@ -348,7 +292,7 @@ export class SessionRegistry {
     }
   }
 
-  #isOverdue(entry: Entry, nowMs: number): boolean {
+  #isOverdue(entry: SessionEntry, nowMs: number): boolean {
     const { sessionTimeoutMs, idleTimeouts } = this.#options;
     // An open call alone is no sign of life: its client may be gone, and what it is asked is never answered.
     if (nowMs - entry.lastSeenMs >= sessionTimeoutMs) return true;
@@ -406,7 +350,7 @@ export class SessionRegistry {
   }
 
   /** Here it ends first: nobody else can have it before that. */
-  async #handOver({ id, state, relay }: Entry, reason: BridgeError): Promise<void> {
+  async #handOver({ id, state, relay }: SessionEntry, reason: BridgeError): Promise<void> {
     if (state !== undefined) state.isHandedOver = true;
     relay.close(reason);
     await this.#options.storage?.handedOver(id);

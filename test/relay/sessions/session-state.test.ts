@@ -1,9 +1,9 @@
 import test from 'ava';
-import { BridgeError } from '../../src/errors.ts';
-import { MAX_SUBSCRIBED, MAX_SUBSCRIBED_LENGTH } from '../../src/mcp/vocabulary/subscribed-uris.ts';
-import { MAX_INITIALIZE_BYTES, MAX_STORED_LENGTH, SessionState } from '../../src/relay/session-state.ts';
-import { notificationFrame, resultFrame } from '../../src/wire/write-message.ts';
-import { clientFrame } from '../support/frames.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import { MAX_SUBSCRIBED, MAX_SUBSCRIBED_LENGTH } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
+import { MAX_INITIALIZE_BYTES, MAX_STORED_LENGTH, SessionState } from '../../../src/relay/sessions/session-state.ts';
+import { notificationFrame, resultFrame } from '../../../src/wire/write-message.ts';
+import { clientFrame } from '../../support/frames.ts';
 
 const CLIENT = { protocolVersion: '2025-06-18', capabilities: { roots: {} }, clientInfo: { name: 'ä', version: '1' } };
 const SERVER = {

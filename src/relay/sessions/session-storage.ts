@@ -1,4 +1,4 @@
-import type { JsonRpcId } from '../wire/frame.ts';
+import type { JsonRpcId } from '../../wire/frame.ts';
 import type { SessionState } from './session-state.ts';
 
 /** Where sessions are kept for other bridges, which go on with them when this one is gone. */

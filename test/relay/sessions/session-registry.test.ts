@@ -1,18 +1,18 @@
 import test from 'ava';
 import { pino } from 'pino';
-import { BridgeError } from '../../src/errors.ts';
-import type { Exchanges } from '../../src/relay/exchanges.ts';
-import type { ClientListener } from '../../src/relay/ports.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import type { Exchanges } from '../../../src/relay/exchanges.ts';
+import type { ClientListener } from '../../../src/relay/ports.ts';
+import type { Session } from '../../../src/relay/sessions/session-entry.ts';
 import {
-  type Session,
   type SessionClient,
   SessionRegistry,
   type SessionRegistryOptions,
-} from '../../src/relay/session-registry.ts';
-import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
-import { createExchanges, type ExchangesParts } from '../support/exchanges.ts';
-import { createFakeDeps, FakeDialer, FakeLane, FakePeer, remainsOf } from '../support/fake-peers.ts';
-import { clientFrame, serverFrame } from '../support/frames.ts';
+} from '../../../src/relay/sessions/session-registry.ts';
+import { forEveryCaller } from '../../../src/upstream/stdio/dialer-by-environment.ts';
+import { createExchanges, type ExchangesParts } from '../../support/exchanges.ts';
+import { createFakeDeps, FakeDialer, FakeLane, FakePeer, remainsOf } from '../../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../../support/frames.ts';
 
 const SESSION_TIMEOUT_MS = 10_000;
 /** A client that can be told from others. */

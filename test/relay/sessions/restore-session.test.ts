@@ -1,14 +1,14 @@
 import test from 'ava';
 import type { Logger } from 'pino';
-import { BridgeError } from '../../src/errors.ts';
-import type { Fields } from '../../src/mcp/vocabulary/payload.ts';
-import { Restoration, type RestoredConnection, type TimeLimit } from '../../src/relay/restore-session.ts';
-import { SessionState } from '../../src/relay/session-state.ts';
-import type { Frame } from '../../src/wire/frame.ts';
-import { errorFrame, resultFrame } from '../../src/wire/write-message.ts';
-import { collectLog } from '../process/collected-log.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { clientFrame } from '../support/frames.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import type { Fields } from '../../../src/mcp/vocabulary/payload.ts';
+import { Restoration, type RestoredConnection, type TimeLimit } from '../../../src/relay/sessions/restore-session.ts';
+import { SessionState } from '../../../src/relay/sessions/session-state.ts';
+import type { Frame } from '../../../src/wire/frame.ts';
+import { errorFrame, resultFrame } from '../../../src/wire/write-message.ts';
+import { collectLog } from '../../process/collected-log.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { clientFrame } from '../../support/frames.ts';
 
 const OFFER = { protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true } } };
 const GONE = new BridgeError('ERR_UPSTREAM_CLOSED', 'gone');

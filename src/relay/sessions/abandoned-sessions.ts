@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../deps.ts';
+import type { Clock } from '../../deps.ts';
 
 /** What is known of a session when one has to make room. */
 export interface SessionUse {
