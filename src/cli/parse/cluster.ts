@@ -133,6 +133,10 @@ function parseLease(text: string): value.Parsed<number> {
 function findKey({ kind, place }: KeySource, given: GivenOptions, { env, cwd, readFile }: RemoteSurroundings): string {
   const source = given.sourceOf('cluster-key');
   const file = resolve(cwd, place);
+  if (kind === 'env' && !env[place]) {
+    const message = `${source}: expected a key in the variable ${place}; got nothing. Set it, or correct its name.`;
+    throw new BridgeError('ERR_CONFIG_OPTION', message);
+  }
   const key = kind === 'env' ? (env[place] ?? '') : tryToRead(`${source} ${file}`, () => readFile(file)).text;
   new ClusterKey(key, source);
   return key;

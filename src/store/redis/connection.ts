@@ -35,7 +35,7 @@ export class RedisConnection {
   static async connect(address: StoreAddress, tls: StoreTls, log: Logger): Promise<RedisConnection> {
     const connection = new RedisConnection(await createClient(address, tls), log);
     try {
-      await connection.#untilReady();
+      await connection.#untilReady(address);
       return connection;
     } catch (thrown) {
       connection.close();
@@ -57,9 +57,9 @@ export class RedisConnection {
     return this.#status;
   }
 
-  #untilReady(): Promise<void> {
+  #untilReady(address: StoreAddress): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(unavailable(this.#lastError)), CONNECT_TIMEOUT_MS);
+      const timer = setTimeout(() => reject(notFound(address, this.#lastError)), CONNECT_TIMEOUT_MS);
       this.#redis.once('ready', () => {
         clearTimeout(timer);
         resolve();
@@ -179,6 +179,13 @@ function describe(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'unknown';
   const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
   return code ?? thrown.message.slice(0, 200);
+}
+
+/** At the start nobody waits for it: whoever has started this reads where it was looked for. */
+function notFound({ hosts }: StoreAddress, reason: string): BridgeError {
+  const places = hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(', ');
+  const message = `Redis at ${places} does not answer (${reason}). Start it, or correct --store.`;
+  return new BridgeError('ERR_STORE_UNAVAILABLE', message, { retryAfterMs: 1000 });
 }
 
 function unavailable(reason: string, cause?: unknown): BridgeError {

@@ -72,6 +72,12 @@ const REFUSALS: readonly (readonly [string, readonly string[], string, RegExp])[
   ['limits without a store', ['--cluster-limits'], 'ERR_CONFIG_COMBINATION', /--cluster-limits .* needs --store/],
   ['the key itself', [...STORE, ...ADVERTISE, '--cluster-key', KEY], 'ERR_CONFIG_OPTION', /where the key is found/],
   ['a short key', [...STORE, ...ADVERTISE, '--cluster-key', 'env:SHORT'], 'ERR_CONFIG_OPTION', /at least 32/],
+  [
+    'a key in a variable that is not set',
+    [...STORE, ...ADVERTISE, '--cluster-key', 'env:NOWHERE'],
+    'ERR_CONFIG_OPTION',
+    /variable NOWHERE; got nothing\. Set it, or correct its name/,
+  ],
   ['a key that is nowhere', [...STORE, ...ADVERTISE, '--cluster-key', 'file:/x'], 'ERR_CONFIG_OPTION', /ENOENT/],
   ['a path in the address', [...STORE, '--advertise', 'http://a/b', ...WITH_KEY], 'ERR_CONFIG_OPTION', /without path/],
   [
