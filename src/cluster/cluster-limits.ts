@@ -129,10 +129,15 @@ export class CallerLimits {
   }
 }
 
-/** Why there is no more of a limit; undefined: there is. `full`: the replicas have all of it. */
+/**
+ * Why there is no more of a limit; undefined: there is. `full`: the replicas have all of it, as far as is known. Whoever could
+ * not wait for more, as a client by WebSocket, finds what the others could spare when it tries again.
+ */
 export function refusalOf(limit: SharedLimit | undefined): 'full' | BridgeError | undefined {
   if (limit === undefined) return TOO_MANY;
-  return limit.isFull ? (limit.failure ?? 'full') : undefined;
+  if (!limit.isFull) return undefined;
+  void limit.reserve();
+  return limit.failure ?? 'full';
 }
 
 const TOO_MANY = new BridgeError(

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
 import { pino } from 'pino';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
@@ -50,6 +51,14 @@ test('what nobody needs any more is given back and forgotten, in the store, too'
   close();
   await clock.advanceInSteps(LEASE_MS, LEASE_MS / 6);
   t.not(limits.of('sessions', 10, () => 0).limit, limit);
+});
+
+test('whoever is refused without having asked for more finds it at the next try', async (t) => {
+  const { limits } = await join(new FakeClock());
+  const { limit } = limits.of('sessions', 10, () => 0);
+  t.is(refusalOf(limit), 'full');
+  await setImmediate();
+  t.is(refusalOf(limit), undefined);
 });
 
 test('more limits than can be kept are refused', async (t) => {
