@@ -26,8 +26,7 @@ const PARTS = {
 const part = /^--part=(.*)$/.exec(process.argv[2] ?? '')?.[1];
 const given = process.argv.slice(part === undefined ? 2 : 3);
 const places = given.filter((argument) => statSync(argument, { throwIfNoEntry: false }));
-const chosen = places.length > 0 ? places : (PARTS[part] ?? ['test']);
-const bundles = bundlesOf(chosen.flatMap(testFilesIn).filter((file) => chosen[0] !== 'test' || !runsApart(file)));
+const bundles = bundlesOf(filesToRun());
 
 try {
   const building = [import('./build.js'), bundleTests(bundles, OUT)];
@@ -39,6 +38,13 @@ try {
   process.exitCode = await runAva([...options, `${OUT}/test/**/*.test.js`]);
 } finally {
   rmSync(OUT, { recursive: true, force: true });
+}
+
+function filesToRun() {
+  if (places.length > 0) return places.flatMap(testFilesIn);
+  if (part === undefined) return testFilesIn('test').filter((file) => !runsApart(file));
+  if (!Object.hasOwn(PARTS, part)) throw new Error(`--part=${part}: expected one of ${Object.keys(PARTS).join(', ')}`);
+  return PARTS[part].flatMap(testFilesIn);
 }
 
 function runsApart(file) {
