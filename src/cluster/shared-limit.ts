@@ -5,7 +5,7 @@ import type { Cluster } from './cluster.ts';
 import type { StoreEpoch } from './members.ts';
 
 export interface SharedLimitOptions {
-  /** The same for all replicas. */
+  /** All replicas know the limit by it. */
   readonly name: string;
   readonly cluster: Pick<Cluster, 'store' | 'members' | 'peers' | 'self' | 'isHeld'>;
   /** What is kept ready beside what is taken: the rest of a block, or a whole one where many ask though few need it. */
@@ -45,7 +45,7 @@ export class SharedLimit {
   readonly #options: SharedLimitOptions;
   readonly #takers = new Set<() => number>();
   #total = 0;
-  /** Of this holder, in this epoch. Others may believe that it is more, never that it is less. */
+  /** What this replica may rely on. Others may believe that it has more, never that it has less. */
   #share: Share = NO_SHARE;
   #waiting = 0;
   #updating: Promise<void> | undefined;
@@ -176,8 +176,8 @@ export class SharedLimit {
       if (epoch === undefined) return;
       const { id } = cluster.self;
       const others = await this.#sharesOfOthers(stored, epoch);
-      const room = this.#total - others.reduce((sum, { units }) => sum + units, 0);
-      const units = Math.max(0, Math.min(this.#wanted(), room, this.#mostIn(epoch)));
+      const free = this.#total - others.reduce((sum, { units }) => sum + units, 0);
+      const units = Math.max(0, Math.min(this.#wanted(), free, this.#mostIn(epoch)));
       // What is given back is not relied on from before others may see it.
       if (units < this.#share.units) this.#share = { ...this.#share, units };
       const share = { holder: id, units, epoch: epoch.id };

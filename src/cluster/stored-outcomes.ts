@@ -6,7 +6,7 @@ import type { Cluster } from './cluster.ts';
 
 /** A larger outcome is kept by its replica alone. */
 export const MAX_OUTCOME_BYTES = 1024 * 1024;
-/** What one replica may have in the store of one server; when there is no room, further outcomes are not stored. */
+/** What one replica may have in the store of one server; further outcomes are kept by the replica alone. */
 export const MAX_STORED_BYTES = 64 * 1024 * 1024;
 const MAX_STORED = 10_000;
 /** Nobody competes for these: an id belongs to the replica that made it. */
@@ -14,7 +14,7 @@ const OWNERSHIP = { owner: 'outcome', token: 1 } as const;
 
 export interface StoredOutcomesOptions {
   readonly cluster: Pick<Cluster, 'store'>;
-  /** Whose outcomes these are: the same for all replicas. */
+  /** Whose outcomes these are. All replicas know the server by this name. */
   readonly server: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -56,12 +56,10 @@ export class StoredOutcomes implements OutcomeStorage {
     const text = JSON.stringify(value);
     const before = this.#kept.get(id);
     this.#forgetExpired();
-    const isRoom = this.#kept.size < MAX_STORED && this.#bytes + text.length <= MAX_STORED_BYTES;
-    if (text.length > MAX_OUTCOME_BYTES || !isRoom) {
-      return log.debug(
-        { bytes: text.length },
-        'an outcome is kept by this replica alone: it is too large for the store',
-      );
+    const isTooLarge = text.length > MAX_OUTCOME_BYTES;
+    if (isTooLarge || this.#kept.size >= MAX_STORED || this.#bytes + text.length > MAX_STORED_BYTES) {
+      const why = isTooLarge ? 'it is too large for the store' : 'the store has as many as one replica may have there';
+      return log.debug({ bytes: text.length }, `an outcome is kept by this replica alone: ${why}`);
     }
     this.#forget(id);
     this.#bytes += text.length;

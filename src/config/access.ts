@@ -1,4 +1,4 @@
-/** Who may come in. */
+/** What a request has to show before it is served. */
 export interface AccessConfig {
   /** Host header names accepted besides the loopback names and the listening address. */
   readonly allowHosts: readonly string[];

@@ -4,7 +4,7 @@ import type { TokenSource } from './access.ts';
 export interface ObservationConfig {
   /** The page about the running bridge, and what programs get of it. */
   readonly status: 'served' | 'off';
-  /** Who shows it may look; undefined: whoever may call, where nobody is asked who they are and only this machine can. */
+  /** The status is shown to whoever has it. Undefined: to whoever may call, if only this machine can and no token is asked for. */
   readonly statusToken: TokenSource | undefined;
   /** Figures for Prometheus. */
   readonly metrics: 'served' | 'off';

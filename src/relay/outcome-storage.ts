@@ -14,7 +14,7 @@ export interface StoredOutcome {
 
 /** Where outcomes outlive the process that has them, for whoever its clients come to then. */
 export interface OutcomeStorage {
-  /** Stored behind what is answered, and not at all where there is no room. The latest of one id counts. */
+  /** Stored behind what is answered, and not at all where too much is stored already. The latest of one id counts. */
   keep(outcome: StoredOutcome, ttlMs: number): void;
   /** Undefined: there is none of this caller. Rejects with ERR_STORE_UNAVAILABLE. */
   find(id: string, principal: string): Promise<StoredOutcome | undefined>;

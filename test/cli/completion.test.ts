@@ -122,6 +122,7 @@ for (const [line, expected] of [
   });
 }
 
+/** Most machines have no fish. */
 const testInFish = spawnSync('fish', ['--version']).status === 0 ? test : test.skip;
 
 /** What fish offers when Tab is pressed at the end of the line, without the descriptions. */

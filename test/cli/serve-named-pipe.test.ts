@@ -11,6 +11,7 @@ import { createSocketFetch } from '../support/socket-fetch.ts';
 const SERVER = ['--', process.execPath, 'test/fixtures/servers/tells-environment.js'];
 const CALL = { name: 'environment', arguments: { variable: 'pid' } };
 const isWindows = process.platform === 'win32';
+/** Only Windows has named pipes. */
 const onWindows = isWindows ? test : test.skip;
 const title = (behaviour: string): string => (isWindows ? behaviour : `${behaviour} (only Windows has named pipes)`);
 

@@ -31,6 +31,7 @@ import { createSocketFetch } from '../support/socket-fetch.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { finishCommand } from './finish-command.ts';
 
+/** Windows has named pipes instead, without modes, owners or files: see serve-named-pipe. */
 const isUnix = process.platform !== 'win32';
 const onUnix = isUnix ? test : test.skip;
 /** Before the others: the server that is probed is of this process, and answers in time only while that is not busy. */
@@ -38,6 +39,7 @@ const onUnixAlone = isUnix ? test.serial : test.skip;
 const isRoot = process.getuid?.() === 0;
 /** Who may become another user can see what another user sees. */
 const asRoot = isRoot ? test : test.skip;
+/** Not every machine has curl. */
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 const withCurl = hasCurl && isUnix ? test : test.skip;
 
@@ -272,6 +274,7 @@ onUnix('many clients at once, half of whom leave without a word, leave nothing b
 
 // ---- sockets that whoever starts the bridge has opened
 
+/** systemd, which opens sockets for others, is there on Linux only. */
 const onLinux = process.platform === 'linux' ? test : test.skip;
 /** Says in its environment that the descriptor 3 is for it, as systemd does. */
 const ACTIVATED = ['sh', '-c', 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', 'sh', process.execPath, 'bin/mcp-portage.js'];

@@ -32,7 +32,7 @@ test('another replica finds the latest of an outcome, for its caller at its serv
   t.is(await other.find('another', 'alice'), undefined);
 });
 
-test('what is too large is not stored, and when all together is, further ones are not until there is room', async (t) => {
+test('what is too large is not stored, and when all together is, further ones are not until others have expired', async (t) => {
   const { clock, one, other } = createReplicas();
   one.keep(outcomeOf('huge', MAX_OUTCOME_BYTES), TTL_MS);
   const large = MAX_OUTCOME_BYTES / 2;

@@ -35,7 +35,7 @@ async function openSession(url: URL, headers: Readonly<Record<string, string>> =
   return { status: response.status, session, error: session === undefined ? text : '' };
 }
 
-/** A client that stays: its session is not one that was abandoned, which would make room. */
+/** A client that stays: its session is not one that was abandoned, which would be ended for another. */
 async function use(url: URL, { session }: Opened, headers: Readonly<Record<string, string>> = {}): Promise<() => void> {
   const leaving = new AbortController();
   const response = await fetch(url, {

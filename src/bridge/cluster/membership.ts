@@ -172,7 +172,7 @@ export interface MemberServer {
   readonly callers: CallerPolicy;
   /** What the server is known to speak. */
   readonly speech: ServerSpeech;
-  /** Of which the replicas together may have so many; undefined: each has its own limit. */
+  /** The limit of its processes at all replicas together; undefined: each replica has its own. */
   readonly processes: MemberProcesses | undefined;
   readonly registries: () => CountedRegistries;
   readonly deps: Deps;

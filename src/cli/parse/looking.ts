@@ -21,7 +21,7 @@ export interface LookedAt {
   /** Any address of it. */
   readonly url: URL;
   readonly token: TokenSource | undefined;
-  /** Of several replicas: the one that answers, or all of them. */
+  /** Whether the replica that answers is shown, or all of them. */
   readonly replicas: 'one' | 'all';
 }
 

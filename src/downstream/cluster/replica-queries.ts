@@ -17,7 +17,7 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 /** Asked at a time: their answers are in memory together. */
 const MAX_AT_ONCE = 8;
 const MAX_ASKED = 100;
-/** Who looks was let in by this replica, and is nobody whom the others know. */
+/** The name under which the others are asked: this replica has checked who looks, and they know nobody of that name. */
 const LOOKER = 'status';
 
 /** What is needed of the cluster. */

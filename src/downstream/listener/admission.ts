@@ -17,7 +17,7 @@ export type Audience = 'anybody' | Authenticator;
 const ADMITTED: Verdict = { kind: 'admitted' };
 
 /**
- * Who may come in. Every request that a listener takes passes here before anything else is read of it, whether it is
+ * Decides who is served. Every request that a listener takes passes here before anything else is read of it, whether it is
  * answered, upgraded or only asked about.
  */
 export class Admission {

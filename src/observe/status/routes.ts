@@ -65,7 +65,7 @@ export function createStatusRoutes(status: Status, clock: Clock, others?: OtherR
   };
 }
 
-/** Of which replicas somebody wants to know. */
+/** Whether the query asks for all replicas, and not only for the one that answers. */
 export function isOfAll(query: URLSearchParams | undefined): boolean {
   return query?.get('replicas') === 'all';
 }

@@ -12,7 +12,7 @@ export interface TopOptions {
   readonly url: URL;
   /** Undefined: none is needed. */
   readonly token: string | undefined;
-  /** Of several replicas: the one that answers, or all of them. */
+  /** Whether the replica that answers is shown, or all of them. */
   readonly replicas: 'one' | 'all';
   readonly output: TopOutput;
   readonly clock: Clock;
