@@ -1,0 +1,34 @@
+import test from 'ava';
+import { type BridgeCommand, parseCommandLine } from '../../../src/cli/command-line.ts';
+import { parseReport, parseTop } from '../../../src/cli/parse/looking.ts';
+
+const URL_OF_BRIDGE = 'http://127.0.0.1:8000';
+
+const AROUND = {
+  cwd: '/',
+  env: { HOME: '/home/ada' },
+  platform: 'linux',
+  stderrIsTerminal: false,
+  readFile: () => ({ text: '', isOpenToAll: false }),
+} as const;
+
+function commandOf(words: readonly string[]): BridgeCommand {
+  const commandLine = parseCommandLine(words);
+  if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
+  return commandLine;
+}
+
+const top = (...words: string[]) => parseTop(commandOf(['top', ...words]), AROUND);
+const report = (...words: string[]) => parseReport(commandOf(['report', ...words]), AROUND);
+
+test('the replica that answers is shown, and all of them with --all', (t) => {
+  t.is(top(URL_OF_BRIDGE).replicas, 'one');
+  t.is(top('--all', URL_OF_BRIDGE).replicas, 'all');
+  t.like(report('--url', URL_OF_BRIDGE).source, { replicas: 'one' });
+  t.like(report('--all', '--url', URL_OF_BRIDGE).source, { replicas: 'all' });
+});
+
+test('counts in a folder are those of no replicas', (t) => {
+  t.deepEqual(Object.keys(report().source), ['stateDirectory']);
+  t.throws(() => report('--all'), { code: 'ERR_CONFIG_COMBINATION', message: /--all .* --url/ });
+});
