@@ -14,7 +14,7 @@ import { refusalOf, respondEmpty, respondError } from '../../http/server/respond
 import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
 import { type Hops, NOT_HERE_HEADER } from '../cluster/hops.ts';
-import type { Admission, Audience } from './admission.ts';
+import type { Admission, Audience, Verdict } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
@@ -206,16 +206,18 @@ export class HttpServer {
     const open = router.findOpen(path);
     if (open !== undefined) return open(response, (...asked) => askWhetherWelcome(admission, request, ...asked));
     const { audience, route } = request.method === 'OPTIONS' ? PREFLIGHT : router.find(request, path);
-    // Who the caller is was found out where the request came in.
-    const teller = this.#options.hops?.audienceOf(request) ?? audience;
-    admission.admit(request, teller, (verdict) => {
+    const decided = (verdict: Verdict): void => {
       // The client may have left while keys were fetched.
       if (response.destroyed) return;
       if (verdict.kind === 'foreign') return respondError(response, verdict.error);
       this.#options.cors.writeCors(request, response);
       if (verdict.kind === 'unauthenticated') return respondRefusal(response, verdict.refusal);
       route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
-    });
+    };
+    // Who the caller is, and whether it came by a good name, was found out where the request came in.
+    const hop = this.#options.hops?.audienceOf(request);
+    if (hop === undefined) admission.admit(request, audience, decided);
+    else admission.admitHopped(request, hop, decided);
   }
 
   /** Connections that have had a request. */
