@@ -123,6 +123,8 @@ export class HttpServer {
   readonly #hostConnections: OpenConnections;
   #listening: readonly Listening[] = [];
   #droppedAtMs = Number.NEGATIVE_INFINITY;
+  /** Whoever asks is told that its connection ends with the answer. */
+  #announcesEnd = false;
   /** Resolves when a listening socket itself breaks. */
   readonly failed: Promise<BridgeError>;
 
@@ -197,8 +199,17 @@ export class HttpServer {
     this.#handle(request, response, { admission: this.#options.admission, connections: this.#hostConnections });
   }
 
+  /**
+   * From now on no connection is used for a further request. One that is closed while nothing is under way may be just about
+   * to bring the next request, of which nobody knows then whether it was served.
+   */
+  announceEnd(): void {
+    this.#announcesEnd = true;
+  }
+
   #handle(request: IncomingMessage, response: ServerResponse, { admission, connections }: Arrival): void {
     this.#watch(request, response, connections);
+    if (this.#announcesEnd && request.headers.upgrade === undefined) response.setHeader('Connection', 'close');
     const url = request.url ?? '/';
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
