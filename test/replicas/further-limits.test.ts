@@ -1,6 +1,8 @@
 import anyTest, { type TestFn } from 'ava';
 import { headersOf, modern } from '../downstream/streamable-stateless/modern-posts.ts';
 import { SERVERS } from '../matrix/servers.ts';
+import { connectStreamable, type SdkClient } from '../support/sdk-client.ts';
+import { serverProgram } from '../support/server-program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { startTestBed } from './test-bed.ts';
@@ -8,6 +10,7 @@ import { startTestBed } from './test-bed.ts';
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
+const LEGACY = serverProgram(new URL('../matrix/servers/legacy.js', import.meta.url));
 const MOST = 4;
 
 test(`a caller has as many calls open at a modern server through all replicas together as through one${WHY}`, async (t) => {
@@ -71,4 +74,29 @@ test(`a caller has as many calls open at a modern server through all replicas to
   open.shift()?.abort();
   await waitFor(async () => (await hang('alice')) === undefined, { message: 'what was given back' });
   t.not(await hang('alice'), undefined);
+});
+
+test(`replicas together start as many processes as one may, whatever sessions there could be${WHY}`, async (t) => {
+  const bed = await startTestBed({
+    args: ['--cluster-limits', '--max-children', '3', '--', process.execPath, LEGACY, 'stdio'],
+  });
+  const connected: SdkClient[] = [];
+  t.teardown(async () => {
+    await Promise.all(connected.map(({ close }) => close().catch(() => undefined)));
+    await bed.stop();
+  });
+  const refusals: string[] = [];
+  for (let attempt = 0; attempt < 6; attempt += 1) {
+    await connectStreamable(bed.url).then(
+      (client) => connected.push(client),
+      (error: Error) => refusals.push(error.message),
+    );
+  }
+  t.is(connected.length, 3);
+  for (const refusal of refusals) t.regex(refusal, /replicas together have 3 processes/);
+  const children = bed.places.map(({ bridge }) => bridge.children().length);
+  t.is(
+    children.reduce((sum, each) => sum + each, 0),
+    3,
+  );
 });
