@@ -3,6 +3,7 @@ import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { findHandshakeFault, WebSocketAcceptor } from '../../http/server/accept-websocket.ts';
+import type { BodyBudget } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { type Upgrade, upgradeOf } from '../../http/server/upgrades.ts';
 import { CLOSE_CODES, closeCodeOf } from '../../http/websocket/close-codes.ts';
@@ -11,6 +12,7 @@ import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { ConnectionClient } from '../duplex/connection-peer.ts';
 import { DuplexEndpoint } from '../duplex/endpoint.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
+import { MAX_QUEUED_BYTES } from '../stream/response-writer.ts';
 import { ClientWebSocket } from './connection.ts';
 
 /** What clients get to read that was said last, and to see the end by, when the bridge ends. */
@@ -26,6 +28,8 @@ export interface WebSocketEndpointOptions {
   readonly forwardHeaders: readonly string[];
   readonly maxMessageBytes: number;
   readonly maxJsonDepth: number;
+  /** Shared by all messages that are being read. */
+  readonly bodies: BodyBudget;
   /** Connections of all clients, and of one caller: each may hold a session. */
   readonly maxConnections: number;
   readonly maxConnectionsPerCaller: number;
@@ -118,7 +122,7 @@ export class WebSocketEndpoint {
     open: Pick<WebSocketConnectionOptions, 'socket' | 'stream'>,
     client: ConnectionClient,
   ): Promise<ConnectionEnd | undefined> {
-    const { sessions, maxMessageBytes, maxJsonDepth, deps, pingMs } = this.#options;
+    const { sessions, maxMessageBytes, maxJsonDepth, bodies, deps, pingMs } = this.#options;
     const { log, clock } = deps;
     return new Promise((resolve) => {
       let connectionEnd: ConnectionEnd | undefined;
@@ -130,13 +134,15 @@ export class WebSocketEndpoint {
       const endpoint = new DuplexEndpoint({
         openConnection: (listener) => {
           const timing = pingMs === undefined ? { clock } : { clock, pingMs };
-          connection = new ClientWebSocket({ ...open, ...timing, onEnd }, listener);
+          const arriving = bodies.forConnection(client.callerName);
+          connection = new ClientWebSocket({ ...open, ...timing, onEnd, arriving }, listener);
           return connection;
         },
         client,
         sessions,
         maxMessageBytes,
         maxJsonDepth,
+        maxWaitingBytes: MAX_QUEUED_BYTES,
         // No page has a browser send here what it likes: the handshake and the mask see to that. [RFC 6455 10.3]
         unreadable: 'is-skipped',
         deps,
@@ -154,6 +160,7 @@ export class WebSocketEndpoint {
             break;
           case 'server':
           case 'unreadable':
+          case 'crowded':
             this.#leave(served, end.reason);
             break;
           default:
@@ -214,6 +221,8 @@ function describeEnd(end: ConnectionEnd): string {
       return `the client took nothing of what was sent to it for ${end.forMs} ms`;
     case 'lost':
       return 'the connection broke';
+    case 'cut':
+      return 'the client took too little of what was sent to it';
     default:
       return assertNever(end);
   }

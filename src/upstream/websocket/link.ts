@@ -215,6 +215,7 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
         return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'turn', timeoutMs: end.forMs } });
       }
       case 'lost':
+      case 'cut':
         return new BridgeError('ERR_UPSTREAM_CLOSED', `The connection to ${this.#shownUrl} broke.`);
       default:
         return assertNever(end);
