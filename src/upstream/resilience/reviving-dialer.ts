@@ -6,7 +6,7 @@ import { findCancelledId } from '../../mcp/classify/correlators.ts';
 import { CANCELLED, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import { Exchange, type Lane } from '../../relay/exchange.ts';
 import { DecoratedDialer } from '../../relay/passing-link.ts';
 import type { ServerFault, ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Restoration, type RestoredConnection, type TimeLimit } from '../../relay/sessions/restore-session.ts';
@@ -28,6 +28,9 @@ export const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 export function createRevivingDialer(revived: UpstreamDialer, options: RevivingOptions): UpstreamDialer {
   return new DecoratedDialer(revived, (dialer, listener) => new RevivingLink(dialer, listener, options));
 }
+
+/** No client waits for the answers to what is asked to restore its session. */
+const NO_LANE: Lane = { isOpen: false };
 
 export interface RevivingOptions {
   readonly deps: Deps;
@@ -248,7 +251,8 @@ class RevivingLink implements UpstreamLink, ServerListener, RestoredConnection {
   ask(method: string, params: object, answered: (answer: Frame) => void): void {
     const id = this.#deps.randomId();
     this.#own.set(id, answered);
-    this.#link()?.send(requestFrame(id, method, params));
+    const exchange = new Exchange(id, method, NO_LANE, undefined, this.#deps.clock.now());
+    this.#link()?.send(requestFrame(id, method, params), exchange);
   }
 
   tell(method: string, taken: () => void): void {
