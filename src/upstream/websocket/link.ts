@@ -61,6 +61,8 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   readonly #messages: ServerMessages;
   readonly #answers: AnswerLimit;
   #isPaused = false;
+  /** Of what is no message: a server may send any amount of it. */
+  #hasWarned = false;
   /** Something was to wait although there was no capacity, so the relay waits to be told of it. */
   #owesDrain = false;
   #state: LinkState = { kind: 'fresh' };
@@ -171,7 +173,9 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
 
   message(bytes: Buffer): void {
     if (this.#messages.take(bytes)) return;
-    this.#log.warn(`${this.#name} sent something that is no message; it is skipped`);
+    const level = this.#hasWarned ? 'debug' : 'warn';
+    this.#hasWarned = true;
+    this.#log[level](`${this.#name} sent something that is no message; it is skipped`);
   }
 
   #received(frame: Frame): void {
