@@ -55,7 +55,7 @@ export function createWebSocketEndpoint(
   { limits, remote, sessions: { maxSessions, maxSessionsPerCaller } }: RoutedServer,
   { sessions, bodies, deps }: Pick<EndpointParts, 'sessions' | 'bodies' | 'deps'>,
 ): WebSocketEndpoint {
-  const { maxMessageBytes, maxJsonDepth } = limits;
+  const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = limits;
   const { forwardHeaders } = remote;
   return new WebSocketEndpoint({
     sessions,
@@ -64,6 +64,7 @@ export function createWebSocketEndpoint(
     forwardHeaders,
     maxMessageBytes,
     maxJsonDepth,
+    untakenTimeoutMs,
     bodies,
     maxConnections: maxSessions,
     maxConnectionsPerCaller: maxSessionsPerCaller,

@@ -32,7 +32,7 @@ export interface ByteStreamEndpointOptions {
   readonly maxMessageBytes: number;
   /** Levels of arrays and objects. */
   readonly maxJsonDepth: number;
-  /** After the end of input, how long a server may take nothing of what waits for it; 0: as long as it takes. */
+  /** How long a server may take nothing of what waits for it where nothing more is read; 0: as long as it takes. */
   readonly untakenTimeoutMs: number;
   /** Shared by all messages that are being read. */
   readonly bodies: BodyBudget;
@@ -74,6 +74,7 @@ export class ByteStreamEndpoint {
       },
       unreadable: reach === 'network' ? 'ends-connection' : 'is-skipped',
       maxWaitingBytes: MAX_QUEUED_BYTES,
+      heldTimeoutMs: options.untakenTimeoutMs,
       openConnection: (listener) =>
         new LineConnection({ input: socket, output: socket, maxMessageBytes, arriving }, listener),
     });
@@ -101,7 +102,8 @@ export class ByteStreamEndpoint {
         return this.close(CLIENT_GONE);
       case 'untaken':
         log.warn(
-          `a client on a byte stream has ended its input, and its server takes none of ${end.bytes} bytes of it`,
+          { code: 'ERR_UPSTREAM_TIMEOUT' },
+          `the server of a client on a byte stream takes none of ${end.bytes} bytes that it has said; its connection was closed`,
         );
         return this.close(CLIENT_GONE);
       case 'output':

@@ -42,12 +42,14 @@ export interface DuplexEndpointOptions {
   readonly unreadable: 'is-skipped' | 'ends-connection';
   /** After the end of input, how long a server may take nothing of what waits for it; default 0: as long as it takes. */
   readonly untakenTimeoutMs?: number;
+  /** While the client is not read, how long nothing may be taken of what it has said; default 0: as long as it takes. */
+  readonly heldTimeoutMs?: number;
   readonly deps: Deps;
 }
 
 /**
  * - `input`: the client has ended its input, and all of it was taken. It may still wait for answers.
- * - `untaken`: it has ended its input, and the server takes nothing of so many bytes before that.
+ * - `untaken`: the server takes nothing of so many bytes, behind which the client has ended its input or is not read.
  * - `output`: nobody reads any more.
  * - `server`: the server of its session has ended.
  * - `unreadable`: it has sent what is not JSON, and nothing of it is taken any more.
@@ -93,13 +95,14 @@ export class DuplexEndpoint implements ConnectionListener {
   constructor(options: DuplexEndpointOptions) {
     this.#options = options;
     this.#limits = { ...CLIENT_LIMITS, maxDepth: options.maxJsonDepth };
-    const { client, sessions, deps, untakenTimeoutMs = 0 } = options;
+    const { client, sessions, deps, untakenTimeoutMs = 0, heldTimeoutMs = 0 } = options;
     const connection = options.openConnection(this);
     this.#connection = connection;
     this.#input = new SharedInput({
       source: connection,
       clock: deps.clock,
       untakenTimeoutMs,
+      heldTimeoutMs,
       take: (piece) => connection.take(piece),
       onEnd: (untakenBytes) => this.#inputTaken(untakenBytes),
     });

@@ -28,6 +28,8 @@ export interface WebSocketEndpointOptions {
   readonly forwardHeaders: readonly string[];
   readonly maxMessageBytes: number;
   readonly maxJsonDepth: number;
+  /** How long a server may take nothing of what a client has said that is not read meanwhile; 0: as long as it takes. */
+  readonly untakenTimeoutMs: number;
   /** Shared by all messages that are being read. */
   readonly bodies: BodyBudget;
   /** Connections of all clients, and of one caller: each may hold a session. */
@@ -122,7 +124,7 @@ export class WebSocketEndpoint {
     open: Pick<WebSocketConnectionOptions, 'socket' | 'stream'>,
     client: ConnectionClient,
   ): Promise<ConnectionEnd | undefined> {
-    const { sessions, maxMessageBytes, maxJsonDepth, bodies, deps, pingMs } = this.#options;
+    const { sessions, maxMessageBytes, maxJsonDepth, untakenTimeoutMs, bodies, deps, pingMs } = this.#options;
     const { log, clock } = deps;
     return new Promise((resolve) => {
       let connectionEnd: ConnectionEnd | undefined;
@@ -143,6 +145,7 @@ export class WebSocketEndpoint {
         maxMessageBytes,
         maxJsonDepth,
         maxWaitingBytes: MAX_QUEUED_BYTES,
+        heldTimeoutMs: untakenTimeoutMs,
         // No page has a browser send here what it likes: the handshake and the mask see to that. [RFC 6455 10.3]
         unreadable: 'is-skipped',
         deps,
@@ -155,9 +158,14 @@ export class WebSocketEndpoint {
         switch (end.kind) {
           case 'output':
           case 'input':
-          case 'untaken':
             endpoint.close(CLIENT_GONE);
             break;
+          case 'untaken': {
+            const reason = untaken(end.bytes);
+            log.warn({ code: reason.code }, `${reason.message} Its connection was closed.`);
+            this.#leave(served, reason);
+            break;
+          }
           case 'server':
           case 'unreadable':
           case 'crowded':
@@ -198,6 +206,10 @@ export class WebSocketEndpoint {
 }
 
 const CLIENT_GONE = new BridgeError('ERR_SESSION_CLOSED', 'The client has ended its connection.');
+
+function untaken(bytes: number): BridgeError {
+  return new BridgeError('ERR_UPSTREAM_TIMEOUT', `The server takes none of ${bytes} bytes that the client has said.`);
+}
 
 function tooMany(what: string, option: string): BridgeError {
   const message = `${what}, the most allowed; close one, try again later, or raise ${option}.`;
