@@ -101,11 +101,17 @@ test('after a pause a new connection gets the handshake, the log level and the s
     { id: 'id-1', method: 'initialize', params: { protocolVersion: '2025-06-18' } },
   ]);
   dialer.latest.listener.fromServer(resultFrame('id-1', SERVER));
-  t.like(messagesOf(dialer.latest.link.take()), [
+  const restored = dialer.latest.link.take();
+  t.like(messagesOf(restored), [
     { method: 'notifications/initialized' },
     { id: 'id-2', method: 'logging/setLevel', params: { level: 'debug' } },
     { id: 'id-3', method: 'resources/subscribe', params: { uri: 'a:/1' } },
   ]);
+  // Translators know requests by their exchanges.
+  t.deepEqual(
+    restored.map(({ exchange }) => exchange?.id),
+    [undefined, 'id-2', 'id-3'],
+  );
   for (const id of ['id-2', 'id-3']) dialer.latest.listener.fromServer(resultFrame(id, {}));
   // The client is told to look again, and hears nothing of the repetition.
   t.like(messagesOf(listener.received), [
