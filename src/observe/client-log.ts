@@ -25,8 +25,8 @@ export interface ClientLogOptions {
 
 /** Where calls are not told, the first of these is looked at for who makes it. */
 const CALLS_BETWEEN = 16;
-/** Calls that come thick and fast are not looked at more often than this: a look costs a quarter of a small call. */
-const PAUSE_MS = 10;
+/** Calls that come thick and fast are not looked at more often than this: a look costs as much as a small call. */
+const PAUSE_MS = 50;
 /** Longer words of a peer are cut. */
 const MAX_LENGTH = 100;
 
