@@ -245,19 +245,15 @@ export class HttpServer {
   }
 
   #watch(request: IncomingMessage, response: ServerResponse, connections: OpenConnections): void {
-    const { onRefused } = this.#options;
-    const { log, clock } = this.#options.deps;
-    const startedMs = clock.now();
-    connections.begin(request.socket, response);
-    response.once('close', () => {
-      connections.end(request.socket, response);
+    const { onRefused, deps } = this.#options;
+    const { socket } = request;
+    connections.begin(socket, response);
+    // Comes once. To take the listener away again would cost more than all it does.
+    response.on('close', () => {
+      connections.end(socket, response);
       if (onRefused !== undefined) tellRefusal(response, onRefused);
-      if (!log.isLevelEnabled('debug')) return;
-      // Without the query: it may hold a session id.
-      const path = showRequestTarget(request.url ?? '');
-      const ms = Math.round(clock.now() - startedMs);
-      log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
     });
+    if (deps.log.isLevelEnabled('debug')) logWhenClosed(request, response, deps);
   }
 
   /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
@@ -296,6 +292,16 @@ function createSecureServer(options: ServerOptions, certificate: CertificateSour
     if (pair !== undefined) server.setSecureContext({ ...pair });
   });
   return server;
+}
+
+function logWhenClosed(request: IncomingMessage, response: ServerResponse, { log, clock }: Deps): void {
+  const startedMs = clock.now();
+  response.on('close', () => {
+    // Without the query: it may hold a session id.
+    const path = showRequestTarget(request.url ?? '');
+    const ms = Math.round(clock.now() - startedMs);
+    log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
+  });
 }
 
 function tellRefusal(response: ServerResponse, onRefused: OnRefused): void {

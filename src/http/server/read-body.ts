@@ -38,8 +38,11 @@ export function readBody(
     length += chunk.length;
     if (length > maxMessageBytes) return refuse(tooLarge(maxMessageBytes));
     const wanted = Math.max(0, length - FREE_BODY_BYTES) - taken;
-    if (!bodies.take(wanted, request)) return refuse(TOO_MANY_ARRIVE);
-    taken += wanted;
+    if (wanted > 0) {
+      if (!bodies.take(wanted, request)) return refuse(TOO_MANY_ARRIVE);
+      if (taken === 0) request.on('close', giveBack);
+      taken += wanted;
+    }
     chunks.push(chunk);
   };
   const onEnd = (): void => {
@@ -56,7 +59,7 @@ export function readBody(
     bodies.give(taken, request);
     taken = 0;
   };
-  request.on('data', onData).on('end', onEnd).on('close', giveBack);
+  request.on('data', onData).on('end', onEnd);
 }
 
 const EMPTY = Buffer.alloc(0);
