@@ -273,7 +273,7 @@ export class ServerMember {
     try {
       streamable.restore({ id, state: taken.state, client }, taken.replay, taken.token);
     } catch (thrown) {
-      // Another replica may have room for it.
+      // Another replica may have a free slot for it.
       await this.storage.handedOver(id);
       throw thrown;
     }

@@ -134,8 +134,8 @@ function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): 
 /** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */
 function warnOfStrangers(env: Environment): readonly string[] {
   const known = [...OPTIONS.map(({ name }) => envNameOf(name)), ...VARIABLES.map(({ name }) => name)];
-  const strangers = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));
-  return strangers.flatMap((name) => {
+  const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));
+  return unknown.flatMap((name) => {
     const bare = (full: string) => full.slice(ENV_PREFIX.length).toLowerCase().replaceAll('_', '-');
     const [meant] = suggest(bare(name), known.map(bare));
     return meant === undefined ? [] : [`${name} is not a setting of mcp-portage; did you mean ${envNameOf(meant)}?`];

@@ -77,14 +77,14 @@ export class SessionState implements RestorableSession {
     this.changed();
   }
 
-  /** False: it is a subscription there is no room for. Else `succeeded` or `failed` follows. */
+  /** False: it is a subscription beyond the limit. Else `succeeded` or `failed` follows. */
   reserve(request: Frame): boolean {
     if (request.method !== SUBSCRIBE) return true;
     const uri = readField(request, 'uri');
     return typeof uri !== 'string' || this.#subscribed.add(uri);
   }
 
-  /** The server did what the client asked for. A subscription that there is no room for is not remembered. */
+  /** The server did what the client asked for. A subscription beyond the limit is not remembered. */
   succeeded(request: Frame, answer: Frame): void {
     switch (request.method) {
       case INITIALIZE:
