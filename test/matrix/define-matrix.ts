@@ -28,18 +28,19 @@ function scenariosOf(client: ClientName, server: ServerName): readonly Scenario[
 }
 
 /**
- * Where MCP's own transports meet, and the carriers beside them with one of each kind and with their own. A client that finds
- * out the era is one of those that know it from then on.
+ * Where MCP's own transports meet; a carrier beside them with itself, and with Streamable HTTP. A client that finds out the era is
+ * one of those that know it from then on, so it is tried with its own transport in each era.
  */
 function areTriedInFull(client: ClientName, server: ServerName): boolean {
-  if (client === 'autoStdio' || client === 'autoHttp') return isOneOfEach(server);
+  if (client === 'autoStdio' || client === 'autoHttp') return haveOneCarrier(client, server) && isOneOfEach(server);
   if (haveOneCarrier(client, server)) return true;
   const isOther = (over: ClientKind['over']) => OTHER_CARRIERS.includes(over);
-  if (isOther(SERVERS[server].over)) return isOneOfEach(client);
-  return !isOther(CLIENTS[client].over) || isOneOfEach(server);
+  // A carrier knows nothing of eras, nor of what is carried on the other side.
+  if (isOther(SERVERS[server].over)) return client === 'streamable' || client === 'modernHttp';
+  return !isOther(CLIENTS[client].over) || server === 'stateful';
 }
 
-/** A carrier knows nothing of eras, nor of what is carried on the other side; what two of them could disturb is all here. */
+/** MCP's own transports in each era, without their variants. */
 const isOneOfEach = (name: string): boolean =>
   ['stdio', 'streamable', 'stateful', 'modernStdio', 'modernHttp'].includes(name);
 
