@@ -14,7 +14,11 @@ const endpoint: Endpoint =
     ? { kind: 'command', command: [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...words], stderr: 'inherit' }
     : endpointAt(words[0] ?? '');
 
-const client = await kind.connect(endpoint, { name: 'doomed' });
-void client.callTool('wait', { label: 'to the end' });
-await seenByServer(client, 'the call', ({ value }) => JSON.stringify(value ?? '').includes('to the end'));
-console.log('calling');
+async function call(): Promise<void> {
+  const client = await kind.connect(endpoint, { name: 'doomed' });
+  void client.callTool('wait', { label: 'to the end' });
+  await seenByServer(client, 'the call', ({ value }) => JSON.stringify(value ?? '').includes('to the end'));
+  console.log('calling');
+}
+
+void call();

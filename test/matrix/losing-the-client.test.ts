@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { type LogLine, REPOSITORY, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { says } from '../support/says.ts';
+import { serverProgram } from '../support/server-program.ts';
 import { TYPESCRIPT } from '../support/typescript.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { seenByServer } from './cell.ts';
@@ -17,7 +17,7 @@ import { CLIENTS, type ClientKind, type ClientName, endpointAt } from './clients
 import { urlFor } from './fronts.ts';
 import { type RunningServer, SERVERS, type ServerName } from './servers.ts';
 
-const PROGRAM = fileURLToPath(new URL('./doomed-client.ts', import.meta.url));
+const PROGRAM = serverProgram(new URL('./doomed-client.ts', import.meta.url));
 /** Those that negotiate are one of the others by the time they are lost. */
 const CLIENT_NAMES = ['stdio', 'httpSse', 'streamable', 'modernStdio', 'modernHttp'] as const satisfies ClientName[];
 const SERVER_NAMES = [
@@ -156,7 +156,8 @@ interface Started {
 }
 
 async function startDoomed(t: ExecutionContext, args: readonly string[]): Promise<Started> {
-  const child = spawn(process.execPath, [TYPESCRIPT, PROGRAM, ...args], {
+  const words = PROGRAM.endsWith('.ts') ? [TYPESCRIPT, PROGRAM] : [PROGRAM];
+  const child = spawn(process.execPath, [...words, ...args], {
     cwd: REPOSITORY,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
