@@ -95,8 +95,8 @@ for (const name of CARRIER_NAMES) {
       const before = rssMiBOf(bridge.pid);
       const note = { jsonrpc: '2.0', method: 'notifications/x', params: { text: 'x'.repeat(MIB) } };
       for (let sent = 0; sent < 200; sent += 1) client.say(note);
+      // Or it has been let go by then.
       await isStuck(client);
-      t.true(client.socket.writableLength > 100 * MIB, 'most of it has not been read');
       t.is((await witness.call('echo', 'and I?')).text, 'and I?');
       const grown = rssMiBOf(bridge.pid) - before;
       t.true(grown < 100, `${grown} MiB more`);
