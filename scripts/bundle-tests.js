@@ -72,33 +72,6 @@ export async function bundleTests(bundles, outdir) {
   });
 }
 
-/** Servers of the official SDKs, which tests start again and again. */
-const SERVERS = [
-  'test/matrix/servers/legacy.js',
-  'test/matrix/servers/modern.js',
-  'test/fixtures/contract-server/server.js',
-  'test/fixtures/everything/server.js',
-  'test/fixtures/modern-server/stdio.js',
-];
-
-/** Each server in few files: reading those of its packages takes half of the time in which it starts. */
-export async function bundleServers(outdir) {
-  await build({
-    entryPoints: SERVERS,
-    outdir,
-    outbase: '.',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    outExtension: { '.js': '.mjs' },
-    // Packages that are CommonJS ask for modules of Node with it.
-    banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
-    logLevel: 'warning',
-  });
-}
-
 function loadTests({ onLoad, onResolve }, bundles) {
   const together = new Map(bundles.filter(({ files }) => files.length > 1).map(({ name, files }) => [name, files]));
   const shared = new Set([...together.values()].flat().map((file) => resolve(file)));

@@ -86,18 +86,18 @@ function refuseStranger(
   { listener: { addresses, access }, arrival }: Pick<HostRequestParts, 'listener' | 'arrival'>,
 ): BridgeError | undefined {
   if (access.auth !== undefined || addresses.some(isExposed)) return undefined;
-  if (arrival === 'unseen') return stranger('it cannot be seen where the request came in');
+  if (arrival === 'unseen') return refuseAddress('it cannot be seen where the request came in');
   // A socket of the file system has none.
   const { localAddress } = socket;
   if (localAddress === undefined || isLoopback(localAddress.replace(/^::ffff:/i, ''))) return undefined;
-  return stranger('the request came in at another address of it');
+  return refuseAddress('the request came in at another address of it');
 }
 
-function stranger(why: string): BridgeError {
+function refuseAddress(why: string): BridgeError {
   return new BridgeError('ERR_HTTP_ADDRESS', `This bridge serves programs on this machine only, and ${why}.`);
 }
 
-/** Headers that decide who may come in and to whom a session belongs. [RFC 9110 5.3] */
+/** Headers that decide whether a caller is admitted and to whom a session belongs. [RFC 9110 5.3] */
 const ONCE = ['host', 'origin', 'authorization', 'content-type', SESSION_ID_HEADER];
 
 /** Node takes the first of several, and a proxy before it may have looked at the last. Our own listener joins them. */

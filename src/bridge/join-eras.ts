@@ -56,7 +56,7 @@ export function poolLimitsOf({
 }: Pick<PooledServer, 'sessions' | 'callers'>): Partial<LegacyPoolLimits> {
   const total = sessions.poolSize;
   const waiting = LEGACY_POOL_LIMITS.waiting;
-  // One name that stands for many strangers, each with sessions of its own, is not one caller who takes too much.
+  // A name that stands for many unidentified callers, each with sessions of its own, is not one caller who takes too much.
   const sharers = areKeptApart(callers, sessions) ? 1 : countSharers(callers);
   return {
     total,

@@ -6,7 +6,7 @@ export interface ParkedBytesLimits {
 
 /** What one call or task holds. */
 export interface HeldBytes {
-  /** From now on it holds so many. False: there is no room for that, and it holds what it held. Less always fits. */
+  /** From now on it holds so many. False: that exceeds the limit, and it holds what it held. Less always fits. */
   set(bytes: number): boolean;
 }
 

@@ -39,7 +39,7 @@ function explain(code: string): string {
       return `too many files are open (${code}); allow more with ulimit -n, or fewer servers with --max-sessions`;
     case 'EAGAIN':
     case 'ENOMEM':
-      return `the system has no room for another process (${code}); allow fewer servers with --max-sessions`;
+      return `the system cannot start another process (${code}); allow fewer servers with --max-sessions`;
     case 'E2BIG':
       return 'its arguments and environment are too large together (E2BIG); do without --inherit-env';
     default:

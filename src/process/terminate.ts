@@ -66,7 +66,7 @@ export interface TerminationOptions {
  * - `idle`: the child runs and nobody wants it to end.
  * - `ending`: the leader still runs; `nextSteps` are those of the ladder that have not been taken.
  * - `following`: the leader has exited, others of its group have not; `stopLooking` ends the watch on them.
- * - `gone`: nobody is left, or only what even SIGKILL does not end. The pid may belong to a stranger by now.
+ * - `gone`: nobody is left, or only what even SIGKILL does not end. The pid may belong to another program by now.
  */
 type TerminationState =
   | { readonly kind: 'idle' }

@@ -16,7 +16,7 @@ export interface CallRegistryOptions extends CallTimes {
   readonly deps: Pick<Deps, 'log' | 'clock'>;
   /** Shared with the sessions. Subscriptions count: they are calls that stay open. */
   readonly exchanges: Exchanges;
-  /** Calls that one caller may have open, so that it leaves room for others; default: as many as all together may have. */
+  /** Calls that one caller may have open, so that others get some; default: as many as all together may have. */
   readonly maxPerCaller?: number;
   /** Of several bridges; default: there are none. */
   readonly widerLimits?: Pick<WiderLimits, 'refusalFor'> | undefined;

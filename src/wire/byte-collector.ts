@@ -5,7 +5,7 @@ const BLOCK_BYTES = 16 * 1024;
 /** Gathers the parts of something that is split over chunks. Large parts are kept by reference and joined once. */
 export class ByteCollector {
   #parts: Buffer[] = [];
-  /** The last of the parts while it is a block of ours with room left, and how much of it is used. */
+  /** The last of the parts while it is a block of ours that is not full, and how much of it is used. */
   #block: Buffer | undefined;
   #blockUsed = 0;
   #byteLength = 0;

@@ -12,7 +12,7 @@ export interface SkippedEnds {
 export class SkippedBytes implements SkippedEnds {
   byteLength = 0;
   head: Buffer = Buffer.alloc(0);
-  /** The newest bytes; moved to the front when the room behind them runs out. */
+  /** The newest bytes; moved to the front when the space behind them runs out. */
   readonly #recent = Buffer.allocUnsafe(4 * KEPT_END_BYTES);
   #recentUsed = 0;
 

@@ -119,7 +119,7 @@ onLinux('clients that do not read hold 8 MiB each where their server cannot wait
 });
 
 onLinux(
-  'a flood of session openings holds what the sessions there may be hold; those that nobody came back to make room',
+  'a flood of session openings holds what the sessions there may be hold; those that nobody came back to are evicted',
   async (t) => {
     const limits = ['--isolation', 'shared', '--max-sessions', '50'];
     const { bridge, witness } = await startFaulty(t, { options: limits });

@@ -77,8 +77,8 @@ function readText(path: string, maxBytes: number, readers: Readers, name: string
   }
   if (found.kind === 'directory') return refuse(`${name} is a directory; expected a file.`);
   if (found.kind === 'other') return refuse(`${name} is a device or a socket; expected a file.`);
-  const stranger = explainStranger(name, found, readers);
-  if (stranger !== undefined) return refuse(stranger);
+  const unsafe = explainUnsafeOwner(name, found, readers);
+  if (unsafe !== undefined) return refuse(unsafe);
   if (found.bytes.length > maxBytes) return refuse(`${name} is larger than ${renderSize(maxBytes)}.`);
   try {
     // A mark of the byte order at the beginning is left out.
@@ -88,15 +88,15 @@ function readText(path: string, maxBytes: number, readers: Readers, name: string
   }
 }
 
-/** ssh's rule. On Windows neither owner nor bits say anything. */
-function explainStranger(name: string, found: FoundFile, readers: Readers): string | undefined {
+/** The rule of ssh. On Windows, owner and mode bits have no meaning. */
+function explainUnsafeOwner(name: string, found: FoundFile, readers: Readers): string | undefined {
   if (readers.platform === 'win32' || readers.uid === undefined || readers.mayBeWritable) return undefined;
-  const wayOut = 'or say --allow-writable-config where nobody else can reach it, as in a container';
+  const remedy = 'or say --allow-writable-config where nobody else can reach it, as in a container';
   if (found.uid !== readers.uid && found.uid !== 0) {
-    return `${name} belongs to another user, who could have any program started as you. Make it yours (chown), ${wayOut}.`;
+    return `${name} belongs to another user, who could have any program started as you. Make it yours (chown), ${remedy}.`;
   }
   if ((found.mode & 0o022) === 0) return undefined;
-  return `others may write to ${name}, and so have any program started as you. Forbid it with chmod go-w, ${wayOut}.`;
+  return `others may write to ${name}, and so have any program started as you. Forbid it with chmod go-w, ${remedy}.`;
 }
 
 function codeOf(cause: unknown): string {

@@ -17,15 +17,15 @@ import {
 import type { BridgeVerb } from '../options/option-spec.ts';
 import { ENV_PREFIX, envNameOf, OPTIONS, VARIABLES } from '../options/option-table.ts';
 import { suggest } from '../suggest.ts';
-import { tokenVariables } from './access.ts';
-import type { Environment } from './child-environment.ts';
 import { type ParsedCluster, parseCluster } from './cluster.ts';
-import { explainNoServer, parseListed } from './listed-servers.ts';
-import { parseListener } from './listener.ts';
+import { tokenVariables } from './listener/access.ts';
+import { parseListener } from './listener/listener.ts';
+import { leadStreams } from './listener/streams.ts';
 import { parseObservation } from './observing.ts';
-import type { RemoteSurroundings } from './remote.ts';
-import { type ParsedServer, parseServer } from './server.ts';
-import { leadStreams } from './streams.ts';
+import type { Environment } from './servers/child-environment.ts';
+import { explainNoServer, parseListed } from './servers/listed-servers.ts';
+import type { RemoteSurroundings } from './servers/remote.ts';
+import { type ParsedServer, parseServer } from './servers/server.ts';
 import * as value from './value.ts';
 
 /** The process around the command line; handed in so that parsing stays pure. */
@@ -134,8 +134,8 @@ function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): 
 /** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */
 function warnOfStrangers(env: Environment): readonly string[] {
   const known = [...OPTIONS.map(({ name }) => envNameOf(name)), ...VARIABLES.map(({ name }) => name)];
-  const strangers = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));
-  return strangers.flatMap((name) => {
+  const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));
+  return unknown.flatMap((name) => {
     const bare = (full: string) => full.slice(ENV_PREFIX.length).toLowerCase().replaceAll('_', '-');
     const [meant] = suggest(bare(name), known.map(bare));
     return meant === undefined ? [] : [`${name} is not a setting of mcp-portage; did you mean ${envNameOf(meant)}?`];

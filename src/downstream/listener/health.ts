@@ -20,9 +20,9 @@ export interface HealthSources {
  * everything but the answer. Why no call could be served is told to those who may call, as they would hear it anyway: it
  * may name the server's address, or repeat its last words.
  *
- * A bridge that has no room for a further session is ready: it serves those who have one, and calls that need none. Who
- * took it out of service would lock out all of them. So it only says that it is full, and so with a hub that is not there,
- * and with a store that a replica cannot reach as long as it may go on with its own sessions.
+ * A bridge at its limit of sessions is ready: it serves clients that have one, and calls that need none. Taking it out of
+ * service would lock out all of them, so it only reports that it is full. The same applies to a hub that cannot be reached,
+ * and to a store that a replica cannot reach, as long as it may continue its own sessions.
  */
 export function readinessRoute({
   readiness,

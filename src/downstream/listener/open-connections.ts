@@ -89,8 +89,8 @@ export class OpenConnections {
   }
 
   /**
-   * Who reads none of its answers keeps Node from reading further requests, and no time limit of Node's is about that: a
-   * stranger could hold every connection there may be, without a token and for ever.
+   * A client that reads none of its answers keeps Node from reading further requests, and no time limit of Node's covers
+   * that: without a token, an untrusted caller could occupy every connection slot for ever.
    */
   #letStalledGo(): void {
     const nowMs = this.#clock.now();

@@ -75,7 +75,7 @@ export interface PostInTurn {
 }
 
 /**
- * Reads a POST when its session has room for one more message, and hands its content over when there still is: many
+ * Reads a POST when its session has capacity for one more message, and hands its content over when there still is: many
  * may be read at a time, and the first of them may fill the server's pipe. The content is checked completely, as the
  * client is not trusted to write JSON. Refuses what cannot be taken.
  */

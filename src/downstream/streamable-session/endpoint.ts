@@ -140,7 +140,7 @@ export class StreamableEndpoint {
     return new StreamablePeer({ listener, live, deps, log: deps.log, ...limits, replayLog });
   }
 
-  /** Goes on with a session that another bridge had. Throws a BridgeError when there is no room for it here. */
+  /** Continues a session that another bridge had. Throws a BridgeError when no session slot is free here. */
   restore(session: StoredSession, replay: StoredReplay, token: number): void {
     this.#options.sessions.restore(session, (id, listener) => {
       const peer = this.#createPeer(id, listener);

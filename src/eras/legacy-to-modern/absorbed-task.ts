@@ -45,7 +45,7 @@ export interface AbsorbedTaskOptions {
   readonly host: ClientCallHost;
   /** The exchange of the client's call. */
   readonly exchange: Exchange;
-  /** Is told how many bytes are held for the task from now on. False: there is no room for so many. */
+  /** Is told how many bytes are held for the task from now on. False: that exceeds the limit. */
   readonly hold: (bytes: number) => boolean;
   /** Its result or error, as if the call itself had been answered with it. */
   readonly onAnswered: (answer: Frame) => void;

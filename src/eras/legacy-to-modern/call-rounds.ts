@@ -105,7 +105,7 @@ export class CallRounds {
     onReady();
   }
 
-  /** From now on the call holds so many bytes for what it waits for. False: there is no room for so much. */
+  /** From now on the call holds so many bytes for what it waits for. False: that exceeds the limit. */
   hold(bytes: number): boolean {
     if (bytes === 0 && this.#held === undefined) return true;
     this.#held ??= this.#options.host.openHeld();

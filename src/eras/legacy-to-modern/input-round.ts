@@ -24,7 +24,7 @@ export interface InputRoundOptions {
   readonly exchange: Exchange;
   /** Nothing is waited for any longer than this. */
   readonly untilMs: number;
-  /** Is told how many bytes are held for the round from now on. False: there is no room for so many. */
+  /** Is told how many bytes are held for the round from now on. False: that exceeds the limit. */
   readonly hold: (bytes: number) => boolean;
   /** JSON text of the answers, by the server's key. */
   readonly onAnswered: (answers: ReadonlyMap<string, Buffer>) => void;

@@ -124,7 +124,7 @@ export const MAX_KEPT_NOTICES = 100;
 export const MAX_KEPT_NOTICE_BYTES = 64 * 1024;
 
 /**
- * What a server says about a call while no request of its client follows it, from the oldest on. When there is no room,
+ * What a server says about a call while no request of its client follows it, from the oldest on. At the limit,
  * the oldest goes; how far the call has come goes last.
  */
 export class KeptNotices {
@@ -145,7 +145,7 @@ export class KeptNotices {
   add(notice: Frame): void {
     const { length } = notice.bytes;
     if (length > MAX_KEPT_NOTICE_BYTES) {
-      // Whatever went for it, there would be no room.
+      // It exceeds the limit by itself, whatever were dropped for it.
       this.dropped += 1;
       return;
     }

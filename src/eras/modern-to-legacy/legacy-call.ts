@@ -151,7 +151,7 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
       roots.onWithdrawn = () => this.#withdrawnBeforeSent(question);
       this.asked(question);
     }
-    // None, or there was no room to ask.
+    // None, or the limit of questions was reached.
     if (!this.isRunning) return;
     const request = legacyRequest(this.options.request, this.#features);
     if (form === 'task') return this.#sendAsTask(request);

@@ -14,7 +14,7 @@ export const COMPLETE = 'completion/complete';
 export const CALL_TOOL = 'tools/call';
 export const GET_PROMPT = 'prompts/get';
 export const READ_RESOURCE = 'resources/read';
-/** Requests below this prefix may name a task by its id, so they are refused where strangers share a server. */
+/** Requests below this prefix may name a task by its id, so they are refused where several callers share a server. */
 export const TASKS_PREFIX = 'tasks/';
 
 export const INITIALIZED = 'notifications/initialized';

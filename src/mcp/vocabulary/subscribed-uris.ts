@@ -18,7 +18,7 @@ export class SubscribedUris {
     return this.#uris.has(uri);
   }
 
-  /** False: there is no room for it. */
+  /** False: the limit is reached. */
   add(uri: string): boolean {
     if (this.#uris.has(uri)) return true;
     if (this.#uris.size >= MAX_SUBSCRIBED || this.#length + uri.length > MAX_SUBSCRIBED_LENGTH) return false;

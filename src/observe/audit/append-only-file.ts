@@ -74,7 +74,7 @@ export class AppendOnlyFile {
     return this.#queue.length + this.#batch.length;
   }
 
-  /** Takes a line without its end. False: there is no room, and it is lost. */
+  /** Takes a line without its end. False: the buffer is full, and the line is lost. */
   write(text: string): boolean {
     const line = Buffer.from(`${text}\n`);
     if (this.#isClosed || !this.#queue.fits(line)) return false;

@@ -24,7 +24,7 @@ export class BoundedWords {
     return this.#known.has(word);
   }
 
-  /** False: it is unknown, and there is no room for more. */
+  /** False: it is unknown, and the limit is reached. */
   take(word: string): boolean {
     if (this.#known.has(word)) return true;
     if (this.#known.size >= this.#max) return false;
@@ -100,7 +100,7 @@ export function labelOfError(outcome: CallOutcome, rpcCodes: BoundedWords): stri
   }
 }
 
-/** What an error is called that finds no room. */
+/** The label of an error beyond the limit. */
 export function labelOfRareError(outcome: CallOutcome): string | undefined {
   return outcome.kind === 'answered' ? undefined : OTHER_ERROR;
 }

@@ -15,7 +15,7 @@ import {
   type UsageServer,
 } from './usage.ts';
 
-/** The server of the row for servers that there was no room to tell apart. */
+/** The server of the row for servers beyond the limit, which are counted together. */
 export const OTHER_SERVERS = '(others)';
 
 interface LiveServed extends Omit<ServedEndpoint, 'sunset'> {

@@ -33,7 +33,7 @@ export interface ServedRecord extends ServedEndpoint {
 
 /**
  * - `client`: one that may have said its name.
- * - `others`: clients that there was no room to tell apart.
+ * - `others`: clients beyond the limit, which are counted together.
  * - `bridge`: mcp-portage itself, towards this server.
  */
 export type UserKind = 'client' | 'others' | 'bridge';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 
-/** What is known of a session when one has to make room. */
+/** What is known of a session when one has to be evicted. */
 export interface SessionUse {
   /** Whose it is; undefined: of the client on the bridge's own pipe, whose session is never abandoned. */
   readonly principal: string | undefined;
@@ -14,7 +14,7 @@ export interface SessionUse {
 }
 
 /**
- * The session that makes room for one more of `principal`, or undefined: every session is in use, or not the caller's to
+ * The session to evict for a new one of `principal`, or undefined: every session is in use, or not the caller's to
  * end. A session whose client never returned after `initialize` goes first. Of the others a caller ends its own, and those
  * of callers who hold more sessions than it does: to flood the bridge costs the one who floods it.
  * @param among `own`: the caller is at its own limit, so only a session of its own helps
@@ -75,7 +75,7 @@ export class EvictionLog {
     const evicted = this.#count;
     this.#count = 0;
     const what = evicted === 1 ? '1 abandoned session was' : `${evicted} abandoned sessions were`;
-    this.#log.warn({ evicted }, `${what} ended to make room for new ones: nobody was connected and no call was open`);
+    this.#log.warn({ evicted }, `${what} ended to free slots for new ones: nobody was connected and no call was open`);
   }
 
   /** Tells what has not been told yet. */

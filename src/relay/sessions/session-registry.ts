@@ -119,8 +119,8 @@ export class SessionRegistry {
     const origin = { transport, principal, server: this.#options.exchanges.server };
     const session = this.#open({ id, state, client, origin }, createPeer);
     session.relay.resume(findRevision(state.offer?.protocolVersion) ?? OLDEST_REVISION);
-    // Nobody listened meanwhile.
-    for (const frame of state.missed()) session.relay.fromServer(frame);
+    // Nobody listened meanwhile. A new session tells by itself what may have been missed before it was there.
+    if (state.continuation === 'same-session') for (const frame of state.missed()) session.relay.fromServer(frame);
     return session;
   }
 
@@ -171,7 +171,7 @@ export class SessionRegistry {
     observer?.refused({ transport, principal, server }, reason.code);
   }
 
-  /** Ends an abandoned session where that makes room. */
+  /** Evicts an abandoned session where that frees a slot. */
   #checkLimits(principal: string | undefined): void {
     if (this.#isDraining) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no new sessions.', {
@@ -225,7 +225,9 @@ export class SessionRegistry {
     const abandoned = findAbandoned(entries, { principal, among: among === 'own' ? 'own' : 'all' });
     if (abandoned === undefined) return false;
     this.#evictions.evicted();
-    abandoned.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'It was abandoned, and another session needed room.'));
+    abandoned.relay.close(
+      new BridgeError('ERR_SESSION_CLOSED', 'It was abandoned, and another session needed its slot.'),
+    );
     return true;
   }
 

@@ -105,7 +105,7 @@ class StdioDialer implements SessionDialer {
     return slot.free === undefined ? this.#open(listener, slot) : this.#openWhenFree(listener, slot, slot.free);
   }
 
-  /** The process of a session that has just been ended to make room is still there for a moment. */
+  /** The process of a session that has just been evicted still exists for a moment. */
   #openWhenFree(listener: ServerListener, slot: ChildSlot, free: Promise<void>): UpstreamLink {
     const { log } = this.#options.deps;
     log.debug({ child: this.name }, 'the server is started as soon as one that is ending is gone');

@@ -207,7 +207,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     this.#over(call);
   }
 
-  /** Makes room for the next one that waits. */
+  /** Frees a slot for the next one that waits. */
   #over(call: Call): void {
     this.#window.left(call.message);
     const waiting = this.#waiting.indexOf(call);

@@ -67,11 +67,11 @@ test('who can connect by the mode of a socket decides whether callers are one us
   };
   t.is(kindOf(), 'user');
   t.is(kindOf('--socket-mode', '0644'), 'user', 'to connect takes the right to write');
-  t.is(kindOf('--socket-mode', '0660'), 'strangers');
-  t.is(kindOf('--socket-mode', '0666'), 'strangers');
+  t.is(kindOf('--socket-mode', '0660'), 'unidentified');
+  t.is(kindOf('--socket-mode', '0666'), 'unidentified');
   t.is(kindOf('--port', '8000'), 'user');
-  t.is(kindOf('--port', '8000', '--host', '0.0.0.0', '--allow-anonymous'), 'strangers');
-  t.is(kindOf('--base-url', 'https://tools.example'), 'strangers', 'behind a reverse proxy');
+  t.is(kindOf('--port', '8000', '--host', '0.0.0.0', '--allow-anonymous'), 'unidentified');
+  t.is(kindOf('--base-url', 'https://tools.example'), 'unidentified', 'behind a reverse proxy');
 });
 
 test('what is open to every user is warned of, and its status is shown to nobody', (t) => {

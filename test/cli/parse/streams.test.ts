@@ -123,6 +123,6 @@ test('who may come on a stream counts for whether callers are one user', (t) => 
     return describeCallers(config.listener, config.servers[0]).kind;
   };
   t.is(kindOf('--stream', 'tcp://127.0.0.1:1'), 'user');
-  t.is(kindOf('--stream', 'unix:///run/a', '--socket-mode', '0660'), 'strangers');
-  t.is(kindOf('--stream', 'tcp://0.0.0.0:1', '--allow-anonymous', '--port', '1'), 'strangers');
+  t.is(kindOf('--stream', 'unix:///run/a', '--socket-mode', '0660'), 'unidentified');
+  t.is(kindOf('--stream', 'tcp://0.0.0.0:1', '--allow-anonymous', '--port', '1'), 'unidentified');
 });

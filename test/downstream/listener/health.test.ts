@@ -36,7 +36,7 @@ test('says whether a call could be served now, and why not', async (t) => {
   t.is(server.connections.length, 0, 'asking starts nothing');
 });
 
-test('a bridge that has no room for another session stays ready for those it serves, and says that it is full', async (t) => {
+test('a bridge without a free session slot stays ready for those it serves, and says that it is full', async (t) => {
   const harness = await startHttpHarness(t, { maxSessions: 1 });
   const session = await openStreamable(harness);
   const ask = async (): Promise<unknown> => {
@@ -44,7 +44,7 @@ test('a bridge that has no room for another session stays ready for those it ser
     t.is(answer.status, 200);
     return answer.json();
   };
-  t.deepEqual(await ask(), { status: 'ready' }, 'nobody is connected to the session, so it would make room');
+  t.deepEqual(await ask(), { status: 'ready' }, 'nobody is connected to the session, so it would be evicted');
   const stream = (await session.get()).events();
   t.deepEqual(await ask(), { status: 'ready', sessions: 'full' });
   stream.leave();

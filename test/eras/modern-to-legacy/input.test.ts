@@ -300,7 +300,7 @@ test('an outcome that comes while nobody is there waits for the retry', (t) => {
   t.is(retry(parked, state).answer().error?.code, -1);
 });
 
-test('an outcome there is no room for is given up, and the retry is told why', (t) => {
+test('an outcome beyond the limit is evicted, and the retry is told why', (t) => {
   const bridge = new ModernBridge({ parkingLimits: { bytes: 2000 } });
   const first = park(undefined, bridge);
   bridge.says({ id: first.upstreamId, result: { content: [] } });

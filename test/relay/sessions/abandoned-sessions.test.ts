@@ -81,6 +81,6 @@ test('the log tells how many were evicted, in one line a minute', (t) => {
     lines.map((line) => (JSON.parse(line) as { evicted: number }).evicted),
     [300, 51, 2],
   );
-  t.regex(lines[0] ?? '', /300 abandoned sessions were ended to make room/);
+  t.regex(lines[0] ?? '', /300 abandoned sessions were ended to free slots/);
   t.is(clock.pendingTimers, 0);
 });

@@ -27,7 +27,7 @@ export class UnclearQuestions {
     this.#clock = clock;
   }
 
-  /** `ask` is tried whenever a call was answered; `refuse` is called when it was in vain. False: there is no room. */
+  /** `ask` is tried whenever a call was answered; `refuse` is called when it was in vain. False: the limit is reached. */
   hold(question: Frame, ask: () => boolean, refuse: () => void): boolean {
     const { id, bytes } = question;
     if (id === undefined || this.#held.has(id) || this.#held.size >= MAX_UNCLEAR) return false;

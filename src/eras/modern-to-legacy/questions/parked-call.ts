@@ -272,7 +272,7 @@ export class ParkedCall<Observer extends CallObserver> {
     this.#options.host.over();
   }
 
-  /** The bridge ends, or there is no room for the outcome any more. */
+  /** The bridge ends, or the outcome is evicted. */
   close(): void {
     if (this.#state.kind === 'held') this.#state.cancel();
     this.#giveUp();

@@ -104,12 +104,12 @@ export interface KeptOutcome {
   readonly id: string;
   readonly principal: string;
   readonly bytes: number;
-  /** There is no room for it any more; it has left the table already. */
+  /** It was evicted; it has left the table already. */
   readonly giveUp: () => void;
 }
 
 /**
- * Outcomes that are kept for clients that may come back for them, which they may not. When there is no room, the oldest
+ * Outcomes that are kept for clients that may come back for them, which they may not. At the limit, the oldest
  * of the caller who takes most of it goes first: nobody loses what is his because somebody else leaves much behind.
  */
 export class KeptOutcomes {

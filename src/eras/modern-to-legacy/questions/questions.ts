@@ -48,7 +48,7 @@ export class OpenQuestions {
   #keepAlives = 0;
   #stopKeepAlive: (() => void) | undefined;
 
-  /** `hold` is told how many bytes they hold from now on. False: there is no room for more than there was. */
+  /** `hold` is told how many bytes they hold from now on. False: that exceeds the limit, and they hold what they held. */
   constructor(clock: Clock, hold: (bytes: number) => boolean) {
     this.#clock = clock;
     this.#hold = hold;

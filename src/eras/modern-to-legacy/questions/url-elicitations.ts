@@ -190,5 +190,5 @@ function tooManyRounds(error: RpcError): RpcError {
 
 const NO_CAPACITY: RpcError = {
   code: INTERNAL_ERROR,
-  message: 'there is no room for more calls that wait for their clients; try again later',
+  message: 'too many calls wait for their clients; try again later',
 };

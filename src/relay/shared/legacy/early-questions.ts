@@ -34,7 +34,7 @@ export class EarlyQuestions {
     return this.#isOver || this.#waiting.fits({ bytes, ask: () => {} });
   }
 
-  /** Asks at once where there is nothing to wait for. `bytes`: of the question, for which there is room. */
+  /** Asks at once where there is nothing to wait for. `bytes`: of the question, within the limit. */
   add(ask: () => void, bytes: number): void {
     if (this.#isOver) return ask();
     this.#stopTimer ??= this.#clock.after(PATIENCE_MS, () => this.letGo());

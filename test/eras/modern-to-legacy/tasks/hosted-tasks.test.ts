@@ -366,7 +366,7 @@ test('what a task asks is held as well, until it is answered', (t) => {
   t.deepEqual(asks('s'), []);
 });
 
-test('an outcome there is no room for is given up, the oldest first, and who asks for it is told why', (t) => {
+test('outcomes beyond the limit are evicted, the oldest first, and a client that asks for one is told why', (t) => {
   const task = new FollowedTask({ parkingLimits: { bytes: 1000 } });
   const { bridge } = task;
   task.ends({ result: { content: [{ type: 'text', text: 'x'.repeat(400) }] } });
