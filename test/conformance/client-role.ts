@@ -3,9 +3,8 @@
  * `mcp-portage connect`.
  */
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { TYPESCRIPT } from '../support/typescript.ts';
 import type { RoleScores } from './compare.ts';
+import type { Programs } from './programs.ts';
 import {
   type CheckOutcome,
   listClientScenarios,
@@ -16,7 +15,6 @@ import {
 } from './suite.ts';
 import type { SuiteCommand } from './suite-command.ts';
 
-const CLIENT = fileURLToPath(new URL('./client.ts', import.meta.url));
 /** A role of its own; see authorization-role.ts. */
 const LEFT_OUT = /^auth\//;
 /** Measures milliseconds, so a busy machine may need another try. */
@@ -61,25 +59,26 @@ export interface ScenariosRun {
 
 /** In the order of the scenarios, whichever is done first. */
 export async function scoreScenarios(
-  { suite, revision, turns }: RoleRun,
+  { suite, programs, revision, turns }: RoleRun,
   { scenarios, mode, folder }: ScenariosRun,
 ): Promise<readonly (readonly [check: string, outcome: CheckOutcome])[]> {
   const scores = scenarios.map((scenario) =>
-    turns.run(() => scoreScenario({ suite, revision, scenario, mode, folder })),
+    turns.run(() => scoreScenario({ suite, programs, revision, scenario, mode, folder })),
   );
   return (await Promise.all(scores)).flatMap((score) => [...score]);
 }
 
 interface ScenarioRun {
   readonly suite: SuiteCommand;
+  readonly programs: Programs;
   readonly revision: SuiteRevision;
   readonly scenario: string;
   readonly mode: ClientMode;
   readonly folder: string;
 }
 
-async function scoreScenario({ suite, revision, scenario, mode, folder }: ScenarioRun): Promise<Score> {
-  const words = [process.execPath, TYPESCRIPT, CLIENT, ...mode];
+async function scoreScenario({ suite, programs, revision, scenario, mode, folder }: ScenarioRun): Promise<Score> {
+  const words = [process.execPath, programs.client, ...mode];
   const command = words.map((word) => JSON.stringify(word)).join(' ');
   for (let attempt = 1; ; attempt += 1) {
     const outputDir = join(folder, `${scenario}-${attempt}`);

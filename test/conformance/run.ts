@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { scoreAuthorizationRole } from './authorization-role.ts';
 import { scoreClientRole } from './client-role.ts';
 import { compareScores, type ExpectedDifference, type RoleScores } from './compare.ts';
+import { bundlePrograms } from './programs.ts';
 import { printDifferences, printTable } from './report.ts';
 import { scoreServerRole } from './server-role.ts';
 import type { SuiteRevision } from './suite.ts';
@@ -21,6 +22,7 @@ const EXPECTED = new URL('./expected-differences.json', import.meta.url);
 
 const suite = await findSuite();
 const results = await mkdtemp(join(tmpdir(), 'mcp-portage-conformance-'));
+const programs = await bundlePrograms(join(results, 'programs'));
 /** By role and by what was compared with the direct score. */
 const allowed: Readonly<Record<string, Readonly<Record<string, readonly ExpectedDifference[]>>>> = JSON.parse(
   await readFile(EXPECTED, 'utf8'),
@@ -31,7 +33,9 @@ let passed = 0;
 const failures: string[] = [];
 const turns = new Turns(AT_A_TIME);
 const roles = (['2025-11-25', '2026-07-28'] satisfies SuiteRevision[]).flatMap((revision) =>
-  [scoreServerRole, scoreClientRole, scoreAuthorizationRole].map((score) => score({ suite, revision, results, turns })),
+  [scoreServerRole, scoreClientRole, scoreAuthorizationRole].map((score) =>
+    score({ suite, programs, revision, results, turns }),
+  ),
 );
 for (const role of roles) judge(await role);
 

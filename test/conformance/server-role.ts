@@ -5,14 +5,10 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { startBridge } from '../support/bridge.ts';
 import type { RoleScores } from './compare.ts';
 import { type RoleRun, type Score, type SuiteRevision, scoreServer } from './suite.ts';
 
-const SERVER = fileURLToPath(new URL('../fixtures/everything/server.js', import.meta.url));
-const LEGACY_STDIO = ['--', process.execPath, SERVER, '--stdio'];
-const MODERN_STDIO = ['--', process.execPath, SERVER, '--modern-stdio'];
 const LEGACY_HTTP = '--http';
 const MODERN_HTTP = '--modern-http';
 
@@ -25,7 +21,10 @@ const DIRECT: Readonly<Record<SuiteRevision, string>> = { '2025-11-25': LEGACY_H
  */
 const POLL_AFTER = ['--poll-after', '2200ms'];
 
-export async function scoreServerRole({ suite, revision, results, turns }: RoleRun): Promise<RoleScores> {
+export async function scoreServerRole({ suite, programs, revision, results, turns }: RoleRun): Promise<RoleScores> {
+  const { server } = programs;
+  const legacyStdio = ['--', process.execPath, server, '--stdio'];
+  const modernStdio = ['--', process.execPath, server, '--modern-stdio'];
   const scoreUrl = (url: URL, name: string): Promise<Score> =>
     scoreServer({ suite, revision, url, outputDir: join(results, `${revision}-server-${name}`) });
   const scoreThrough = async (name: string, args: readonly string[]): Promise<Score> => {
@@ -37,14 +36,14 @@ export async function scoreServerRole({ suite, revision, results, turns }: RoleR
     }
   };
   const [direct, session, shared, url, modern, modernUrl] = await Promise.all([
-    turns.run(() => withHttpServer(DIRECT[revision], (url) => scoreUrl(url, 'direct'))),
+    turns.run(() => withHttpServer(server, DIRECT[revision], (url) => scoreUrl(url, 'direct'))),
     // The suite waits 600 ms for a first word, which a process that has yet to start may miss on a busy machine; one
     // scenario is three clients with capabilities of their own, within a tenth of a second.
-    turns.run(() => scoreThrough('session', ['--isolation', 'session', '--prewarm', '4', ...LEGACY_STDIO])),
-    turns.run(() => scoreThrough('shared', ['--isolation', 'shared', ...LEGACY_STDIO])),
-    turns.run(() => withHttpServer(LEGACY_HTTP, (url) => scoreThrough('url', [url.href]))),
-    turns.run(() => scoreThrough('modern', MODERN_STDIO)),
-    turns.run(() => withHttpServer(MODERN_HTTP, (url) => scoreThrough('modern-url', [url.href]))),
+    turns.run(() => scoreThrough('session', ['--isolation', 'session', '--prewarm', '4', ...legacyStdio])),
+    turns.run(() => scoreThrough('shared', ['--isolation', 'shared', ...legacyStdio])),
+    turns.run(() => withHttpServer(server, LEGACY_HTTP, (url) => scoreThrough('url', [url.href]))),
+    turns.run(() => scoreThrough('modern', modernStdio)),
+    turns.run(() => withHttpServer(server, MODERN_HTTP, (url) => scoreThrough('modern-url', [url.href]))),
   ]);
   return {
     title: `${revision}, server role`,
@@ -54,8 +53,8 @@ export async function scoreServerRole({ suite, revision, results, turns }: RoleR
   };
 }
 
-async function withHttpServer(mode: string, score: (url: URL) => Promise<Score>): Promise<Score> {
-  const server = spawn(process.execPath, [SERVER, mode, '0'], { stdio: ['ignore', 'ignore', 'pipe'] });
+async function withHttpServer(program: string, mode: string, score: (url: URL) => Promise<Score>): Promise<Score> {
+  const server = spawn(process.execPath, [program, mode, '0'], { stdio: ['ignore', 'ignore', 'pipe'] });
   const end = () => void server.kill('SIGKILL');
   // What fails elsewhere must not leave it behind.
   process.once('exit', end);

@@ -2,10 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Programs } from './programs.ts';
 import type { SuiteCommand } from './suite-command.ts';
 import type { Turns } from './turns.ts';
 
 const SUITE_TIMEOUT_MS = 5 * 60_000;
+const COMPILED = fileURLToPath(new URL('../../node_modules/.cache/mcp-portage/conformance', import.meta.url));
 
 export type CheckStatus = 'SUCCESS' | 'FAILURE' | 'WARNING' | 'INFO' | 'SKIPPED';
 
@@ -15,6 +18,7 @@ export type SuiteRevision = '2025-11-25' | '2026-07-28';
 /** One role of the suite, without and with the bridge. */
 export interface RoleRun {
   readonly suite: SuiteCommand;
+  readonly programs: Programs;
   readonly revision: SuiteRevision;
   /** A folder for what the suite writes. */
   readonly results: string;
@@ -81,7 +85,12 @@ export async function listClientScenarios(suite: SuiteCommand, revision: SuiteRe
 
 /** Resolves with what was printed, whatever the exit code: a failed check is a result, not a failure to run. */
 async function runSuite([program, ...first]: SuiteCommand, args: readonly string[]): Promise<string> {
-  const child = spawn(program, [...first, ...args], { stdio: ['ignore', 'pipe', 'pipe'], timeout: SUITE_TIMEOUT_MS });
+  const child = spawn(program, [...first, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: SUITE_TIMEOUT_MS,
+    // To compile the suite takes half of a short run of it.
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILED },
+  });
   const chunks: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));

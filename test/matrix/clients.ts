@@ -106,8 +106,19 @@ export type ClientName = keyof typeof CLIENTS;
 
 export const CLIENT_NAMES = Object.keys(CLIENTS) as readonly ClientName[];
 
+/** By itself the SDK gives a stream up after two attempts, before a busy machine has started another server. */
+const PATIENT = {
+  initialReconnectionDelay: 1000,
+  reconnectionDelayGrowFactor: 1.5,
+  maxReconnectionDelay: 5000,
+  maxRetries: 20,
+};
+
 function overStreamable(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient> {
-  const transport = new StreamableHTTPClientTransport(urlOf(endpoint), fetchOf(endpoint));
+  const transport = new StreamableHTTPClientTransport(urlOf(endpoint), {
+    ...fetchOf(endpoint),
+    reconnectionOptions: PATIENT,
+  });
   // A session that is gone already is as good.
   const leave = () => transport.terminateSession().catch(() => undefined);
   return LegacyClient.connect(transport, { ...options, leave });

@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+
+/** The paths of what is started again and again: some hundred times. */
+export interface Programs {
+  readonly client: string;
+  readonly server: string;
+}
+
+/** Bundles them into few files, since reading those of an SDK takes most of the time in which a program starts. */
+export async function bundlePrograms(outdir: string): Promise<Programs> {
+  await build({
+    entryPoints: { client: pathOf('./client.ts'), server: pathOf('../fixtures/everything/server.js') },
+    outdir,
+    bundle: true,
+    // An era is loaded only when it is spoken.
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    outExtension: { '.js': '.mjs' },
+    // Packages that are CommonJS ask for modules of Node with it.
+    banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
+    plugins: [LOCATED],
+    logLevel: 'warning',
+  });
+  return { client: join(outdir, 'client.mjs'), server: join(outdir, 'server.mjs') };
+}
+
+const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
+
+/** Programs find the bridge and other programs beside their sources, wherever their bundle is. */
+const LOCATED: Plugin = {
+  name: 'located',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8');
+      return { contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)), loader: 'ts' };
+    });
+  },
+};

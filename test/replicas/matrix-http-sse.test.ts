@@ -1,4 +1,0 @@
-import test from 'ava';
-import { testClusterMatrixOf } from './define-cluster-matrix.ts';
-
-testClusterMatrixOf(test, 'httpSse');
