@@ -26,7 +26,7 @@ export function start(): void {
   const path = join(__dirname, 'cli.cjs');
   const file = findCodeFile({ argv, env: process.env, digest: PROGRAM_DIGEST });
   const kept = file?.read();
-  // Nothing but ASCII is in there: esbuild escapes the rest.
+  // Beside comments nothing but ASCII is in there: esbuild escapes all but regular expressions, where a test looks.
   const source = wrap(readFileSync(path, 'latin1'));
   const script = new Script(source, { filename: path, cachedData: kept?.code });
   const generation = kept === undefined || script.cachedDataRejected ? 0 : kept.generation;

@@ -45,5 +45,5 @@ export function quoteForShell(argument: string): string {
 
 /** One word for a shell, whole. */
 export function quoteWord(text: string): string {
-  return /^[\w@%+=:,./…-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  return /^[\w@%+=:,./\u2026-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

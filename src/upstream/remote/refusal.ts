@@ -41,7 +41,7 @@ export function readRefusal(url: URL, head: ResponseHead, body: Buffer): Refusal
   }
   const title = STATUS_CODES[status] === undefined ? '' : ` ${STATUS_CODES[status]}`;
   const message = `The server at ${showUrl(url)} answered ${status}${title}${shown === '' ? '' : `: ${shown}`}`;
-  const error = new BridgeError('ERR_UPSTREAM_HTTP', /[.!?…]$/.test(message) ? message : `${message}.`, {
+  const error = new BridgeError('ERR_UPSTREAM_HTTP', /[.!?\u2026]$/.test(message) ? message : `${message}.`, {
     data: { status },
     ...retryAfter(headers['retry-after']),
   });
@@ -63,7 +63,7 @@ function authorizationError(url: URL, head: ResponseHead, said: string): BridgeE
       ? `${refusal} (401)${noLogin}`
       : `does not allow this${wasAuthorized ? ' with the token it was given' : ''} (403)`;
   const where = metadataUrl === undefined ? '' : ` It describes how to get it at ${metadataUrl}.`;
-  const words = said === '' || status === 401 ? '' : ` It says: "${said}"${/[.!?…]$/.test(said) ? '' : '.'}`;
+  const words = said === '' || status === 401 ? '' : ` It says: "${said}"${/[.!?\u2026]$/.test(said) ? '' : '.'}`;
   const login = status === 401 && !offersNoLogin ? ', or, if the server offers a login, --login on-demand' : '';
   return new BridgeError(
     'ERR_UPSTREAM_AUTH',
