@@ -16,23 +16,42 @@ export function replaceSpans(bytes: Buffer, edits: readonly Edit[]): Buffer {
   let written = 0;
   for (const { start, end, replacement } of edits) {
     if (start < read || end < start || end > bytes.length) throw new Error(`edit [${start}, ${end}) is out of order`);
-    written += bytes.copy(spliced, written, read, start);
-    written += replacement.copy(spliced, written);
+    written = put(spliced, written, bytes, read, start);
+    written = put(spliced, written, replacement, 0, replacement.length);
     read = end;
   }
-  bytes.copy(spliced, written, read);
+  put(spliced, written, bytes, read, bytes.length);
   return spliced;
+}
+
+/** Fewer bytes than this are copied sooner one by one than by a call into native code. */
+const SHORT_BYTES = 48;
+
+/** Copies a part of `bytes`; returns the offset after it. */
+function put(target: Buffer, at: number, bytes: Buffer, start: number, end: number): number {
+  if (end - start >= SHORT_BYTES) return at + bytes.copy(target, at, start, end);
+  for (let index = start; index < end; index++) target[at + index - start] = bytes[index] as number; // index < end
+  return at + end - start;
 }
 
 /** The JSON token of an id. */
 export function encodeId(id: JsonRpcId): Buffer {
-  return typeof id === 'number' ? Buffer.from(String(id), 'latin1') : Buffer.from(JSON.stringify(id), 'utf8');
+  return typeof id === 'number' ? encodeDigits(String(id)) : Buffer.from(JSON.stringify(id), 'utf8');
+}
+
+function encodeDigits(digits: string): Buffer {
+  const bytes = Buffer.allocUnsafe(digits.length);
+  for (let index = 0; index < digits.length; index++) bytes[index] = digits.charCodeAt(index);
+  return bytes;
 }
 
 /** A copy of the frame's id token as it was written, so that keeping it does not keep the message. Throws without id. */
 export function idToken(frame: Frame): Buffer {
   if (frame.idStart === -1) throw new Error(`a ${frame.kind} without an id has no id token`);
-  return Buffer.from(frame.bytes.subarray(frame.idStart, frame.idEnd));
+  const { bytes, idStart, idEnd } = frame;
+  const token = Buffer.allocUnsafe(idEnd - idStart);
+  put(token, 0, bytes, idStart, idEnd);
+  return token;
 }
 
 /**

@@ -169,8 +169,8 @@ export class ObjectEditor {
   #addition(added: readonly (readonly [string, Buffer])[], hasMembers: boolean): Edit {
     const parts: Buffer[] = [];
     for (const [key, value] of added) {
-      if (hasMembers || parts.length > 0) parts.push(Buffer.of(COMMA));
-      parts.push(Buffer.from(`${JSON.stringify(key)}:`), value);
+      const comma = hasMembers || parts.length > 0 ? ',' : '';
+      parts.push(Buffer.from(`${comma}${JSON.stringify(key)}:`), value);
     }
     return { start: this.#lastEnd, end: this.#lastEnd, replacement: Buffer.concat(parts) };
   }
