@@ -9,6 +9,7 @@ import {
   startHttpEndpoint,
   startSocketEndpoint,
   startStdioEndpoint,
+  startStreamEndpoint,
 } from './bridges/endpoint.ts';
 import {
   floor,
@@ -41,6 +42,7 @@ export type Contender =
   | 'mcp-portage-observed'
   | 'mcp-portage-socket'
   | 'mcp-portage-websocket'
+  | 'mcp-portage-stream'
   | Peer;
 
 /** The bench server on HTTP, where a case has one. */
@@ -243,6 +245,32 @@ export const WEBSOCKET: Case = {
   ],
 };
 
+/** The same beside lines on a byte stream, which nothing is put around. */
+export const BYTE_STREAM: Case = {
+  name: 'byte-stream',
+  title: 'byte stream → stdio, beside Streamable HTTP',
+  era: 'legacy',
+  clients: 2,
+  workloads: [...SOME, workloads.REQUEST_1M, workloads.PROGRESS],
+  entrants: [
+    directStdio('legacy'),
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
+    {
+      name: 'mcp-portage-stream',
+      ids: 'own',
+      start: () =>
+        startStreamEndpoint((port) =>
+          portage('--port', '0', '--stream', `tcp://127.0.0.1:${port}`, '--', ...server('legacy')),
+        ),
+    },
+  ],
+  absent: [
+    { name: 'supergateway', reason: 'it serves no byte streams' },
+    { name: 'mcp-proxy', reason: 'it serves no byte streams' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
 export const HTTP_SSE: Case = {
   name: 'http-sse',
   title: 'HTTP+SSE → stdio',
@@ -370,6 +398,7 @@ export const CASES = [
   STREAMABLE,
   HTTP_SSE,
   WEBSOCKET,
+  BYTE_STREAM,
   MODERN,
   TRANSLATED,
   CONNECT,

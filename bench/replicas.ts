@@ -1,20 +1,23 @@
 /**
  * npm run bench:cluster: what a call costs in a replica that has its session, and in one that passes it on, beside one bridge
- * alone; and what Redis is asked meanwhile. Needs redis-server. Rounds of all three take turns, so that what else the machine
- * does is in all of them.
+ * alone; what Redis is asked meanwhile; and what follows from that for three replicas that get calls in turn. Needs redis-server. Rounds take turns, so that what else the machine does is in all of them.
  */
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
+import { createRequire } from 'node:module';
 import { Redis } from 'ioredis';
 import { type Bridge, startBridge } from '../test/support/bridge.ts';
 import { ownPort } from '../test/support/own-port.ts';
 import { startRedis } from '../test/support/redis-server.ts';
+import { readCpuNanos } from './measure/proc.ts';
 
 const SERVER = ['--', process.execPath, new URL('../test/fixtures/servers/echo.js', import.meta.url).pathname];
 const SESSIONS = 8;
 const ROUNDS = Number(process.argv[2] ?? 15);
 const CALLS_OF_A_ROUND = 800;
 const STORED_SESSIONS = 200;
+/** Until the code of replicas that have just started is compiled. */
+const WARM_ROUNDS = 8;
 
 const agent = new Agent({ keepAlive: true });
 
@@ -55,18 +58,42 @@ async function openSession(port: number): Promise<string> {
   return sessionId;
 }
 
-/** Microseconds a call, of as many at a time as there are sessions. */
-async function measure(port: number, sessions: readonly string[]): Promise<number> {
-  const startedAt = performance.now();
+/** As small as a request gets, so that what the bridge adds weighs most. */
+const PING = { method: 'ping' };
+
+/** Makes the calls of one round, as many at a time as there are sessions. */
+async function callAll(port: number, sessions: readonly string[], message: object): Promise<void> {
   await Promise.all(
     sessions.map(async (session) => {
       for (let call = 0; call < CALLS_OF_A_ROUND / SESSIONS; call += 1) {
-        const { status, text } = await post(port, { id: call, method: 'ping' }, session);
+        const { status, text } = await post(port, { id: call, ...message }, session);
         if (status !== 200) throw new Error(`${status}: ${text}`);
       }
     }),
   );
+}
+
+/** Microseconds a call. */
+async function measure(port: number, sessions: readonly string[]): Promise<number> {
+  const startedAt = performance.now();
+  await callAll(port, sessions, PING);
   return ((performance.now() - startedAt) * 1000) / CALLS_OF_A_ROUND;
+}
+
+/**
+ * Microseconds of processor time a call, of these bridges and their servers together, where the calls are sent to one of them.
+ * Elsewhere than on Linux: not known.
+ */
+async function work(
+  to: Bridge,
+  sessions: readonly string[],
+  { message, of }: { readonly message: object; readonly of: readonly Bridge[] },
+): Promise<number> {
+  const processes = of.flatMap((bridge) => [bridge.pid, ...bridge.children()]);
+  const spent = (): number => processes.reduce((sum, pid) => sum + (readCpuNanos(pid) ?? Number.NaN), 0);
+  const before = spent();
+  await callAll(portOf(to), sessions, message);
+  return (spent() - before) / 1000 / CALLS_OF_A_ROUND;
 }
 
 const median = (values: readonly number[]): number =>
@@ -87,19 +114,23 @@ const usedMemory = async (client: Redis): Promise<number> =>
 
 const redis = await startRedis();
 const started: Bridge[] = [];
-async function startReplica(target: readonly string[]): Promise<number> {
+async function startReplica(target: readonly string[]): Promise<Bridge> {
   const port = await ownPort();
   const own = ['--port', String(port), '--advertise', `http://127.0.0.1:${port}`, '--max-sessions', '1000'];
   const shared = ['--store', redis.url.href, '--cluster-key', 'env:BENCH_CLUSTER_KEY'];
   const env = { BENCH_CLUSTER_KEY: key };
-  started.push(await startBridge([...own, ...shared, ...target], { env }));
-  return port;
+  const bridge = await startBridge([...own, ...shared, ...target], { env });
+  started.push(bridge);
+  return bridge;
 }
+
+const portOf = ({ url }: Bridge): number => Number(url.port);
 
 const key = randomBytes(24).toString('base64');
 const alone = await startBridge(SERVER);
 started.push(alone);
-const [owner, other] = [await startReplica(SERVER), await startReplica(SERVER)];
+const replicas = [await startReplica(SERVER), await startReplica(SERVER)];
+const [owner = 0, other = 0] = replicas.map(portOf);
 const own = await Promise.all(Array.from({ length: SESSIONS }, () => openSession(owner)));
 const ofAlone = await Promise.all(Array.from({ length: SESSIONS }, () => openSession(Number(alone.url.port))));
 const client = new Redis(redis.url.href);
@@ -132,7 +163,7 @@ console.log(
 );
 
 // A remote server, whose sessions are stored: the bridge that stands alone is one.
-const stored = await startReplica([alone.url.href]);
+const stored = portOf(await startReplica([alone.url.href]));
 const [commandsBefore, memoryBefore] = [await commandsOf(client), await usedMemory(client)];
 for (let index = 0; index < STORED_SESSIONS; index += 10) {
   await Promise.all(Array.from({ length: 10 }, () => openSession(stored)));
@@ -141,6 +172,32 @@ await new Promise((resolve) => setTimeout(resolve, 500));
 const perSession = ((await commandsOf(client)) - commandsBefore) / STORED_SESSIONS;
 const bytes = ((await usedMemory(client)) - memoryBefore) / STORED_SESSIONS;
 console.log(`stored session: ${perSession.toFixed(1)} commands to open it, ${(bytes / 1024).toFixed(1)} KiB in Redis`);
+
+/**
+ * What a call costs in work of replicas and their servers, where it arrives and where it is passed on. With three replicas in
+ * turn one call of three arrives where its session is.
+ */
+async function compareWork(title: string, target: readonly string[], message: object): Promise<void> {
+  const [first, second] = [await startReplica(target), await startReplica(target)];
+  const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => openSession(portOf(first))));
+  const costs = { owned: [] as number[], forwarded: [] as number[] };
+  for (let round = -WARM_ROUNDS; round < ROUNDS; round += 1) {
+    const owned = await work(first, sessions, { message, of: [first] });
+    const forwarded = await work(second, sessions, { message, of: [first, second] });
+    if (round < 0) continue;
+    costs.owned.push(owned);
+    costs.forwarded.push(forwarded);
+  }
+  const ratio = ratios(costs.forwarded, costs.owned);
+  console.log(
+    `${title.padEnd(10)} ${median(costs.owned).toFixed(0)} µs of work a call, passed on ${ratio.toFixed(2)} × that; three replicas with cores of their own serve ${(9 / (1 + 2 * ratio)).toFixed(1)} × as much as one (calculated)`,
+  );
+}
+
+await compareWork('ping', SERVER, PING);
+const EVERYTHING = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js');
+const params = { name: 'echo', arguments: { message: 'hello' } };
+await compareWork('tool', ['--', process.execPath, EVERYTHING, 'stdio'], { method: 'tools/call', params });
 
 client.disconnect();
 agent.destroy();

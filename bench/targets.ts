@@ -97,6 +97,13 @@ const ROWS: readonly Row[] = [
     floor: ['mcp-portage', 0.7],
   },
   {
+    title: 'byte stream, beside Streamable HTTP, small calls',
+    case: 'byte-stream',
+    ...small32,
+    contender: 'mcp-portage-stream',
+    floor: ['mcp-portage', 0.7],
+  },
+  {
     title: 'modern → modern stdio, small calls',
     case: 'modern',
     ...small32,

@@ -1,7 +1,8 @@
 /**
  * AVA gives every file a process of its own, so what starts one is kept small. Each test file is bundled with what it
  * imports from src/, for resolving a hundred modules there would cost more than most of the tests. Where a whole folder
- * runs, its files that only compute share one bundle: their tests take milliseconds, a process a quarter of a second.
+ * runs, those of its files that start no programs share one bundle: most of their tests take milliseconds, and a process
+ * half a second of processor time.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -26,11 +27,11 @@ export function testFilesIn(place) {
 export function bundlesOf(files) {
   const folders = new Map();
   for (const file of files) {
-    const key = onlyComputes(file) ? dirname(file) : file;
+    const key = canShare(file) ? dirname(file) : file;
     folders.set(key, [...(folders.get(key) ?? []), file]);
   }
   return [...folders].map(([folder, together]) =>
-    together.length === 1 ? alone(together[0]) : { name: `${folder}/pure.test`, files: together },
+    together.length === 1 ? alone(together[0]) : { name: `${folder}/together.test`, files: together },
   );
 }
 
@@ -39,10 +40,17 @@ export function alone(file) {
   return { name: file.replace(/\.ts$/, ''), files: [file] };
 }
 
-/** Nothing in it waits, and it changes nothing that another file could see. */
-function onlyComputes(file) {
-  return !/\b(?:async|await)\b|\(test\b|\btest\.(?!ts\b)|\bprocess\./.test(readFileSync(file, 'utf8'));
+/** It has no hooks, waits for nothing before its tests, starts no programs, and changes nothing that other files could see. */
+function canShare(file) {
+  const text = readFileSync(file, 'utf8');
+  return ![HAS_HOOKS, WAITS_FIRST, STARTS_PROGRAMS].some((pattern) => pattern.test(text));
 }
+
+/** Also one that asks for turns, or hands `test` on to a suite. */
+const HAS_HOOKS = /\(test\b|\btest\.(?!ts\b)|\banyTest\b/;
+const WAITS_FIRST = /^\S.*\bawait\b/m;
+/** Whatever looks at its own process is taken for one of them. */
+const STARTS_PROGRAMS = /\bprocess\.|\b(?:startBridge|dialProgram|serverProgram|child_process|matrix)\b/;
 
 export async function bundleTests(bundles, outdir) {
   await build({
@@ -64,33 +72,6 @@ export async function bundleTests(bundles, outdir) {
   });
 }
 
-/** Servers of the official SDKs, which tests start again and again. */
-const SERVERS = [
-  'test/matrix/servers/legacy.js',
-  'test/matrix/servers/modern.js',
-  'test/fixtures/contract-server/server.js',
-  'test/fixtures/everything/server.js',
-  'test/fixtures/modern-server/stdio.js',
-];
-
-/** Each server in few files: reading those of its packages takes half of the time in which it starts. */
-export async function bundleServers(outdir) {
-  await build({
-    entryPoints: SERVERS,
-    outdir,
-    outbase: '.',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    outExtension: { '.js': '.mjs' },
-    // Packages that are CommonJS ask for modules of Node with it.
-    banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
-    logLevel: 'warning',
-  });
-}
-
 function loadTests({ onLoad, onResolve }, bundles) {
   const together = new Map(bundles.filter(({ files }) => files.length > 1).map(({ name, files }) => [name, files]));
   const shared = new Set([...together.values()].flat().map((file) => resolve(file)));
@@ -99,11 +80,12 @@ function loadTests({ onLoad, onResolve }, bundles) {
     const files = together.get(path.slice(TOGETHER.length));
     return { contents: files.map((file) => `import './${file}';`).join('\n'), resolveDir: resolve('.') };
   });
-  // A title names the file that it stands in, as AVA does where each has a bundle of its own.
+  // A title names the file that it stands in, as AVA does where each has a bundle of its own. One test at a time: with all of
+  // a folder side by side, what one of them computes would be waited for by those that have a time limit.
   onLoad({ filter: new RegExp(`^${AVA_OF}`), namespace: 'tests' }, ({ path }) => {
     const file = JSON.stringify(`${path.slice(AVA_OF.length)} › `);
     return {
-      contents: `import test from 'ava'; export default (title, run) => test(${file} + title, run);`,
+      contents: `import test from 'ava'; export default (title, run) => test.serial(${file} + title, run);`,
       resolveDir: resolve('.'),
     };
   });

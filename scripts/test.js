@@ -6,7 +6,8 @@
 import { spawn } from 'node:child_process';
 import { rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { bundleServers, bundlesOf, bundleTests, testFilesIn } from './bundle-tests.js';
+import { bundlePrograms } from './bundle-programs.js';
+import { bundlesOf, bundleTests, testFilesIn } from './bundle-tests.js';
 
 /** Of this run alone: two may run side by side. */
 const OUT = `build/${process.pid}`;
@@ -31,7 +32,7 @@ const bundles = bundlesOf(filesToRun());
 try {
   const building = [import('./build.js'), bundleTests(bundles, OUT)];
   // One bundle starts too few servers for that to pay.
-  if (bundles.length > 1) building.push(bundleServers(`${OUT}/servers`));
+  if (bundles.length > 1) building.push(bundlePrograms(`${OUT}/servers`));
   await Promise.all(building);
   if (bundles.length > 1) process.env.BUNDLED_SERVERS = resolve(OUT, 'servers');
   const options = given.filter((argument) => !places.includes(argument));

@@ -83,6 +83,7 @@ const codes = {
   ERR_STORE_UNAVAILABLE: { rpc: INTERNAL_ERROR, http: 503, exit: 69 },
   ERR_STORE_UNREADABLE: { rpc: INTERNAL_ERROR, http: 503, exit: 70 },
   ERR_CLUSTER_OWNER: { rpc: INTERNAL_ERROR, http: 503, exit: undefined },
+  ERR_CLUSTER_TURN: { rpc: INTERNAL_ERROR, http: 503, exit: undefined },
   ERR_CLUSTER_HOP: { rpc: SESSION_ERROR, http: 403, exit: undefined },
   ERR_INTERNAL: { rpc: INTERNAL_ERROR, http: 500, exit: 70 },
 } as const satisfies Record<string, ErrorAudiences>;

@@ -20,6 +20,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   observe: [
     'relay/observer.ts',
     'relay/tracer.ts',
+    'relay/other-replicas.ts',
     'collections',
     'mcp',
     'wire',

@@ -6,6 +6,7 @@ import { ownPort } from '../../test/support/own-port.ts';
 import type { Client, Identity } from '../load/client.ts';
 import { openHttpSseClient } from '../load/http-sse-client.ts';
 import { openStdioClient } from '../load/stdio-client.ts';
+import { openStreamClient } from '../load/stream-client.ts';
 import { openStreamableClient } from '../load/streamable-client.ts';
 import { openWebSocketClient } from '../load/websocket-client.ts';
 import { type Program, type Started, startPiped, startService, waitForPlace } from '../measure/processes.ts';
@@ -37,6 +38,14 @@ export async function startSocketEndpoint(program: (socket: string) => Program):
   const started = startService(program(place));
   await waitForPlace(place, started);
   return { started, openClient: (identity) => openStreamableClient({ place, path: '/mcp' }, identity) };
+}
+
+/** Lines on a byte stream, at a port. */
+export async function startStreamEndpoint(program: (port: number) => Program): Promise<Endpoint> {
+  const port = await ownPort();
+  const started = startService(program(port));
+  await waitForPlace(port, started);
+  return { started, openClient: (identity) => openStreamClient(port, identity) };
 }
 
 export function openHttpClient(

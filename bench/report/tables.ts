@@ -18,6 +18,7 @@ const ORDER: readonly Contender[] = [
   'mcp-portage-observed',
   'mcp-portage-socket',
   'mcp-portage-websocket',
+  'mcp-portage-stream',
   'supergateway',
   'mcp-proxy',
   'mcp-remote',

@@ -115,6 +115,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
       case 'output':
       case 'server':
       case 'unreadable':
+      case 'crowded':
         ending.leave();
         break;
       default:

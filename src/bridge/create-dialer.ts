@@ -8,7 +8,7 @@ import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
 import type { OutcomeStorage } from '../relay/outcome-storage.ts';
-import { CallsOverSessions } from '../relay/passing-link.ts';
+import { CallsOverSessions, DecoratedDialer, DecoratedSessions, type DecorateSession } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
@@ -18,7 +18,7 @@ import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialer
 import { nameTarget } from '../upstream/name-target.ts';
 import { LinkPool } from '../upstream/resilience/link-pool.ts';
 import { createPingingConnections, createPingingDialer } from '../upstream/resilience/pinging-dialer.ts';
-import { createRevivingDialer } from '../upstream/resilience/reviving-dialer.ts';
+import { createRevivingDialer, keepStoredSessions } from '../upstream/resilience/reviving-dialer.ts';
 import { createWatchingDialer } from '../upstream/resilience/watching-dialer.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { createStdioDialer } from '../upstream/stdio/dialer.ts';
@@ -135,7 +135,8 @@ function dialConnections(
 ): UpstreamDialer {
   const { keepAliveMs } = server.remote;
   const pinged = keepAliveMs > 0 ? createPingingConnections(connections, keepAliveMs, deps) : connections;
-  return keepAlive(findEras(pinged, transport, server, deps), server, deps);
+  const dialer = new DecoratedDialer(findEras(pinged, transport, server, deps), keepStored(server, deps));
+  return keepAlive(dialer, server, deps);
 }
 
 /** A server whose connections carry either era, for clients of both. */
@@ -218,6 +219,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
   const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
   const { protocol, remote, limits } = server;
   const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, server, target, deps);
+  const stored = keepStored(server, deps);
   let dialer = createUrlDialer({
     target,
     protocol,
@@ -227,10 +229,11 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     clientInfo: CLIENT_INFO,
     credentials,
     learned: (spoken) => server.observing.speech.learn(spoken),
+    keepStored: stored,
     deps,
     joinEras: ({ legacy, modern }) => ({
       modern,
-      legacyToModern: toModern(modern, deps),
+      legacyToModern: new DecoratedSessions(toModern(modern, deps), stored),
       modernToLegacy: toLegacy(legacy, server, deps),
       sessions: { kind: 'own' },
     }),
@@ -243,6 +246,12 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
 function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, deps: Deps): UpstreamDialer {
   if (callers.kind !== 'pipe') return dialer;
   return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
+}
+
+/** Sessions that another replica may go on with. */
+function keepStored({ remote, limits }: ServerToDial, deps: Deps): DecorateSession {
+  const begins = remote.forwardHeaders.length > 0 ? 'with-a-request' : 'at-once';
+  return keepStoredSessions({ deps, handshakeTimeoutMs: limits.requestTimeoutMs, begins });
 }
 
 /** Loaded where it may be needed: a server whose token is given asks for no login. */

@@ -27,7 +27,7 @@ export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 
   readonly calls: CallRegistry;
   /** Where requests without a session are served; undefined: here. */
   readonly routeCall?: RouteCall | undefined;
-  readonly queues: QueueSizes;
+  readonly bodies: BodyBudget;
   readonly webSockets: WebSocketEndpoint;
 }
 
@@ -42,12 +42,20 @@ export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'
 /** The endpoints of a server, and how clients reach them. */
 type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 
+/** What all messages of clients that are still being read may hold. It lasts as long as the queues. */
+export function createBodyBudget({ limits, callers }: RoutedServer, queues: QueueSizes): BodyBudget {
+  const callerOf = callers.names === 'several' ? principalOf : undefined;
+  const budget = new BodyBudget({ maxMessageBytes: limits.maxMessageBytes, callerOf });
+  queues.add(() => [{ queue: 'request_bodies', items: undefined, bytes: budget.bytes }]);
+  return budget;
+}
+
 /** Clients over WebSocket; also for those whom nothing of this listener has led here. */
 export function createWebSocketEndpoint(
   { limits, remote, sessions: { maxSessions, maxSessionsPerCaller } }: RoutedServer,
-  { sessions, deps }: Pick<EndpointParts, 'sessions' | 'deps'>,
+  { sessions, bodies, deps }: Pick<EndpointParts, 'sessions' | 'bodies' | 'deps'>,
 ): WebSocketEndpoint {
-  const { maxMessageBytes, maxJsonDepth } = limits;
+  const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = limits;
   const { forwardHeaders } = remote;
   return new WebSocketEndpoint({
     sessions,
@@ -56,6 +64,8 @@ export function createWebSocketEndpoint(
     forwardHeaders,
     maxMessageBytes,
     maxJsonDepth,
+    untakenTimeoutMs,
+    bodies,
     maxConnections: maxSessions,
     maxConnectionsPerCaller: maxSessionsPerCaller,
     deps,
@@ -73,14 +83,10 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Create
   const { path, ssePath, messagePath, wsPath, baseUrl, httpSse, webSocket } = endpoints;
   const { wallClock } = parts.deps;
   const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = server.limits;
-  const callerOf = server.callers.names === 'several' ? principalOf : undefined;
-  const budget = new BodyBudget({ maxMessageBytes, callerOf });
-  // The routes last as long as the queues.
-  parts.queues.add(() => [{ queue: 'request_bodies', items: undefined, bytes: budget.bytes }]);
   const bodies = {
     maxMessageBytes,
     messages: { ...CLIENT_LIMITS, maxDepth: maxJsonDepth },
-    bodies: budget,
+    bodies: parts.bodies,
     maxWaitMs: server.limits.requestTimeoutMs,
     clock: parts.deps.clock,
   };

@@ -206,6 +206,8 @@ function describeEnd(end: ConnectionEnd | undefined): string {
       return `the hub took nothing of what was sent to it for ${end.forMs} ms`;
     case 'lost':
       return 'it broke';
+    case 'cut':
+      return 'the hub took too little of what was sent to it';
     default:
       return assertNever(end);
   }

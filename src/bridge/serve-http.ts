@@ -200,6 +200,11 @@ async function observe({ listener, config, inspect, membership, deps }: ObserveP
  * sent here.
  */
 const NOTICE_MS = 1000;
+/**
+ * For as long as other replicas are told, with their next request, that a session has moved. Whoever is cut off instead cannot
+ * know whether its request was served.
+ */
+const MOVING_MS = 500;
 
 async function leaveCluster(
   membership: Membership,
@@ -207,9 +212,14 @@ async function leaveCluster(
   { graceMs, clock }: { readonly graceMs: number; readonly clock: Deps['clock'] },
 ): Promise<void> {
   http.servers.beginEnding();
-  await new Promise<void>((resolve) => clock.after(Math.min(NOTICE_MS, graceMs / 2), resolve));
+  http.http.announceEnd();
+  const pause = (ms: number): Promise<void> =>
+    new Promise((resolve) => void clock.after(Math.min(ms, graceMs / 2), resolve));
+  await pause(NOTICE_MS);
   membership.beginLeaving();
-  await Promise.all([http.drain(graceMs), http.servers.handOver(graceMs, HANDED_OVER)]);
+  const handingOver = http.servers.handOver(graceMs, HANDED_OVER);
+  await pause(MOVING_MS);
+  await Promise.all([http.drain(graceMs), handingOver]);
   // Some may have been opened meanwhile.
   await http.servers.handOver(0, HANDED_OVER);
 }

@@ -17,7 +17,7 @@ import { describeCallers } from './caller-policy.ts';
 import type { MemberProcesses } from './cluster/member-limits.ts';
 import type { Membership, ServerMember } from './cluster/membership.ts';
 import { createCalls, createSessions } from './create-registries.ts';
-import { createRoutes, createWebSocketEndpoint } from './create-routes.ts';
+import { createBodyBudget, createRoutes, createWebSocketEndpoint } from './create-routes.ts';
 
 /** How one server is reached, and its part of what all servers share. */
 export interface DialledServer {
@@ -85,12 +85,13 @@ export class ServedServer {
     this.calls = createCalls({ ...config, callers }, callParts, this.#member?.limits?.ofCalls);
     const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
     const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
-    this.streams = new ByteStreamClients({ sessions: this.sessions, ...limits, deps });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
-    this.webSockets = createWebSocketEndpoint(served, { deps, sessions: this.sessions });
+    const bodies = createBodyBudget(served, queues);
+    this.streams = new ByteStreamClients({ sessions: this.sessions, bodies, ...limits, deps });
+    this.webSockets = createWebSocketEndpoint(served, { deps, bodies, sessions: this.sessions });
     const created = createRoutes(served, {
       deps,
-      queues,
+      bodies,
       sessions: this.sessions,
       calls: this.calls,
       webSockets: this.webSockets,

@@ -9,7 +9,7 @@ import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { checkPair } from '../http/server/certificate-files.ts';
-import { type FoundFile, warnOfOpenFile } from './parse/headers.ts';
+import { type FoundFile, warnOfOpenFile } from './parse/servers/headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
 export async function checkFiles({ listener, servers }: Config): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-import type { Environment } from './parse/child-environment.ts';
+import type { Environment } from './parse/servers/child-environment.ts';
 
 /**
  * Whether output may have colours: on a terminal that has them, unless NO_COLOR says no [no-color.org], and elsewhere

@@ -7,8 +7,8 @@ import { type HelpTopic, parseHelpTopic, topicOfVerb } from './help/topic.ts';
 import { explainUnknownOption, explainUrlOfOption } from './mistakes.ts';
 import { BRIDGE_VERBS, type BridgeVerb, type OptionSpec } from './options/option-spec.ts';
 import { type CommandLineOptions, envNameOf, OPTIONS, type OptionName } from './options/option-table.ts';
-import type { Environment } from './parse/child-environment.ts';
-import { isUrlLike, parseTarget } from './parse/target.ts';
+import type { Environment } from './parse/servers/child-environment.ts';
+import { isUrlLike, parseTarget } from './parse/servers/target.ts';
 import { explainUnexpectedArgument, explainWrongProgram, lineOf } from './unexpected-argument.ts';
 
 export type CommandLine =

@@ -5,7 +5,7 @@
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
 import type { BoundAddress, InheritedAddress } from '../config/listener.ts';
 import { BridgeError } from '../errors.ts';
-import type { Environment } from './parse/child-environment.ts';
+import type { Environment } from './parse/servers/child-environment.ts';
 
 const FIRST_FD = 3;
 /** More would be a mistake of whoever wrote it. */

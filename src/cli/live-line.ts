@@ -1,6 +1,6 @@
 import type { LogConfig } from '../config.ts';
 import type { Clock } from '../deps.ts';
-import type { Environment } from './parse/child-environment.ts';
+import type { Environment } from './parse/servers/child-environment.ts';
 
 /** A terminal that a line can be written over. */
 export interface LiveOutput {

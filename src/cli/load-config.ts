@@ -4,7 +4,7 @@ import { checkFiles, readHeaderFile } from './check-files.ts';
 import { type BridgeCommand, configFileOf } from './command-line.ts';
 import type { ConfigFile } from './config-file/config-file.ts';
 import { type ParsedConfig, parseConfig, type Surroundings } from './parse/config.ts';
-import { parseSnippet, type SnippetRequest } from './parse/snippet.ts';
+import { parseSnippet, type SnippetRequest } from './parse/servers/snippet.ts';
 
 export interface LoadedConfig extends ParsedConfig {
   /** Files that it comes from, absolute; none: it comes from the command line and the environment alone. */

@@ -4,7 +4,7 @@ import type { TokenSource } from '../config/access.ts';
 import { BridgeError } from '../errors.ts';
 import type { BridgeCommand } from './command-line.ts';
 import { type LookedAt, parseReport, parseTop } from './parse/looking.ts';
-import type { RemoteSurroundings } from './parse/remote.ts';
+import type { RemoteSurroundings } from './parse/servers/remote.ts';
 import { systemClock } from './system-deps.ts';
 
 export interface Screen {

@@ -1,7 +1,7 @@
 /** Options that do not exist here: those of other bridges, those with one dash, those misspelt; and the way out. */
 import type { OptionSpec } from './options/option-spec.ts';
 import { BEARER_TOKEN_VARIABLE, CLIENT_SECRET_VARIABLE, isOptionName, OPTIONS } from './options/option-table.ts';
-import { isUrlLike } from './parse/target.ts';
+import { isUrlLike } from './parse/servers/target.ts';
 import { suggest } from './suggest.ts';
 
 const BY_URL =

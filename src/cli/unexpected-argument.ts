@@ -2,7 +2,7 @@
 import { showArguments } from '../process/shown-arguments.ts';
 import { BRIDGE_VERBS, type BridgeVerb } from './options/option-spec.ts';
 import { findOption } from './options/option-table.ts';
-import { isUrlLike } from './parse/target.ts';
+import { isUrlLike } from './parse/servers/target.ts';
 import { suggest } from './suggest.ts';
 
 export interface UnexpectedArgument {

@@ -11,6 +11,8 @@ const KEPT_MS = 90 * 24 * 3_600_000;
 const LOOK_MS = 250;
 /** Longer than anybody needs who lives: one that could not give it back is not waited for any longer. */
 export const MAX_TURN_MS = 5 * 60_000;
+/** Whoever waits longer than for one turn stands behind several, each of which came to nothing. */
+export const MAX_WAIT_MS = MAX_TURN_MS + 60_000;
 /** A turn that could not be given back is given back later. */
 const GIVE_BACK_MS = 1000;
 const GIVE_BACK_ATTEMPTS = 30;
@@ -51,7 +53,10 @@ export class ExclusiveValue {
     return stored;
   }
 
-  /** Runs `work` while nobody else has the turn, with the latest value. Rejects with ERR_STORE_UNAVAILABLE, too. */
+  /**
+   * Runs `work` while nobody else has the turn, with the latest value. Rejects with ERR_STORE_UNAVAILABLE and ERR_CLUSTER_TURN,
+   * too: then it was not run.
+   */
   async exclusively<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#turn = await this.#takeTurn();
     try {
@@ -65,7 +70,8 @@ export class ExclusiveValue {
   async #takeTurn(): Promise<Ownership> {
     const { cluster, clock } = this.#options;
     let waitedFor: Ownership | undefined;
-    let sinceMs = clock.now();
+    const beganMs = clock.now();
+    let sinceMs = beganMs;
     for (;;) {
       const stored = await this.#read();
       if (!cluster.isHeld) throw NOT_A_MEMBER;
@@ -78,6 +84,7 @@ export class ExclusiveValue {
         if (await this.#put(stored ?? 'absent', next)) return { owner: next.owner, token: next.token };
         continue;
       }
+      if (clock.now() - beganMs > MAX_WAIT_MS) throw TOO_LONG;
       await new Promise<void>((resolve) => void clock.after(LOOK_MS, resolve));
     }
   }
@@ -124,6 +131,11 @@ function isSameTurn(one: Ownership, other: Ownership | undefined): boolean {
   return one.owner === other?.owner && one.token === other.token;
 }
 
+const TOO_LONG = new BridgeError(
+  'ERR_CLUSTER_TURN',
+  `Other replicas have been changing what all of them share, such as a login, for ${MAX_WAIT_MS / 60_000} minutes, one after the other; nothing was done here, try again later.`,
+  { retryAfterMs: 30_000 },
+);
 const NOT_A_MEMBER = new BridgeError(
   'ERR_STORE_UNAVAILABLE',
   'This replica has not been able to reach the store for a while, so it changes nothing that replicas share; try again later.',

@@ -175,6 +175,7 @@ export class SharedLimit {
       const { epoch } = cluster.members;
       if (epoch === undefined) return;
       const { id } = cluster.self;
+      if (tellsOfAnother(stored, epoch) && !(await this.#isStill(epoch))) continue;
       const others = await this.#sharesOfOthers(stored, epoch);
       const free = this.#total - others.reduce((sum, { units }) => sum + units, 0);
       const units = Math.max(0, Math.min(this.#wanted(), free, this.#mostIn(epoch)));
@@ -189,6 +190,16 @@ export class SharedLimit {
       this.#writtenMs = now();
       return;
     }
+  }
+
+  /**
+   * Shares of another epoch are nobody's any more, unless it is the next one, of which this replica has not heard yet: they
+   * were written after it began, so a look after they were read shows it.
+   */
+  async #isStill({ id }: StoreEpoch): Promise<boolean> {
+    const { members } = this.#options.cluster;
+    await members.lookAfresh();
+    return members.epoch?.id === id;
   }
 
   /** As long as the store may have forgotten what others hold, there is no more than there was. */
@@ -222,6 +233,11 @@ const NO_SHARE: Share = { holder: '', units: 0, epoch: '' };
 /** A replica has written it. */
 function parse(stored: StoredRecord | undefined): readonly Share[] {
   return stored === undefined ? [] : (JSON.parse(stored.value) as readonly Share[]);
+}
+
+/** As long as an epoch settles, all shares count, whatever they are of. */
+function tellsOfAnother(stored: StoredRecord | undefined, { id, state }: StoreEpoch): boolean {
+  return state === 'settled' && parse(stored).some((share) => share.epoch !== id);
 }
 
 const RETRY = { retryAfterMs: 1000 };

@@ -61,7 +61,12 @@ export class LineWriter {
 
   /** Would another message have to wait? */
   get isFull(): boolean {
-    return this.#queuedBytes + this.#stream.writableLength >= HIGH_WATER_BYTES;
+    return this.waitingBytes >= HIGH_WATER_BYTES;
+  }
+
+  /** Written, and not taken by the operating system yet. */
+  get waitingBytes(): number {
+    return this.#queuedBytes + this.#stream.writableLength;
   }
 
   #endTurn(): void {

@@ -25,6 +25,8 @@ export interface ClientLogOptions {
 
 /** Where calls are not told, the first of these is looked at for who makes it. */
 const CALLS_BETWEEN = 16;
+/** Calls that come thick and fast are not looked at more often than this: a look costs as much as a small call. */
+const PAUSE_MS = 50;
 /** Longer words of a peer are cut. */
 const MAX_LENGTH = 100;
 
@@ -47,6 +49,7 @@ export class ClientLog implements Observer {
   readonly #tellsCalls: boolean;
   /** Calls until one is looked at again. */
   #skipped = 0;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ log, clock }: ClientLogOptions) {
     this.#log = log;
@@ -59,7 +62,14 @@ export class ClientLog implements Observer {
   get seesCalls(): boolean {
     if (this.#tellsCalls) return true;
     this.#skipped = (this.#skipped + 1) % CALLS_BETWEEN;
-    return this.#skipped === 1;
+    return this.#skipped === 1 && this.#hasPaused();
+  }
+
+  #hasPaused(): boolean {
+    const nowMs = this.#clock.now();
+    if (nowMs - this.#lookedAtMs < PAUSE_MS) return false;
+    this.#lookedAtMs = nowMs;
+    return true;
   }
 
   opened(call: ObservedCall): OnCallEnded | undefined {

@@ -86,6 +86,9 @@ export function isVersionToken(bytes: Buffer, start: number, end: number): boole
   return bytes[start] === QUOTE && isStringToken(bytes, start, end, '2.0');
 }
 
+/** Longer methods are of nobody's protocol, and are not kept. */
+const MAX_KEPT_METHOD = 64;
+
 /** What a scan has learned so far. */
 export class EnvelopeDraft {
   /** `"jsonrpc":"2.0"` was seen. */
@@ -96,8 +99,10 @@ export class EnvelopeDraft {
   method: string | undefined = undefined;
   outcome: 'result' | 'error' | undefined = undefined;
   payloadStart = -1;
+  /** Of an earlier message. Most have the same, and to compare costs less than to make another string. */
+  #latestMethod = '';
 
-  /** Forgets everything, for the next message. */
+  /** Forgets everything that was said in a message, for the next one. */
   reset(): void {
     this.versioned = false;
     this.id = undefined;
@@ -120,7 +125,7 @@ export class EnvelopeDraft {
       return this.versioned;
     }
     if (key === 'method') {
-      this.method = bytes[start] === QUOTE ? decodeString(bytes, start, end) : undefined;
+      this.method = bytes[start] === QUOTE ? this.#decodeMethod(bytes, start, end) : undefined;
       return this.method !== undefined;
     }
     const id = decodeId(bytes, start, end);
@@ -129,6 +134,13 @@ export class EnvelopeDraft {
     this.idStart = start;
     this.idEnd = end;
     return true;
+  }
+
+  #decodeMethod(bytes: Buffer, start: number, end: number): string | undefined {
+    if (isStringToken(bytes, start, end, this.#latestMethod)) return this.#latestMethod;
+    const method = decodeString(bytes, start, end);
+    if (method !== undefined && method.length <= MAX_KEPT_METHOD) this.#latestMethod = method;
+    return method;
   }
 
   /** Nothing in the rest of the message can change what this draft says. */

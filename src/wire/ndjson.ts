@@ -43,6 +43,16 @@ export class LineSplitter {
     this.#maxLineBytes = maxLineBytes;
   }
 
+  /** Kept of a line that has not all come. */
+  get pendingBytes(): number {
+    return this.#pending.byteLength;
+  }
+
+  /** Keeps nothing of it. */
+  forget(): void {
+    this.#pending.clear();
+  }
+
   push(chunk: Buffer): void {
     if (!this.#isWithinLine) this.#mayHoldCr = false;
     this.#mayHoldCr ||= chunk.includes(CR);

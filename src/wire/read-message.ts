@@ -66,7 +66,7 @@ function trimText(bytes: Buffer): Buffer {
   const start = skipWhitespace(bytes, hasBom ? 3 : 0);
   let end = bytes.length;
   while (end > start && isWhitespace(bytes[end - 1])) end--;
-  return bytes.subarray(start, end);
+  return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end);
 }
 
 const TOO_MANY_MEMBERS = `the message, its params or result, and the _meta of those have more than ${MAX_MEMBERS} members together`;

@@ -8,11 +8,14 @@ import { Client as ModernClient } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext } from 'ava';
+import { WebSocketServer } from 'ws';
+import { createContractServer } from '../fixtures/contract-server/server.js';
 import { temporaryFolder } from '../http/login/logged-in.ts';
 import { startBridge } from '../support/bridge.ts';
 import { forwardTo, type LoginWorld, startLoginWorld } from '../support/login-world.ts';
 import { connectClient, connectStreamable } from '../support/sdk-client.ts';
 import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
+import { transportOver } from '../support/websocket-server.ts';
 import { EXECUTABLE } from './stdio-program.ts';
 
 const BROWSER = `${process.execPath} ${fileURLToPath(new URL('../fixtures/browser.js', import.meta.url))}`;
@@ -85,6 +88,30 @@ test('a server of HTTP+SSE asks for a login as well', async (t) => {
   t.teardown(close);
   t.true((await client.listTools()).tools.length > 0);
   t.is(world.count('/authorize'), 1);
+});
+
+test('a WebSocket server that refuses the handshake asks for a login as well', async (t) => {
+  const world = await startLoginWorld(t);
+  const sockets = new WebSocketServer({ noServer: true });
+  t.teardown(() => {
+    for (const socket of sockets.clients) socket.terminate();
+  });
+  world.upgrade = (request, socket, head) =>
+    sockets.handleUpgrade(request, socket, head, (opened) => {
+      void createContractServer().connect(transportOver(opened) as never);
+    });
+  const folder = temporaryFolder(t);
+  for (const _ of ['first', 'next']) {
+    const { args, ...command } = commandFor(world, folder);
+    const target = world.server.replace(/^http/, 'ws');
+    const transport = new StdioClientTransport({ ...command, args: [...args.slice(0, -1), target] });
+    const { client, close } = await connectClient(transport);
+    t.teardown(close);
+    t.true((await client.listTools()).tools.length > 0);
+    await close();
+  }
+  t.is(world.count('/authorize'), 1);
+  t.is(world.shown[0], undefined, 'it shows nothing before it is asked for a token');
 });
 
 test('a client is told what went wrong with a login, and never gets a 401', async (t) => {

@@ -1,12 +1,18 @@
 /** The report of the built program; `npm test` builds it first. What is in it is tested in test/probe. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { serveSdk } from '../fixtures/http-servers/sdk.ts';
 import { EVERYTHING } from '../real-peers/servers/commands.ts';
+import { startInetd } from '../support/inetd.ts';
+import { ownPort } from '../support/own-port.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { startWebSocketServer } from '../support/websocket-server.ts';
 import { EXECUTABLE, stub } from './stdio-program.ts';
 
 function startProbe(t: ExecutionContext, argv: readonly string[]) {
@@ -50,6 +56,50 @@ test('an old server, probed in a pipeline', async (t) => {
   t.is(code, 0);
   t.regex(stdout, /HTTP\+SSE, legacy/);
   t.regex(stdout, /mcp-portage (serve|connect) /);
+});
+
+test('a server on a byte stream, at a port and at a Unix socket, and what is typed to use it', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-portage-probe-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  // On Windows lines are spoken at ports only.
+  const places = process.platform === 'win32' ? [{}] : [{}, { path: join(folder, 'mcp.sock') }];
+  for (const place of places) {
+    const inetd = await startInetd(EVERYTHING, place);
+    t.teardown(inetd.stop);
+    const target = 'path' in place ? `unix://${place.path}` : `tcp://127.0.0.1:${inetd.port}`;
+    const { stdout, stderr, code } = await probe(t, target);
+    t.is(code, 0, stdout);
+    t.regex(stdout, /^usable after /m);
+    t.regex(stdout, /byte stream, legacy/);
+    t.true(stdout.includes(`mcp-portage serve ${target}`), stdout);
+    t.is(stderr, '');
+    const report = JSON.parse((await probe(t, '--json', target)).stdout);
+    t.like(report, { format: 1, verdict: 'usable', target: { kind: 'stream', name: target } });
+  }
+});
+
+test('nobody at a byte stream: exit code 69, and the report says why', async (t) => {
+  const { stdout, code } = await probe(t, `tcp://127.0.0.1:${await ownPort()}`);
+  t.is(code, 69);
+  t.regex(stdout, /nothing listens there/);
+});
+
+test('a byte stream on which HTTP is spoken: the report says so', async (t) => {
+  const server = await serveSdk('stateful');
+  t.teardown(() => server.close());
+  const { stdout, code } = await probe(t, `tcp://${server.url.host}`);
+  t.is(code, 69);
+  t.regex(stdout, /It speaks HTTP: give its http:\/\/\s+or https:\/\/ URL/);
+});
+
+test('a WebSocket server, and what is typed to use it', async (t) => {
+  const server = await startWebSocketServer();
+  t.teardown(server.stop);
+  const { stdout, stderr } = await probe(t, server.url.href);
+  t.regex(stdout, /WebSocket, legacy/);
+  t.true(stdout.includes(`mcp-portage connect ${server.url.href}`), stdout);
+  t.is(stderr, '');
+  await waitFor(() => server.open.size === 0, { message: 'the end of the connection' });
 });
 
 test('nobody there: exit code 69, and the report says why', async (t) => {

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { parseSnippet } from '../../src/cli/parse/snippet.ts';
+import { parseSnippet } from '../../src/cli/parse/servers/snippet.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { HOSTS, type HostName, nameForHosts, renderSnippet, type Snippet } from '../../src/snippet.ts';
 import { createConfigFolder } from '../support/config-folder.ts';

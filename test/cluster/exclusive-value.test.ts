@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ExclusiveValue, MAX_TURN_MS } from '../../src/cluster/exclusive-value.ts';
+import { ExclusiveValue, MAX_TURN_MS, MAX_WAIT_MS } from '../../src/cluster/exclusive-value.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 
@@ -96,4 +96,23 @@ test('a turn that is never given back ends', async (t) => {
   clock.advance(MAX_TURN_MS);
   await settle(clock);
   t.is(await taken, 'taken');
+});
+
+test('whoever waits while others take one turn after the other is told so in the end, and has done nothing', async (t) => {
+  const store = new MemoryStore();
+  const clock = new FakeClock();
+  const turnOf = async (token: number): Promise<void> => {
+    const expected = (await store.records.read('value')) ?? 'absent';
+    await store.records.put('value', { expected, next: { owner: `other ${token}`, token, value: '' }, ttlMs: 1000 });
+  };
+  await turnOf(1);
+  const waiting = createValue(store, 'waiting', { clock }).exclusively(async () => t.fail('it was run'));
+  const failure = t.throwsAsync(waiting);
+  for (let minute = 1; minute * 60_000 <= MAX_WAIT_MS; minute += 1) {
+    await settle(clock);
+    await turnOf(minute + 1);
+    clock.advance(60_000);
+  }
+  await settle(clock);
+  t.like(await failure, { code: 'ERR_CLUSTER_TURN' });
 });

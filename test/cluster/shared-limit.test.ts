@@ -168,6 +168,24 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'emptied' as const }) },
 );
 
+interface Planned {
+  readonly atMs: number;
+  readonly event: Event;
+}
+
+/**
+ * The store is emptied while the first replica is about to give back what it does not need. The second one has heard of that
+ * already, and has told its share again; the first one has not, and must not take that share for an old one.
+ */
+const NOT_HEARD_YET: Planned[] = [
+  { atMs: 0, event: { kind: 'open', who: 0, count: 6 } },
+  { atMs: 0, event: { kind: 'open', who: 1, count: 4 } },
+  { atMs: 11_353, event: { kind: 'condition', who: 0, condition: 'stopped', forMs: 3668 } },
+  { atMs: 29_022, event: { kind: 'close', who: 0, count: 1 } },
+  { atMs: 30_023, event: { kind: 'emptied' } },
+  { atMs: 37_026, event: { kind: 'open', who: 0, count: 2 } },
+];
+
 test('what replicas may take never exceeds the limit, whatever pauses, is lost, late or forgotten', async (t) => {
   let opened = 0;
   let refused = 0;
@@ -213,7 +231,7 @@ test('what replicas may take never exceeds the limit, whatever pauses, is lost, 
         refused += sumOf(takers, (taker) => taker.refused);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 300, examples: [[[GOOD], NOT_HEARD_YET]] },
   );
   t.true(opened > 100 && refused > 100, `limits have to be reached: ${opened} opened, ${refused} refused`);
 });

@@ -57,7 +57,7 @@ test('every block of YAML is checked here', (t) => {
     blocksIn('yaml')
       .map(({ path }) => path)
       .sort(),
-    ['docs/guide/scaling.md', 'docs/guide/scaling.md', 'docs/reference/metrics.md'],
+    ['docs/guide/scaling.md', 'docs/guide/scaling.md', 'docs/guide/scaling.md', 'docs/reference/metrics.md'],
   );
 });
 
@@ -114,6 +114,20 @@ test('the Deployment runs a bridge that takes its options, and its parts name ea
   t.regex(warnings[0] ?? '', /without TLS/);
   const grace = /--shutdown-grace (\d+)s/.exec(words.join(' '))?.[1];
   t.true(template.spec.terminationGracePeriodSeconds > Number(grace));
+});
+
+test('the configuration of Envoy cuts no stream, repeats nothing that was sent, and its parts name each other', (t) => {
+  const block = blocksIn('yaml').find(({ text }) => text.startsWith('static_resources'));
+  const { listeners, clusters } = parse(block?.text ?? '', { strict: true }).static_resources;
+  const manager = listeners[0].filter_chains[0].filters[0].typed_config;
+  const { route } = manager.route_config.virtual_hosts[0].routes[0];
+  t.is(route.timeout, '0s');
+  t.is(route.retry_policy.retry_on, 'connect-failure,refused-stream');
+  // Streams say something every 15 s.
+  t.true(Number.parseInt(manager.stream_idle_timeout, 10) > 15);
+  t.is(route.cluster, clusters[0].name);
+  t.is(clusters[0].load_assignment.cluster_name, clusters[0].name);
+  t.is(clusters[0].health_checks[0].http_health_check.path, '/readyz');
 });
 
 // ---- systemd

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
 import { parseReport, parseTop } from '../../src/cli/parse/looking.ts';
-import { parseSnippet } from '../../src/cli/parse/snippet.ts';
+import { parseSnippet } from '../../src/cli/parse/servers/snippet.ts';
 import { read } from '../cli/config-file/read-text.ts';
 import { REPOSITORY, startBridge } from '../support/bridge.ts';
 import { EVERYTHING } from '../support/config-bridge.ts';

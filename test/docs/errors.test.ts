@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import test from 'ava';
+import { type StateFault, stateError } from '../../src/eras/modern-to-legacy/questions/request-state.ts';
 import { ERROR_CODES, type ErrorAudiences } from '../../src/errors.ts';
+import { TASK_GIVEN_UP, TASK_LOST } from '../../src/mcp/vocabulary/task-extension.ts';
 
 const text = await readFile(new URL('../../docs/reference/errors.md', import.meta.url), 'utf8');
 const sections = new Map(
@@ -26,3 +28,18 @@ for (const [code, audiences] of Object.entries(ERROR_CODES)) {
     t.true(section.split('\n\n').length >= 3 && section.length > 100, section);
   });
 }
+
+const FAULTS: Readonly<Record<StateFault, true>> = {
+  state_invalid: true,
+  state_expired: true,
+  state_mismatch: true,
+  state_lost: true,
+  state_given_up: true,
+};
+
+test('docs/reference/errors.md explains each reason why a call or a task cannot be continued, and no other', (t) => {
+  const errors = [...Object.keys(FAULTS).map((fault) => stateError(fault as StateFault)), TASK_LOST, TASK_GIVEN_UP];
+  const reasons = errors.map(({ data }) => (data as { bridge: { reason: string } }).bridge.reason);
+  const told = [...text.matchAll(/^\| `((?:state|task)_\w+)` \|/gm)].map(([, reason]) => reason ?? '');
+  t.deepEqual(told.sort(), reasons.sort());
+});

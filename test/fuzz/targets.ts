@@ -1,4 +1,5 @@
 import type { FuzzTarget } from './target.ts';
+import { byteStreams, webSockets } from './targets/connections.ts';
 import { envelope, oversized } from './targets/envelope.ts';
 import { framing } from './targets/framing.ts';
 import { headers } from './targets/headers.ts';
@@ -18,6 +19,8 @@ export const TARGETS: readonly FuzzTarget[] = [
   time,
   headers,
   requests,
+  webSockets,
+  byteStreams,
   legacyRelay,
   modernRelay,
   sharedLegacy,

@@ -172,3 +172,8 @@ export function atSocket(target: string): Endpoint {
   const [, path = '', below = ''] = /^unix:\/\/([^#]*)#(.*)$/.exec(target) ?? [];
   return { kind: 'socket', path, url: new URL(below, 'http://localhost') };
 }
+
+/** At a URL, or a socket as a user writes it. */
+export function endpointAt(address: string): Endpoint {
+  return address.startsWith('unix:') ? atSocket(address) : { kind: 'url', url: new URL(address) };
+}

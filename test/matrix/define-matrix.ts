@@ -1,8 +1,10 @@
 import type { TestFn } from 'ava';
 import { Cell } from './cell.ts';
-import { CLIENTS, type ClientName } from './clients.ts';
+import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
 import { findHindrance } from './limits.ts';
 import type { Scenario } from './scenario.ts';
+import { LARGE_PAYLOADS } from './scenarios/calls.ts';
+import { TWO_CLIENTS } from './scenarios/two-clients.ts';
 import { ESSENTIALS, SCENARIOS } from './scenarios.ts';
 import { OTHER_CARRIERS, SERVER_NAMES, SERVERS, type ServerName } from './servers.ts';
 
@@ -14,25 +16,44 @@ import { OTHER_CARRIERS, SERVER_NAMES, SERVERS, type ServerName } from './server
  * features.ts, what a server cannot do in limits.ts; docs/reference/compatibility.md is made of both.
  */
 export function testMatrixOf(test: TestFn, client: ClientName): void {
-  for (const server of SERVER_NAMES) {
-    testCell(test, new Cell(client, server), areTriedInFull(client, server) ? SCENARIOS : ESSENTIALS);
-  }
+  for (const server of SERVER_NAMES) testCell(test, new Cell(client, server), scenariosOf(client, server));
+}
+
+function scenariosOf(client: ClientName, server: ServerName): readonly Scenario[] {
+  if (!areTriedInFull(client, server)) return ESSENTIALS;
+  return SCENARIOS.filter((scenario) => {
+    if (LARGE_PAYLOADS.includes(scenario)) return areBothOneOfEach(client, server) || haveOneCarrier(client, server);
+    return !TWO_CLIENTS.includes(scenario) || couldMixUpClients(client, server);
+  });
 }
 
 /**
- * Where MCP's own transports meet, and the carriers beside them with one of each kind and with their own. A client that finds
- * out the era is one of those that know it from then on.
+ * Where MCP's own transports meet; a carrier beside them with itself, and with Streamable HTTP. A client that finds out the era is
+ * one of those that know it from then on, so it is tried with its own transport in each era.
  */
 function areTriedInFull(client: ClientName, server: ServerName): boolean {
-  if (client === 'autoStdio' || client === 'autoHttp') return isOneOfEach(server);
-  const overs = [CLIENTS[client].over, SERVERS[server].over];
-  if (overs[0] === overs[1] || !overs.some((over) => OTHER_CARRIERS.includes(over))) return true;
-  return OTHER_CARRIERS.includes(SERVERS[server].over) ? isOneOfEach(client) : isOneOfEach(server);
+  if (client === 'autoStdio' || client === 'autoHttp') return haveOneCarrier(client, server) && isOneOfEach(server);
+  if (haveOneCarrier(client, server)) return true;
+  const isOther = (over: ClientKind['over']) => OTHER_CARRIERS.includes(over);
+  // A carrier knows nothing of eras, nor of what is carried on the other side.
+  if (isOther(SERVERS[server].over)) return client === 'streamable' || client === 'modernHttp';
+  return !isOther(CLIENTS[client].over) || server === 'stateful';
 }
 
-/** A carrier knows nothing of eras, nor of what is carried on the other side; what two of them could disturb is all here. */
+/** MCP's own transports in each era, without their variants. */
 const isOneOfEach = (name: string): boolean =>
   ['stdio', 'streamable', 'stateful', 'modernStdio', 'modernHttp'].includes(name);
+
+/** Every pair of eras, over pipes and over HTTP. */
+const areBothOneOfEach = (client: ClientName, server: ServerName): boolean =>
+  isOneOfEach(client) && isOneOfEach(server);
+
+const haveOneCarrier = (client: ClientName, server: ServerName): boolean =>
+  CLIENTS[client].over === SERVERS[server].over;
+
+/** Clients on stdio have a bridge each. All they share is a server at a URL, which one of each era shows. */
+const couldMixUpClients = (client: ClientName, server: ServerName): boolean =>
+  CLIENTS[client].over !== 'stdio' || server === 'stateful' || server === 'modernHttp';
 
 export function testCell(test: TestFn, cell: Cell, scenarios: readonly Scenario[]): void {
   for (const scenario of scenarios) register(test, scenario, cell);

@@ -5,16 +5,20 @@
  */
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
 import { seenByServer } from './cell.ts';
-import { CLIENTS, type ClientKind, type ClientName, type Endpoint } from './clients.ts';
+import { CLIENTS, type ClientKind, type ClientName, type Endpoint, endpointAt } from './clients.ts';
 
 const [name = '', ...words] = process.argv.slice(2);
 const kind: ClientKind = CLIENTS[name as ClientName];
 const endpoint: Endpoint =
   kind.over === 'stdio'
     ? { kind: 'command', command: [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...words], stderr: 'inherit' }
-    : { kind: 'url', url: new URL(words[0] ?? '') };
+    : endpointAt(words[0] ?? '');
 
-const client = await kind.connect(endpoint, { name: 'doomed' });
-void client.callTool('wait', { label: 'to the end' });
-await seenByServer(client, 'the call', ({ value }) => JSON.stringify(value ?? '').includes('to the end'));
-console.log('calling');
+async function call(): Promise<void> {
+  const client = await kind.connect(endpoint, { name: 'doomed' });
+  void client.callTool('wait', { label: 'to the end' });
+  await seenByServer(client, 'the call', ({ value }) => JSON.stringify(value ?? '').includes('to the end'));
+  console.log('calling');
+}
+
+void call();

@@ -104,7 +104,8 @@ export function addressFor({ over }: Pick<ClientKind, 'over'>, bridge: Pick<Brid
   return over === 'webSocket' ? new URL(`ws://${bridge.url.host}/ws`) : bridge.url;
 }
 
-async function urlFor(kind: ClientKind, bridge: Bridge): Promise<URL> {
+/** The same where a stream is one of the places. */
+export async function urlFor(kind: ClientKind, bridge: Bridge): Promise<URL> {
   if (kind.over !== 'stream') return addressFor(kind, bridge);
   return waitFor(() => {
     const line = bridge.logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);

@@ -1,20 +1,23 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { type LogLine, REPOSITORY, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { says } from '../support/says.ts';
+import { serverProgram } from '../support/server-program.ts';
 import { TYPESCRIPT } from '../support/typescript.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { seenByServer } from './cell.ts';
-import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
-import { addressFor } from './fronts.ts';
+import { CLIENTS, type ClientKind, type ClientName, endpointAt } from './clients.ts';
+import { urlFor } from './fronts.ts';
 import { type RunningServer, SERVERS, type ServerName } from './servers.ts';
 
-const PROGRAM = fileURLToPath(new URL('./doomed-client.ts', import.meta.url));
+const PROGRAM = serverProgram(new URL('./doomed-client.ts', import.meta.url));
 /** Those that negotiate are one of the others by the time they are lost. */
 const CLIENT_NAMES = ['stdio', 'httpSse', 'streamable', 'modernStdio', 'modernHttp'] as const satisfies ClientName[];
 const SERVER_NAMES = [
@@ -26,29 +29,45 @@ const SERVER_NAMES = [
   'modernHttp',
 ] as const satisfies ServerName[];
 
-for (const client of CLIENT_NAMES) {
-  for (const server of SERVER_NAMES) {
-    const title = `${CLIENTS[client].title} → ${SERVERS[server].title}`;
-    if (isSharedBy(client, server)) {
-      test.serial(`${title}: the call of a client that is killed ends, and others go on`, async (t) => {
-        const running = await SERVERS[server].start();
-        t.teardown(running.stop);
-        await endsItsCall(t, client, running);
-      });
-      continue;
-    }
-    test.serial(`${title}: a client that is killed during a call leaves nothing behind`, async (t) => {
+/** Clients on each carrier, and servers behind each, with one of each kind: what they are joined with changes nothing. */
+const CARRIED: readonly (readonly [ClientName, ServerName])[] = [
+  ['socket', 'stdio'],
+  ['webSocket', 'stdio'],
+  ['stream', 'modernStdio'],
+  ['modernWebSocket', 'modernStdio'],
+  ['stdio', 'webSocket'],
+  ['stdio', 'stream'],
+  ['streamable', 'socket'],
+  ['streamable', 'modernWebSocket'],
+  ['modernHttp', 'webSocket'],
+  ['modernHttp', 'modernStream'],
+];
+const PAIRS = [
+  ...CLIENT_NAMES.flatMap((client) => SERVER_NAMES.map((server) => [client, server] as const)),
+  ...CARRIED,
+];
+
+for (const [client, server] of PAIRS) {
+  const title = `${CLIENTS[client].title} → ${SERVERS[server].title}`;
+  if (isSharedBy(client, server)) {
+    test.serial(`${title}: the call of a client that is killed ends, and others go on`, async (t) => {
       const running = await SERVERS[server].start();
       t.teardown(running.stop);
-      const { kill, processes, log } =
-        CLIENTS[client].over === 'stdio' ? await overStdio(t, client, running) : await overHttp(t, client, running);
-      t.true(processes.length > 0);
-      await kill();
-      await assertGone(processes);
-      await waitFor(async () => (await openSessions(running)) === 0, { message: 'the server to have no session left' });
-      says(t, { logs: await log() }, []);
+      await endsItsCall(t, client, running);
     });
+    continue;
   }
+  test.serial(`${title}: a client that is killed during a call leaves nothing behind`, async (t) => {
+    const running = await SERVERS[server].start();
+    t.teardown(running.stop);
+    const { kill, processes, log } =
+      CLIENTS[client].over === 'stdio' ? await overStdio(t, client, running) : await overServe(t, client, running);
+    t.true(processes.length > 0);
+    await kill();
+    await assertGone(processes);
+    await waitFor(async () => (await openSessions(running)) === 0, { message: 'the server to have no session left' });
+    says(t, { logs: await log() }, []);
+  });
 }
 
 /** What serves one client over HTTP serves the next one, too, where one of the two has no sessions. */
@@ -59,12 +78,10 @@ function isSharedBy(client: ClientName, server: ServerName): boolean {
 
 /** The client is gone with its connection; for one with a session the request has its time. */
 async function endsItsCall(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<void> {
-  const bridge = await startBridge([...SHORT_TIMES, ...target]);
-  t.teardown(() => bridge.stop());
-  const url = addressFor(CLIENTS[client], bridge);
-  const { child } = await startDoomed(t, [client, url.href]);
+  const { bridge, address } = await serve(t, client, target);
+  const { child } = await startDoomed(t, [client, address]);
   await kill(child);
-  const witness = await CLIENTS[client].connect({ kind: 'url', url }, { name: 'witness' });
+  const witness = await CLIENTS[client].connect(endpointAt(address), { name: 'witness' });
   t.teardown(() => witness.close());
   const isIt = (value: unknown) => (value as { readonly label?: unknown } | undefined)?.label === 'to the end';
   const { value } = await seenByServer(witness, 'the end of the call', (entry) => {
@@ -102,15 +119,30 @@ async function overStdio(t: ExecutionContext, client: ClientName, { target }: Ru
  * A client over Streamable HTTP that is gone is one that asks nothing any more. Its call may go on for its time, then
  * the session has timed out.
  */
-async function overHttp(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<Doomed> {
-  const bridge = await startBridge([...SHORT_TIMES, ...target]);
-  t.teardown(() => bridge.stop());
-  const url = addressFor(CLIENTS[client], bridge);
-  const { child } = await startDoomed(t, [client, url.href]);
+async function overServe(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<Doomed> {
+  const { bridge, address } = await serve(t, client, target);
+  const { child } = await startDoomed(t, [client, address]);
   const processes = [child.pid ?? Number.NaN, ...bridge.children()];
   t.is(processes.length, target[0] === '--' ? 2 : 1);
   const log = () => bridge.stop().then(() => bridge.logs);
   return { kill: () => kill(child), processes, log };
+}
+
+/** The bridge where clients of this kind look for it. */
+async function serve(t: ExecutionContext, client: ClientName, target: readonly string[]) {
+  const kind: ClientKind = CLIENTS[client];
+  if (kind.over !== 'socket') {
+    const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
+    const bridge = await startBridge([...SHORT_TIMES, ...stream, ...target]);
+    t.teardown(() => bridge.stop());
+    return { bridge, address: (await urlFor(kind, bridge)).href };
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-socket-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, 'mcp.sock');
+  const bridge = await startBridge([...SHORT_TIMES, '--socket', path, ...target]);
+  t.teardown(() => bridge.stop());
+  return { bridge, address: `unix://${path}#/mcp` };
 }
 
 type DoomedProcess = ChildProcessByStdio<null, Readable, Readable>;
@@ -124,7 +156,8 @@ interface Started {
 }
 
 async function startDoomed(t: ExecutionContext, args: readonly string[]): Promise<Started> {
-  const child = spawn(process.execPath, [TYPESCRIPT, PROGRAM, ...args], {
+  const words = PROGRAM.endsWith('.ts') ? [TYPESCRIPT, PROGRAM] : [PROGRAM];
+  const child = spawn(process.execPath, [...words, ...args], {
     cwd: REPOSITORY,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

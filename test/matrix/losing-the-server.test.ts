@@ -1,7 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { LogLine } from '../support/bridge.ts';
 import { startCuttingProxy } from '../support/cutting-proxy.ts';
-import { ownPort } from '../support/own-port.ts';
 import { assertGone } from '../support/processes.ts';
 import { says } from '../support/says.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -9,22 +8,42 @@ import { recordOf, seenByServer } from './cell.ts';
 import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
 import { type Front, startFront } from './fronts.ts';
 import { type ConnectOptions, fromServer, type MatrixClient } from './matrix-client.ts';
+import { MORTALS } from './mortal-servers.ts';
 import { fence, updatesOf } from './scenarios/between-calls.ts';
 import { methodOf } from './scenarios/calls.ts';
-import { SERVERS, startLegacyHttp, startModernHttp } from './servers.ts';
+import { SERVERS, startLegacyHttp } from './servers.ts';
 
 /** Those that negotiate are one of the others by the time they can lose anything. */
 const CLIENT_NAMES = ['stdio', 'httpSse', 'streamable', 'modernStdio', 'modernHttp'] as const satisfies ClientName[];
 const URI = 'test://numbered/1';
 
-const REMOTE = {
-  stateful: (port?: number) => startLegacyHttp('stateful', port),
-  stateless: (port?: number) => startLegacyHttp('stateless', port),
-  httpSse: (port?: number) => startLegacyHttp('http-sse', port),
-  modernHttp: startModernHttp,
-} as const;
+type RemoteName = keyof typeof MORTALS;
 
-type RemoteName = keyof typeof REMOTE;
+/** Servers whose connection is the session, as the stream of HTTP+SSE is. */
+const ON_A_CONNECTION: readonly RemoteName[] = ['httpSse', 'webSocket', 'stream', 'modernWebSocket', 'modernStream'];
+/** Of which nobody can tell whether it has run a call that was not answered. */
+const isStateless = (server: RemoteName): boolean => server === 'modernHttp' || server === 'modernSocket';
+
+/** The transports of MCP with each other, and the carriers beside them with one of each kind. */
+const PAIRS: readonly (readonly [RemoteName, ClientName])[] = [
+  ...(['stateful', 'stateless', 'httpSse', 'modernHttp'] as const).flatMap((server) =>
+    CLIENT_NAMES.map((client) => [server, client] as const),
+  ),
+  ...(['webSocket', 'stream'] as const).flatMap((server) =>
+    (['stdio', 'streamable', 'modernHttp'] as const).map((client) => [server, client] as const),
+  ),
+  ['modernWebSocket', 'streamable'],
+  ['modernWebSocket', 'modernHttp'],
+  ['modernStream', 'stdio'],
+  ['modernStream', 'modernHttp'],
+  ['socket', 'streamable'],
+  ['modernSocket', 'modernHttp'],
+  ['stateful', 'socket'],
+  ['stateful', 'webSocket'],
+  ['modernHttp', 'modernWebSocket'],
+  ['httpSse', 'stream'],
+  ['webSocket', 'webSocket'],
+];
 
 /**
  * `goes on`: with the next call. `goes on after a pause`: a session that could not be opened anew is not tried again at
@@ -32,8 +51,11 @@ type RemoteName = keyof typeof REMOTE;
  */
 type Fate = 'goes on' | 'goes on after a pause' | 'is over';
 
-/** The SDK's client opens another stream some seconds after the loss, and posts to that without a new handshake. */
-const IS_OVER = /session does not exist|session has not begun/;
+/**
+ * The SDK's client opens another stream some seconds after the loss, and posts to that without a new handshake. On a
+ * connection of its own it is told by the end of that.
+ */
+const IS_OVER = /session does not exist|session has not begun|Connection closed|Not connected/;
 
 /** What a client is told that calls while the server is gone. */
 const MEANWHILE: Readonly<Record<Fate, RegExp>> = {
@@ -43,13 +65,14 @@ const MEANWHILE: Readonly<Record<Fate, RegExp>> = {
 };
 
 /**
- * The stream of HTTP+SSE is the session. A client over HTTP is told so; one whose pipe is its session cannot be, and one
+ * Such a connection is the session. A client over HTTP is told so; one whose pipe is its session cannot be, and one
  * without sessions need not be.
  */
 function fateOf(client: ClientName, server: RemoteName): Fate {
   const { era, over }: ClientKind = CLIENTS[client];
-  if (server !== 'httpSse') return 'goes on';
-  if (era === 'modern') return 'goes on after a pause';
+  if (!ON_A_CONNECTION.includes(server)) return 'goes on';
+  // Requests of the modern era go on with another connection.
+  if (era === 'modern') return SERVERS[server].era === 'modern' ? 'goes on' : 'goes on after a pause';
   return over === 'stdio' ? 'goes on' : 'is over';
 }
 
@@ -61,70 +84,68 @@ const PAYLOADS = /in flight|anybody there|welcome|worth waiting for/;
  * those who are told so ask no more; for the others a connection is tried.
  */
 function logOf(client: ClientName, server: RemoteName): readonly string[] {
-  if (server === 'modernHttp') return ['error ERR_UPSTREAM_DELIVERY', 'error ERR_UPSTREAM_CONNECT'];
-  if (server !== 'httpSse') {
+  if (isStateless(server)) return ['error ERR_UPSTREAM_DELIVERY', 'error ERR_UPSTREAM_CONNECT'];
+  if (!ON_A_CONNECTION.includes(server)) {
     return ['error ERR_UPSTREAM_CLOSED', 'warn ERR_UPSTREAM_CONNECT', 'error ERR_UPSTREAM_CONNECT'];
   }
   const isOver = fateOf(client, server) === 'is over';
-  return ['warn ERR_UPSTREAM_CLOSED', ...(isOver ? [] : ['warn ERR_UPSTREAM_CONNECT'])];
+  const attempt = Array(SERVERS[server].over === 'stream' ? 2 : 1).fill('warn ERR_UPSTREAM_CONNECT');
+  return ['warn ERR_UPSTREAM_CLOSED', ...(isOver ? [] : attempt)];
 }
 
-/** One that failed. */
-const isAttempt = ({ msg }: LogLine): boolean => /^not reconnected|^the shared server did not start/.test(String(msg));
+/** One that failed. Of a byte stream the connection says so itself, too. */
+const isAttempt = ({ msg }: LogLine): boolean =>
+  /^not reconnected|^the shared server did not start|^Cannot reach the server at tcp:/.test(String(msg));
 
 /** How many attempts there are is a matter of time; each has its line. */
 function isNoRepetition(line: LogLine, index: number, logs: readonly LogLine[]): boolean {
   return !isAttempt(line) || logs.findIndex(({ msg }) => msg === line.msg) === index;
 }
 
-for (const server of Object.keys(REMOTE) as RemoteName[]) {
-  for (const client of CLIENT_NAMES) {
-    const fate = fateOf(client, server);
-    const title = `${CLIENTS[client].title} → ${SERVERS[server].title}: a call fails when the server dies`;
-    test.serial(`${title}; when it is back, the session ${fate}`, async (t) => {
-      const start = REMOTE[server];
-      const first = await start(await ownPort());
-      t.teardown(first.stop);
-      const { front, main, connectAnew, ends } = await connect(t, client, [first.url.href]);
-      const hasChanges = server !== 'stateless';
-      if (hasChanges) {
-        await main.watchLists();
-        await main.subscribe(URI);
-      }
+for (const [server, client] of PAIRS) {
+  const fate = fateOf(client, server);
+  const title = `${CLIENTS[client].title} → ${SERVERS[server].title}: a call fails when the server dies`;
+  test.serial(`${title}; when it is back, the session ${fate}`, async (t) => {
+    const first = await MORTALS[server]();
+    t.teardown(first.stop);
+    const { front, main, connectAnew, ends } = await connect(t, client, [first.target]);
+    const hasChanges = server !== 'stateless';
+    if (hasChanges) {
+      await main.watchLists();
+      await main.subscribe(URI);
+    }
 
-      const failure = await failureWhen(main, first.kill);
-      // Of a modern server nobody can tell whether it has run the call.
-      const reason = SERVERS[server].era === 'modern' ? 'ERR_UPSTREAM_DELIVERY' : 'ERR_UPSTREAM_CLOSED';
-      t.like(failure, { code: -32603, data: { bridge: { reason } } });
-      t.true(String(failure).includes(first.url.origin), 'it says which server');
-      const meanwhile = await rejection(main.callTool('echo', { value: 'anybody there?' }));
-      t.regex(String(meanwhile), MEANWHILE[fate]);
+    const failure = await failureWhen(main, first.kill);
+    const reason = isStateless(server) ? 'ERR_UPSTREAM_DELIVERY' : 'ERR_UPSTREAM_CLOSED';
+    t.like(failure, { code: -32603, data: { bridge: { reason } } });
+    t.true(String(failure).includes(first.shownAs), 'it says which server');
+    const meanwhile = await rejection(main.callTool('echo', { value: 'anybody there?' }));
+    t.regex(String(meanwhile), MEANWHILE[fate]);
 
-      if (fate === 'goes on after a pause')
-        await waitFor(() => front.logs.some(isAttempt), { message: 'the server to be looked for' });
-      const second = await start(Number(first.url.port));
-      t.teardown(second.stop);
-      if (fate === 'is over') {
-        t.regex(String(await rejection(main.ping())), IS_OVER);
-        const anew = await connectAnew();
-        t.is((await anew.callTool('echo', { value: 'welcome' })).text, 'welcome');
-        return ends(logOf(client, server));
-      }
-      if (fate === 'goes on after a pause')
-        await waitFor(() => isServed(main), { message: 'the server to be found again' });
-      t.is((await main.callTool('echo', { value: 'welcome back' })).text, 'welcome back');
-      if (!hasChanges) return ends(logOf(client, server));
-      // What may have changed while nobody was there to tell.
-      const news = () => fromServer(main, 'notifications/tools/list_changed').length > 0;
-      await waitFor(news, { message: 'the news that something may have changed' });
-      await t.notThrowsAsync(fence(main));
-      const before = updatesOf(main).length;
-      await main.callTool('touch', { uri: URI });
-      await waitFor(() => updatesOf(main).length > before, { message: 'an update after the loss' });
-      if (SERVERS[server].era === 'legacy') t.is(await sessionsSeen(main), 1, 'the server has been given one session');
-      await ends(logOf(client, server));
-    });
-  }
+    if (fate === 'goes on after a pause')
+      await waitFor(() => front.logs.some(isAttempt), { message: 'the server to be looked for' });
+    const second = await first.startAgain();
+    t.teardown(second.stop);
+    if (fate === 'is over') {
+      t.regex(String(await rejection(main.ping())), IS_OVER);
+      const anew = await connectAnew();
+      t.is((await anew.callTool('echo', { value: 'welcome' })).text, 'welcome');
+      return ends(logOf(client, server));
+    }
+    if (fate === 'goes on after a pause')
+      await waitFor(() => isServed(main), { message: 'the server to be found again' });
+    t.is((await main.callTool('echo', { value: 'welcome back' })).text, 'welcome back');
+    if (!hasChanges) return ends(logOf(client, server));
+    // What may have changed while nobody was there to tell.
+    const news = () => fromServer(main, 'notifications/tools/list_changed').length > 0;
+    await waitFor(news, { message: 'the news that something may have changed' });
+    await t.notThrowsAsync(fence(main));
+    const before = updatesOf(main).length;
+    await main.callTool('touch', { uri: URI });
+    await waitFor(() => updatesOf(main).length > before, { message: 'an update after the loss' });
+    if (SERVERS[server].era === 'legacy') t.is(await sessionsSeen(main), 1, 'the server has been given one session');
+    await ends(logOf(client, server));
+  });
 }
 
 for (const client of CLIENT_NAMES) {

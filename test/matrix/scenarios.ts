@@ -1,6 +1,6 @@
 import type { Scenario } from './scenario.ts';
 import { BETWEEN_CALLS } from './scenarios/between-calls.ts';
-import { CALLS } from './scenarios/calls.ts';
+import { CALLS, LARGE_PAYLOADS } from './scenarios/calls.ts';
 import { DURING_CALLS } from './scenarios/during-calls.ts';
 import { LISTS } from './scenarios/lists.ts';
 import { QUESTIONS } from './scenarios/questions.ts';
@@ -10,6 +10,7 @@ import { TWO_CLIENTS } from './scenarios/two-clients.ts';
 /** What holds of a client and a server that speak with each other, whatever stands between. */
 export const CONVERSATION: readonly Scenario[] = [
   ...CALLS,
+  ...LARGE_PAYLOADS,
   ...LISTS,
   // Before any call is withdrawn: what a server asks for the first time after that, in the same session, is refused.
   ...QUESTIONS,

@@ -55,6 +55,20 @@ export const startLegacyHttp = (kind: LegacyHttpKind, place: number | string = 0
 /** @param place a port, of which 0 picks one, or the path of a Unix socket */
 export const startModernHttp = (place: number | string = 0) => startServerProcess(MODERN, ['http', String(place)]);
 
+/** @param port 0 picks one */
+export const startLegacyWebSocket = (port = 0) => startServerProcess(LEGACY, ['websocket', String(port)]);
+
+/** @param port 0 picks one */
+export const startModernWebSocket = (port = 0) => startServerProcess(MODERN, ['websocket', String(port)]);
+
+/** For each connection to a byte stream; its processes keep one record, in this folder. */
+export const inetdProgram = (era: Era, folder: string): readonly string[] => [
+  process.execPath,
+  era === 'legacy' ? LEGACY : MODERN,
+  'stdio',
+  join(folder, 'record'),
+];
+
 export const SERVERS = {
   stdio: onStdio('stdio', 'legacy', LEGACY),
   httpSse: overHttp('HTTP+SSE', 'httpSse', 'http-sse'),
@@ -68,11 +82,11 @@ export const SERVERS = {
     title: 'WebSocket',
     era: 'legacy',
     over: 'webSocket',
-    start: async () => running(await startServerProcess(LEGACY, ['websocket'])),
+    start: async () => running(await startLegacyWebSocket()),
   },
   modernStdio: onStdio('modern stdio', 'modern', MODERN),
-  stream: onStream('byte stream', 'legacy', LEGACY),
-  modernStream: onStream('modern byte stream', 'modern', MODERN),
+  stream: onStream('byte stream', 'legacy'),
+  modernStream: onStream('modern byte stream', 'modern'),
   modernHttp: {
     title: 'modern HTTP',
     era: 'modern',
@@ -84,7 +98,7 @@ export const SERVERS = {
     title: 'modern WebSocket',
     era: 'modern',
     over: 'webSocket',
-    start: async () => running(await startServerProcess(MODERN, ['websocket'])),
+    start: async () => running(await startModernWebSocket()),
   },
 } as const satisfies Record<string, ServerKind>;
 
@@ -109,14 +123,14 @@ function onStdio(title: string, era: Era, program: string): ServerKind {
 }
 
 /** A process for each connection, as inetd and socat start it. */
-function onStream(title: string, era: Era, program: string): ServerKind {
+function onStream(title: string, era: Era): ServerKind {
   return {
     title,
     era,
     over: 'stream',
     start: async () => {
       const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
-      const inetd = await startInetd([process.execPath, program, 'stdio', join(folder, 'record')]);
+      const inetd = await startInetd(inetdProgram(era, folder));
       const stop = () => inetd.stop().finally(() => rm(folder, { recursive: true, force: true }));
       return { target: [`tcp://127.0.0.1:${inetd.port}`], look: undefined, stop };
     },

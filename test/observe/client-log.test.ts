@@ -157,6 +157,19 @@ test('calls cost nothing where they are not told', async (t) => {
   t.is(silent.observer.connected(client(), undefined), undefined);
 });
 
+test('where calls are not told one in 16 is looked at, and none within 50 ms of another', async (t) => {
+  const { observer, clock } = await create('info');
+  const looks = (calls: number) => Array.from({ length: calls }, () => observer.seesCalls).filter(Boolean).length;
+  t.is(looks(160), 1);
+  clock.advance(49);
+  t.is(looks(160), 0);
+  clock.advance(1);
+  t.is(looks(15), 1);
+  clock.advance(1000);
+  t.is(looks(1), 0);
+  t.is(looks(1), 1);
+});
+
 // ---- Modern clients over HTTP, which neither connect nor leave.
 
 test('a modern client over HTTP is named when it is first seen, and again after an hour', async (t) => {

@@ -8,7 +8,8 @@ import { startLegacyHttp } from '../matrix/servers.ts';
 import { serverProgram } from '../support/server-program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
-import { type Attempt, SteadyClient } from './steady-client.ts';
+import { type Seen, wrongRuns } from './counted-runs.ts';
+import { SteadyClient } from './steady-client.ts';
 import { LEASE_MS, startTestBed, type TestBed } from './test-bed.ts';
 
 /** Skipped with the reason where Redis or HAProxy is not installed. */
@@ -18,31 +19,6 @@ const LEGACY = serverProgram(new URL('../matrix/servers/legacy.js', import.meta.
 const CLIENTS = 6;
 const UPDATED = 'notifications/resources/updated';
 const URI = 'test://static';
-
-interface Seen {
-  readonly session: string;
-  readonly kind: string;
-  readonly value?: { readonly method?: string; readonly params?: { readonly arguments?: { readonly value?: string } } };
-}
-
-/** How often each call was run, by its words. */
-function runsOf(entries: readonly Seen[]): ReadonlyMap<string, number> {
-  const runs = new Map<string, number>();
-  for (const { kind, value } of entries) {
-    const words = kind === 'message' && value?.method === 'tools/call' ? value.params?.arguments?.value : undefined;
-    if (words !== undefined) runs.set(words, (runs.get(words) ?? 0) + 1);
-  }
-  return runs;
-}
-
-function wrongRuns(attempts: readonly Attempt[], entries: readonly Seen[]): readonly string[] {
-  const runs = runsOf(entries);
-  return attempts.flatMap(({ words, outcome }) => {
-    const count = runs.get(words) ?? 0;
-    const isWrong = outcome === 'answered' ? count !== 1 : count > 1;
-    return isWrong ? [`${words} (${outcome}) ran ${count} times`] : [];
-  });
-}
 
 /** Everybody calls, while one replica after the other dies without a word and another run of it starts. */
 async function callWhileReplicasDie(bed: TestBed, clients: readonly SteadyClient[], kills: number): Promise<void> {

@@ -1,8 +1,14 @@
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import anyTest, { type TestFn } from 'ava';
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
+import { callHttp } from '../support/http-call.ts';
+import { openHttpSession, POST_HEADERS } from '../support/legacy-clients.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
+import { createSocketFetch } from '../support/socket-fetch.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { LEASE_MS, startTestBed, type TestBed } from './test-bed.ts';
@@ -110,4 +116,46 @@ test(`what a replica has counted outlives it${WHY}`, async (t) => {
     message: 'the calls of replicas that are gone',
   });
   t.notRegex(await report(), /"calls":1[5-9]/);
+});
+
+test(`who comes by a socket is led to other replicas by whatever name it uses${WHY}`, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'portage-looking-'));
+  const path = join(folder, 'mcp.sock');
+  const bed = await startTestBed({ args: SERVER, env: ENV, count: 1 });
+  const beside = await bed.addPlace(undefined, ['--socket', path]);
+  t.teardown(async () => {
+    await bed.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const [other] = bed.places;
+  const ask = createSocketFetch(path);
+  const seen = await ask('http://tools.example/status.json?replicas=all', {
+    headers: { Authorization: `Bearer ${TOKEN}` },
+  });
+  const { replicas } = (await seen.json()) as SeenStatus;
+  t.deepEqual(
+    replicas.map(({ state, problem }) => [state, problem]),
+    [
+      ['shown', null],
+      ['shown', null],
+    ],
+  );
+  // A session of the other replica, asked for by a name that the other one does not answer to.
+  const session = await openHttpSession(other?.port ?? 0);
+  const listed = await ask('http://tools.example/mcp', {
+    method: 'POST',
+    headers: { ...POST_HEADERS, 'Mcp-Session-Id': session.id },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  });
+  t.is(listed.status, 200);
+  t.regex(await listed.text(), /"result"/);
+  // Whoever only says that it comes from a replica is refused, by whatever name.
+  for (const host of ['tools.example', `127.0.0.1:${beside.port}`]) {
+    const claimed = await callHttp({
+      port: beside.port,
+      path: '/status.json',
+      headers: { Host: host, 'Mcp-Portage-Hop': 'made-up', Authorization: `Bearer ${TOKEN}` },
+    });
+    t.is(claimed.status, 403);
+  }
 });

@@ -32,8 +32,12 @@ export interface TestBed {
   readonly balancer: Balancer;
   readonly url: URL;
   readonly sseUrl: URL;
-  /** One more replica, which the balancer does not know. @param store where it reaches the store; default: where it is */
-  addPlace(store?: URL): Promise<Place>;
+  /**
+   * One more replica, which the balancer does not know.
+   * @param store where it reaches the store; default: where it is
+   * @param more options of this one
+   */
+  addPlace(store?: URL, more?: readonly string[]): Promise<Place>;
   stop(): Promise<void>;
 }
 
@@ -45,20 +49,22 @@ export async function startTestBed({
 }: TestBedOptions): Promise<TestBed> {
   const redis = await startRedis();
   const runs: Bridge[] = [];
-  const startAt = async (port: number, store = redis.url): Promise<Bridge> => {
+  const startAt = async (port: number, store: URL, more: readonly string[]): Promise<Bridge> => {
     const address = ['--port', String(port), '--advertise', `http://127.0.0.1:${port}`];
     const shared = ['--store', store.href, '--cluster-key', 'env:TEST_CLUSTER_KEY', '--lease', `${leaseMs}ms`];
-    const bridge = await startBridge([...address, ...shared, ...args], { env: { TEST_CLUSTER_KEY: KEY, ...env } });
+    const bridge = await startBridge([...address, ...shared, ...more, ...args], {
+      env: { TEST_CLUSTER_KEY: KEY, ...env },
+    });
     runs.push(bridge);
     return bridge;
   };
-  const addPlace = async (store = redis.url): Promise<Place> => {
+  const addPlace = async (store = redis.url, more: readonly string[] = []): Promise<Place> => {
     const port = await ownPort();
     const place = {
       port,
-      bridge: await startAt(port, store),
+      bridge: await startAt(port, store, more),
       async start() {
-        place.bridge = await startAt(port, store);
+        place.bridge = await startAt(port, store, more);
       },
     };
     return place;

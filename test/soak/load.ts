@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Bridge, startBridge } from '../support/bridge.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { SoakCarried } from './carried-client.ts';
 import { Connections, callModern, type Resident, SoakSession } from './client.ts';
 import { judgeFlat, type Sample, takeSample, type Verdict } from './samples.ts';
 import { SoakStream } from './stream-client.ts';
@@ -21,6 +22,8 @@ export interface LoadOptions {
   readonly residents: number;
   /** The same over HTTP+SSE. */
   readonly streamResidents: number;
+  /** The same over WebSocket, and as many on a byte stream. */
+  readonly carriedResidents: number;
   readonly visitorsPerSecond: number;
   readonly modernPerSecond: number;
   /** Runs while nobody is there: what a shared server may keep. */
@@ -39,6 +42,8 @@ export class Load {
   readonly #connections: Connections;
   readonly #residentTally = new Tally();
   readonly #streamTally = new Tally();
+  readonly #webSocketTally = new Tally();
+  readonly #byteStreamTally = new Tally();
   readonly #visitorTally = new Tally();
   readonly #modernTally = new Tally();
   readonly #samples: Sample[] = [];
@@ -52,20 +57,25 @@ export class Load {
   }
 
   static async start(options: LoadOptions): Promise<Load> {
-    const limits = ['--max-sessions', String(4 * (options.residents + options.streamResidents) + 1000)];
+    const { residents, streamResidents, carriedResidents } = options;
+    const limits = ['--max-sessions', String(4 * (residents + streamResidents + 2 * carriedResidents) + 1000)];
     const timeout = ['--session-timeout', `${SESSION_TIMEOUT_S}s`];
-    const args = ['--isolation', options.isolation, ...limits, ...timeout];
+    const args = ['--isolation', options.isolation, '--stream', 'tcp://127.0.0.1:0', ...limits, ...timeout];
     return new Load(options, await startBridge([...args, '--', process.execPath, SERVER]));
   }
 
   async run(endMs: number): Promise<LoadReport> {
-    const { residents, streamResidents, visitorsPerSecond, modernPerSecond } = this.#options;
+    const { residents, streamResidents, carriedResidents, visitorsPerSecond, modernPerSecond } = this.#options;
+    const webSocketUrl = new URL(`ws://${this.#bridge.url.host}/ws`);
+    const byteStreamUrl = await this.#byteStreamUrl();
     const isOver = (): boolean => Date.now() >= endMs;
     const sessions = [
       ...(await openAll(residents, () => this.#openResident())),
       ...(await openAll(streamResidents, () =>
         SoakStream.open(this.#connections, this.#bridge.sseUrl, this.#streamTally),
       )),
+      ...(await openAll(carriedResidents, () => SoakCarried.open(webSocketUrl, this.#webSocketTally))),
+      ...(await openAll(carriedResidents, () => SoakCarried.open(byteStreamUrl, this.#byteStreamTally))),
     ];
     const sampling = this.#sample(isOver);
     await Promise.all([
@@ -77,6 +87,13 @@ export class Load {
     await Promise.all(sessions.map((session) => session.close()));
     this.#connections.close();
     return this.#report(await this.#settle());
+  }
+
+  #byteStreamUrl(): Promise<URL> {
+    return waitFor(() => {
+      const line = this.#bridge.logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);
+      return line && new URL((line.endpoint as { url: string }).url);
+    });
   }
 
   async #openResident(): Promise<SoakSession | undefined> {
@@ -147,6 +164,8 @@ export class Load {
     const tallies = {
       residents: this.#residentTally,
       'residents over HTTP+SSE': this.#streamTally,
+      'residents over WebSocket': this.#webSocketTally,
+      'residents on byte streams': this.#byteStreamTally,
       visitors: this.#visitorTally,
       modern: this.#modernTally,
     };

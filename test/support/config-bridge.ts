@@ -1,5 +1,4 @@
 /** A bridge with a configuration file, and official clients of both eras for the servers in it. */
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdk } from '@modelcontextprotocol/client';
 import { Client as LegacySdk } from '@modelcontextprotocol/sdk/client/index.js';
@@ -7,11 +6,12 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { ExecutionContext } from 'ava';
 import { type Bridge, startBridge } from './bridge.ts';
+import { serverProgram } from './server-program.ts';
 
-const require = createRequire(import.meta.url);
-const published = (name: string) => require.resolve(`@modelcontextprotocol/${name}/dist/index.js`);
-export const EVERYTHING = published('server-everything');
-export const FILESYSTEM = published('server-filesystem');
+const published = (name: string) =>
+  new URL(`../../node_modules/@modelcontextprotocol/${name}/dist/index.js`, import.meta.url);
+export const EVERYTHING = serverProgram(published('server-everything'));
+export const FILESYSTEM = fileURLToPath(published('server-filesystem'));
 export const NODE = process.execPath;
 export const fixture = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/servers/${name}.js`, import.meta.url));

@@ -1,3 +1,4 @@
+import type { DecorateSession } from '../../src/relay/passing-link.ts';
 import type {
   CallContext,
   CallDialer,
@@ -13,6 +14,9 @@ import type { StdioDialerOptions } from '../../src/upstream/stdio/dialer.ts';
 export function loneDialer(): Pick<StdioDialerOptions, 'children' | 'failureLevel' | 'urgency' | 'trialClient'> {
   return { children: new ChildLimit(), failureLevel: 'warn', urgency: undefined, trialClient: undefined };
 }
+
+/** No session is stored. */
+export const keepsNothing: DecorateSession = (dialer, listener, session) => dialer.dial(listener, session);
 
 /** A dialer for clients of one era where one for both is wanted. Requests go over sessions where there is nothing else. */
 export function asUpstream(dialer: SessionDialer | CallDialer): UpstreamDialer {

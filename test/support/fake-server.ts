@@ -17,6 +17,9 @@ import { serverFrame } from './frames.ts';
 /** What a fake server does by itself with a request; without one it stays silent. */
 export type RequestScript = (request: Frame, connection: FakeConnection) => void;
 
+/** The name under which there can be a script for methods that have none of their own. */
+export const ANY_METHOD = '*';
+
 const answerInitialize: RequestScript = (request, connection) => {
   const { params } = request.json() as { params?: { protocolVersion: unknown } | null };
   connection.answer(request, {
@@ -120,7 +123,8 @@ export class FakeConnection implements UpstreamLink {
   send(frame: Frame, exchange?: Exchange): boolean {
     this.received.push(frame);
     this.exchanges.push(exchange);
-    const script = frame.kind === 'request' ? this.#scripts.get(frame.method ?? '') : undefined;
+    const script =
+      frame.kind === 'request' ? (this.#scripts.get(frame.method ?? '') ?? this.#scripts.get(ANY_METHOD)) : undefined;
     // Never within `send`: a process does not answer before it was asked.
     if (script !== undefined) setImmediate(() => this.closedFor ?? script(frame, this));
     for (const awaited of this.#awaited) {

@@ -51,7 +51,12 @@ export async function startFaultProxy(target: URL): Promise<FaultProxy> {
     client.on('data', (chunk: Buffer) => {
       said.set(client, `${said.get(client) ?? ''}${chunk.toString('latin1')}`.slice(-MAX_SAID_LENGTH));
     });
-    upstream.on('data', (chunk) => passBack(client, chunk));
+    upstream.on('data', (chunk) => {
+      passBack(client, chunk);
+      if (!client.writableNeedDrain) return;
+      upstream.pause();
+      client.once('drain', () => upstream.resume());
+    });
     // The end comes after what was said before it, and no sooner.
     upstream.on('end', () => passEndBack(client));
     client.on('close', () => {

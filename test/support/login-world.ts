@@ -5,9 +5,10 @@ import {
   type IncomingMessage,
   type RequestListener,
   request as requestHttp,
-  type ServerResponse,
+  type Server,
+  ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
 
@@ -52,6 +53,8 @@ export class LoginWorld {
   /** Does the server take the token, and what does it say if not? */
   judge: (token: string, request: IncomingMessage) => Answer | undefined = () => undefined;
   serve: RequestListener = (_, response) => void response.end('served');
+  /** The same where another protocol is asked for. */
+  upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void = (_, socket) => void socket.destroy();
   /** Those given out and not taken back. */
   readonly tokens = new Set<string>();
   readonly refreshTokens = new Set<string>();
@@ -78,7 +81,9 @@ export class LoginWorld {
     return found;
   }
 
-  readonly atServer: RequestListener = (request, response) => {
+  readonly atServer: RequestListener = (request, response) => this.#answer(request, response, this.serve);
+
+  #answer(request: IncomingMessage, response: ServerResponse, serve: RequestListener): void {
     if (request.url === this.resourcePath) {
       const { origin } = this;
       return send(response, 200, { resource: `${origin}/mcp`, authorization_servers: [this.issuer], ...this.resource });
@@ -88,11 +93,22 @@ export class LoginWorld {
     this.shown.push(authorization);
     const token = authorization?.replace(/^Bearer /, '') ?? '';
     const refusal = this.tokens.has(token) ? this.judge(token, request) : { status: 401, body: {} };
-    if (refusal === undefined) return this.serve(request, response);
+    if (refusal === undefined) return void serve(request, response as Parameters<RequestListener>[1]);
     const challenge = this.challenge();
     request.resume();
     const headers = { ...(challenge !== undefined && { 'www-authenticate': challenge }), ...refusal.headers };
     send(response, refusal.status, refusal.body ?? {}, headers);
+  }
+
+  /** Whoever shows no token is answered as any other request. */
+  readonly atUpgrade = (request: IncomingMessage, socket: Socket, head: Buffer): void => {
+    const response = new ServerResponse(request);
+    response.assignSocket(socket);
+    response.on('finish', () => socket.end());
+    this.#answer(request, response, () => {
+      response.detachSocket(socket);
+      this.upgrade(request, socket, head);
+    });
   };
 
   readonly atIssuer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -179,13 +195,17 @@ export class LoginWorld {
 /** Gone when the test ends. */
 export async function startLoginWorld(t: ExecutionContext): Promise<LoginWorld> {
   const world = new LoginWorld();
-  world.issuer = await listen(t, (request, response) => void world.atIssuer(request, response));
-  world.server = `${await listen(t, world.atServer)}/mcp`;
+  world.issuer = await listen(
+    t,
+    createServer((request, response) => void world.atIssuer(request, response)),
+  );
+  const server = createServer(world.atServer);
+  server.on('upgrade', (request, socket, head) => world.atUpgrade(request, socket as Socket, head));
+  world.server = `${await listen(t, server)}/mcp`;
   return world;
 }
 
-async function listen(t: ExecutionContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
+async function listen(t: ExecutionContext, server: Server): Promise<string> {
   // Longer than a login takes: a call that meets the end of its connection is lost, as it should be.
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

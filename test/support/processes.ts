@@ -20,7 +20,7 @@ export function descendantsOf(pid: number): number[] {
 }
 
 export function isAlive(pid: number): boolean {
-  return listProcesses().some((entry) => entry.pid === pid);
+  return runningAmong([pid]).length > 0;
 }
 
 /** Fails when one of these processes outlives what it was started for. */
@@ -28,12 +28,18 @@ export async function assertGone(pids: readonly number[]): Promise<void> {
   let left = pids;
   await waitFor(
     () => {
-      const running = new Set(listProcesses().map((entry) => entry.pid));
-      left = left.filter((pid) => running.has(pid));
+      left = runningAmong(left);
       return left.length === 0;
     },
     { message: () => `the end of processes ${left.join(', ')}` },
   );
+}
+
+/** Asked again and again until none is left, so on Linux without a look at all the others. */
+function runningAmong(pids: readonly number[]): readonly number[] {
+  if (process.platform === 'linux') return pids.filter((pid) => readEntry(pid) !== undefined);
+  const running = new Set(listProcesses().map((entry) => entry.pid));
+  return pids.filter((pid) => running.has(pid));
 }
 
 function listProcesses(): ProcessEntry[] {
@@ -45,12 +51,15 @@ function listProcesses(): ProcessEntry[] {
 function readProc(): ProcessEntry[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      const stat = readIfThere(`/proc/${name}/stat`);
-      // pid (command) state parent …; the command may contain anything, so the fields start after the last ')'.
-      const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return parent === undefined || state === 'Z' ? [] : [{ pid: Number(name), parent: Number(parent) }];
-    });
+    .flatMap((name) => readEntry(Number(name)) ?? []);
+}
+
+/** @returns undefined where it does not run, or is a zombie */
+function readEntry(pid: number): ProcessEntry | undefined {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  // pid (command) state parent …; the command may contain anything, so the fields start after the last ')'.
+  const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return parent === undefined || state === 'Z' ? undefined : { pid, parent: Number(parent) };
 }
 
 function readIfThere(path: string): string {

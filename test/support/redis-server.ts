@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createConnection } from 'node:net';
@@ -17,6 +17,12 @@ export interface RedisServer {
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
+
+/** A test runner that dies must not leave them behind. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
 
 /** Why there is none here; undefined: there is one. */
 export const WHY_NO_REDIS = findProgram('redis-server') === undefined ? 'redis-server is not installed' : undefined;
@@ -42,9 +48,8 @@ export async function startRedis(
       'no',
     ];
     const child = spawn('redis-server', [...settings, ...args], { stdio: 'ignore' });
-    const killWithRunner = () => void child.kill('SIGKILL');
-    process.once('exit', killWithRunner);
-    child.once('exit', () => process.off('exit', killWithRunner));
+    running.add(child);
+    child.once('exit', () => running.delete(child));
     await waitFor(() => takesConnections(port), { message: 'redis-server to listen' });
     return child;
   };

@@ -1,11 +1,12 @@
 /** Redis as people run it: behind sentinels, as a cluster, with TLS. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import { ownPort } from './own-port.ts';
 import { type RedisServer, startRedis } from './redis-server.ts';
 import { waitFor } from './wait-for.ts';
@@ -23,15 +24,23 @@ export interface SentinelBed {
   stop(): Promise<void>;
 }
 
+export interface TopologyOptions {
+  /** Whether all of it is spoken to over TLS, also by each other. */
+  readonly tls?: 'on' | 'off';
+  /** Of each server, such as users. */
+  readonly further?: readonly string[];
+}
+
 /** A master, a server that follows it, and a sentinel that makes one of them the master. */
-export async function startSentinelBed(): Promise<SentinelBed> {
-  const first = await startRedis();
-  const second = await startRedis(['--replicaof', '127.0.0.1', String(first.port)]);
+export async function startSentinelBed({ tls = 'off', further = [] }: TopologyOptions = {}): Promise<SentinelBed> {
+  const settingsOf = (own: readonly string[]) => (place: number) => [...own, ...further, ...placeOf(place, tls)];
+  const first = await startRedis(settingsOf([]));
+  const second = await startRedis(settingsOf(['--replicaof', '127.0.0.1', String(first.port)]));
   const port = await ownPort();
   const folder = await mkdtemp(join(tmpdir(), 'portage-sentinel-'));
   const file = join(folder, 'sentinel.conf');
   const settings = [
-    `port ${port}`,
+    ...lines(['--port', String(port), ...placeOf(port, tls)]),
     'bind 127.0.0.1',
     `dir ${folder}`,
     `sentinel monitor ${MASTER} 127.0.0.1 ${first.port} 1`,
@@ -44,7 +53,7 @@ export async function startSentinelBed(): Promise<SentinelBed> {
   const killWithRunner = () => void child.kill('SIGKILL');
   process.once('exit', killWithRunner);
   child.once('exit', () => process.off('exit', killWithRunner));
-  const sentinel = new Redis({ port, host: '127.0.0.1', password: 'watched' });
+  const sentinel = new Redis({ port, host: '127.0.0.1', password: 'watched', ...trustedBy(tls) });
   sentinel.on('error', () => undefined);
   await waitFor(
     async () => {
@@ -60,7 +69,7 @@ export async function startSentinelBed(): Promise<SentinelBed> {
     return named;
   };
   return {
-    url: `redis+sentinel://127.0.0.1:${port}/${MASTER}?sentinel-password=watched`,
+    url: `${tls === 'on' ? 'rediss' : 'redis'}+sentinel://127.0.0.1:${port}/${MASTER}?sentinel-password=watched`,
     master,
     async ready() {
       const followers = await sentinel.call('SENTINEL', 'replicas', MASTER);
@@ -94,12 +103,14 @@ export interface ClusterBed {
 const SLOTS = 16_384;
 
 /** A Redis Cluster of three masters, each with a third of the keys. */
-export async function startClusterBed(): Promise<ClusterBed> {
+export async function startClusterBed({ tls = 'off', further = [] }: TopologyOptions = {}): Promise<ClusterBed> {
   const buses = [await ownPort(), await ownPort(), await ownPort()];
-  const settings = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(DOWN_AFTER_MS)];
+  const settings = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(DOWN_AFTER_MS), ...further];
   const nodes: RedisServer[] = [];
-  for (const bus of buses) nodes.push(await startRedis([...settings, '--cluster-port', String(bus)]));
-  const clients = nodes.map(({ port }) => new Redis({ port, host: '127.0.0.1' }));
+  for (const bus of buses) {
+    nodes.push(await startRedis((port) => [...settings, '--cluster-port', String(bus), ...placeOf(port, tls)]));
+  }
+  const clients = nodes.map(({ port }) => new Redis({ port, host: '127.0.0.1', ...trustedBy(tls) }));
   try {
     const [first] = clients;
     for (const [index, client] of clients.entries()) {
@@ -118,7 +129,7 @@ export async function startClusterBed(): Promise<ClusterBed> {
   }
   const hosts = nodes.map(({ port }) => `127.0.0.1:${port}`);
   return {
-    url: `redis+cluster://${hosts.slice(0, 2).join(',')}`,
+    url: `${tls === 'on' ? 'rediss' : 'redis'}+cluster://${hosts.slice(0, 2).join(',')}`,
     nodes,
     stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))),
   };
@@ -126,9 +137,30 @@ export async function startClusterBed(): Promise<ClusterBed> {
 
 const fixtureOf = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
 
-/** Redis that speaks TLS only. @param clients whether they have to show a certificate */
-export function startTlsRedis(clients: 'yes' | 'no', further: readonly string[] = []): Promise<RedisServer> {
+/** Settings of a server that speaks TLS only at this port. @param clients whether they have to show a certificate */
+function tlsAt(port: number, clients: 'yes' | 'no'): readonly string[] {
   const files = ['--tls-cert-file', fixtureOf('server'), '--tls-key-file', fixtureOf('server-key')];
   const trust = ['--tls-ca-cert-file', fixtureOf('ca'), '--tls-auth-clients', clients];
-  return startRedis((port) => ['--port', '0', '--tls-port', String(port), ...files, ...trust, ...further]);
+  return ['--port', '0', '--tls-port', String(port), ...files, ...trust];
+}
+
+/** Further settings of one that speaks TLS with others of its kind, too, if it does. */
+function placeOf(port: number, tls: 'on' | 'off'): readonly string[] {
+  // Nodes of a cluster are clients of each other, and have to show that.
+  const shown = ['--tls-client-cert-file', fixtureOf('client'), '--tls-client-key-file', fixtureOf('client-key')];
+  return tls === 'on' ? [...tlsAt(port, 'no'), ...shown, '--tls-replication', 'yes', '--tls-cluster', 'yes'] : [];
+}
+
+/** As the lines of a file; the last of several for one setting counts. */
+function lines(words: readonly string[]): readonly string[] {
+  return words.flatMap((word, index) => (index % 2 === 0 ? `${word.slice(2)} ${words[index + 1]}` : []));
+}
+
+function trustedBy(tls: 'on' | 'off'): Pick<RedisOptions, 'tls'> {
+  return tls === 'on' ? { tls: { ca: readFileSync(fixtureOf('ca')) } } : {};
+}
+
+/** Redis that speaks TLS only. @param clients whether they have to show a certificate */
+export function startTlsRedis(clients: 'yes' | 'no', further: readonly string[] = []): Promise<RedisServer> {
+  return startRedis((port) => [...tlsAt(port, clients), ...further]);
 }

@@ -205,7 +205,7 @@ export class ServerMember {
     this.#closed = closed;
     const { log, clock } = deps;
     const kept = { cluster, server: nameServer(config), ttlMs: 2 * sessions.sessionTimeoutMs, clock, log };
-    this.storage = target.kind === 'url' ? new SessionRecords(kept) : undefined;
+    this.storage = target.kind === 'command' ? undefined : new SessionRecords(kept);
     const calls = new CallRouter({ ...options, ownedName: (principal) => this.#ownedName(principal) });
     const { limits } = options;
     this.limits = limits && new MemberLimits({ ...options, limits });

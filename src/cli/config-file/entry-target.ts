@@ -2,7 +2,7 @@
 import type { StreamTarget, Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWebSocketUrl } from '../../http/websocket/url.ts';
-import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/target.ts';
+import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/servers/target.ts';
 import type { Path } from './config-tree.ts';
 import type { Entry } from './entry-schema.ts';
 

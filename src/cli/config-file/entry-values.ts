@@ -1,6 +1,6 @@
 /** What a server is given besides its arguments: variables, named, in place or in a file beside; and headers. */
 import { parseEnv } from 'node:util';
-import type { Environment } from '../parse/child-environment.ts';
+import type { Environment } from '../parse/servers/child-environment.ts';
 import type { ObjectNode, Path } from './config-tree.ts';
 import { nearestNode } from './config-tree.ts';
 import { type EntryContext, resolvePath } from './entry-context.ts';

@@ -3,7 +3,7 @@ import type { Target } from '../../config/server.ts';
 import { HOW_SERVERS_ARE_USED, type WrittenOption } from '../options/given-options.ts';
 import type { OptionSpec } from '../options/option-spec.ts';
 import { findOption, isOptionName, OF_ONE_SERVER, OPTIONS, type OptionName } from '../options/option-table.ts';
-import { isUrlLike } from '../parse/target.ts';
+import { isUrlLike } from '../parse/servers/target.ts';
 import { suggest } from '../suggest.ts';
 import { type ConfigNode, KIND_NAMES, type Path } from './config-tree.ts';
 import { type EntryContext, expandText, reportRepeated, resolvePath } from './entry-context.ts';

@@ -4,7 +4,7 @@
  */
 import { basename, dirname, resolve } from 'node:path';
 import { BridgeError } from '../../errors.ts';
-import type { Environment } from '../parse/child-environment.ts';
+import type { Environment } from '../parse/servers/child-environment.ts';
 import type { ConfigFile, WrittenServer } from './config-file.ts';
 import { type ConfigNode, KIND_NAMES, type ObjectNode, type ParsedTree } from './config-tree.ts';
 import { EXPECTED_KEYS, type FoundServers, findServers } from './dialects.ts';

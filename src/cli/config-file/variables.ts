@@ -1,6 +1,6 @@
 /** Variables in the texts of a configuration file, in the spellings of all hosts. What is put in is not looked at again. */
 import { basename } from 'node:path';
-import type { Environment } from '../parse/child-environment.ts';
+import type { Environment } from '../parse/servers/child-environment.ts';
 
 export type ExpandedText =
   | { readonly ok: true; readonly text: string }

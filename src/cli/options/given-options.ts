@@ -5,7 +5,7 @@
 
 import type { Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
-import type { Environment } from '../parse/child-environment.ts';
+import type { Environment } from '../parse/servers/child-environment.ts';
 import type { Parsed } from '../parse/value.ts';
 import type { BridgeVerb, OptionSpec } from './option-spec.ts';
 import {

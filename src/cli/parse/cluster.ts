@@ -9,8 +9,8 @@ import { ClusterKey } from '../../store/cluster-key.ts';
 import { parseRedisAddress } from '../../store/redis/address.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { OptionName } from '../options/option-table.ts';
-import { tryToRead } from './headers.ts';
-import type { RemoteSurroundings } from './remote.ts';
+import { tryToRead } from './servers/headers.ts';
+import type { RemoteSurroundings } from './servers/remote.ts';
 import * as value from './value.ts';
 
 /** Less would take a busy machine for a dead one. */

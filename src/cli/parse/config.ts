@@ -17,15 +17,15 @@ import {
 import type { BridgeVerb } from '../options/option-spec.ts';
 import { ENV_PREFIX, envNameOf, OPTIONS, VARIABLES } from '../options/option-table.ts';
 import { suggest } from '../suggest.ts';
-import { tokenVariables } from './access.ts';
-import type { Environment } from './child-environment.ts';
 import { type ParsedCluster, parseCluster } from './cluster.ts';
-import { explainNoServer, parseListed } from './listed-servers.ts';
-import { parseListener } from './listener.ts';
+import { tokenVariables } from './listener/access.ts';
+import { parseListener } from './listener/listener.ts';
+import { leadStreams } from './listener/streams.ts';
 import { parseObservation } from './observing.ts';
-import type { RemoteSurroundings } from './remote.ts';
-import { type ParsedServer, parseServer } from './server.ts';
-import { leadStreams } from './streams.ts';
+import type { Environment } from './servers/child-environment.ts';
+import { explainNoServer, parseListed } from './servers/listed-servers.ts';
+import type { RemoteSurroundings } from './servers/remote.ts';
+import { type ParsedServer, parseServer } from './servers/server.ts';
 import * as value from './value.ts';
 
 /** The process around the command line; handed in so that parsing stays pure. */

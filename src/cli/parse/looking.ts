@@ -11,9 +11,9 @@ import {
   refuseInapplicable,
 } from '../options/given-options.ts';
 import { parseStatusToken } from './observing.ts';
-import type { RemoteSurroundings } from './remote.ts';
-import { findStateDirectory } from './state-directory.ts';
-import { parseServerUrl } from './target.ts';
+import type { RemoteSurroundings } from './servers/remote.ts';
+import { findStateDirectory } from './servers/state-directory.ts';
+import { parseServerUrl } from './servers/target.ts';
 import * as value from './value.ts';
 
 /** A running bridge, and what shows that one may look at it. */

@@ -6,10 +6,10 @@ import type { ObservationConfig } from '../../config/observation.ts';
 import { BridgeError } from '../../errors.ts';
 import { isForOneUser } from '../../http/server/listen-addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';
-import { findToken } from './access.ts';
-import { parseTokenSource } from './auth-value.ts';
-import type { RemoteSurroundings } from './remote.ts';
-import { findStateDirectory } from './state-directory.ts';
+import { findToken } from './listener/access.ts';
+import { parseTokenSource } from './listener/auth-value.ts';
+import type { RemoteSurroundings } from './servers/remote.ts';
+import { findStateDirectory } from './servers/state-directory.ts';
 import { parseTraces } from './traces.ts';
 import * as value from './value.ts';
 

@@ -4,7 +4,7 @@
  * SDK reads itself. [opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables]
  */
 import type { ObservationConfig, TraceProtocol } from '../../config/observation.ts';
-import type { Environment } from './child-environment.ts';
+import type { Environment } from './servers/child-environment.ts';
 
 export interface ParsedTraces {
   readonly config: ObservationConfig['traces'];

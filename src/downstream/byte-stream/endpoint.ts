@@ -3,11 +3,13 @@ import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { ANONYMOUS } from '../../http/auth/authenticator.ts';
 import { ReadingWatch } from '../../http/reading-watch.ts';
+import type { BodyBudget } from '../../http/server/read-body.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type ClientEnd, DuplexEndpoint } from '../duplex/endpoint.ts';
 import { LineConnection } from '../duplex/line-connection.ts';
+import { MAX_QUEUED_BYTES } from '../stream/response-writer.ts';
 
 /** A client sends its first message at once; who has sent none by then only takes a place. */
 export const FIRST_MESSAGE_MS = 10_000;
@@ -30,8 +32,10 @@ export interface ByteStreamEndpointOptions {
   readonly maxMessageBytes: number;
   /** Levels of arrays and objects. */
   readonly maxJsonDepth: number;
-  /** After the end of input, how long a server may take nothing of what waits for it; 0: as long as it takes. */
+  /** How long a server may take nothing of what waits for it where nothing more is read; 0: as long as it takes. */
   readonly untakenTimeoutMs: number;
+  /** Shared by all messages that are being read. */
+  readonly bodies: BodyBudget;
   readonly deps: Deps;
 }
 
@@ -49,7 +53,9 @@ export class ByteStreamEndpoint {
   readonly gone: Promise<void>;
 
   constructor(options: ByteStreamEndpointOptions) {
-    const { socket, reach, maxMessageBytes, deps } = options;
+    const { socket, reach, maxMessageBytes, bodies, deps } = options;
+    const callerName = `${ANONYMOUS} on stream ${deps.randomId()}`;
+    const arriving = bodies.forConnection(callerName);
     const nowMs = deps.clock.now();
     this.#socket = socket;
     this.#deps = deps;
@@ -63,11 +69,14 @@ export class ByteStreamEndpoint {
         transport: 'byte-stream',
         principal: ANONYMOUS,
         environment: undefined,
-        callerName: `${ANONYMOUS} on stream ${deps.randomId()}`,
+        callerName,
         headers: undefined,
       },
       unreadable: reach === 'network' ? 'ends-connection' : 'is-skipped',
-      openConnection: (listener) => new LineConnection({ input: socket, output: socket, maxMessageBytes }, listener),
+      maxWaitingBytes: MAX_QUEUED_BYTES,
+      heldTimeoutMs: options.untakenTimeoutMs,
+      openConnection: (listener) =>
+        new LineConnection({ input: socket, output: socket, maxMessageBytes, arriving }, listener),
     });
     this.gone = new Promise((resolve) => {
       socket.once('close', () => {
@@ -93,7 +102,8 @@ export class ByteStreamEndpoint {
         return this.close(CLIENT_GONE);
       case 'untaken':
         log.warn(
-          `a client on a byte stream has ended its input, and its server takes none of ${end.bytes} bytes of it`,
+          { code: 'ERR_UPSTREAM_TIMEOUT' },
+          `the server of a client on a byte stream takes none of ${end.bytes} bytes that it has said; its connection was closed`,
         );
         return this.close(CLIENT_GONE);
       case 'output':
@@ -114,6 +124,8 @@ export class ByteStreamEndpoint {
         this.#endpoint.close(CLIENT_GONE);
         this.#socket.destroy();
         return;
+      case 'crowded':
+        return this.refuse(end.reason);
       default:
         assertNever(end);
     }

@@ -3,12 +3,8 @@ import { request as requestHttps } from 'node:https';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Owner } from '../../cluster/owner-tags.ts';
 import type { Clock } from '../../deps.ts';
+import type { OtherReplicas, ReplicaAnswer } from '../../relay/other-replicas.ts';
 import { HOP_HEADER } from './hops.ts';
-
-/** What another replica says, or why it says nothing. */
-export type ReplicaAnswer =
-  | { readonly kind: 'answered'; readonly address: string; readonly body: Buffer }
-  | { readonly kind: 'silent'; readonly address: string; readonly problem: string };
 
 /** For one replica to answer, and for all of them. */
 const ANSWER_MS = 2000;
@@ -26,7 +22,7 @@ interface Asked extends Pick<Cluster, 'self' | 'passes'> {
 }
 
 /** Asks the other replicas for what each of them knows. Who may know it is decided before. */
-export class ReplicaQueries {
+export class ReplicaQueries implements OtherReplicas {
   readonly #cluster: Asked;
   readonly #clock: Clock;
 
@@ -35,7 +31,6 @@ export class ReplicaQueries {
     this.#clock = clock;
   }
 
-  /** Where the others reach this one. */
   get ownAddress(): string {
     return this.#cluster.self.address;
   }
@@ -46,12 +41,8 @@ export class ReplicaQueries {
     return [this.ownAddress, ...others.map(({ address }) => address)].sort();
   }
 
-  /**
-   * Each of the others is named in the result, whether or not it answers.
-   * @param target a path without anything that is for this replica only
-   * @param host the Host that was accepted here. Rejects with ERR_STORE_UNAVAILABLE.
-   */
-  async ask(target: string, host: string): Promise<readonly ReplicaAnswer[]> {
+  /** Rejects with ERR_STORE_UNAVAILABLE. */
+  async ask(target: string): Promise<readonly ReplicaAnswer[]> {
     const others = [...(await this.#cluster.members.others())].sort((a, b) => (a.address < b.address ? -1 : 1));
     const deadlineMs = this.#clock.now() + ALL_MS;
     const answers: ReplicaAnswer[] = [];
@@ -59,7 +50,7 @@ export class ReplicaQueries {
     const askNext = async (): Promise<void> => {
       for (let owner = waiting.shift(); owner !== undefined; owner = waiting.shift()) {
         const leftMs = Math.min(ANSWER_MS, deadlineMs - this.#clock.now());
-        answers.push(leftMs > 0 ? await this.#askOne(owner, { target, host, leftMs }) : silent(owner, LATE));
+        answers.push(leftMs > 0 ? await this.#askOne(owner, target, leftMs) : silent(owner, LATE));
       }
     };
     await Promise.all(Array.from({ length: MAX_AT_ONCE }, askNext));
@@ -67,10 +58,7 @@ export class ReplicaQueries {
     return answers.sort((a, b) => (a.address < b.address ? -1 : 1));
   }
 
-  #askOne(
-    owner: Owner,
-    { target, host, leftMs }: { readonly target: string; readonly host: string; readonly leftMs: number },
-  ): Promise<ReplicaAnswer> {
+  #askOne(owner: Owner, target: string, leftMs: number): Promise<ReplicaAnswer> {
     const { passes } = this.#cluster;
     const url = new URL(owner.address);
     const pass = passes.issue(owner.id, { method: 'GET', target }, LOOKER);
@@ -80,7 +68,7 @@ export class ReplicaQueries {
         host: url.hostname.replace(/^\[|\]$/g, ''),
         port: url.port === '' ? undefined : Number(url.port),
         path: target,
-        headers: { Host: host, [HOP_HEADER]: pass },
+        headers: { [HOP_HEADER]: pass },
         agent: false,
       });
       const end = (answer: ReplicaAnswer): void => {

@@ -1,5 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import { TOO_MANY_ARRIVE } from '../../http/server/read-body.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
 import { claimsModern } from '../../mcp/classify/request-metadata.ts';
 import { routeEra } from '../../mcp/classify/route-era.ts';
@@ -30,26 +31,34 @@ export interface DuplexEndpointOptions {
   /** Levels of arrays and objects. */
   readonly maxJsonDepth: number;
   /**
+   * A client is let go that lets this much wait beside the largest message that it was sent: its server may be one that
+   * several use, and then waits for none of them.
+   */
+  readonly maxWaitingBytes: number;
+  /**
    * What is not JSON is skipped, as behind a program that prints to the wrong place, or ends the connection: over the
    * network it may be what a web page has a browser send, whose next line could be a message.
    */
   readonly unreadable: 'is-skipped' | 'ends-connection';
   /** After the end of input, how long a server may take nothing of what waits for it; default 0: as long as it takes. */
   readonly untakenTimeoutMs?: number;
+  /** While the client is not read, how long nothing may be taken of what it has said; default 0: as long as it takes. */
+  readonly heldTimeoutMs?: number;
   readonly deps: Deps;
 }
 
 /**
  * - `input`: the client has ended its input, and all of it was taken. It may still wait for answers.
- * - `untaken`: it has ended its input, and the server takes nothing of so many bytes before that.
+ * - `untaken`: the server takes nothing of so many bytes, behind which the client has ended its input or is not read.
  * - `output`: nobody reads any more.
  * - `server`: the server of its session has ended.
  * - `unreadable`: it has sent what is not JSON, and nothing of it is taken any more.
+ * - `crowded`: it has sent a large message that there is no room for, and nothing of it is read any more.
  */
 export type ClientEnd =
   | { readonly kind: 'input' | 'output' }
   | { readonly kind: 'untaken'; readonly bytes: number }
-  | { readonly kind: 'server' | 'unreadable'; readonly reason: BridgeError };
+  | { readonly kind: 'server' | 'unreadable' | 'crowded'; readonly reason: BridgeError };
 
 /**
  * One client on a connection, in both eras at once: each message says itself which one it is of.
@@ -63,6 +72,8 @@ export class DuplexEndpoint implements ConnectionListener {
   readonly #modern: ModernConversation;
   readonly #limits: ReadLimits;
   #hasSpoken = false;
+  /** Of what was sent since the client has last taken everything. */
+  #largestSentBytes = 0;
   /** Nothing that the client says is taken any more. */
   #isDeaf = false;
   #resolveEnded: (end: ClientEnd) => void = () => {};
@@ -84,17 +95,24 @@ export class DuplexEndpoint implements ConnectionListener {
   constructor(options: DuplexEndpointOptions) {
     this.#options = options;
     this.#limits = { ...CLIENT_LIMITS, maxDepth: options.maxJsonDepth };
-    const { client, sessions, deps, untakenTimeoutMs = 0 } = options;
+    const { client, sessions, deps, untakenTimeoutMs = 0, heldTimeoutMs = 0 } = options;
     const connection = options.openConnection(this);
     this.#connection = connection;
     this.#input = new SharedInput({
       source: connection,
       clock: deps.clock,
       untakenTimeoutMs,
+      heldTimeoutMs,
       take: (piece) => connection.take(piece),
       onEnd: (untakenBytes) => this.#inputTaken(untakenBytes),
     });
-    const shared = { connection, client, input: this.#input, sessions, deps };
+    const shared = {
+      connection: { send: (message: Buffer) => this.#send(message) },
+      client,
+      input: this.#input,
+      sessions,
+      deps,
+    };
     this.#legacy = new LegacyConversation({
       ...shared,
       isTaken: (id) => this.#modern.isOpen(id),
@@ -235,8 +253,26 @@ export class DuplexEndpoint implements ConnectionListener {
     this.#resolveUnread();
   }
 
+  crowded(): void {
+    this.#isDeaf = true;
+    this.#resolveEnded({ kind: 'crowded', reason: TOO_MANY_ARRIVE });
+  }
+
   #write(frame: Frame): void {
-    this.#connection.send(frame.bytes);
+    this.#send(frame.bytes);
+  }
+
+  #send(message: Buffer): boolean {
+    if (this.#connection.send(message)) {
+      this.#largestSentBytes = 0;
+      return true;
+    }
+    this.#largestSentBytes = Math.max(this.#largestSentBytes, message.length);
+    if (this.#connection.waitingBytes > this.#options.maxWaitingBytes + this.#largestSentBytes) {
+      this.#options.deps.log.info('a client takes too little of what it is sent; its connection was closed');
+      this.#connection.cut();
+    }
+    return false;
   }
 
   /** Resolves when what was written has left for the client, or cannot. */

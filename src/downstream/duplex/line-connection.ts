@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { ArrivingMessage } from '../../http/server/read-body.ts';
 import { LineWriter } from '../../io/line-writer.ts';
 import { LineSplitter } from '../../wire/ndjson.ts';
 import type { ConnectionListener, MessageConnection } from './message-connection.ts';
@@ -8,6 +9,8 @@ export interface LineConnectionOptions {
   /** May be the same stream: a socket. */
   readonly output: Writable;
   readonly maxMessageBytes: number;
+  /** Its part of what all clients may have on their way in. */
+  readonly arriving: ArrivingMessage;
 }
 
 /** Messages as lines of JSON over a pair of streams. */
@@ -17,10 +20,16 @@ export class LineConnection implements MessageConnection {
   readonly #output: Writable;
   readonly #splitter: LineSplitter;
   readonly #writer: LineWriter;
+  readonly #arriving: ArrivingMessage;
+  readonly #listener: ConnectionListener;
+  #isCrowded = false;
 
-  constructor({ input, output, maxMessageBytes }: LineConnectionOptions, listener: ConnectionListener) {
+  constructor(options: LineConnectionOptions, listener: ConnectionListener) {
+    const { input, output, maxMessageBytes, arriving } = options;
     this.#input = input;
     this.#output = output;
+    this.#arriving = arriving;
+    this.#listener = listener;
     const sink = {
       line: (bytes: Buffer) => listener.message(bytes),
       oversized: listener.oversized.bind(listener),
@@ -32,10 +41,17 @@ export class LineConnection implements MessageConnection {
     // EPIPE: whoever read our output is gone, so nothing can be answered any more.
     output.on('error', () => listener.readerGone());
     output.on('close', () => listener.readerGone());
+    input.on('close', () => void arriving.holds(0));
   }
 
   take(chunk: Buffer): void {
+    if (this.#isCrowded) return;
     this.#splitter.push(chunk);
+    if (this.#arriving.holds(this.#splitter.pendingBytes)) return;
+    this.#isCrowded = true;
+    this.#splitter.forget();
+    this.#arriving.holds(0);
+    this.#listener.crowded();
   }
 
   /** A last line without newline counts. */
@@ -53,6 +69,14 @@ export class LineConnection implements MessageConnection {
 
   send(message: Buffer): boolean {
     return this.#writer.send(message);
+  }
+
+  get waitingBytes(): number {
+    return this.#writer.waitingBytes;
+  }
+
+  cut(): void {
+    this.#output.destroy();
   }
 
   flush(): Promise<void> {

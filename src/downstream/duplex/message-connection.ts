@@ -17,8 +17,12 @@ export interface MessageConnection {
   resume(): void;
   /** Writes a message, whose bytes must not change afterwards. False: full, `drained` follows; it is taken all the same. */
   send(message: Buffer): boolean;
+  /** Written, and not taken by the operating system yet. */
+  readonly waitingBytes: number;
   /** Resolves when what was written has left for the client, or cannot. */
   flush(): Promise<void>;
+  /** Lets the client go, whatever waits for it. The listener hears of it as of a client that is gone. */
+  cut(): void;
 }
 
 /** What a connection tells of its client; nothing while it is being made. */
@@ -30,6 +34,8 @@ export interface ConnectionListener {
   oversized(message: OversizedLine): void;
   /** The client says no more. It may still read. May be called several times. */
   inputEnded(): void;
+  /** There is no room for the message that is on its way in beside those of others. Nothing more is read. */
+  crowded(): void;
   /** There is capacity again after `send` had none. */
   drained(): void;
   /** Nobody reads what is written any more. May be called several times. */

@@ -16,8 +16,13 @@ export interface SharedInputOptions {
   readonly clock: Clock;
   /** After the end of input, how long nothing of what was read ahead may be taken; 0: as long as it takes. */
   readonly untakenTimeoutMs: number;
+  /**
+   * How long a client that is not read may have to wait until something is taken: nobody would see that it is gone. 0: as
+   * long as it takes.
+   */
+  readonly heldTimeoutMs: number;
   readonly take: (piece: Buffer) => void;
-  /** Called once. The client says no more, and all of it was taken, or nothing for too long: so many bytes are dropped. */
+  /** Called once. Nothing more is taken: the client has ended its input, or so many bytes have waited for too long. */
   readonly onEnd: (untakenBytes: number) => void;
 }
 
@@ -51,11 +56,13 @@ export class SharedInput {
 
   /** Something has come. */
   read(piece: Buffer): void {
+    if (this.#state === 'ended') return;
     this.#ahead.add(piece);
     this.#takeAhead();
     if (!this.#ahead.isFull || this.#isStopped) return;
     this.#isStopped = true;
     this.#options.source.pause();
+    this.#awaitProgress(this.#options.heldTimeoutMs);
   }
 
   #takeAhead(): void {
@@ -63,12 +70,14 @@ export class SharedInput {
     while (this.#holders.size === 0) {
       const piece = this.#ahead.shift();
       if (piece === undefined) break;
-      if (this.#state === 'ending') this.#awaitProgress();
+      if (this.#state === 'ending') this.#awaitProgress(this.#options.untakenTimeoutMs);
+      else if (this.#isStopped) this.#awaitProgress(this.#options.heldTimeoutMs);
       take(piece);
     }
     if (this.#state === 'ending' && this.#ahead.length === 0) this.#end();
     if (this.#ahead.isFull || !this.#isStopped) return;
     this.#isStopped = false;
+    if (this.#state === 'open') this.#stopWaiting();
     source.resume();
   }
 
@@ -77,13 +86,12 @@ export class SharedInput {
     if (this.#state !== 'open') return;
     this.#state = 'ending';
     if (this.#ahead.length === 0) this.#end();
-    else this.#awaitProgress();
+    else this.#awaitProgress(this.#options.untakenTimeoutMs);
   }
 
-  #awaitProgress(): void {
-    const { clock, untakenTimeoutMs } = this.#options;
+  #awaitProgress(timeoutMs: number): void {
     this.#stopWaiting();
-    if (untakenTimeoutMs > 0) this.#stopWaiting = clock.after(untakenTimeoutMs, () => this.#end());
+    if (timeoutMs > 0) this.#stopWaiting = this.#options.clock.after(timeoutMs, () => this.#end());
   }
 
   #end(): void {

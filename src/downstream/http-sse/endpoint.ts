@@ -11,7 +11,7 @@ import type { CallerEnvironment, ClientListener, DownstreamPeer } from '../../re
 import type { Relay } from '../../relay/relay.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { Frame } from '../../wire/frame.ts';
-import { encodeEvent } from '../../wire/sse-encode.ts';
+import { encodeEvent, encodeEvents } from '../../wire/sse-encode.ts';
 import { faultAnswer, refusalOfBatch } from '../batch.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
 import { type PostedMessages, readInTurn, type TurnLimits } from '../post/read-post.ts';
@@ -199,7 +199,7 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
   }
 
   send(frame: Frame): boolean {
-    const hasCapacity = this.#stream.write(encodeEvent({ event: 'message', data: frame.bytes }));
+    const hasCapacity = this.#stream.write(encodeEvents([frame.bytes]));
     if (!hasCapacity) this.gate.close('reader');
     return hasCapacity;
   }

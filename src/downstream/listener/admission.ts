@@ -35,7 +35,12 @@ export class Admission {
     const error = this.#policy.check(request);
     if (error !== undefined) return decided({ kind: 'foreign', error });
     if (audience === 'anybody') return decided(ADMITTED);
-    audience.authenticate(request, (verdict) => {
+    this.admitHopped(request, audience, decided);
+  }
+
+  /** The same for a request that another replica has let in by the names that it answers to, and has passed on. */
+  admitHopped(request: IncomingMessage, hop: Authenticator, decided: (verdict: Verdict) => void): void {
+    hop.authenticate(request, (verdict) => {
       if (verdict.kind === 'refused') return decided({ kind: 'unauthenticated', refusal: verdict.refusal });
       identifyCaller(request, verdict.principal);
       decided(ADMITTED);

@@ -14,7 +14,7 @@ import { refusalOf, respondEmpty, respondError } from '../../http/server/respond
 import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
 import { type Hops, NOT_HERE_HEADER } from '../cluster/hops.ts';
-import type { Admission, Audience } from './admission.ts';
+import type { Admission, Audience, Verdict } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
@@ -123,6 +123,8 @@ export class HttpServer {
   readonly #hostConnections: OpenConnections;
   #listening: readonly Listening[] = [];
   #droppedAtMs = Number.NEGATIVE_INFINITY;
+  /** Whoever asks is told that its connection ends with the answer. */
+  #announcesEnd = false;
   /** Resolves when a listening socket itself breaks. */
   readonly failed: Promise<BridgeError>;
 
@@ -197,8 +199,17 @@ export class HttpServer {
     this.#handle(request, response, { admission: this.#options.admission, connections: this.#hostConnections });
   }
 
+  /**
+   * From now on no connection is used for a further request. One that is closed while nothing is under way may be just about
+   * to bring the next request, of which nobody knows then whether it was served.
+   */
+  announceEnd(): void {
+    this.#announcesEnd = true;
+  }
+
   #handle(request: IncomingMessage, response: ServerResponse, { admission, connections }: Arrival): void {
     this.#watch(request, response, connections);
+    if (this.#announcesEnd && request.headers.upgrade === undefined) response.setHeader('Connection', 'close');
     const url = request.url ?? '/';
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
@@ -206,16 +217,18 @@ export class HttpServer {
     const open = router.findOpen(path);
     if (open !== undefined) return open(response, (...asked) => askWhetherWelcome(admission, request, ...asked));
     const { audience, route } = request.method === 'OPTIONS' ? PREFLIGHT : router.find(request, path);
-    // Who the caller is was found out where the request came in.
-    const teller = this.#options.hops?.audienceOf(request) ?? audience;
-    admission.admit(request, teller, (verdict) => {
+    const decided = (verdict: Verdict): void => {
       // The client may have left while keys were fetched.
       if (response.destroyed) return;
       if (verdict.kind === 'foreign') return respondError(response, verdict.error);
       this.#options.cors.writeCors(request, response);
       if (verdict.kind === 'unauthenticated') return respondRefusal(response, verdict.refusal);
       route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
-    });
+    };
+    // Who the caller is, and whether it came by a good name, was found out where the request came in.
+    const hop = this.#options.hops?.audienceOf(request);
+    if (hop === undefined) admission.admit(request, audience, decided);
+    else admission.admitHopped(request, hop, decided);
   }
 
   /** Connections that have had a request. */
@@ -232,19 +245,15 @@ export class HttpServer {
   }
 
   #watch(request: IncomingMessage, response: ServerResponse, connections: OpenConnections): void {
-    const { onRefused } = this.#options;
-    const { log, clock } = this.#options.deps;
-    const startedMs = clock.now();
-    connections.begin(request.socket, response);
-    response.once('close', () => {
-      connections.end(request.socket, response);
+    const { onRefused, deps } = this.#options;
+    const { socket } = request;
+    connections.begin(socket, response);
+    // Comes once. To take the listener away again would cost more than all it does.
+    response.on('close', () => {
+      connections.end(socket, response);
       if (onRefused !== undefined) tellRefusal(response, onRefused);
-      if (!log.isLevelEnabled('debug')) return;
-      // Without the query: it may hold a session id.
-      const path = showRequestTarget(request.url ?? '');
-      const ms = Math.round(clock.now() - startedMs);
-      log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
     });
+    if (deps.log.isLevelEnabled('debug')) logWhenClosed(request, response, deps);
   }
 
   /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
@@ -283,6 +292,16 @@ function createSecureServer(options: ServerOptions, certificate: CertificateSour
     if (pair !== undefined) server.setSecureContext({ ...pair });
   });
   return server;
+}
+
+function logWhenClosed(request: IncomingMessage, response: ServerResponse, { log, clock }: Deps): void {
+  const startedMs = clock.now();
+  response.on('close', () => {
+    // Without the query: it may hold a session id.
+    const path = showRequestTarget(request.url ?? '');
+    const ms = Math.round(clock.now() - startedMs);
+    log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
+  });
 }
 
 function tellRefusal(response: ServerResponse, onRefused: OnRefused): void {

@@ -1,9 +1,11 @@
 import type { Readable, Writable } from 'node:stream';
+import type { ArrivingMessage } from '../../http/server/read-body.ts';
 import type { ConnectionClient } from '../duplex/connection-peer.ts';
 import { DuplexEndpoint, type DuplexEndpointOptions } from '../duplex/endpoint.ts';
 import { LineConnection } from '../duplex/line-connection.ts';
 
-export interface StdioEndpointOptions extends Omit<DuplexEndpointOptions, 'openConnection' | 'client' | 'unreadable'> {
+export interface StdioEndpointOptions
+  extends Omit<DuplexEndpointOptions, 'openConnection' | 'client' | 'unreadable' | 'maxWaitingBytes'> {
   readonly input: Readable;
   readonly output: Writable;
 }
@@ -17,6 +19,9 @@ const CLIENT: ConnectionClient = {
   headers: undefined,
 };
 
+/** There is nobody whose messages it could keep out. */
+const ALONE: ArrivingMessage = { holds: () => true };
+
 /** One client on a pair of pipes: a message a line. */
 export class StdioEndpoint extends DuplexEndpoint {
   constructor(options: StdioEndpointOptions) {
@@ -24,7 +29,9 @@ export class StdioEndpoint extends DuplexEndpoint {
       ...options,
       client: CLIENT,
       unreadable: 'is-skipped',
-      openConnection: (listener) => new LineConnection(options, listener),
+      // It has one pair of pipes in its life.
+      maxWaitingBytes: Number.POSITIVE_INFINITY,
+      openConnection: (listener) => new LineConnection({ ...options, arriving: ALONE }, listener),
     });
   }
 }

@@ -1,3 +1,5 @@
+import { type ArrivingMessage, TOO_MANY_ARRIVE } from '../../http/server/read-body.ts';
+import { closeCodeOf } from '../../http/websocket/close-codes.ts';
 import {
   type ConnectionEnd,
   WebSocketConnection,
@@ -9,7 +11,12 @@ import type { ConnectionListener, MessageConnection } from '../duplex/message-co
 export interface ClientWebSocketOptions extends WebSocketConnectionOptions {
   /** The client has ended it, or it broke. Not said when it was closed from here. */
   readonly onEnd: (end: ConnectionEnd) => void;
+  /** Its part of what all clients may have on their way in. */
+  readonly arriving: ArrivingMessage;
 }
+
+/** Length and mask of a frame that holds no message. [RFC 6455 5.2] */
+const CONTROL_HEAD_BYTES = 6;
 
 /** A WebSocket as the connection of one client: each message is a piece of its own. */
 export class ClientWebSocket implements MessageConnection, WebSocketListener {
@@ -17,17 +24,49 @@ export class ClientWebSocket implements MessageConnection, WebSocketListener {
   readonly #listener: ConnectionListener;
   readonly #webSocket: WebSocketConnection;
   readonly #onEnd: ClientWebSocketOptions['onEnd'];
+  readonly #stream: ClientWebSocketOptions['stream'];
+  readonly #arriving: ArrivingMessage;
+  /** Of what was read, the part that is of no message that is still on its way in. */
+  #doneBytes: number;
 
   constructor(options: ClientWebSocketOptions, listener: ConnectionListener) {
+    const { socket, stream, onEnd, arriving } = options;
     this.#listener = listener;
-    this.#onEnd = options.onEnd;
+    this.#onEnd = onEnd;
+    this.#stream = stream;
+    this.#arriving = arriving;
+    this.#doneBytes = stream.bytesRead;
     this.#webSocket = new WebSocketConnection(options, this);
+    // The library, which listens ahead of this, keeps what it has of a message to itself.
+    const arrived = (): void => this.#arrived();
+    stream.on('data', arrived);
+    const control = (data: Buffer): void => this.#control(data.length);
+    socket.on('ping', control);
+    socket.on('pong', control);
+    stream.once('close', () => {
+      stream.off('data', arrived);
+      arriving.holds(0);
+    });
   }
 
   // ---- from the client
 
+  /** The beginning of the next one may have been read with it, which is at most one chunk. */
   message(bytes: Buffer): void {
+    this.#doneBytes = this.#stream.bytesRead;
     this.#listener.read(bytes);
+  }
+
+  /** They may stand between the parts of a message. */
+  #control(length: number): void {
+    this.#doneBytes += length + CONTROL_HEAD_BYTES;
+  }
+
+  #arrived(): void {
+    if (this.#arriving.holds(this.#stream.bytesRead - this.#doneBytes)) return;
+    this.#arriving.holds(0);
+    this.#webSocket.dismiss(closeCodeOf(TOO_MANY_ARRIVE), TOO_MANY_ARRIVE.message);
+    this.#listener.crowded();
   }
 
   drained(): void {
@@ -60,8 +99,16 @@ export class ClientWebSocket implements MessageConnection, WebSocketListener {
     return this.#webSocket.send(message);
   }
 
+  get waitingBytes(): number {
+    return this.#webSocket.waitingBytes;
+  }
+
   flush(): Promise<void> {
     return this.#webSocket.flush();
+  }
+
+  cut(): void {
+    this.#webSocket.cut();
   }
 
   close(code: number, reason: string): void {

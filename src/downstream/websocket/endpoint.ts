@@ -3,6 +3,7 @@ import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { findHandshakeFault, WebSocketAcceptor } from '../../http/server/accept-websocket.ts';
+import type { BodyBudget } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { type Upgrade, upgradeOf } from '../../http/server/upgrades.ts';
 import { CLOSE_CODES, closeCodeOf } from '../../http/websocket/close-codes.ts';
@@ -11,6 +12,7 @@ import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { ConnectionClient } from '../duplex/connection-peer.ts';
 import { DuplexEndpoint } from '../duplex/endpoint.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
+import { MAX_QUEUED_BYTES } from '../stream/response-writer.ts';
 import { ClientWebSocket } from './connection.ts';
 
 /** What clients get to read that was said last, and to see the end by, when the bridge ends. */
@@ -26,6 +28,10 @@ export interface WebSocketEndpointOptions {
   readonly forwardHeaders: readonly string[];
   readonly maxMessageBytes: number;
   readonly maxJsonDepth: number;
+  /** How long a server may take nothing of what a client has said that is not read meanwhile; 0: as long as it takes. */
+  readonly untakenTimeoutMs: number;
+  /** Shared by all messages that are being read. */
+  readonly bodies: BodyBudget;
   /** Connections of all clients, and of one caller: each may hold a session. */
   readonly maxConnections: number;
   readonly maxConnectionsPerCaller: number;
@@ -118,7 +124,7 @@ export class WebSocketEndpoint {
     open: Pick<WebSocketConnectionOptions, 'socket' | 'stream'>,
     client: ConnectionClient,
   ): Promise<ConnectionEnd | undefined> {
-    const { sessions, maxMessageBytes, maxJsonDepth, deps, pingMs } = this.#options;
+    const { sessions, maxMessageBytes, maxJsonDepth, untakenTimeoutMs, bodies, deps, pingMs } = this.#options;
     const { log, clock } = deps;
     return new Promise((resolve) => {
       let connectionEnd: ConnectionEnd | undefined;
@@ -130,13 +136,16 @@ export class WebSocketEndpoint {
       const endpoint = new DuplexEndpoint({
         openConnection: (listener) => {
           const timing = pingMs === undefined ? { clock } : { clock, pingMs };
-          connection = new ClientWebSocket({ ...open, ...timing, onEnd }, listener);
+          const arriving = bodies.forConnection(client.callerName);
+          connection = new ClientWebSocket({ ...open, ...timing, onEnd, arriving }, listener);
           return connection;
         },
         client,
         sessions,
         maxMessageBytes,
         maxJsonDepth,
+        maxWaitingBytes: MAX_QUEUED_BYTES,
+        heldTimeoutMs: untakenTimeoutMs,
         // No page has a browser send here what it likes: the handshake and the mask see to that. [RFC 6455 10.3]
         unreadable: 'is-skipped',
         deps,
@@ -149,11 +158,17 @@ export class WebSocketEndpoint {
         switch (end.kind) {
           case 'output':
           case 'input':
-          case 'untaken':
             endpoint.close(CLIENT_GONE);
             break;
+          case 'untaken': {
+            const reason = untaken(end.bytes);
+            log.warn({ code: reason.code }, `${reason.message} Its connection was closed.`);
+            this.#leave(served, reason);
+            break;
+          }
           case 'server':
           case 'unreadable':
+          case 'crowded':
             this.#leave(served, end.reason);
             break;
           default:
@@ -192,6 +207,10 @@ export class WebSocketEndpoint {
 
 const CLIENT_GONE = new BridgeError('ERR_SESSION_CLOSED', 'The client has ended its connection.');
 
+function untaken(bytes: number): BridgeError {
+  return new BridgeError('ERR_UPSTREAM_TIMEOUT', `The server takes none of ${bytes} bytes that the client has said.`);
+}
+
 function tooMany(what: string, option: string): BridgeError {
   const message = `${what}, the most allowed; close one, try again later, or raise ${option}.`;
   return new BridgeError('ERR_SESSION_LIMIT', message, { retryAfterMs: RETRY_MS });
@@ -214,6 +233,8 @@ function describeEnd(end: ConnectionEnd): string {
       return `the client took nothing of what was sent to it for ${end.forMs} ms`;
     case 'lost':
       return 'the connection broke';
+    case 'cut':
+      return 'the client took too little of what was sent to it';
     default:
       return assertNever(end);
   }

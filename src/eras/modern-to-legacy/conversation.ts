@@ -78,6 +78,8 @@ interface LookingState {
 }
 
 const OVER: ConversationState = { kind: 'over' };
+/** Before there is a request. */
+const NO_ID = encodeId(0);
 
 /**
  * One request of a modern client to a legacy server, from its arrival to its answer: to the relay a link to a modern
@@ -92,7 +94,7 @@ export class Conversation implements UpstreamLink, Follower {
   /** Its capabilities are too large to be looked at: that alone would take seconds. */
   readonly #refusal: BridgeError | undefined;
   #state: ConversationState = { kind: 'fresh' };
-  #id: Buffer = encodeId(0);
+  #id = NO_ID;
   #progressToken: Buffer | undefined;
 
   constructor(options: ConversationOptions) {

@@ -23,7 +23,12 @@ const MAX_IDLE_SOCKETS = 64;
 export const TCP_KEEP_ALIVE_MS = 30_000;
 
 /** Where a request goes, as `http.request` takes it. */
-export type RequestTarget = Pick<RequestOptions, 'protocol' | 'hostname' | 'port' | 'path' | 'auth' | 'agent'>;
+export interface RequestTarget extends Pick<RequestOptions, 'protocol' | 'hostname' | 'port' | 'path' | 'agent'> {
+  /** The value of its `Host` header. */
+  readonly host: string;
+  /** `looked-up`: whoever passes the request on needs its headers one by one. */
+  readonly head: 'written' | 'looked-up';
+}
 
 export interface AgentsOptions {
   readonly tls: TlsFiles;
@@ -52,8 +57,10 @@ export class Agents {
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
   targetOf(url: URL): RequestTarget {
     if (this.#latest?.url !== url) {
-      const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
-      this.#latest = { url, target: { protocol, hostname, port, path, auth, agent: this.agentFor(url) } };
+      const { protocol, hostname, port, path } = urlToHttpOptions(url);
+      const agent = this.agentFor(url);
+      const head = agent instanceof HttpProxyAgent ? 'looked-up' : 'written';
+      this.#latest = { url, target: { protocol, hostname, port, path, agent, host: url.host, head } };
     }
     return this.#latest.target;
   }

@@ -3,6 +3,7 @@ import { isConfigurable, isForwardable, pickHeaders } from '../request-headers.t
 import { Agents, type AgentsOptions } from './agents.ts';
 import { BearerTokenFile } from './bearer-token.ts';
 import type { CredentialRenewal, Credentials } from './credentials.ts';
+import { listHeaders } from './header-list.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, RequestHeaders } from './http-call.ts';
 import { HttpExchange } from './http-exchange.ts';
 import { type WebSocketOpener, WebSocketOpening, type WebSocketRequest } from './open-websocket.ts';
@@ -28,6 +29,7 @@ export class HttpClient implements HttpExchangeHost {
   readonly #credentials: Credentials | undefined;
   /** The messages of a session are posted with the same headers. */
   #latest: { readonly own: object; readonly all: Readonly<Record<string, string>> } | undefined;
+  #latestList: { readonly of: object; readonly list: readonly string[] } | undefined;
 
   /** Throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used. */
   constructor(options: HttpClientOptions) {
@@ -81,6 +83,11 @@ export class HttpClient implements HttpExchangeHost {
   #withBase(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     if (this.#latest?.own !== headers) this.#latest = { own: headers, all: { ...this.#baseHeaders, ...headers } };
     return this.#latest.all;
+  }
+
+  listOf(headers: Readonly<Record<string, string>>): readonly string[] {
+    if (this.#latestList?.of !== headers) this.#latestList = { of: headers, list: listHeaders(headers) };
+    return this.#latestList.list;
   }
 
   /** Closes all connections, those in use included. */

@@ -1,13 +1,14 @@
-import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
+import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { packingOf } from '../content-type.ts';
 import { showUrl } from '../shown-url.ts';
-import { TCP_KEEP_ALIVE_MS } from './agents.ts';
+import { type RequestTarget, TCP_KEEP_ALIVE_MS } from './agents.ts';
 import { parseAuthChallenge } from './auth-challenge.ts';
 import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
+import { completeHead } from './header-list.ts';
 import { discardResponse, holdResponse, stopSending } from './held-response.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, ResponseHead } from './http-call.ts';
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
@@ -93,9 +94,10 @@ export class HttpExchange implements HttpCall {
       const { method } = this.#request;
       const headers = this.#host.headersFor(this.#url, this.#request);
       this.#authorization = headers.authorization;
-      const { protocol, hostname, port, path, auth, agent } = this.#host.agents.targetOf(this.#url);
+      const target = this.#host.agents.targetOf(this.#url);
+      const { protocol, hostname, port, path, agent } = target;
       const open = protocol === 'https:' ? requestHttps : requestHttp;
-      message = open({ protocol, hostname, port, path, auth, agent, method, headers });
+      message = open({ protocol, hostname, port, path, agent, method, headers: this.#head(headers, target) });
     } catch (thrown) {
       // The token cannot be read, the proxy not be used or a header not be sent. The handler hears of it in a
       // microtask, as the caller has to have this object first.
@@ -110,6 +112,11 @@ export class HttpExchange implements HttpCall {
     message.on('upgrade', (response) => this.#switched(message, response));
     message.on('error', (cause) => this.#broke(message, cause));
     message.end(this.#request.body);
+  }
+
+  #head(headers: Readonly<Record<string, string>>, { host, head }: RequestTarget): OutgoingHttpHeaders | string[] {
+    if (head === 'looked-up') return headers;
+    return completeHead(this.#host.listOf(headers), headers.host === undefined ? host : undefined, this.#request.body);
   }
 
   #watchConnect(message: ClientRequest, socket: Socket): void {

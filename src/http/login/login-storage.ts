@@ -76,12 +76,14 @@ export class LoginFile implements LoginStorage {
 export class SharedLogin implements LoginStorage {
   readonly place = 'the store that the replicas share';
   readonly #text: SharedText;
+  /** What was there when a replica started that is to log in anew: the others may go on with it, this one does not. */
+  #ignored: string | undefined;
 
   /** Resolves when it is known what there is. Rejects with ERR_STORE_UNAVAILABLE. */
   static async open(server: URL, config: LoginConfig, openText: OpenSharedText): Promise<SharedLogin> {
     const login = new SharedLogin(openText(`login ${JSON.stringify(identityOf(server, config))}`));
-    if (config.stored === 'forget') await login.exclusively(() => login.forget());
-    else await login.look();
+    await login.look();
+    if (config.stored === 'forget') login.#ignored = login.#text.value;
     return login;
   }
 
@@ -90,7 +92,8 @@ export class SharedLogin implements LoginStorage {
   }
 
   load(): StoredLogin | undefined {
-    return this.#text.value === undefined ? undefined : parseStoredLogin(this.#text.value);
+    const { value } = this.#text;
+    return value === undefined || value === this.#ignored ? undefined : parseStoredLogin(value);
   }
 
   look(): Promise<void> {

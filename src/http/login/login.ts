@@ -69,8 +69,10 @@ type Renewal =
   | { readonly kind: 'renewing'; readonly outcome: Promise<RenewalOutcome> }
   | { readonly kind: 'failed'; readonly outcome: RenewalOutcome; readonly untilMs: number };
 
+/** Nobody was asked for anything: replicas share the login, and another is at it, or cannot be known not to be. */
+const UNTRIED: ReadonlySet<string> = new Set(['ERR_STORE_UNAVAILABLE', 'ERR_CLUSTER_TURN']);
 /** These say what they are about by themselves. */
-const UNEXPLAINED: ReadonlySet<string> = new Set(['ERR_UPSTREAM_AUTH', 'ERR_STORE_UNAVAILABLE', 'ERR_INTERNAL']);
+const UNEXPLAINED: ReadonlySet<string> = new Set(['ERR_UPSTREAM_AUTH', 'ERR_INTERNAL', ...UNTRIED]);
 const IDLE: Renewal = { kind: 'idle' };
 const RENEWED: RenewalOutcome = { kind: 'renewed' };
 const REFUSED: RenewalOutcome = { kind: 'refused' };
@@ -166,9 +168,8 @@ export class Login implements Credentials, CredentialRenewal {
     const outcome = work()
       .catch((thrown: unknown): RenewalOutcome => {
         const failed: RenewalOutcome = { kind: 'failed', error: this.#explain(thrown) };
-        // Where the store did not answer nobody was asked for anything.
-        const isTried = failed.error.code !== 'ERR_STORE_UNAVAILABLE';
-        if (isTried) after = { kind: 'failed', outcome: failed, untilMs: clock.now() + FAILURE_PAUSE_MS };
+        if (!UNTRIED.has(failed.error.code))
+          after = { kind: 'failed', outcome: failed, untilMs: clock.now() + FAILURE_PAUSE_MS };
         if (!this.#closed.signal.aborted) log.error({ code: failed.error.code }, failed.error.message);
         return failed;
       })

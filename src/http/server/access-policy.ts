@@ -39,6 +39,8 @@ const OWN_SITES = ['same-origin', 'none'];
 export class AccessPolicy {
   readonly #hosts: ReadonlySet<string> | undefined;
   readonly #origins: ReadonlySet<string>;
+  /** The latest name that was one of ours: clients say the same with every request. */
+  #latestHost: string | undefined;
 
   constructor(options: AccessOptions) {
     // Listening on every interface, the names clients use cannot be known unless the user says them.
@@ -93,8 +95,11 @@ export class AccessPolicy {
   #isKnownHost(host: string | undefined): boolean {
     if (this.#hosts === undefined) return true;
     if (host === undefined) return false;
+    if (host === this.#latestHost) return true;
     const lower = host.toLowerCase();
-    return this.#hosts.has(lower) || this.#hosts.has(withoutPort(lower));
+    const isKnown = this.#hosts.has(lower) || this.#hosts.has(withoutPort(lower));
+    if (isKnown) this.#latestHost = host;
+    return isKnown;
   }
 
   #isNamed(origin: string): boolean {

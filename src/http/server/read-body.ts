@@ -38,8 +38,11 @@ export function readBody(
     length += chunk.length;
     if (length > maxMessageBytes) return refuse(tooLarge(maxMessageBytes));
     const wanted = Math.max(0, length - FREE_BODY_BYTES) - taken;
-    if (!bodies.take(wanted, request)) return refuse(TOO_MANY);
-    taken += wanted;
+    if (wanted > 0) {
+      if (!bodies.take(wanted, request)) return refuse(TOO_MANY_ARRIVE);
+      if (taken === 0) request.on('close', giveBack);
+      taken += wanted;
+    }
     chunks.push(chunk);
   };
   const onEnd = (): void => {
@@ -56,16 +59,10 @@ export function readBody(
     bodies.give(taken, request);
     taken = 0;
   };
-  request.on('data', onData).on('end', onEnd).on('close', giveBack);
+  request.on('data', onData).on('end', onEnd);
 }
 
 const EMPTY = Buffer.alloc(0);
-
-const TOO_MANY = new BridgeError(
-  'ERR_SESSION_BUSY',
-  'Too many large messages are on their way in at the same time; send this one again later.',
-  { retryAfterMs: 1000 },
-);
 
 function tooLarge(maxBytes: number): BridgeError {
   return new BridgeError(
@@ -86,8 +83,8 @@ export interface BodyBudgetOptions {
 }
 
 /**
- * What all request bodies that are still being read may hold together. Without it every connection could keep one message
- * short of its last byte.
+ * What all messages that are still being read may hold together, as bodies of requests or otherwise. Without it every
+ * connection could keep one message short of its last byte.
  */
 export class BodyBudget {
   readonly #maxBytes: number;
@@ -107,9 +104,12 @@ export class BodyBudget {
 
   /** For the body of this request. False: there is no room for so much more. */
   take(bytes: number, request: IncomingMessage): boolean {
-    if (bytes === 0) return true;
+    return bytes === 0 || this.#take(bytes, this.#callerOf?.(request));
+  }
+
+  #take(bytes: number, caller: string | undefined): boolean {
     if (this.#bytes + bytes > this.#maxBytes) return false;
-    if (this.#callerOf !== undefined && !this.#takeFor(this.#callerOf(request), bytes)) return false;
+    if (caller !== undefined && !this.#takeFor(caller, bytes)) return false;
     this.#bytes += bytes;
     return true;
   }
@@ -122,12 +122,45 @@ export class BodyBudget {
   }
 
   give(bytes: number, request: IncomingMessage): void {
-    if (bytes === 0) return;
+    if (bytes > 0) this.#give(bytes, this.#callerOf?.(request));
+  }
+
+  #give(bytes: number, caller: string | undefined): void {
     this.#bytes -= bytes;
-    if (this.#callerOf === undefined) return;
-    const caller = this.#callerOf(request);
+    if (caller === undefined) return;
     const held = (this.#byCaller.get(caller) ?? 0) - bytes;
     if (held > 0) this.#byCaller.set(caller, held);
     else this.#byCaller.delete(caller);
   }
+
+  /** For the messages of a connection that is kept, one after the other. */
+  forConnection(callerName: string): ArrivingMessage {
+    const caller = this.#callerOf === undefined ? undefined : callerName;
+    let taken = 0;
+    return {
+      holds: (bytes) => {
+        const wanted = Math.max(0, bytes - FREE_BODY_BYTES);
+        if (wanted > taken && !this.#take(wanted - taken, caller)) return false;
+        if (wanted < taken) this.#give(taken - wanted, caller);
+        taken = wanted;
+        return true;
+      },
+    };
+  }
 }
+
+/** A message that comes in on a connection in parts. */
+export interface ArrivingMessage {
+  /**
+   * So much of it is here; 0: none is on its way, or nobody wants it any more.
+   * @returns false: there is no room for it beside those of others
+   */
+  holds(bytes: number): boolean;
+}
+
+/** Why a message was not read to its end. */
+export const TOO_MANY_ARRIVE = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'Too many large messages are on their way in at the same time; send this one again later.',
+  { retryAfterMs: 1000 },
+);

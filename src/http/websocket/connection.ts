@@ -37,12 +37,13 @@ export function maxPayloadOf(maxMessageBytes: number): number {
  * - `refused`: what the peer sent was not acceptable, and it was told so.
  * - `silent`: the peer answered no pings.
  * - `stalled`: the peer took nothing of what waited for it, whatever it said meanwhile.
+ * - `cut`: whoever uses it has let the peer go.
  * - `lost`: it broke without a word.
  */
 export type ConnectionEnd =
   | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
   | { readonly kind: 'refused'; readonly code: number; readonly problem: string }
-  | { readonly kind: 'silent' | 'lost' }
+  | { readonly kind: 'silent' | 'lost' | 'cut' }
   | { readonly kind: 'stalled'; readonly forMs: number };
 
 /** What a connection tells whoever uses it. */
@@ -138,7 +139,12 @@ export class WebSocketConnection {
   }
 
   get isFull(): boolean {
-    return this.#socket.bufferedAmount >= HIGH_WATER_BYTES;
+    return this.waitingBytes >= HIGH_WATER_BYTES;
+  }
+
+  /** Sent, and not taken by the operating system yet. */
+  get waitingBytes(): number {
+    return this.#socket.bufferedAmount;
   }
 
   get isOpen(): boolean {
@@ -231,6 +237,19 @@ export class WebSocketConnection {
     if (this.#state.kind !== 'open') return;
     this.#beginEnding();
     this.#socket.close(code, fitReason(reason));
+  }
+
+  /** The same, and nothing more is read of the peer, which is cut as soon as it has been told. */
+  dismiss(code: number, reason: string): void {
+    this.close(code, reason);
+    this.#socket.pause();
+    void this.flush().then(() => this.#socket.terminate());
+  }
+
+  /** Lets the peer go without a word, and tells the listener so. */
+  cut(): void {
+    this.#tell({ kind: 'cut' });
+    this.terminate();
   }
 
   /** Cuts it. The listener hears nothing more. */

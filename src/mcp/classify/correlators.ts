@@ -29,9 +29,10 @@ const LEADING_TOKEN = Buffer.from('{"progressToken":');
 
 /** `params._meta.progressToken` of a request. */
 export function findProgressToken(frame: Frame): Correlator | undefined {
+  if (frame.payloadStart < 0 || frame.outline?.mayHoldMeta === false) return undefined;
   // Most requests have none; a native search over the bytes says so at once. (A key spelled with escapes is missed:
   // the token then passes as it is and its progress finds no exchange.)
-  if (frame.payloadStart < 0 || !frame.bytes.includes(PROGRESS_TOKEN, frame.payloadStart)) return undefined;
+  if (!frame.bytes.includes(PROGRESS_TOKEN, frame.payloadStart)) return undefined;
   const meta = member(frame, frame.payloadStart, '_meta');
   return meta && decodeToken(frame.bytes, member(frame, meta.start, 'progressToken'));
 }

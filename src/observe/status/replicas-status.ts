@@ -1,4 +1,5 @@
 /** The status of all replicas as one document: what each of them says, and who says nothing. */
+import type { OtherReplicas, ReplicaAnswer } from '../../relay/other-replicas.ts';
 import type { CallStatistics, SeriesReport } from './call-series.ts';
 import {
   type ClientStatus,
@@ -8,18 +9,6 @@ import {
   type Status,
   type StatusDocument,
 } from './status-document.ts';
-
-/** What another replica says when it is asked for its status, or why it says nothing. */
-export type ReplicaAnswer =
-  | { readonly kind: 'answered'; readonly address: string; readonly body: Buffer }
-  | { readonly kind: 'silent'; readonly address: string; readonly problem: string };
-
-export interface OtherReplicas {
-  /** Where the others reach this one. */
-  readonly ownAddress: string;
-  /** Rejects with a BridgeError where it cannot be known who there is. */
-  ask(target: string, host: string): Promise<readonly ReplicaAnswer[]>;
-}
 
 interface Part {
   readonly address: string;
@@ -47,26 +36,26 @@ export class ReplicasStatus {
     this.#now = now;
   }
 
-  /** @param host the Host that was accepted. Rejects with a BridgeError. */
-  read(host: string): Promise<StatusDocument> {
+  /** Rejects with a BridgeError. */
+  read(): Promise<StatusDocument> {
     if (this.#latest !== undefined && this.#now() - this.#askedMs < FRESH_MS) return Promise.resolve(this.#latest);
-    this.#asking ??= this.#ask(host).finally(() => {
+    this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
     });
     return this.#asking;
   }
 
   /** What is known; the next is asked for. To be called when it was read once. */
-  latest(host: string): StatusDocument {
-    this.read(host).catch(() => {
+  latest(): StatusDocument {
+    this.read().catch(() => {
       // Nobody can be asked for now, so those who watch see what there was, and this replica as it is.
       this.#latest = undefined;
     });
     return this.#latest ?? this.#alone();
   }
 
-  async #ask(host: string): Promise<StatusDocument> {
-    const answers = await this.#others.ask(TARGET, host);
+  async #ask(): Promise<StatusDocument> {
+    const answers = await this.#others.ask(TARGET);
     this.#latest = mergeStatus({ address: this.#others.ownAddress, status: this.#own() }, answers);
     this.#askedMs = this.#now();
     return this.#latest;

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
-import { type OtherReplicas, ReplicasStatus } from './replicas-status.ts';
+import type { OtherReplicas } from '../../relay/other-replicas.ts';
+import { ReplicasStatus } from './replicas-status.ts';
 import type { Status } from './status-document.ts';
 import { StatusStream } from './status-stream.ts';
 
@@ -76,15 +77,12 @@ function ofOneOrAll(one: StatusRoute, all: StatusRoute | undefined): StatusRoute
 
 function createRoutesOfAll(status: Status, clock: Clock, others: OtherReplicas) {
   const replicas = new ReplicasStatus(status, others, () => clock.now());
-  let lastHost = '';
-  const stream = new StatusStream(() => replicas.latest(lastHost), clock);
+  const stream = new StatusStream(() => replicas.latest(), clock);
   const respondWhenRead = (
     run: (response: ServerResponse, read: Awaited<ReturnType<typeof replicas.read>>) => void,
   ): StatusRoute => {
-    return (request, response) => {
-      const { host = '' } = request.headers;
-      lastHost = host;
-      replicas.read(host).then(
+    return (_request, response) => {
+      replicas.read().then(
         (read) => {
           if (!response.destroyed) run(response, read);
         },

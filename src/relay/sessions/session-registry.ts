@@ -119,8 +119,8 @@ export class SessionRegistry {
     const origin = { transport, principal, server: this.#options.exchanges.server };
     const session = this.#open({ id, state, client, origin }, createPeer);
     session.relay.resume(findRevision(state.offer?.protocolVersion) ?? OLDEST_REVISION);
-    // Nobody listened meanwhile.
-    for (const frame of state.missed()) session.relay.fromServer(frame);
+    // Nobody listened meanwhile. A new session tells by itself what may have been missed before it was there.
+    if (state.continuation === 'same-session') for (const frame of state.missed()) session.relay.fromServer(frame);
     return session;
   }
 

@@ -22,7 +22,14 @@ export const MAX_STORED_LENGTH = 8 * 1024 * 1024;
 /** Characters of a revision or a level; a longer text is neither. */
 const MAX_NAME_LENGTH = 64;
 /** Grows when the stored form changes; what was stored under another version is not read. */
-const STORED_VERSION = 1;
+const STORED_VERSION = 2;
+
+/**
+ * How another bridge goes on with a session.
+ * - `same-session`: the server knows it still, over whatever connection.
+ * - `new-session`: it ended with its connection, or the server keeps none. Another is opened and brought to its state.
+ */
+export type Continuation = 'same-session' | 'new-session';
 
 /** Requests whose success another session has to be told of. */
 export function isStanding(method: string | undefined): boolean {
@@ -43,6 +50,8 @@ export class SessionState implements RestorableSession {
   #level: string | undefined;
   readonly #subscribed = new SubscribedUris();
   #sessionId: string | undefined;
+  /** Set by whoever opens the session at the server, before it is told to have succeeded. */
+  continuation: Continuation = 'same-session';
   /** Another bridge goes on with the session: here it ends without the server being told so. */
   isHandedOver = false;
   /** Called after each change of what is stored. */
@@ -125,6 +134,7 @@ export class SessionState implements RestorableSession {
       version: STORED_VERSION,
       initialize: this.initialize,
       offer: this.offer,
+      continuation: this.continuation,
       isInitialized: this.isInitialized,
       level: this.#level,
       subscriptions: [...this.#subscribed],
@@ -140,7 +150,7 @@ export class SessionState implements RestorableSession {
     const text = Buffer.from(json.length <= MAX_STORED_LENGTH ? json : '');
     const stored = asFields(parseSpan(text, { start: 0, end: text.length }));
     check(stored !== undefined, 'it is no JSON object within the limits');
-    const { version, initialize, offer, isInitialized, level, subscriptions, sessionId } = stored;
+    const { version, initialize, offer, continuation, isInitialized, level, subscriptions, sessionId } = stored;
     check(version === STORED_VERSION, `its version is not ${STORED_VERSION}`);
     const state = new SessionState();
     state.initialize = asFields(initialize);
@@ -148,6 +158,8 @@ export class SessionState implements RestorableSession {
     const fields = asFields(offer);
     state.offer = fields && toOffer(fields.protocolVersion, fields.capabilities);
     check(state.offer?.protocolVersion === fields?.protocolVersion && fields === offer, 'offer is none');
+    check(continuation === 'same-session' || continuation === 'new-session', 'continuation is none');
+    state.continuation = continuation;
     check(isInitialized === false || (isInitialized === true && fields !== undefined), 'isInitialized does not fit');
     state.isInitialized = isInitialized;
     state.#level = toName(level);

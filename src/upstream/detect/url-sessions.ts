@@ -8,6 +8,7 @@ import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
+import { DecoratedSessions, type DecorateSession } from '../../relay/passing-link.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
@@ -31,6 +32,8 @@ export interface RemoteOptions {
   readonly clientInfo: Implementation;
   /** The credentials that all clients share. */
   readonly credentials: Credentials | undefined;
+  /** Keeps sessions that are stored, and brings new ones to their state; what the server itself remembers needs neither. */
+  readonly keepStored: DecorateSession;
   readonly deps: Deps;
 }
 
@@ -63,14 +66,18 @@ export interface SessionKnowledge {
 export function createSessionDialer(options: RemoteOptions, knowledge: SessionKnowledge): SessionDialer {
   const { protocol, remote } = options;
   const { transport } = remote;
-  if (transport === 'sse') return createHttpSseDialer(dialerOptions(options));
+  if (transport === 'sse') return createHttpSseSessions(options);
   if (transport === 'streamable-http' && protocol === 'legacy' && knowledge.modern.kind === 'unasked') {
     return createStreamableDialer(dialerOptions(options));
   }
   return new UrlSessions(options, knowledge);
 }
 
-export function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
+function createHttpSseSessions(options: RemoteOptions): SessionDialer {
+  return new DecoratedSessions(createHttpSseDialer(dialerOptions(options)), options.keepStored);
+}
+
+export function dialerOptions(options: Omit<RemoteOptions, 'keepStored'>): RemoteDialerOptions {
   const { target, remote, maxMessageBytes, tracing, deps } = options;
   const { timeouts } = remote;
   return { url: target.url, http: createHttpClient(options), timeouts, maxMessageBytes, tracing, deps };
@@ -112,6 +119,10 @@ function bindSession(dialer: SessionDialer, session: SessionState | undefined): 
   };
 }
 
+function dialBound(dialer: SessionDialer, initialize: FirstRequest): FoundLink {
+  return dialWith(bindSession(dialer, initialize.session), initialize);
+}
+
 type Found = Detection & { readonly link: FoundLink };
 
 class UrlSessions implements SessionDialer {
@@ -123,6 +134,8 @@ class UrlSessions implements SessionDialer {
   readonly #httpSse: SessionDialer;
   readonly #steps: readonly Step[];
   readonly #links = new DetectingLinks();
+  /** For what has to begin anew: the server may speak another transport by now than when the session was opened. */
+  readonly #anew = new DecoratedSessions(this, (_, listener) => this.#dialNew(listener, undefined));
   /** It has been found once. Until then the address may be wrong, and `failures` is told. Who loses a server later says so. */
   #wasThere = false;
   #isClosed = false;
@@ -135,7 +148,7 @@ class UrlSessions implements SessionDialer {
     this.#http = shared.http;
     this.#streamable = createStreamableDialer(shared);
     // A client of its own: each dialer closes the one it has.
-    this.#httpSse = createHttpSseDialer(dialerOptions(options));
+    this.#httpSse = createHttpSseSessions(options);
     this.#steps = LEGACY_FIRST.filter(
       (step) =>
         !(step === 'discover' && options.protocol === 'legacy') &&
@@ -147,8 +160,12 @@ class UrlSessions implements SessionDialer {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
-    // Only over Streamable HTTP is there something to go on with.
-    if (session?.offer !== undefined) return this.#streamable.dial(listener, session);
+    if (session?.offer === undefined) return this.#dialNew(listener, session);
+    if (session.continuation === 'same-session') return this.#streamable.dial(listener, session);
+    return this.#options.keepStored(this.#anew, listener, session);
+  }
+
+  #dialNew(listener: ServerListener, session: SessionState | undefined): UpstreamLink {
     return this.#links.dial(listener, { kind: 'initialize' }, (frame, signal) =>
       this.#find({ ...frame, session }, signal),
     );
@@ -182,7 +199,7 @@ class UrlSessions implements SessionDialer {
   /** What is known comes first; everything else follows all the same, for servers change. */
   async #follow(key: string, known: Verdict, initialize: FirstRequest, signal: AbortSignal): Promise<FoundLink> {
     const { modern, verdicts } = this.#knowledge;
-    if (known.kind === 'modern' && modern.kind === 'translated') return dialWith(modern.dialer, initialize);
+    if (known.kind === 'modern' && modern.kind === 'translated') return dialBound(modern.dialer, initialize);
     const isStream = known.kind === 'legacy' && known.by === 'eventStream';
     const steps = isStream ? eventStreamFirst(this.#steps) : this.#steps;
     const found = await this.#detect(key, initialize, signal, steps);
@@ -211,7 +228,7 @@ class UrlSessions implements SessionDialer {
       signal: deadline.signal,
       request: initialize,
       streamable: bindSession(this.#streamable, initialize.session),
-      httpSse: this.#httpSse,
+      httpSse: bindSession(this.#httpSse, initialize.session),
     });
     try {
       const detection = await detect({ attempts, order, goal: 'session', clock, log, signal: deadline.signal });
@@ -238,10 +255,10 @@ class UrlSessions implements SessionDialer {
   }
 
   /** The server has not taken the client's `initialize`; who translates answers it. */
-  #turnModern(key: string, initialize: Request, revision: ModernRevisionId): FoundLink {
+  #turnModern(key: string, initialize: FirstRequest, revision: ModernRevisionId): FoundLink {
     const { modern, foundModern } = this.#knowledge;
     if (modern.kind !== 'unasked') foundModern(key, revision);
-    if (modern.kind === 'translated') return dialWith(modern.dialer, initialize);
+    if (modern.kind === 'translated') return dialBound(modern.dialer, initialize);
     throw modernOnlyError(this.name, revision);
   }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { LinkedList } from '../../collections/linked-list.ts';
 import { BridgeError } from '../../errors.ts';
+import { JSON_TYPE } from '../../http/content-type.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { reachedAs } from '../../http/socket-url.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
@@ -17,14 +18,16 @@ import { Outbox, type Outgoing } from '../remote/outbox.ts';
 import type { Refusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import { StreamMessages } from '../remote/server-messages.ts';
-import { createSessionKey, NO_SESSION } from '../remote/session-key.ts';
-import { MessagePost, type PostHost } from './post.ts';
+import { createSessionKey } from '../remote/session-key.ts';
+import { MessagePost, type PostHost, type PostTarget } from './post.ts';
 
 /** How long a server may take to say where its messages go. */
 export const ENDPOINT_TIMEOUT_MS = 10_000;
 
 /** Limits accepted posts. Some servers end a response only when they have answered, so the latest is left alone. */
 export const LINGERING_LIMITS = { count: 64, bytes: 8 * 1024 * 1024, least: 1 };
+
+const POST_HEADERS = { 'Content-Type': JSON_TYPE, Accept: '*/*' };
 
 export interface HttpSseLinkOptions {
   readonly environment: RemoteEnvironment;
@@ -44,7 +47,7 @@ export interface HttpSseLinkOptions {
 type LinkState =
   | { readonly kind: 'fresh' }
   | { readonly kind: 'connecting'; readonly cancelTimeout: () => void }
-  | { readonly kind: 'open'; readonly endpoint: URL }
+  | { readonly kind: 'open'; target: PostTarget }
   | { readonly kind: 'closed' };
 
 /**
@@ -67,7 +70,6 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   #state: LinkState = { kind: 'fresh' };
   /** The open `initialize`, until its answer comes by. */
   #handshakeId: JsonRpcId | undefined;
-  #headers = NO_SESSION.headers;
   /** The URL of the stream after redirects, which the endpoint is relative to. */
   #streamUrl: URL;
 
@@ -179,7 +181,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     const endpoint = resolveEndpoint(this.#streamUrl, data.toString('utf8'));
     if (endpoint instanceof BridgeError) return this.#lost(endpoint);
     cancelTimeout();
-    this.#state = { kind: 'open', endpoint };
+    this.#state = { kind: 'open', target: { url: endpoint, headers: POST_HEADERS } };
     this.#options.reachable(undefined);
     this.#outbox.release();
   }
@@ -205,8 +207,10 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   /** A newer revision may be agreed on over this transport, too; then its header is due. */
   #negotiated(frame: Frame): void {
+    if (this.#state.kind !== 'open') return;
     const revision = findRevision(readField(frame, 'protocolVersion')) ?? OLDEST_REVISION;
-    this.#headers = createSessionKey(undefined, revision, 0).headers;
+    const { headers } = createSessionKey(undefined, revision, 0);
+    this.#state.target = { url: this.#state.target.url, headers: { ...POST_HEADERS, ...headers } };
   }
 
   #handshakeOver(): void {
@@ -218,8 +222,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   #post(message: Outgoing): void {
     if (this.#state.kind !== 'open') return;
-    const target = { url: this.#state.endpoint, headers: this.#headers };
-    const post = new MessagePost(this.#options.environment, target, message, this);
+    const post = new MessagePost(this.#options.environment, this.#state.target, message, this);
     post.node = this.#posts.add(post);
   }
 

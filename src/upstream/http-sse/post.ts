@@ -1,11 +1,16 @@
 import type { ListNode } from '../../collections/linked-list.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http-call.ts';
-import { JSON_TYPE } from '../../http/content-type.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Outgoing } from '../remote/outbox.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
+
+/** Where the messages of a session are posted, and with what: the same object for as long as both stay the same. */
+export interface PostTarget {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 export interface PostHost {
   left(post: MessagePost): void;
@@ -34,12 +39,7 @@ export class MessagePost implements HttpHandler {
   #body: Buffer[] = [];
   #bodyLength = 0;
 
-  constructor(
-    environment: RemoteEnvironment,
-    target: { readonly url: URL; readonly headers: Readonly<Record<string, string>> },
-    message: Outgoing,
-    host: PostHost,
-  ) {
+  constructor(environment: RemoteEnvironment, target: PostTarget, message: Outgoing, host: PostHost) {
     const { http, cookies, caller, timeouts } = environment;
     const { frame, exchange } = message;
     this.message = message;
@@ -49,7 +49,7 @@ export class MessagePost implements HttpHandler {
       {
         method: 'POST',
         url: target.url,
-        headers: tracedHeaders(environment, { 'Content-Type': JSON_TYPE, Accept: '*/*', ...target.headers }, frame),
+        headers: tracedHeaders(environment, target.headers, frame),
         forwarded: caller.of(frame, exchange),
         body: frame.bytes,
         timeouts,

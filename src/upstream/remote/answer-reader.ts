@@ -25,11 +25,14 @@ export interface AnswerSink {
   retry(ms: number): void;
 }
 
+const NOTHING = Buffer.alloc(0);
+
 /** A body of JSON: one text, known when it ends. */
 export class JsonReader implements AnswerReader {
   readonly #sink: AnswerSink;
   readonly #maxBytes: number;
-  readonly #body = new ByteCollector();
+  /** Its only part as it came, which mostly is all of it, or several parts. */
+  #body: Buffer | ByteCollector = NOTHING;
   #byteLength = 0;
 
   constructor(sink: AnswerSink, maxBytes: number) {
@@ -40,13 +43,26 @@ export class JsonReader implements AnswerReader {
   push(chunk: Buffer): void {
     const before = this.#byteLength;
     this.#byteLength += chunk.length;
-    if (this.#byteLength <= this.#maxBytes) return this.#body.append(chunk);
-    this.#body.clear();
+    if (this.#byteLength <= this.#maxBytes) return this.#keep(chunk);
+    this.#body = NOTHING;
     if (before <= this.#maxBytes) this.#sink.oversized({ byteLength: this.#byteLength, ...UNKNOWN });
   }
 
+  #keep(chunk: Buffer): void {
+    if (this.#byteLength === chunk.length) {
+      this.#body = chunk;
+      return;
+    }
+    if (this.#body instanceof ByteCollector) return this.#body.append(chunk);
+    const parts = new ByteCollector();
+    parts.append(this.#body);
+    parts.append(chunk);
+    this.#body = parts;
+  }
+
   end(): void {
-    if (this.#byteLength > 0 && this.#byteLength <= this.#maxBytes) this.#sink.text(this.#body.take());
+    const text = this.#body instanceof ByteCollector ? this.#body.take() : this.#body;
+    if (text.length > 0) this.#sink.text(text);
   }
 }
 
@@ -89,6 +105,7 @@ export type AnswerForm = 'json' | 'events' | 'unsure' | 'neither';
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['', 'text/plain', 'application/octet-stream', 'text/json']);
 
 export function classifyAnswer(contentType: string | undefined): AnswerForm {
+  if (contentType === JSON_TYPE) return 'json';
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type === JSON_TYPE || type.endsWith('+json')) return 'json';
   if (type === EVENT_STREAM_TYPE) return 'events';

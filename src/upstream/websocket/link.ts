@@ -61,6 +61,8 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   readonly #messages: ServerMessages;
   readonly #answers: AnswerLimit;
   #isPaused = false;
+  /** Of what is no message: a server may send any amount of it. */
+  #hasWarned = false;
   /** Something was to wait although there was no capacity, so the relay waits to be told of it. */
   #owesDrain = false;
   #state: LinkState = { kind: 'fresh' };
@@ -171,7 +173,9 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
 
   message(bytes: Buffer): void {
     if (this.#messages.take(bytes)) return;
-    this.#log.warn(`${this.#name} sent something that is no message; it is skipped`);
+    const level = this.#hasWarned ? 'debug' : 'warn';
+    this.#hasWarned = true;
+    this.#log[level](`${this.#name} sent something that is no message; it is skipped`);
   }
 
   #received(frame: Frame): void {
@@ -215,6 +219,7 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
         return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'turn', timeoutMs: end.forMs } });
       }
       case 'lost':
+      case 'cut':
         return new BridgeError('ERR_UPSTREAM_CLOSED', `The connection to ${this.#shownUrl} broke.`);
       default:
         return assertNever(end);

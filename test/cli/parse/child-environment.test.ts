@@ -1,5 +1,8 @@
 import test from 'ava';
-import { type ChildEnvironmentRequest, composeChildEnvironment } from '../../../src/cli/parse/child-environment.ts';
+import {
+  type ChildEnvironmentRequest,
+  composeChildEnvironment,
+} from '../../../src/cli/parse/servers/child-environment.ts';
 
 function compose(request: Partial<ChildEnvironmentRequest>) {
   return composeChildEnvironment({

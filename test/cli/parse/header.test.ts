@@ -1,5 +1,5 @@
 import test from 'ava';
-import { parseForwardedName, parseHeader } from '../../../src/cli/parse/headers.ts';
+import { parseForwardedName, parseHeader } from '../../../src/cli/parse/servers/headers.ts';
 
 const KEY = `\${KEY}`;
 const env = {

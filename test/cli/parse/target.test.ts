@@ -1,5 +1,5 @@
 import test from 'ava';
-import { parseServerUrl } from '../../../src/cli/parse/target.ts';
+import { parseServerUrl } from '../../../src/cli/parse/servers/target.ts';
 import type { UrlTarget } from '../../../src/config/server.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { judgeRedirect } from '../../../src/http/client/redirects.ts';

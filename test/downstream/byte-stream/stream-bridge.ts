@@ -4,6 +4,7 @@ import type { Deps } from '../../../src/deps.ts';
 import { ByteStreamClients } from '../../../src/downstream/byte-stream/clients.ts';
 import { StreamListener, type StreamListenerOptions } from '../../../src/downstream/byte-stream/listener.ts';
 import { SHUTTING_DOWN } from '../../../src/errors.ts';
+import { BodyBudget } from '../../../src/http/server/read-body.ts';
 import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
 import { forEveryCaller } from '../../../src/upstream/stdio/dialer-by-environment.ts';
 import { collectLog } from '../../process/collected-log.ts';
@@ -43,6 +44,7 @@ export async function openStreamBridge(t: ExecutionContext, options: StreamBridg
     maxMessageBytes,
     maxJsonDepth: 1000,
     untakenTimeoutMs: 4000,
+    bodies: new BodyBudget({ maxMessageBytes, callerOf: undefined }),
     deps,
   });
   const listener = new StreamListener({

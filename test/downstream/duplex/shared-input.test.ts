@@ -8,7 +8,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const UNTAKEN_TIMEOUT_MS = 4000;
 
 /** An input, what was taken of it, and what was told of its end. */
-function openInput({ untakenTimeoutMs = UNTAKEN_TIMEOUT_MS } = {}) {
+function openInput({ untakenTimeoutMs = UNTAKEN_TIMEOUT_MS, heldTimeoutMs = 0 } = {}) {
   const input = new PassThrough();
   const clock = new FakeClock();
   const taken: string[] = [];
@@ -17,6 +17,7 @@ function openInput({ untakenTimeoutMs = UNTAKEN_TIMEOUT_MS } = {}) {
     source: input,
     clock,
     untakenTimeoutMs,
+    heldTimeoutMs,
     take: (chunk) => {
       taken.push(chunk.toString());
       if (chunk.toString().startsWith('hold')) shared.pauseFor(input);
@@ -64,6 +65,41 @@ test('what was read ahead is held back again by whoever takes a part of it', asy
   shared.resumeFor(input);
   await waitFor(() => taken.length > 2);
   t.deepEqual(taken, ['hold', 'hold 2', 'rest']);
+});
+
+test('a client that is not read is given up when nothing of what it has said is taken for too long', async (t) => {
+  const { clock, shared, input, ends, say } = openInput({ heldTimeoutMs: 1000 });
+  await say('hold');
+  clock.advance(10_000);
+  t.deepEqual(ends, [], 'it is still read, so its end would be seen');
+  const half = 'x'.repeat(MAX_AHEAD_BYTES / 2);
+  await say(half);
+  await say(half);
+  t.true(input.isPaused());
+  clock.advance(999);
+  // Something is taken, and it is held back again.
+  shared.resumeFor(input);
+  shared.pauseFor(input);
+  clock.advance(1);
+  t.deepEqual(ends, [2 * half.length]);
+  shared.read(Buffer.from('more'));
+  t.deepEqual(ends, [2 * half.length], 'told once');
+});
+
+test('a client that is not read has its time anew whenever something is taken', async (t) => {
+  const { clock, shared, input, taken, ends, say } = openInput({ heldTimeoutMs: 1000 });
+  await say('hold');
+  await say('hold');
+  await say('x'.repeat(MAX_AHEAD_BYTES));
+  clock.advance(999);
+  shared.resumeFor(input);
+  await waitFor(() => taken.length === 2);
+  clock.advance(999);
+  t.deepEqual(ends, []);
+  shared.resumeFor(input);
+  await waitFor(() => !input.isPaused());
+  clock.advance(10_000);
+  t.deepEqual(ends, []);
 });
 
 test('the end is told when there is nothing before it, whoever holds it back', async (t) => {

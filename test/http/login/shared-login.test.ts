@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../src/cli/system-deps.ts';
 import { ExclusiveValue } from '../../../src/cluster/exclusive-value.ts';
+import type { LoginConfig } from '../../../src/config/remote.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { SharedLogin } from '../../../src/http/login/login-storage.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
@@ -13,12 +14,12 @@ async function createReplica(
   t: ExecutionContext,
   server: URL,
   store: MemoryStore,
-  settings: LoginSettings = {},
+  { stored = NO_OPTIONS.stored, ...settings }: LoginSettings & Partial<Pick<LoginConfig, 'stored'>> = {},
 ): Promise<User> {
   const peers = { judge: async () => 'alive' as const };
   const self = { id: `replica ${Math.random()}`, address: 'http://replica' };
   const cluster = { store, self, peers, isHeld: true };
-  const config = { ...NO_OPTIONS, stateDirectory: undefined };
+  const config = { ...NO_OPTIONS, stored, stateDirectory: undefined };
   const open = (name: string) => new ExclusiveValue({ cluster, name, clock: systemClock });
   return createUser(t, server, { ...settings, storage: await SharedLogin.open(server, config, open) });
 }
@@ -69,4 +70,21 @@ test('while the store does not answer no token is spent, and the calls that need
   store.records.read = read;
   t.is((await replica.call()).body, 'served');
   t.is(world.count('/token'), 2);
+});
+
+test('replicas that are to log in anew leave the login of the others alone, and do it once among them', async (t) => {
+  const world = await startLoginWorld(t);
+  const store = new MemoryStore();
+  const running = await createReplica(t, world.url, store);
+  await running.call();
+  const anew = await Promise.all([0, 1, 2].map(() => createReplica(t, world.url, store, { stored: 'forget' })));
+  t.is((await running.call()).body, 'served');
+  t.is(world.shown.at(-1), 'Bearer access-1');
+  for (const call of await Promise.all(anew.map((replica) => replica.call()))) t.is(call.body, 'served');
+  t.is(world.count('/authorize'), 2);
+  // The new one is for all of them from now on.
+  world.tokens.delete('access-1');
+  t.is((await running.call()).body, 'served');
+  t.is(world.shown.at(-1), 'Bearer access-2');
+  t.is(world.count('/authorize'), 2);
 });

@@ -24,7 +24,7 @@ const [kind = '', place] = process.argv.slice(2);
 const record = new ServerRecord(kind === 'stdio' ? place : undefined);
 const http = HTTP_KINDS[kind];
 
-if (kind === 'stdio') await serveStdio();
+if (kind === 'stdio') serveStdio();
 else if (kind === 'websocket') serveWebSocket();
 else if (http !== undefined) serveHttp({ path: http.path, place: place ?? '0', record, handle: http.handle() });
 else {
@@ -43,7 +43,7 @@ function serveWebSocket() {
   serveHttp({ path: '/mcp', place: place ?? '0', record, connected });
 }
 
-async function serveStdio() {
+function serveStdio() {
   const options = { name: `process ${process.pid}`, record, sessions: new Set(), hasCallStreams: true };
-  await new LegacySession(options).connect(new StdioServerTransport());
+  void new LegacySession(options).connect(new StdioServerTransport());
 }

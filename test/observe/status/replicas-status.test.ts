@@ -1,7 +1,8 @@
 import test from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
-import { mergeStatus, type OtherReplicas, ReplicasStatus } from '../../../src/observe/status/replicas-status.ts';
+import { mergeStatus, ReplicasStatus } from '../../../src/observe/status/replicas-status.ts';
 import { createStatus, type StatusDocument } from '../../../src/observe/status/status-document.ts';
+import type { OtherReplicas } from '../../../src/relay/other-replicas.ts';
 import { client, inspectedServer, inspection, LEGACY_STDIO, runCall, WallClock } from './seen.ts';
 
 const OWN = 'http://10.0.0.1:8000';
@@ -63,10 +64,10 @@ test('however many look, the others are asked once in a while', async (t) => {
     others,
     () => nowMs,
   );
-  await Promise.all([replicas.read('host'), replicas.read('host')]);
-  await replicas.read('host');
+  await Promise.all([replicas.read(), replicas.read()]);
+  await replicas.read();
   t.is(asked, 1);
   nowMs += 1000;
-  await replicas.read('host');
+  await replicas.read();
   t.is(asked, 2);
 });

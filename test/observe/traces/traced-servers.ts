@@ -1,10 +1,10 @@
 /** Servers that tell what they see of the trace of a call, made with the official SDKs. */
-import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { serveModern } from '../../fixtures/modern-server/http.ts';
 import { createTracedServer as createLegacy } from '../../fixtures/traced-server/legacy.js';
 import { createTracedServer as createModern } from '../../fixtures/traced-server/modern.js';
 import { startHttpSse, startStreamable } from '../../support/sdk-servers.ts';
+import { serverProgram } from '../../support/server-program.ts';
 
 /** What a server has seen of one call. */
 export interface Seen {
@@ -13,8 +13,8 @@ export interface Seen {
 }
 
 function command(name: string): readonly string[] {
-  const path = fileURLToPath(new URL(`../../fixtures/traced-server/${name}.js`, import.meta.url));
-  return ['--', process.execPath, path];
+  const program = serverProgram(new URL(`../../fixtures/traced-server/${name}.js`, import.meta.url));
+  return ['--', process.execPath, program];
 }
 
 export const LEGACY_COMMAND = command('legacy');

@@ -76,4 +76,4 @@ server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
   return { content: [{ type: 'text', text: JSON.stringify(said) }] };
 });
 
-await server.connect(new StdioServerTransport());
+void server.connect(new StdioServerTransport());

@@ -115,6 +115,7 @@ test('a stored session is read as what it was', (t) => {
     t.deepEqual(read.initialize, state.initialize);
     t.is(read.isInitialized, state.isInitialized);
     t.is(read.sessionId, state.sessionId);
+    t.is(read.continuation, state.continuation);
   }
 });
 
@@ -134,13 +135,14 @@ test('what is stored is not trusted: a session that could not have been stored i
   const stored = JSON.parse(JSON.stringify(setUp()));
   const tooMany = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, count) => `a:/${count}`);
   for (const [change, reason] of [
-    [{ version: 2 }, /version/],
+    [{ version: 1 }, /version/],
     [{ initialize: [] }, /initialize/],
     [{ initialize: null }, /initialize/],
     [{ offer: 'x' }, /offer/],
     [{ offer: null }, /offer/],
     [{ offer: { protocolVersion: 3, capabilities: {} } }, /offer/],
     [{ offer: undefined }, /isInitialized/],
+    [{ continuation: 'somehow' }, /continuation/],
     [{ isInitialized: 1 }, /isInitialized/],
     [{ level: 'x'.repeat(65) }, /level/],
     [{ level: null }, /level/],

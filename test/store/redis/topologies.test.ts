@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import anyTest, { type TestFn } from 'ava';
+import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { pino } from 'pino';
 import type { StoreTls } from '../../../src/config/cluster.ts';
 import { ClusterKey } from '../../../src/store/cluster-key.ts';
@@ -159,11 +159,12 @@ test(`a store that wants a certificate of its clients gets one${WHY}`, async (t)
 /** What docs/guide/scaling.md says is enough. */
 const RIGHTS = '-@all +eval +evalsha +get +set +del +hget +hset +hmget +pexpire +xadd +xrange +info +client';
 
-test(`a user needs rights to few commands, and to keys of its prefix${WHY}`, async (t) => {
-  const user = ['--user', 'portage', 'on', '>s%cret', `~${PREFIX}*`, 'resetchannels', ...RIGHTS.split(' ')];
-  const redis = await startTlsRedis('no', [...user, '--user', 'default', 'off']);
-  t.teardown(() => redis.stop());
-  const store = await open(`rediss://portage:s%25cret@localhost:${redis.port}`, TRUST);
+/** A user that may do what it has to. */
+const USER = ['--user', 'portage', 'on', '>s%cret', `~${PREFIX}*`, 'resetchannels', ...RIGHTS.split(' ')];
+const LOGIN = 'portage:s%25cret@';
+
+/** Whatever a store does. */
+async function useAll(t: ExecutionContext, store: Store): Promise<void> {
   const next = { owner: 'a', token: 1, value: 'kept' };
   t.true(await store.records.put('name', { expected: 'absent', next, ttlMs: 60_000 }));
   t.is((await store.records.read('name'))?.value, 'kept');
@@ -173,9 +174,35 @@ test(`a user needs rights to few commands, and to keys of its prefix${WHY}`, asy
   await store.logs.remove('log');
   await store.leases.release('holder');
   t.is(await store.leases.condemn('holder', await store.leases.read('holder')), 'dead');
+}
+
+test(`a user needs rights to few commands, and to keys of its prefix${WHY}`, async (t) => {
+  const redis = await startTlsRedis('no', [...USER, '--user', 'default', 'off']);
+  t.teardown(() => redis.stop());
+  await useAll(t, await open(`rediss://${LOGIN}localhost:${redis.port}`, TRUST));
   const refused = await t.throwsAsync(open(`rediss://portage:guessed@localhost:${redis.port}`, TRUST), {
     code: 'ERR_STORE_UNAVAILABLE',
     message: /WRONGPASS/,
   });
   t.false(refused?.message.includes('guessed'));
+});
+
+async function useWithLogin(t: ExecutionContext, starting: Promise<SentinelBed | ClusterBed>): Promise<Store> {
+  const bed = await starting;
+  t.teardown(() => bed.stop());
+  const url = bed.url.replace('://', `://${LOGIN}`);
+  const untrusted = t.throwsAsync(open(url), { code: 'ERR_STORE_UNAVAILABLE' });
+  const store = await open(url, TRUST);
+  await useAll(t, store);
+  await untrusted;
+  return store;
+}
+
+test(`the same user will do over TLS behind sentinels; on a cluster it also has to ask where keys are${WHY}`, async (t) => {
+  const [, onCluster] = await Promise.all([
+    useWithLogin(t, startSentinelBed({ tls: 'on', further: USER })),
+    useWithLogin(t, startClusterBed({ tls: 'on', further: [...USER, '+cluster'] })),
+  ]);
+  // Some of them are at each node.
+  t.deepEqual(await untilAnswered(onCluster, HOLDERS), []);
 });

@@ -19,6 +19,7 @@ import {
   serveReplies,
 } from '../../fixtures/http-servers/replies.ts';
 import { collectLog, createTestDeps } from '../../process/collected-log.ts';
+import { keepsNothing } from '../../support/dialers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { REMOTE } from '../../support/remote-config.ts';
 import { scripted, serve } from '../../support/servers-of-a-test.ts';
@@ -45,6 +46,7 @@ function connectTo(
     protocol,
     remote: { ...REMOTE, ...remote },
     credentials: undefined,
+    keepStored: keepsNothing,
     learned,
     maxMessageBytes: 1024 * 1024,
     tracing: 'off',

@@ -20,6 +20,7 @@ import {
   serveReplies,
 } from '../../fixtures/http-servers/replies.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { keepsNothing } from '../../support/dialers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeServerListener } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
@@ -52,6 +53,7 @@ function connectTo(
       protocol,
       remote,
       credentials: undefined,
+      keepStored: keepsNothing,
       maxMessageBytes: 1024 * 1024,
       tracing: 'off',
       clientInfo: { name: 'mcp-portage', version: '0' },

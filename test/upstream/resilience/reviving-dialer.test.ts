@@ -3,7 +3,8 @@ import { BridgeError } from '../../../src/errors.ts';
 import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
 import type { UpstreamLink } from '../../../src/relay/ports.ts';
-import { createRevivingDialer, MAX_WAITING_BYTES } from '../../../src/upstream/resilience/reviving-dialer.ts';
+import { MAX_WAITING_BYTES } from '../../../src/upstream/resilience/restoring-link.ts';
+import { createRevivingDialer } from '../../../src/upstream/resilience/reviving-dialer.ts';
 import type { JsonRpcId } from '../../../src/wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
@@ -100,11 +101,17 @@ test('after a pause a new connection gets the handshake, the log level and the s
     { id: 'id-1', method: 'initialize', params: { protocolVersion: '2025-06-18' } },
   ]);
   dialer.latest.listener.fromServer(resultFrame('id-1', SERVER));
-  t.like(messagesOf(dialer.latest.link.take()), [
+  const restored = dialer.latest.link.take();
+  t.like(messagesOf(restored), [
     { method: 'notifications/initialized' },
     { id: 'id-2', method: 'logging/setLevel', params: { level: 'debug' } },
     { id: 'id-3', method: 'resources/subscribe', params: { uri: 'a:/1' } },
   ]);
+  // Translators know requests by their exchanges.
+  t.deepEqual(
+    restored.map(({ exchange }) => exchange?.id),
+    [undefined, 'id-2', 'id-3'],
+  );
   for (const id of ['id-2', 'id-3']) dialer.latest.listener.fromServer(resultFrame(id, {}));
   // The client is told to look again, and hears nothing of the repetition.
   t.like(messagesOf(listener.received), [

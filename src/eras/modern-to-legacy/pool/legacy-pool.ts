@@ -58,6 +58,10 @@ interface Entry {
   isDoubtful: boolean;
   /** Counts the calls in the session that may be asked something; calls that cannot be asked share it with them. */
   askable: number;
+  /** When its last user left. */
+  idleSinceMs: number;
+  /** Set while it is looked for whether it has been idle for too long. Calls come and go without changing that. */
+  cancelLook: (() => void) | undefined;
 }
 
 /**
@@ -76,7 +80,6 @@ export class LegacyPool {
    * was done there.
    */
   readonly #byKey = new Map<string, Entry[]>();
-  readonly #idleTimers = new Map<LegacySession, () => void>();
   readonly #queue: SessionQueue<PooledSession>;
   /** How often since then something became free while those who wait were being served; 0: they are not. */
   #freed = 0;
@@ -162,8 +165,6 @@ export class LegacyPool {
 
   #attach(entry: Entry, listener: ServerListener, left?: () => void): PooledSession {
     const { session } = entry;
-    this.#idleTimers.get(session)?.();
-    this.#idleTimers.delete(session);
     this.#used(entry);
     try {
       return { session, link: session.take(listener, left) };
@@ -248,7 +249,7 @@ export class LegacyPool {
         if (this.#asks && entry !== undefined) entry.isDoubtful = true;
       },
     });
-    const entry: Entry = { session, caller, affinity, key, isDoubtful: false, askable: 0 };
+    const entry: Entry = { session, caller, affinity, key, isDoubtful: false, askable: 0, ...NEVER_IDLE };
     if (key !== undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), entry]);
     return entry;
   }
@@ -282,11 +283,21 @@ export class LegacyPool {
     if (entry.key === undefined) {
       this.#end(session);
     } else {
-      this.#idleTimers.get(session)?.();
-      const cancel = this.#options.deps.clock.after(this.#limits.idleMs, () => this.#end(session));
-      this.#idleTimers.set(session, cancel);
+      entry.idleSinceMs = this.#options.deps.clock.now();
+      if (entry.cancelLook === undefined) this.#lookAfter(this.#limits.idleMs, entry);
     }
     this.#serve();
+  }
+
+  #lookAfter(delayMs: number, entry: Entry): void {
+    const { clock } = this.#options.deps;
+    entry.cancelLook = clock.after(delayMs, () => {
+      entry.cancelLook = undefined;
+      if (entry.session.users > 0) return;
+      const leftMs = entry.idleSinceMs + this.#limits.idleMs - clock.now();
+      if (leftMs > 0) this.#lookAfter(leftMs, entry);
+      else this.#end(entry.session);
+    });
   }
 
   #ungroup(entry: Entry): void {
@@ -305,9 +316,9 @@ export class LegacyPool {
     const entry = this.#entries.get(session);
     this.#entries.delete(session);
     if (entry === this.#lastUsed) this.#lastUsed = undefined;
-    if (entry !== undefined) this.#ungroup(entry);
-    this.#idleTimers.get(session)?.();
-    this.#idleTimers.delete(session);
+    if (entry === undefined) return;
+    entry.cancelLook?.();
+    this.#ungroup(entry);
   }
 
   /** Ends all sessions; those who use one, or wait for one, are told. */
@@ -327,6 +338,8 @@ export class LegacyPool {
     this.#options.dialer.killNow();
   }
 }
+
+const NEVER_IDLE = { idleSinceMs: Number.POSITIVE_INFINITY, cancelLook: undefined };
 
 /** They are kept as long as the session. */
 function checkSize({ capabilities }: SessionWanted): void {

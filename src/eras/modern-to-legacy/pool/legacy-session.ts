@@ -1,4 +1,4 @@
-import { LinkedList } from '../../../collections/linked-list.ts';
+import { LinkedList, type ListNode } from '../../../collections/linked-list.ts';
 import type { Clock, Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import { type LogLevel, severityOf } from '../../../mcp/vocabulary/log-levels.ts';
@@ -6,7 +6,7 @@ import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
 import { SET_LEVEL } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
-import type { ServerListener, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
+import type { ServerListener, ServerProcess, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { LegacyEra } from '../../../relay/shared/legacy/legacy-era.ts';
 import { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
@@ -99,24 +99,12 @@ export class LegacySession {
   /** `left` is called once the link is closed. Throws a BridgeError when the server cannot be reached now. */
   take(listener: ServerListener, left?: () => void): UpstreamLink {
     const link = this.#server.dial(listener);
-    const node = this.#listeners.add(listener);
     this.#users += 1;
-    let isTaken = true;
-    return {
-      process: link.process,
-      send: (frame, exchange) => link.send(frame, exchange),
-      pause: () => link.pause(),
-      resume: () => link.resume(),
-      close: (reason) => {
-        link.close(reason);
-        if (!isTaken) return;
-        isTaken = false;
-        node.remove();
-        this.#users -= 1;
-        left?.();
-        if (this.#users === 0 && !this.#isClosed) this.#options.onIdle(this);
-      },
-    };
+    return new UsersLink(link, this.#listeners.add(listener), () => {
+      this.#users -= 1;
+      left?.();
+      if (this.#users === 0 && !this.#isClosed) this.#options.onIdle(this);
+    });
   }
 
   /** A request that wanted this level leaves; others may follow. */
@@ -151,6 +139,40 @@ export class LegacySession {
     this.#stopWaiting?.();
     this.#levelHold.close();
     return this.#server.close();
+  }
+}
+
+/** The link of one user of a session, which counts as one until it is closed. */
+class UsersLink implements UpstreamLink {
+  readonly #link: UpstreamLink;
+  readonly #node: ListNode<ServerListener>;
+  readonly #left: () => void;
+
+  constructor(link: UpstreamLink, node: ListNode<ServerListener>, left: () => void) {
+    this.#link = link;
+    this.#node = node;
+    this.#left = left;
+  }
+
+  get process(): ServerProcess | undefined {
+    return this.#link.process;
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    return this.#link.send(frame, exchange);
+  }
+
+  pause(): void {
+    this.#link.pause();
+  }
+
+  resume(): void {
+    this.#link.resume();
+  }
+
+  close(reason: BridgeError): void {
+    this.#link.close(reason);
+    if (this.#node.remove()) this.#left();
   }
 }
 

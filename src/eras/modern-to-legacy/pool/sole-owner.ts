@@ -271,6 +271,7 @@ class OwnersCall implements LegacyClient {
 
   finishHandshake(): void {}
 
+  /** As it is: who makes the call knows it by its exchange, and gives its client a message that is made anew anyway. */
   answered(answer: Frame): Frame {
     return answer;
   }

@@ -33,7 +33,7 @@ export interface StateBinding {
  * - `state_expired`: the client took too long.
  * - `state_mismatch`: of another request.
  * - `state_lost`: the call it continues is gone, with its session or with the process that sealed the state.
- * - `state_given_up`: the call it continues is over, and its outcome exceeded what is kept.
+ * - `state_given_up`: the call it continues is over, and its outcome was too large to keep.
  */
 export type StateFault = 'state_invalid' | 'state_expired' | 'state_mismatch' | 'state_lost' | 'state_given_up';
 

@@ -15,7 +15,6 @@ import {
 import { asFields, readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
-import { withId } from '../../../wire/splice.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
@@ -72,7 +71,7 @@ export class FromServer {
     call.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
     const { client, exchange, idToken } = call;
     if (frame.kind === 'error') this.#noteElicitations(frame, client);
-    client.listener.fromServer(client.state.answered(withId(frame, idToken), exchange.method), exchange);
+    client.listener.fromServer(client.state.answered(frame, { method: exchange.method, idToken }), exchange);
     this.#policy.callAnswered();
   }
 

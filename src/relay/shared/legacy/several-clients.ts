@@ -22,12 +22,13 @@ import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { withPayload } from '../../../wire/edit-frame.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { skipValue } from '../../../wire/json/scan-json.ts';
+import { withId } from '../../../wire/splice.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
 import type { ClientLink } from '../client-link.ts';
 import { EarlyQuestions } from './early-questions.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { Owner, PendingCall } from './pending-calls.ts';
-import type { LegacyClient, ServerQuestion, SharingPolicy } from './sharing-policy.ts';
+import type { AnsweredCall, LegacyClient, ServerQuestion, SharingPolicy } from './sharing-policy.ts';
 
 /** Clients that must learn nothing of each other. One is asked only what certainly belongs to a call of its own. */
 export class SeveralClients implements SharingPolicy {
@@ -136,7 +137,8 @@ export class HandshakingClient implements LegacyClient {
     this.#early?.letGo();
   }
 
-  answered(answer: Frame, method: string): Frame {
+  answered(said: Frame, { method, idToken }: AnsweredCall): Frame {
+    const answer = withId(said, idToken);
     if (answer.kind === 'error') return this.#opensUrls ? answer : withoutUrlElicitation(answer);
     return this.#isOlder ? downgradeResult(answer, { method, clientRevision: this.#revision }) : answer;
   }

@@ -18,13 +18,20 @@ export interface LegacyClient {
   /** Reads what the client's `initialize` says about it. Returns the revision that it is answered in. */
   introduce(initialize: Frame, serverRevision: unknown): RevisionId;
   finishHandshake(): void;
-  /** The answer as this client may see it. `method`: of the request that it answers. */
-  answered(answer: Frame, method: string): Frame;
+  /** The server's answer as this client gets it. */
+  answered(answer: Frame, call: AnsweredCall): Frame;
   /** The question as this client may see it, or why it cannot be asked. */
   asked(question: Frame): Frame | BridgeError;
   /** Asks the client as soon as it may be asked. `bytes`: of the question that was found to be possible. */
   askInTime(ask: () => void, bytes: number): void;
   left(): void;
+}
+
+/** What an answer of the server belongs to. */
+export interface AnsweredCall {
+  readonly method: string;
+  /** The id of the request as its client wrote it; the answer has that of the shared link. */
+  readonly idToken: Buffer;
 }
 
 /** A request of the server. */

@@ -1,14 +1,14 @@
 /** The hubs that are called to serve whoever is there: where they are, and what they are shown. */
 import { resolve } from 'node:path';
-import type { HubConfig } from '../../config/server.ts';
-import { BridgeError } from '../../errors.ts';
-import { isLoopback } from '../../http/addresses.ts';
-import type { GivenOptions } from '../options/given-options.ts';
+import type { HubConfig } from '../../../config/server.ts';
+import { BridgeError } from '../../../errors.ts';
+import { isLoopback } from '../../../http/addresses.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import { composeHeaders, tryToRead } from '../servers/headers.ts';
+import { pickProxyEnvironment, type RemoteSurroundings } from '../servers/remote.ts';
+import { type Parsed, parseText } from '../value.ts';
 import { findToken } from './access.ts';
 import { parseTokenSource } from './auth-value.ts';
-import { composeHeaders, tryToRead } from './headers.ts';
-import { pickProxyEnvironment, type RemoteSurroundings } from './remote.ts';
-import { type Parsed, parseText } from './value.ts';
 
 export interface ParsedHubs {
   readonly hubs: readonly HubConfig[];

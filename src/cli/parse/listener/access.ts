@@ -1,14 +1,17 @@
 /** Who may come in: the names this server answers to, and how callers show who they are. */
 import { resolve } from 'node:path';
-import type { AccessConfig, AuthConfig, KeyLocation, MappedHeader, TokenSource } from '../../config/access.ts';
-import type { EndpointConfig, HttpListenerConfig, ListenAddress, TcpAddress } from '../../config/listener.ts';
-import { BridgeError } from '../../errors.ts';
-import { isWildcard } from '../../http/addresses.ts';
-import { isBearerToken } from '../../http/client/bearer-token.ts';
-import { boundAddress, isExposed, isOpenToAllUsers } from '../../http/server/listen-addresses.ts';
-import { showStreamAddress } from '../../http/stream-address.ts';
-import type { GivenOptions } from '../options/given-options.ts';
-import type { OptionName } from '../options/option-table.ts';
+import type { AccessConfig, AuthConfig, KeyLocation, MappedHeader, TokenSource } from '../../../config/access.ts';
+import type { EndpointConfig, HttpListenerConfig, ListenAddress, TcpAddress } from '../../../config/listener.ts';
+import { BridgeError } from '../../../errors.ts';
+import { isWildcard } from '../../../http/addresses.ts';
+import { isBearerToken } from '../../../http/client/bearer-token.ts';
+import { boundAddress, isExposed, isOpenToAllUsers } from '../../../http/server/listen-addresses.ts';
+import { showStreamAddress } from '../../../http/stream-address.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import type { OptionName } from '../../options/option-table.ts';
+import { parseKeySource } from '../cluster.ts';
+import type { Environment } from '../servers/child-environment.ts';
+import * as value from '../value.ts';
 import {
   parseIssuer,
   parseKeyLocation,
@@ -17,10 +20,7 @@ import {
   parseTokenSource,
   type WrittenTokenSource,
 } from './auth-value.ts';
-import type { Environment } from './child-environment.ts';
-import { parseKeySource } from './cluster.ts';
 import type { WrittenStream } from './stream-address.ts';
-import * as value from './value.ts';
 
 export interface AccessRequest {
   readonly given: GivenOptions;

@@ -1,8 +1,8 @@
 /** Addresses of byte streams, as users write them. */
-import type { BoundAddress } from '../../config/listener.ts';
-import type { StreamAddress } from '../../config/server.ts';
+import type { BoundAddress } from '../../../config/listener.ts';
+import type { StreamAddress } from '../../../config/server.ts';
+import * as value from '../value.ts';
 import { parseSocketUrlPath } from './socket-path.ts';
-import * as value from './value.ts';
 
 interface HostAndPort {
   readonly host: string;

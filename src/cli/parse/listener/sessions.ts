@@ -1,9 +1,9 @@
 /** How many sessions and processes there may be, and for how long. */
-import { type AccessConfig, hasSeveralNames } from '../../config/access.ts';
-import type { Isolation, ServerConfig, SessionConfig } from '../../config/server.ts';
-import { BridgeError } from '../../errors.ts';
-import type { GivenOptions } from '../options/given-options.ts';
-import * as value from './value.ts';
+import { type AccessConfig, hasSeveralNames } from '../../../config/access.ts';
+import type { Isolation, ServerConfig, SessionConfig } from '../../../config/server.ts';
+import { BridgeError } from '../../../errors.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import * as value from '../value.ts';
 
 /** Each costs as much as a client that is connected, and nobody sees it. */
 const POOLED_PROCESSES = 16;

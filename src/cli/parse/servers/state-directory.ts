@@ -1,9 +1,9 @@
 /** Where mcp-portage keeps what outlives a run: logins, and counts of who uses what. */
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { GivenOptions } from '../options/given-options.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import * as value from '../value.ts';
 import type { RemoteSurroundings } from './remote.ts';
-import * as value from './value.ts';
 
 /** Absolute. Undefined: nowhere, for a user without a home, as in some containers. */
 export function findStateDirectory(

@@ -1,18 +1,18 @@
 /** How to log in at a remote server, in whose name, and whether at all. */
 
 import { resolve } from 'node:path';
-import type { LoginConfig, RegisteredClient, RemoteConfig } from '../../config/remote.ts';
-import { BridgeError } from '../../errors.ts';
-import { isLoopback } from '../../http/addresses.ts';
-import type { GivenOptions } from '../options/given-options.ts';
-import type { BridgeVerb } from '../options/option-spec.ts';
-import { CLIENT_SECRET_VARIABLE, OPTIONS } from '../options/option-table.ts';
-import { parseIssuer, parseScopes } from './auth-value.ts';
+import type { LoginConfig, RegisteredClient, RemoteConfig } from '../../../config/remote.ts';
+import { BridgeError } from '../../../errors.ts';
+import { isLoopback } from '../../../http/addresses.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import type { BridgeVerb } from '../../options/option-spec.ts';
+import { CLIENT_SECRET_VARIABLE, OPTIONS } from '../../options/option-table.ts';
+import { parseIssuer, parseScopes } from '../listener/auth-value.ts';
+import type { Parsed } from '../value.ts';
+import * as value from '../value.ts';
 import type { Environment } from './child-environment.ts';
 import { type FoundFile, tryToRead, warnOfOpenFile } from './headers.ts';
 import { findStateDirectory } from './state-directory.ts';
-import type { Parsed } from './value.ts';
-import * as value from './value.ts';
 
 export interface LoginRequest {
   readonly given: GivenOptions;

@@ -1,17 +1,17 @@
 /** What is said of one server, wherever that stands: where it is, how it is reached or started, what clients may have of it. */
 import { resolve } from 'node:path';
-import type { AccessConfig } from '../../config/access.ts';
-import type { RemoteConfig } from '../../config/remote.ts';
-import type { ChildConfig, Listing, Protocol, ServerConfig, Target } from '../../config/server.ts';
-import { BridgeError } from '../../errors.ts';
-import type { GivenOptions } from '../options/given-options.ts';
-import type { BridgeVerb } from '../options/option-spec.ts';
-import { mappedVariables, parseMappedHeaders } from './access.ts';
+import type { AccessConfig } from '../../../config/access.ts';
+import type { RemoteConfig } from '../../../config/remote.ts';
+import type { ChildConfig, Listing, Protocol, ServerConfig, Target } from '../../../config/server.ts';
+import { BridgeError } from '../../../errors.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import type { BridgeVerb } from '../../options/option-spec.ts';
+import { mappedVariables, parseMappedHeaders } from '../listener/access.ts';
+import { hubVariables, parseHubs } from '../listener/hubs.ts';
+import { parseSessions } from '../listener/sessions.ts';
+import * as value from '../value.ts';
 import { composeChildEnvironment, type EnvAssignment } from './child-environment.ts';
-import { hubVariables, parseHubs } from './hubs.ts';
 import { parseRemote, type RemoteSurroundings } from './remote.ts';
-import { parseSessions } from './sessions.ts';
-import * as value from './value.ts';
 
 export interface ServerRequest {
   readonly given: GivenOptions;

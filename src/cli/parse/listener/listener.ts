@@ -1,15 +1,15 @@
 /** Where clients find the servers, and who of them may come in. */
 import { resolve } from 'node:path';
-import type { EndpointConfig, HttpListenerConfig, SunsetConfig } from '../../config/listener.ts';
-import { BridgeError } from '../../errors.ts';
-import { boundAddress } from '../../http/server/listen-addresses.ts';
-import type { GivenOptions } from '../options/given-options.ts';
-import { envNameOf, type OptionName } from '../options/option-table.ts';
+import type { EndpointConfig, HttpListenerConfig, SunsetConfig } from '../../../config/listener.ts';
+import { BridgeError } from '../../../errors.ts';
+import { boundAddress } from '../../../http/server/listen-addresses.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import { envNameOf, type OptionName } from '../../options/option-table.ts';
+import { pickProxyEnvironment, type RemoteSurroundings } from '../servers/remote.ts';
+import * as value from '../value.ts';
 import { type AccessRequest, type ListenPlaces, parseAccess } from './access.ts';
 import { parseAddresses } from './listen-addresses.ts';
-import { pickProxyEnvironment, type RemoteSurroundings } from './remote.ts';
 import type { WrittenStream } from './stream-address.ts';
-import * as value from './value.ts';
 
 export interface ParsedListener {
   readonly listener: HttpListenerConfig;

@@ -1,18 +1,18 @@
 /** How a remote server is reached: what it is sent, whom we trust, how long we wait. */
 import { resolve } from 'node:path';
-import type { RemoteConfig } from '../../config/remote.ts';
-import type { Target } from '../../config/server.ts';
-import { BridgeError } from '../../errors.ts';
-import { isLoopback } from '../../http/addresses.ts';
-import { findProxy } from '../../http/client/agents.ts';
-import { handshakeUrlOf, isWebSocketUrl } from '../../http/websocket/url.ts';
-import type { GivenOptions } from '../options/given-options.ts';
-import type { BridgeVerb } from '../options/option-spec.ts';
-import type { OptionName } from '../options/option-table.ts';
+import type { RemoteConfig } from '../../../config/remote.ts';
+import type { Target } from '../../../config/server.ts';
+import { BridgeError } from '../../../errors.ts';
+import { isLoopback } from '../../../http/addresses.ts';
+import { findProxy } from '../../../http/client/agents.ts';
+import { handshakeUrlOf, isWebSocketUrl } from '../../../http/websocket/url.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import type { BridgeVerb } from '../../options/option-spec.ts';
+import type { OptionName } from '../../options/option-table.ts';
+import * as value from '../value.ts';
 import type { Environment } from './child-environment.ts';
 import { composeRemoteHeaders, type HeaderSources, parseForwardedName, type RemoteHeaders } from './headers.ts';
 import { parseLogin } from './login.ts';
-import * as value from './value.ts';
 
 export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFile'> {
   readonly cwd: string;

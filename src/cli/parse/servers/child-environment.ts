@@ -2,7 +2,7 @@
  * What of our environment the wrapped server gets to see. docs/internals/decisions/0002-child-environment.md says why it is a
  * list of names and not everything.
  */
-import { ENV_PREFIX } from '../options/option-table.ts';
+import { ENV_PREFIX } from '../../options/option-table.ts';
 
 /** Where programs, homes, languages, temporary files and the way to the network are found. No credentials. */
 const PASSED_NAMES = [

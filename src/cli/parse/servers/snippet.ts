@@ -1,16 +1,16 @@
 /** From a command line to the addresses that a host is told: a URL that is given, or where `serve` would serve. */
-import type { HttpListenerConfig } from '../../config/listener.ts';
-import { BridgeError } from '../../errors.ts';
-import { isWildcard } from '../../http/addresses.ts';
-import { addressBase, boundAddress } from '../../http/server/listen-addresses.ts';
-import { HOSTS, type HostName, nameForHosts, type SnippetServer } from '../../snippet.ts';
-import type { BridgeCommand } from '../command-line.ts';
-import type { ConfigFile } from '../config-file/config-file.ts';
-import { GivenOptions, inEnvironment, onCommandLine, refuseInapplicable } from '../options/given-options.ts';
+import type { HttpListenerConfig } from '../../../config/listener.ts';
+import { BridgeError } from '../../../errors.ts';
+import { isWildcard } from '../../../http/addresses.ts';
+import { addressBase, boundAddress } from '../../../http/server/listen-addresses.ts';
+import { HOSTS, type HostName, nameForHosts, type SnippetServer } from '../../../snippet.ts';
+import type { BridgeCommand } from '../../command-line.ts';
+import type { ConfigFile } from '../../config-file/config-file.ts';
+import { GivenOptions, inEnvironment, onCommandLine, refuseInapplicable } from '../../options/given-options.ts';
+import { parseListener } from '../listener/listener.ts';
+import * as value from '../value.ts';
 import { chooseServers } from './listed-servers.ts';
-import { parseListener } from './listener.ts';
 import type { RemoteSurroundings } from './remote.ts';
-import * as value from './value.ts';
 
 export interface SnippetRequest {
   readonly host: HostName;

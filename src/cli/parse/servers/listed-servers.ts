@@ -1,17 +1,17 @@
 /** The servers of a configuration file, with what the command line and the environment say of all of them. */
-import type { AccessConfig } from '../../config/access.ts';
-import type { Listing } from '../../config/server.ts';
-import { BridgeError } from '../../errors.ts';
-import type { BridgeCommand } from '../command-line.ts';
-import type { ConfigFile, WrittenServer } from '../config-file/config-file.ts';
-import { GivenOptions, type WrittenOptions } from '../options/given-options.ts';
+import type { AccessConfig } from '../../../config/access.ts';
+import type { Listing } from '../../../config/server.ts';
+import { BridgeError } from '../../../errors.ts';
+import type { BridgeCommand } from '../../command-line.ts';
+import type { ConfigFile, WrittenServer } from '../../config-file/config-file.ts';
+import { GivenOptions, type WrittenOptions } from '../../options/given-options.ts';
 import {
   BEARER_TOKEN_VARIABLE,
   CLIENT_SECRET_VARIABLE,
   OF_ONE_SERVER,
   type OptionName,
-} from '../options/option-table.ts';
-import { suggest } from '../suggest.ts';
+} from '../../options/option-table.ts';
+import { suggest } from '../../suggest.ts';
 import type { Environment } from './child-environment.ts';
 import { type ParsedServer, parseServer, type ServerRequest } from './server.ts';
 

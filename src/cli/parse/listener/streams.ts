@@ -1,11 +1,11 @@
 /** Which server the connections to a byte stream are for. */
 
-import type { StreamConfig } from '../../config/listener.ts';
-import type { ServerConfig } from '../../config/server.ts';
-import { BridgeError } from '../../errors.ts';
-import { showStreamAddress } from '../../http/stream-address.ts';
-import type { GivenOptions } from '../options/given-options.ts';
-import { suggest } from '../suggest.ts';
+import type { StreamConfig } from '../../../config/listener.ts';
+import type { ServerConfig } from '../../../config/server.ts';
+import { BridgeError } from '../../../errors.ts';
+import { showStreamAddress } from '../../../http/stream-address.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import { suggest } from '../../suggest.ts';
 import type { WrittenStream } from './stream-address.ts';
 
 type Named = Pick<ServerConfig, 'listing'>;

@@ -1,10 +1,10 @@
 /** Which server is meant: the command behind `--`, or one URL. */
-import type { StreamTarget, Target, UrlTarget } from '../../config/server.ts';
-import { BridgeError } from '../../errors.ts';
-import { SocketUrl } from '../../http/socket-url.ts';
-import type { BridgeVerb } from '../options/option-spec.ts';
-import { parseSocketUrlPath } from './socket-path.ts';
-import { parseNetworkAddress } from './stream-address.ts';
+import type { StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
+import { BridgeError } from '../../../errors.ts';
+import { SocketUrl } from '../../../http/socket-url.ts';
+import type { BridgeVerb } from '../../options/option-spec.ts';
+import { parseSocketUrlPath } from '../listener/socket-path.ts';
+import { parseNetworkAddress } from '../listener/stream-address.ts';
 
 /** `scheme://…`, of whatever scheme. */
 export function isUrlLike(argument: string): boolean {

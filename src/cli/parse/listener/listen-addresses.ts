@@ -1,14 +1,14 @@
 /** Where serve listens: at a port, at sockets of this machine, at what whoever started it has opened, and on byte streams. */
-import type { ListenAddress, SocketAddress, TcpAddress } from '../../config/listener.ts';
-import { BridgeError } from '../../errors.ts';
-import { showStreamAddress } from '../../http/stream-address.ts';
-import { findInheritedSockets } from '../inherited-sockets.ts';
-import type { GivenOptions } from '../options/given-options.ts';
-import { envNameOf } from '../options/option-table.ts';
-import type { RemoteSurroundings } from './remote.ts';
+import type { ListenAddress, SocketAddress, TcpAddress } from '../../../config/listener.ts';
+import { BridgeError } from '../../../errors.ts';
+import { showStreamAddress } from '../../../http/stream-address.ts';
+import { findInheritedSockets } from '../../inherited-sockets.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import { envNameOf } from '../../options/option-table.ts';
+import type { RemoteSurroundings } from '../servers/remote.ts';
+import * as value from '../value.ts';
 import { parseSocketPath } from './socket-path.ts';
 import { parseStream, type WrittenStream } from './stream-address.ts';
-import * as value from './value.ts';
 
 /**
  * Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. Where there are sockets, nobody needs a port unless it is asked for.

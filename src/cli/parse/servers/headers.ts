@@ -1,12 +1,12 @@
 /** The headers every request to a remote server carries: of a file, of the command line, and the credential. */
 
 import { validateHeaderValue } from 'node:http';
-import { BridgeError } from '../../errors.ts';
-import { isConfigurable, isForwardable } from '../../http/request-headers.ts';
-import type { GivenOptions } from '../options/given-options.ts';
-import { BEARER_TOKEN_VARIABLE } from '../options/option-table.ts';
+import { BridgeError } from '../../../errors.ts';
+import { isConfigurable, isForwardable } from '../../../http/request-headers.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import { BEARER_TOKEN_VARIABLE } from '../../options/option-table.ts';
+import type { Parsed } from '../value.ts';
 import type { Environment } from './child-environment.ts';
-import type { Parsed } from './value.ts';
 
 /** A text file as found on disk. */
 export interface FoundFile {

@@ -1,8 +1,8 @@
 /** Values of the options about authentication, as value.ts has the others. */
-import type { MappedHeader } from '../../config/access.ts';
-import { isLoopback } from '../../http/addresses.ts';
-import { parseForwardedName } from './headers.ts';
-import type { Parsed } from './value.ts';
+import type { MappedHeader } from '../../../config/access.ts';
+import { isLoopback } from '../../../http/addresses.ts';
+import { parseForwardedName } from '../servers/headers.ts';
+import type { Parsed } from '../value.ts';
 
 export interface WrittenTokenSource {
   readonly name: string;

@@ -1,0 +1,107 @@
+/** Sessions that a bridge has stored, and another one goes on with, at servers that do not know them any more. */
+import test, { type ExecutionContext } from 'ava';
+import { describeCallers } from '../../src/bridge/caller-policy.ts';
+import { createDialers } from '../../src/bridge/create-dialer.ts';
+import { QueueSizes } from '../../src/collections/queue-sizes.ts';
+import { findRevision, LATEST_LEGACY_REVISION } from '../../src/mcp/vocabulary/revisions.ts';
+import { ServerSpeech } from '../../src/relay/observer.ts';
+import type { SessionDialer } from '../../src/relay/ports.ts';
+import { SessionState } from '../../src/relay/sessions/session-state.ts';
+import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
+import { RelayedClient } from '../contract/relayed-client.ts';
+import { SERVERS, type ServerName } from '../matrix/servers.ts';
+import { createTestDeps } from '../process/collected-log.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { configOf } from './config-of.ts';
+
+const URI = 'test://static';
+const UPDATED = 'notifications/resources/updated';
+
+/** A bridge's way to the server, for one session. Shares nothing with those of other bridges. */
+async function dialerFor(
+  t: ExecutionContext,
+  target: readonly string[],
+  session: SessionState,
+): Promise<SessionDialer> {
+  const { listener, servers, limits } = configOf('serve', ...target);
+  const [server] = servers;
+  const dialers = await createDialers(
+    {
+      ...server,
+      callers: describeCallers(listener, server),
+      children: new ChildLimit(limits.maxChildren),
+      shutdownGraceMs: limits.shutdownGraceMs,
+      urgency: undefined,
+      openShared: undefined,
+      outcomes: undefined,
+      observing: { observer: undefined, tracer: undefined, speech: new ServerSpeech(), server: 'a server' },
+      queues: new QueueSizes(),
+    },
+    createTestDeps().deps,
+  );
+  t.teardown(() => dialers.close());
+  const dialer = dialers.forCaller(undefined);
+  return {
+    name: dialers.name,
+    dial: (own) => dialer.dial(own, session),
+    readiness: () => dialers.readiness(),
+    close: () => dialers.close(),
+    killNow: () => dialers.killNow(),
+  };
+}
+
+/** A client that was handed over. */
+async function goOn(t: ExecutionContext, target: readonly string[], stored: string): Promise<RelayedClient> {
+  const session = SessionState.from(stored);
+  const client = new RelayedClient(await dialerFor(t, target, session));
+  t.teardown(() => client.close());
+  client.relay.resume(findRevision(session.offer?.protocolVersion) ?? LATEST_LEGACY_REVISION);
+  return client;
+}
+
+/** Somebody changes the resource, and the client hears of it. */
+async function hears(client: RelayedClient): Promise<void> {
+  const before = client.notifications(UPDATED).length;
+  await client.call('touch', { uri: URI });
+  await waitFor(() => client.notifications(UPDATED).length > before, { message: 'the client to hear of the resource' });
+}
+
+const MOVED = [
+  'httpSse',
+  'modernHttp',
+  'modernSocket',
+  'webSocket',
+  'modernWebSocket',
+  'stream',
+  'modernStream',
+] as const satisfies readonly ServerName[];
+
+for (const name of MOVED) {
+  const { title, start } = SERVERS[name];
+  test(`a session with a server over ${title} goes on elsewhere with its level and its subscriptions`, async (t) => {
+    const server = await start();
+    t.teardown(() => server.stop());
+    const session = new SessionState();
+    const first = new RelayedClient(await dialerFor(t, server.target, session));
+    await first.initialize();
+    await first.request('logging/setLevel', { level: 'error' });
+    await first.request('resources/subscribe', { uri: URI });
+    await hears(first);
+    const stored = JSON.stringify(session);
+    session.isHandedOver = true;
+    first.close();
+
+    const second = await goOn(t, server.target, stored);
+    t.is(await second.call('echo', { value: 'again' }), 'again');
+    // It may have changed while nobody listened.
+    await waitFor(() => second.notifications(UPDATED).length > 0, { message: 'the client to be told to look again' });
+    await hears(second);
+    await second.request('resources/unsubscribe', { uri: URI });
+    t.deepEqual(SessionState.from(stored).wishes().length, 2);
+    second.close();
+
+    // Whoever has it next begins where this one stopped, also before it has said anything.
+    const third = await goOn(t, server.target, stored);
+    await waitFor(() => third.notifications(UPDATED).length > 0, { message: 'the session to begin by itself' });
+  });
+}
