@@ -1,4 +1,4 @@
-/** An Express app that also serves an MCP server, at /tools/mcp and for old clients at /tools/sse. */
+/** An Express app that also serves an MCP server, at /tools/mcp and for older clients at /tools/sse. */
 import express from 'express';
 import { createBridge } from 'mcp-portage';
 

@@ -1,4 +1,4 @@
-/** A Fastify app that also serves an MCP server, at /tools/mcp and for old clients at /tools/sse. */
+/** A Fastify app that also serves an MCP server, at /tools/mcp and for older clients at /tools/sse. */
 import Fastify from 'fastify';
 import { createBridge } from 'mcp-portage';
 

@@ -4,7 +4,7 @@ import { createBridge } from 'mcp-portage';
 
 const bridge = await createBridge({
   server: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-everything'] },
-  // A request of that standard does not say where it came in, so it has to be said who may call.
+  // A request of that standard does not say where it arrived, so declare who may call.
   host: '0.0.0.0',
   allowAnonymous: true,
 });

@@ -1,4 +1,4 @@
-/** A server of node:http that also serves an MCP server, at /mcp and for old clients at /sse, and tells who calls what. */
+/** A server of node:http that also serves an MCP server, at /mcp and for older clients at /sse, and logs who calls what. */
 import { createServer } from 'node:http';
 import { createBridge } from 'mcp-portage';
 

@@ -1,4 +1,4 @@
-/** A program that MCP clients start: it serves them a server that it has chosen, on its own stdin and stdout. */
+/** A program that MCP clients start: it serves them a server of its choice, on its own stdin and stdout. */
 import { connect } from 'mcp-portage';
 
 const connection = await connect({

@@ -1,4 +1,4 @@
-/** Tells what a server speaks: that of the command line, or the reference server. */
+/** Reports what a server speaks: that of the command line, or the reference server. */
 import { probe } from 'mcp-portage';
 
 const [command = 'npx', ...args] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-/** Several servers on a port of their own: each is started when somebody comes for it. */
+/** Several servers on a port of their own: each starts with its first client. */
 import { tmpdir } from 'node:os';
 import { serve } from 'mcp-portage';
 

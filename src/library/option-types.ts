@@ -8,11 +8,11 @@ export type Size = number | string;
 
 /** What may be said of one server, under `portage` in its entry. */
 export interface ServerOptions {
-  /** Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path says where a URL with a key is. */
+  /** Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key. */
   readonly dial?: string | readonly string[] | undefined;
   /** Send this header to the hub; ${NAME} takes a value from the environment. */
   readonly dialHeader?: string | readonly string[] | undefined;
-  /** Send this bearer token to the hub: env:NAME or file:path says where it is. */
+  /** Send the bearer token in env:NAME or file:path to the hub. */
   readonly dialToken?: string | undefined;
   /** Trust these certificate authorities of the hub (PEM file) instead of the built-in ones. */
   readonly dialCa?: string | undefined;
@@ -26,11 +26,11 @@ export interface ServerOptions {
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
   readonly inheritEnv?: boolean | undefined;
-  /** Run the server on a pseudo-terminal, for servers that need one; takes the package @lydell/node-pty. Default: false. */
+  /** Run the server on a pseudo-terminal, for servers that need one; requires the package @lydell/node-pty. Default: false. */
   readonly pty?: boolean | undefined;
   /** Transport the server speaks; auto detects it. Default: auto. */
   readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;
-  /** Send the headers in this file, one a line; # starts a comment. */
+  /** Send the headers in this file, one per line; # starts a comment. */
   readonly headerFile?: string | undefined;
   /** Send the bearer token in this file; it is read again when it changes. */
   readonly bearerTokenFile?: string | undefined;
@@ -120,7 +120,7 @@ export interface CommonOptions {
   readonly protocol?: 'auto' | 'legacy' | 'modern' | undefined;
   /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
   readonly inheritEnv?: boolean | undefined;
-  /** Run the server on a pseudo-terminal, for servers that need one; takes the package @lydell/node-pty. Default: false. */
+  /** Run the server on a pseudo-terminal, for servers that need one; requires the package @lydell/node-pty. Default: false. */
   readonly pty?: boolean | undefined;
   /** Transport the server speaks; auto detects it. Default: auto. */
   readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;
@@ -182,9 +182,9 @@ export interface HttpOptions extends ServedOptions {
   readonly host?: string | undefined;
   /** Port to listen on; 0 picks a free one. Default: 8000. */
   readonly port?: number | undefined;
-  /** Serve HTTP at this Unix socket (on Windows a named pipe); in place of a port unless one is given, too. */
+  /** Serve HTTP at this Unix socket (on Windows a named pipe); in place of a port unless one is given as well. */
   readonly socket?: string | readonly string[] | undefined;
-  /** Who may connect to it, as the mode of its file. Default: 0600. */
+  /** File mode of that socket, which decides who may connect. Default: 0600. */
   readonly socketMode?: string | undefined;
   /** Serve newline-delimited JSON at tcp://host:port or unix:///path, with name= before it if there are several servers. */
   readonly stream?: string | readonly string[] | undefined;
@@ -200,9 +200,9 @@ export interface HttpOptions extends ServedOptions {
   readonly ssePath?: string | undefined;
   /** HTTP+SSE: where older clients post messages. Default: /messages. */
   readonly messagePath?: string | undefined;
-  /** Announce to old clients that HTTP+SSE ends with this day (UTC) or at this time, and refuse them afterwards. */
+  /** Tell older clients that HTTP+SSE ends after this day (UTC) or at this time, then refuse them. */
   readonly sunset?: string | undefined;
-  /** What happens to old clients after that date. Default: refuse. */
+  /** What happens to older clients after that date. Default: refuse. */
   readonly afterSunset?: 'refuse' | 'serve' | undefined;
   /** Also serve WebSocket. Default: true. */
   readonly ws?: boolean | undefined;
@@ -214,9 +214,9 @@ export interface HttpOptions extends ServedOptions {
   readonly allowHost?: string | readonly string[] | undefined;
   /** Web origin whose pages may call, by CORS. */
   readonly allowOrigin?: string | readonly string[] | undefined;
-  /** Serve everybody who can reach the port, even from other machines; otherwise that takes authentication. Default: false. */
+  /** Serve everybody who can reach the port, even from other machines; otherwise those must authenticate. Default: false. */
   readonly allowAnonymous?: boolean | undefined;
-  /** Accept requests with this bearer token: env:NAME or file:path says where it is, alice=env:NAME also whose it is. */
+  /** Accept requests with the bearer token in env:NAME or file:path; alice=env:NAME also names its owner. */
   readonly authToken?: string | readonly string[] | undefined;
   /** Accept access tokens (JWT) of this OAuth issuer. */
   readonly authIssuer?: string | undefined;
@@ -228,11 +228,11 @@ export interface HttpOptions extends ServedOptions {
   readonly authScope?: string | readonly string[] | undefined;
   /** Share sessions with other replicas through this Redis: redis://, rediss://, redis+sentinel:// or redis+cluster:// and its address. */
   readonly store?: string | undefined;
-  /** Where the other replicas reach this one, like http://10.0.0.5:8000. */
+  /** URL at which the other replicas reach this one, such as http://10.0.0.5:8000. */
   readonly advertise?: string | undefined;
-  /** The secret that all replicas share: where it is, with one key a line, of which the first seals and all open. */
+  /** Where the secret of all replicas is; with several lines, the first key encrypts and all decrypt. */
   readonly clusterKey?: string | undefined;
-  /** Before the name of each key in Redis, so that others can use it, too. Default: mcp-portage:. */
+  /** Prefix of every key in Redis, so that other programs can share it. Default: mcp-portage:. */
   readonly storePrefix?: string | undefined;
   /** Trust these certificate authorities for Redis over TLS (PEM file) instead of the built-in ones. */
   readonly storeCa?: string | undefined;
@@ -240,9 +240,9 @@ export interface HttpOptions extends ServedOptions {
   readonly storeClientCert?: string | undefined;
   /** Private key of that certificate (PEM file). */
   readonly storeClientKey?: string | undefined;
-  /** After this much silence of a replica the others take over its sessions with remote servers. Default: 15s. */
+  /** Silence of a replica after which others take over its sessions with remote servers. Default: 15s. */
   readonly lease?: Duration | undefined;
-  /** Sessions, calls of a caller without a session, and processes are limited for all replicas together instead of for each. Default: false. */
+  /** Limit sessions, calls of a caller without a session, and processes for all replicas together instead of for each. Default: false. */
   readonly clusterLimits?: boolean | undefined;
   /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;

@@ -41,14 +41,14 @@ test('the client on a pipe is the only one', (t) => {
   t.deepEqual(describe('connect'), { callers: { kind: 'pipe', names: 'one' }, meet: true });
 });
 
-test('strangers share nothing', (t) => {
+test('unidentified callers share nothing', (t) => {
   const unidentified = { callers: { kind: 'unidentified', names: 'one' }, meet: false } as const;
   t.deepEqual(describe('--host', '0.0.0.0', '--allow-anonymous'), unidentified);
   t.deepEqual(describe('--host', '192.168.1.5', '--allow-anonymous'), unidentified);
   t.deepEqual(describe('--base-url', 'https://tools.example'), unidentified, 'behind a reverse proxy on this machine');
 });
 
-test('strangers share a server that the user wants to be shared by all', (t) => {
+test('unidentified callers share a server that the user wants to be shared by all', (t) => {
   t.true(describe('--host', '0.0.0.0', '--allow-anonymous', '--isolation', 'shared').meet);
 });
 

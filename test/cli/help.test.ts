@@ -106,8 +106,9 @@ Listening (serve)
   --host <address>                     Address to listen on [127.0.0.1]
   --port <port>                        Port to listen on; 0 picks a free one [8000]
   --socket <path>                      Serve HTTP at this Unix socket (on Windows a named pipe); in
-                                       place of a port unless one is given, too (repeatable)
-  --socket-mode <mode>                 Who may connect to it, as the mode of its file [0600]
+                                       place of a port unless one is given as well (repeatable)
+  --socket-mode <mode>                 File mode of that socket, which decides who may connect
+                                       [0600]
   --stream <address>                   Serve newline-delimited JSON at tcp://host:port or
                                        unix:///path, with name= before it if there are several
                                        servers (repeatable)
@@ -119,9 +120,9 @@ Endpoints (serve)
   --[no-]sse                           Also serve HTTP+SSE, for older clients
   --sse-path <path>                    HTTP+SSE: where older clients open their stream [/sse]
   --message-path <path>                HTTP+SSE: where older clients post messages [/messages]
-  --sunset <date>                      Announce to old clients that HTTP+SSE ends with this day
-                                       (UTC) or at this time, and refuse them afterwards
-  --after-sunset <what>                What happens to old clients after that date: refuse, serve
+  --sunset <date>                      Tell older clients that HTTP+SSE ends after this day (UTC) or
+                                       at this time, then refuse them
+  --after-sunset <what>                What happens to older clients after that date: refuse, serve
                                        [refuse]
   --[no-]ws                            Also serve WebSocket
   --ws-path <path>                     WebSocket endpoint [/ws]
@@ -133,10 +134,9 @@ Access (serve)
                                        listening address (repeatable)
   --allow-origin <origin>              Web origin whose pages may call, by CORS (repeatable)
   --[no-]allow-anonymous               Serve everybody who can reach the port, even from other
-                                       machines; otherwise that takes authentication
-  --auth-token <name=source>           Accept requests with this bearer token: env:NAME or file:path
-                                       says where it is, alice=env:NAME also whose it is
-                                       (repeatable)
+                                       machines; otherwise those must authenticate
+  --auth-token <name=source>           Accept requests with the bearer token in env:NAME or
+                                       file:path; alice=env:NAME also names its owner (repeatable)
   --auth-issuer <url>                  Accept access tokens (JWT) of this OAuth issuer
   --auth-audience <audience>           Audience those tokens must have (repeatable) [its own URLs,
                                        if --base-url is given]
@@ -146,12 +146,11 @@ Access (serve)
 
 Calling hubs (serve)
   --dial <url>                         Connect to this WebSocket URL and serve the clients there, as
-                                       from behind a router; env:NAME or file:path says where a URL
-                                       with a key is (repeatable)
+                                       from behind a router; env:NAME or file:path holds a URL that
+                                       contains a key (repeatable)
   --dial-header <Name: value>          Send this header to the hub; \${NAME} takes a value from the
                                        environment (repeatable)
-  --dial-token <source>                Send this bearer token to the hub: env:NAME or file:path says
-                                       where it is
+  --dial-token <source>                Send the bearer token in env:NAME or file:path to the hub
   --dial-ca <file>                     Trust these certificate authorities of the hub (PEM file)
                                        instead of the built-in ones
 
@@ -159,20 +158,20 @@ Several replicas (serve)
   --store <url>                        Share sessions with other replicas through this Redis:
                                        redis://, rediss://, redis+sentinel:// or redis+cluster://
                                        and its address
-  --advertise <url>                    Where the other replicas reach this one, like
+  --advertise <url>                    URL at which the other replicas reach this one, such as
                                        http://10.0.0.5:8000
-  --cluster-key <env:NAME|file:PATH>   The secret that all replicas share: where it is, with one key
-                                       a line, of which the first seals and all open
-  --store-prefix <text>                Before the name of each key in Redis, so that others can use
-                                       it, too [mcp-portage:]
+  --cluster-key <env:NAME|file:PATH>   Where the secret of all replicas is; with several lines, the
+                                       first key encrypts and all decrypt
+  --store-prefix <text>                Prefix of every key in Redis, so that other programs can
+                                       share it [mcp-portage:]
   --store-ca <file>                    Trust these certificate authorities for Redis over TLS (PEM
                                        file) instead of the built-in ones
   --store-client-cert <file>           Client certificate to present to Redis (PEM file)
   --store-client-key <file>            Private key of that certificate (PEM file)
-  --lease <duration>                   After this much silence of a replica the others take over its
+  --lease <duration>                   Silence of a replica after which others take over its
                                        sessions with remote servers [15s]
-  --[no-]cluster-limits                Sessions, calls of a caller without a session, and processes
-                                       are limited for all replicas together instead of for each
+  --[no-]cluster-limits                Limit sessions, calls of a caller without a session, and
+                                       processes for all replicas together instead of for each
 
 Every server
   --protocol <era>                     Era of the protocol the server speaks; auto detects it: auto,
@@ -191,14 +190,15 @@ Servers started as a command
   --[no-]inherit-env                   Pass the whole environment to the server, not just PATH, HOME
                                        and other harmless names
   --[no-]pty                           Run the server on a pseudo-terminal, for servers that need
-                                       one; takes the package @lydell/node-pty
+                                       one; requires the package @lydell/node-pty
 
 Remote servers (URL)
   --transport <name>                   Transport the server speaks; auto detects it: auto,
                                        streamable-http, sse [auto]
   --header <Name: value>               Send this header with every request; \${NAME} takes a value
                                        from the environment (repeatable)
-  --header-file <file>                 Send the headers in this file, one a line; # starts a comment
+  --header-file <file>                 Send the headers in this file, one per line; # starts a
+                                       comment
   --bearer-token-file <file>           Send the bearer token in this file; it is read again when it
                                        changes
   --forward-header <name>              Pass this header of the client's requests on to the server;
@@ -310,8 +310,8 @@ Reports (probe, report)
 Usage (report)
   --url <url>                          Any URL of the running bridge to ask; without it, the counts
                                        in the state directory are read
-  --[no-]all                           Of all replicas behind the address, those that are gone
-                                       included, instead of the one that answers
+  --[no-]all                           Report on all replicas behind the address, including those
+                                       that are gone, instead of the one that answers
   --since <duration>                   How far back the report looks [30d]
 
 Snippets (snippet)

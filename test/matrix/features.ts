@@ -36,7 +36,7 @@ const legacyOnly = (why: string) => ({ 'legacy → legacy': passes, 'modern → 
 /** What the matrix tests, by what it needs; the tables of docs/reference/compatibility.md are made of this. */
 export const FEATURES = {
   handshake: {
-    title: 'The server shows itself: name, version, instructions, capabilities',
+    title: 'What the server says about itself: name, version, instructions, capabilities',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated('the answer to `initialize` becomes that to `server/discover`'),
@@ -44,7 +44,7 @@ export const FEATURES = {
     },
   },
   clientCapabilities: {
-    title: 'The client shows what it can be asked for',
+    title: 'What the client can be asked for',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated('a session is opened for exactly the capabilities of the request'),
@@ -52,7 +52,7 @@ export const FEATURES = {
     },
   },
   clientName: {
-    title: 'The client shows its name and version',
+    title: 'Name and version of the client',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated('a session is opened in the name of the client'),
@@ -98,7 +98,7 @@ export const FEATURES = {
     outcomes: {
       ...sameEras,
       'modern → legacy': translated(
-        'as calls; refused are only methods of the specification that the modern era is without',
+        'as calls; only methods of the specification that the modern era lacks are refused',
       ),
       'legacy → modern': translated('as calls, and types of result that extensions add stay'),
     },
@@ -108,7 +108,7 @@ export const FEATURES = {
     outcomes: {
       ...sameEras,
       'modern → legacy': translated(
-        'without the envelope, which says whose session is meant: over HTTP one that has none goes nowhere',
+        'without the envelope, which identifies the session; over HTTP, a notification without an envelope is dropped',
       ),
       'legacy → modern': translated('with an envelope'),
     },
@@ -126,8 +126,8 @@ export const FEATURES = {
     outcomes: {
       ...legacyOnly('a modern server speaks in answers and subscriptions only'),
       'modern → legacy': impossible(
-        'a modern client hears answers and subscriptions only, and a subscription has room for the changes it names',
-        'nobody hears of it; it stands in the log on `debug`',
+        'a modern client gets answers and subscriptions only, and a subscription carries only the changes it names',
+        'it is dropped, which is logged at `debug`',
       ),
       'legacy → modern': absent('a modern server speaks in answers and subscriptions only'),
     },
@@ -159,11 +159,11 @@ export const FEATURES = {
     },
   },
   logging: {
-    title: 'Log messages from a level on',
+    title: 'Log messages from a given level',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated(
-        '`logLevel` of the request becomes `logging/setLevel`, and is looked at again per message',
+        '`logLevel` of the request becomes `logging/setLevel`, and each message is compared with it again',
       ),
       'legacy → modern': translated('`logging/setLevel` is kept and becomes the `logLevel` of later requests'),
     },
@@ -200,7 +200,7 @@ export const FEATURES = {
     outcomes: {
       ...sameEras,
       'modern → legacy': translated(
-        '`subscriptions/listen` becomes `resources/subscribe`, counted over all clients of a session; what the session says goes to whoever listens',
+        '`subscriptions/listen` becomes `resources/subscribe`, counted over all clients of a session; changes go to every subscriber',
       ),
       'legacy → modern': translated(
         '`resources/subscribe` becomes a `subscriptions/listen`, opened anew before the old one is closed',
@@ -257,7 +257,7 @@ export const FEATURES = {
       'modern → legacy': absent('the protocol cannot express it: the client does not repeat its call'),
       'legacy → modern': impossible(
         'the protocol cannot express it towards a modern server',
-        'the client gets a failed result which says so; the server hears nothing more of the call',
+        'the client gets a failed result that says so; the server gets nothing more about the call',
       ),
     },
   },

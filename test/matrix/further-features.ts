@@ -30,7 +30,7 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
     outcomes: {
       'modern → legacy': impossible(
         'which notifications its member of the filter stands for only the extension knows',
-        'the acknowledgment leaves it out; what the server says of it stands in the log on `debug`',
+        'the acknowledgment leaves it out; what the server sends about it is logged at `debug`',
       ),
       'legacy → modern': impossible(
         'a legacy client has no words for a filter, and its members only the extension knows',

@@ -14,7 +14,7 @@ export const CLUSTER_OPTIONS = [
   {
     name: 'advertise',
     group: 'cluster',
-    describe: 'Where the other replicas reach this one, like http://10.0.0.5:8000',
+    describe: 'URL at which the other replicas reach this one, such as http://10.0.0.5:8000',
     kind: 'value',
     placeholder: 'url',
     verbs: ['serve'],
@@ -22,8 +22,7 @@ export const CLUSTER_OPTIONS = [
   {
     name: 'cluster-key',
     group: 'cluster',
-    describe:
-      'The secret that all replicas share: where it is, with one key a line, of which the first seals and all open',
+    describe: 'Where the secret of all replicas is; with several lines, the first key encrypts and all decrypt',
     kind: 'value',
     placeholder: 'env:NAME|file:PATH',
     verbs: ['serve'],
@@ -31,7 +30,7 @@ export const CLUSTER_OPTIONS = [
   {
     name: 'store-prefix',
     group: 'cluster',
-    describe: 'Before the name of each key in Redis, so that others can use it, too',
+    describe: 'Prefix of every key in Redis, so that other programs can share it',
     kind: 'value',
     placeholder: 'text',
     default: 'mcp-portage:',
@@ -67,7 +66,7 @@ export const CLUSTER_OPTIONS = [
   {
     name: 'lease',
     group: 'cluster',
-    describe: 'After this much silence of a replica the others take over its sessions with remote servers',
+    describe: 'Silence of a replica after which others take over its sessions with remote servers',
     kind: 'value',
     placeholder: 'duration',
     default: '15s',
@@ -77,7 +76,7 @@ export const CLUSTER_OPTIONS = [
     name: 'cluster-limits',
     group: 'cluster',
     describe:
-      'Sessions, calls of a caller without a session, and processes are limited for all replicas together instead of for each',
+      'Limit sessions, calls of a caller without a session, and processes for all replicas together instead of for each',
     kind: 'flag',
     default: 'false',
     verbs: ['serve'],

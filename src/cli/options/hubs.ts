@@ -6,7 +6,7 @@ export const HUB_OPTIONS = [
     name: 'dial',
     group: 'hubs',
     describe:
-      'Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path says where a URL with a key is',
+      'Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key',
     kind: 'list',
     placeholder: 'url',
     separator: 'newline',
@@ -24,7 +24,7 @@ export const HUB_OPTIONS = [
   {
     name: 'dial-token',
     group: 'hubs',
-    describe: 'Send this bearer token to the hub: env:NAME or file:path says where it is',
+    describe: 'Send the bearer token in env:NAME or file:path to the hub',
     kind: 'value',
     placeholder: 'source',
     verbs: ['serve'],

@@ -39,7 +39,8 @@ export const LISTENING_OPTIONS = [
   {
     name: 'socket',
     group: 'listen',
-    describe: 'Serve HTTP at this Unix socket (on Windows a named pipe); in place of a port unless one is given, too',
+    describe:
+      'Serve HTTP at this Unix socket (on Windows a named pipe); in place of a port unless one is given as well',
     kind: 'list',
     placeholder: 'path',
     completes: 'file',
@@ -48,7 +49,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'socket-mode',
     group: 'listen',
-    describe: 'Who may connect to it, as the mode of its file',
+    describe: 'File mode of that socket, which decides who may connect',
     kind: 'value',
     placeholder: 'mode',
     default: '0600',
@@ -119,8 +120,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'sunset',
     group: 'endpoints',
-    describe:
-      'Announce to old clients that HTTP+SSE ends with this day (UTC) or at this time, and refuse them afterwards',
+    describe: 'Tell older clients that HTTP+SSE ends after this day (UTC) or at this time, then refuse them',
     kind: 'value',
     placeholder: 'date',
     verbs: ['serve'],
@@ -128,7 +128,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'after-sunset',
     group: 'endpoints',
-    describe: 'What happens to old clients after that date',
+    describe: 'What happens to older clients after that date',
     kind: 'value',
     placeholder: 'what',
     choices: ['refuse', 'serve'],
@@ -179,7 +179,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'allow-anonymous',
     group: 'access',
-    describe: 'Serve everybody who can reach the port, even from other machines; otherwise that takes authentication',
+    describe: 'Serve everybody who can reach the port, even from other machines; otherwise those must authenticate',
     kind: 'flag',
     default: 'false',
     verbs: ['serve'],
@@ -187,8 +187,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'auth-token',
     group: 'access',
-    describe:
-      'Accept requests with this bearer token: env:NAME or file:path says where it is, alice=env:NAME also whose it is',
+    describe: 'Accept requests with the bearer token in env:NAME or file:path; alice=env:NAME also names its owner',
     kind: 'list',
     placeholder: 'name=source',
     verbs: ['serve'],

@@ -62,7 +62,8 @@ export const OBSERVING_OPTIONS = [
   {
     name: 'all',
     group: 'report',
-    describe: 'Of all replicas behind the address, those that are gone included, instead of the one that answers',
+    describe:
+      'Report on all replicas behind the address, including those that are gone, instead of the one that answers',
     kind: 'flag',
     default: 'false',
     verbs: ['report', 'top'],

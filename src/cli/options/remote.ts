@@ -24,7 +24,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'header-file',
     group: 'remote',
-    describe: 'Send the headers in this file, one a line; # starts a comment',
+    describe: 'Send the headers in this file, one per line; # starts a comment',
     kind: 'value',
     placeholder: 'file',
     completes: 'file',

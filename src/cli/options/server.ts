@@ -65,7 +65,7 @@ export const SERVER_OPTIONS = [
   {
     name: 'pty',
     group: 'server',
-    describe: 'Run the server on a pseudo-terminal, for servers that need one; takes the package @lydell/node-pty',
+    describe: 'Run the server on a pseudo-terminal, for servers that need one; requires the package @lydell/node-pty',
     kind: 'flag',
     default: 'false',
     targets: ['command'],

@@ -53,7 +53,7 @@ export interface DuplexEndpointOptions {
  * - `output`: nobody reads any more.
  * - `server`: the server of its session has ended.
  * - `unreadable`: it has sent what is not JSON, and nothing of it is taken any more.
- * - `crowded`: it has sent a large message that there is no room for, and nothing of it is read any more.
+ * - `crowded`: it has sent a large message that exceeds the limit of all together, and nothing more is read from it.
  */
 export type ClientEnd =
   | { readonly kind: 'input' | 'output' }

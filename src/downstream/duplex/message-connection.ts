@@ -34,7 +34,7 @@ export interface ConnectionListener {
   oversized(message: OversizedLine): void;
   /** The client says no more. It may still read. May be called several times. */
   inputEnded(): void;
-  /** There is no room for the message that is on its way in beside those of others. Nothing more is read. */
+  /** The incoming message and those of others exceed the limit. Nothing more is read. */
   crowded(): void;
   /** There is capacity again after `send` had none. */
   drained(): void;

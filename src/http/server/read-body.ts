@@ -102,7 +102,7 @@ export class BodyBudget {
     return this.#bytes;
   }
 
-  /** For the body of this request. False: there is no room for so much more. */
+  /** For the body of this request. False: that exceeds the limit. */
   take(bytes: number, request: IncomingMessage): boolean {
     return bytes === 0 || this.#take(bytes, this.#callerOf?.(request));
   }
@@ -153,7 +153,7 @@ export class BodyBudget {
 export interface ArrivingMessage {
   /**
    * So much of it is here; 0: none is on its way, or nobody wants it any more.
-   * @returns false: there is no room for it beside those of others
+   * @returns false: with those of others it exceeds the limit
    */
   holds(bytes: number): boolean;
 }

@@ -151,7 +151,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
     }
   }
 
-  /** False: it is a subscription there is no room for, and has been refused. */
+  /** False: it is a subscription beyond the limit, and has been refused. */
   #note(frame: Frame, exchange: Exchange | undefined): boolean {
     if (frame.kind === 'request' && exchange !== undefined) {
       if (!this.#options.session.reserve(frame)) {

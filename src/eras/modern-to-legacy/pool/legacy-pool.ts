@@ -9,7 +9,7 @@ import type { SessionWanted } from './session-wanted.ts';
 import type { Attribution } from './sole-owner.ts';
 
 export interface LegacyPoolLimits extends SessionQueueLimits {
-  /** One caller, who may give itself many names, leaves room for others. */
+  /** One caller, who may give itself many names, leaves sessions for others. */
   readonly perCaller: number;
   /** Over stdio each session is a process. */
   readonly total: number;
@@ -113,7 +113,7 @@ export class LegacyPool {
     return this.#options.dialer.readiness();
   }
 
-  /** Throws a BridgeError when there is no room, or the server cannot be reached now. */
+  /** Throws a BridgeError when the limit is reached, or the server cannot be reached now. */
   take(wanted: SessionWanted, listener: ServerListener): PooledSession {
     if (this.#isClosed) throw SHUTTING_DOWN;
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
@@ -142,7 +142,7 @@ export class LegacyPool {
     return waiting;
   }
 
-  /** Undefined: none is free, and there is no room for another. */
+  /** Undefined: none is free, and the limit is reached. */
   #tryLease(wanted: SessionWanted, listener: ServerListener): PooledSession | undefined {
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;

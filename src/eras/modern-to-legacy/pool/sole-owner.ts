@@ -185,7 +185,7 @@ export class SoleOwner implements SharingPolicy {
     return calls.ownerAmong((client) => levels.get(client) !== undefined);
   }
 
-  /** Servers may give a part another name than the whole; one caller may be told too much, strangers may not. */
+  /** Servers may give a part another name than the whole; one caller may be told too much, others may not. */
   watchersOf(uri: string): Iterable<ClientLink<LegacyClient>> {
     const { subscriptions } = this.#state;
     const concerned = subscriptions.clientsFor(uri);
