@@ -85,12 +85,21 @@ test(`replicas together start as many processes as one may, whatever sessions th
     await Promise.all(connected.map(({ close }) => close().catch(() => undefined)));
     await bed.stop();
   });
+  /** A session without an open call or stream would be ended for the next one, and a client's stream opens later. */
+  const callWithoutEnd = ({ client }: SdkClient): Promise<unknown> =>
+    new Promise((resolve) => {
+      const call = { name: 'hold', arguments: { value: 'never' } };
+      client.callTool(call, undefined, { onprogress: resolve }).catch(() => undefined);
+    });
   const refusals: string[] = [];
   for (let attempt = 0; attempt < 6; attempt += 1) {
-    await connectStreamable(bed.url).then(
-      (client) => connected.push(client),
-      (error: Error) => refusals.push(error.message),
-    );
+    try {
+      const client = await connectStreamable(bed.url);
+      connected.push(client);
+      await callWithoutEnd(client);
+    } catch (error) {
+      refusals.push((error as Error).message);
+    }
   }
   t.is(connected.length, 3);
   for (const refusal of refusals) t.regex(refusal, /replicas together have 3 processes/);
