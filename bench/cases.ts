@@ -245,7 +245,7 @@ export const WEBSOCKET: Case = {
   ],
 };
 
-/** The same beside lines on a byte stream, which nothing is put around. */
+/** The calls of Streamable HTTP beside lines on a byte stream, which nothing is put around. */
 export const BYTE_STREAM: Case = {
   name: 'byte-stream',
   title: 'byte stream → stdio, beside Streamable HTTP',

@@ -99,7 +99,7 @@ export class EnvelopeDraft {
   method: string | undefined = undefined;
   outcome: 'result' | 'error' | undefined = undefined;
   payloadStart = -1;
-  /** Of an earlier message. Most have the same, and to compare costs less than to make another string. */
+  /** The method of an earlier message. Most messages have the same one, and comparing costs less than making a string. */
   #latestMethod = '';
 
   /** Forgets everything that was said in a message, for the next one. */

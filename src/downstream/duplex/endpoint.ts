@@ -72,7 +72,7 @@ export class DuplexEndpoint implements ConnectionListener {
   readonly #modern: ModernConversation;
   readonly #limits: ReadLimits;
   #hasSpoken = false;
-  /** Of what was sent since the client has last taken everything. */
+  /** The length of the largest message that was sent since the client last took everything. */
   #largestSentBytes = 0;
   /** Nothing that the client says is taken any more. */
   #isDeaf = false;

@@ -225,7 +225,7 @@ export class HttpServer {
       if (verdict.kind === 'unauthenticated') return respondRefusal(response, verdict.refusal);
       route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
     };
-    // Who the caller is, and whether it came by a good name, was found out where the request came in.
+    // The replica where a request came in has checked its caller and its Host; they are not checked again.
     const hop = this.#options.hops?.audienceOf(request);
     if (hop === undefined) admission.admit(request, audience, decided);
     else admission.admitHopped(request, hop, decided);

@@ -26,7 +26,7 @@ export class ClientWebSocket implements MessageConnection, WebSocketListener {
   readonly #onEnd: ClientWebSocketOptions['onEnd'];
   readonly #stream: ClientWebSocketOptions['stream'];
   readonly #arriving: ArrivingMessage;
-  /** Of what was read, the part that is of no message that is still on its way in. */
+  /** Bytes read that belong to messages that have arrived whole. */
   #doneBytes: number;
 
   constructor(options: ClientWebSocketOptions, listener: ConnectionListener) {

@@ -66,6 +66,6 @@ export interface HttpExchangeHost {
   readonly renewal: CredentialRenewal | undefined;
   /** Everything that goes into the head of a request. Throws BridgeError ERR_UPSTREAM_AUTH without a usable token. */
   headersFor(url: URL, request: RequestHeaders): Readonly<Record<string, string>>;
-  /** The same as a list of names and values in turn. */
+  /** Returns the headers of a request as a list in which names and values take turns. */
   listOf(headers: Readonly<Record<string, string>>): readonly string[];
 }

@@ -239,7 +239,7 @@ export class WebSocketConnection {
     this.#socket.close(code, fitReason(reason));
   }
 
-  /** The same, and nothing more is read of the peer, which is cut as soon as it has been told. */
+  /** Closes the connection without reading anything more: the peer is cut as soon as it has been told. */
   dismiss(code: number, reason: string): void {
     this.close(code, reason);
     this.#socket.pause();

@@ -61,7 +61,7 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   readonly #messages: ServerMessages;
   readonly #answers: AnswerLimit;
   #isPaused = false;
-  /** Of what is no message: a server may send any amount of it. */
+  /** A server may send any amount of what is no message, so it is warned of once a connection. */
   #hasWarned = false;
   /** Something was to wait although there was no capacity, so the relay waits to be told of it. */
   #owesDrain = false;
