@@ -38,7 +38,7 @@ export class Admission {
     this.admitHopped(request, audience, decided);
   }
 
-  /** Admits a request that another replica has passed on, which has judged its Host and Origin by its own names. */
+  /** Admits a request that another replica passed on. That replica has judged its Host by the names that it answers to. */
   admitHopped(request: IncomingMessage, hop: Authenticator, decided: (verdict: Verdict) => void): void {
     hop.authenticate(request, (verdict) => {
       if (verdict.kind === 'refused') return decided({ kind: 'unauthenticated', refusal: verdict.refusal });
