@@ -226,18 +226,25 @@ export const UNIX_SOCKET: Case = {
   ],
 };
 
-/** The same calls by both, so that a ratio within one run says what WebSocket costs. */
-export const WEBSOCKET: Case = {
-  name: 'websocket',
-  title: 'WebSocket → stdio, beside Streamable HTTP',
+/** The calls of Streamable HTTP beside those over another carrier, so that a ratio within one run says what the carrier costs. */
+const besideStreamable = (carried: Entrant): Pick<Case, 'era' | 'clients' | 'workloads' | 'entrants'> => ({
   era: 'legacy',
   clients: 2,
   workloads: [...SOME, workloads.REQUEST_1M, workloads.PROGRESS],
   entrants: [
     directStdio('legacy'),
     onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
-    onHttp('mcp-portage-websocket', '/ws', (port) => portage('--port', port, '--', ...server('legacy'))),
+    carried,
   ],
+});
+
+/** The same calls by both, so that a ratio within one run says what WebSocket costs. */
+export const WEBSOCKET: Case = {
+  name: 'websocket',
+  title: 'WebSocket → stdio, beside Streamable HTTP',
+  ...besideStreamable(
+    onHttp('mcp-portage-websocket', '/ws', (port) => portage('--port', port, '--', ...server('legacy'))),
+  ),
   absent: [
     { name: 'supergateway', reason: 'its WebSocket sends every answer to every client' },
     { name: 'mcp-proxy', reason: 'it serves no WebSocket' },
@@ -249,21 +256,14 @@ export const WEBSOCKET: Case = {
 export const BYTE_STREAM: Case = {
   name: 'byte-stream',
   title: 'byte stream → stdio, beside Streamable HTTP',
-  era: 'legacy',
-  clients: 2,
-  workloads: [...SOME, workloads.REQUEST_1M, workloads.PROGRESS],
-  entrants: [
-    directStdio('legacy'),
-    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
-    {
-      name: 'mcp-portage-stream',
-      ids: 'own',
-      start: () =>
-        startStreamEndpoint((port) =>
-          portage('--port', '0', '--stream', `tcp://127.0.0.1:${port}`, '--', ...server('legacy')),
-        ),
-    },
-  ],
+  ...besideStreamable({
+    name: 'mcp-portage-stream',
+    ids: 'own',
+    start: () =>
+      startStreamEndpoint((port) =>
+        portage('--port', '0', '--stream', `tcp://127.0.0.1:${port}`, '--', ...server('legacy')),
+      ),
+  }),
   absent: [
     { name: 'supergateway', reason: 'it serves no byte streams' },
     { name: 'mcp-proxy', reason: 'it serves no byte streams' },
