@@ -20,7 +20,7 @@ export function hasHopped(request: IncomingMessage): boolean {
 
 const NO_PASS = new BridgeError(
   'ERR_CLUSTER_HOP',
-  `The header ${HOP_HEADER} is for replicas of this bridge, and what it says is not valid here, or not any more.`,
+  `The header ${HOP_HEADER} is for replicas of this bridge, and its value is not valid here, or no longer valid.`,
 );
 
 /** Knows which requests come from other replicas, and who their callers are. */
