@@ -83,23 +83,26 @@ function renderTimes({ calls }: ClusterRun): string {
 }
 
 function renderHoldings({ rest, sessions, calls }: ClusterRun): string {
-  const asked = (commands: number, bytes: number): string => `${shown(commands)} commands, ${kib(bytes)}`;
+  const asked = (commands: number, bytes: number): string =>
+    `${shown(commands)} ${shown(commands) === '1' ? 'command' : 'commands'}, ${kib(bytes)}`;
+  const streamed = calls.filter(({ kind }) => kind === 'remote-stream');
+  const others = calls.filter((figures) => !streamed.includes(figures));
+  const most = (figures: readonly CallFigures[]): string =>
+    asked(
+      Math.max(...figures.map(({ redisCommands }) => redisCommands)),
+      Math.max(...figures.map(({ redisBytes }) => redisBytes)),
+    );
   const rows = [
-    ...calls.map(({ kind, redisCommands, redisBytes }) => [
-      `Redis traffic of one call: ${TITLES[kind]}`,
-      asked(redisCommands, redisBytes),
-    ]),
-    [
-      'Redis traffic of one session with a remote server, until it is open',
-      asked(sessions.redisCommands, sessions.redisBytes),
-    ],
+    ['Redis traffic of one call, forwarded or not, at most', most(others)],
+    ['Redis traffic of one call whose response is a stream of eleven messages', most(streamed)],
+    ['Redis traffic of opening a session with a remote server', asked(sessions.redisCommands, sessions.redisBytes)],
     ['Redis memory of such a session', kib(sessions.redisMemoryBytes)],
     ['Memory of its replica', kib(median(sessions.bytes))],
     ['The same, when client and server each keep an event stream open', kib(median(sessions.bytesWithStream))],
-    ['Redis traffic of a replica at rest, in each lease', asked(rest.commands, rest.bytes)],
+    ['Redis traffic of a replica at rest, per lease', asked(rest.commands, rest.bytes)],
     ['More for each other replica it has exchanged requests with', asked(rest.commandsPerPeer, rest.bytesPerPeer)],
   ];
-  return table(['', 'Measured'], rows);
+  return table(['What', 'Measured'], rows);
 }
 
 function renderGains({ calls }: ClusterRun): string {
