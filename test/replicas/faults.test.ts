@@ -24,7 +24,10 @@ const tookOver = ({ bridge }: Place): boolean =>
   bridge.logs.some(({ msg = '' }) => msg.startsWith('went on with a session'));
 
 function clientsOf(bed: TestBed, count = 3): readonly SteadyClient[] {
-  return Array.from({ length: count }, (_, index) => new SteadyClient(`client ${index}`, 'streamable', bed.url));
+  return Array.from(
+    { length: count },
+    (_, index) => new SteadyClient({ name: `client ${index}`, kind: 'streamable', url: bed.url }),
+  );
 }
 
 const callAll = (clients: readonly SteadyClient[]): Promise<unknown> =>
@@ -85,7 +88,11 @@ test(`a replica that loses the store alone stops to serve what others may take o
   const bed = await startTestBed({ args: [server.url.href], count: 1 });
   const proxy = await startFaultProxy(bed.redis.url);
   const apart = await bed.addPlace(proxy.through(bed.redis.url));
-  const client = new SteadyClient('client', 'streamable', new URL(`http://127.0.0.1:${apart.port}/mcp`));
+  const client = new SteadyClient({
+    name: 'client',
+    kind: 'streamable',
+    url: new URL(`http://127.0.0.1:${apart.port}/mcp`),
+  });
   t.teardown(async () => {
     await client.close();
     await bed.stop();

@@ -1,14 +1,17 @@
+/** The matrix again while replicas die: what is tried here of each pair, and what is not, says docs/internals/decisions/0036. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
-import { fromServer } from '../matrix/matrix-client.ts';
-import { startLegacyHttp } from '../matrix/servers.ts';
+import type { ClientName } from '../matrix/clients.ts';
+import { fromServer, type MatrixClient } from '../matrix/matrix-client.ts';
 import { serverProgram } from '../support/server-program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { type Seen, wrongRuns } from './counted-runs.ts';
+import { REMOTE_NAMES, type RemoteName, startRemoteServers } from './remote-servers.ts';
+import { answerQuestions, CALLS_WITHOUT_QUESTIONS, ESSENTIAL_CALLS } from './steady-calls.ts';
 import { SteadyClient } from './steady-client.ts';
 import { LEASE_MS, startTestBed, type TestBed } from './test-bed.ts';
 
@@ -42,51 +45,72 @@ async function callWhileReplicasDie(bed: TestBed, clients: readonly SteadyClient
   await Promise.all(callers);
 }
 
-test(`with a remote server every session outlives the replicas that had it${WHY}`, async (t) => {
-  const server = await startLegacyHttp('stateful-resumable');
-  const bed = await startTestBed({ args: [server.url.href] });
-  const clients = Array.from(
-    { length: CLIENTS },
-    (_, index) =>
-      new SteadyClient(`steady ${index}`, 'streamable', bed.url, async (client) => {
-        await client.subscribe(URI);
-      }),
-  );
+interface Cell {
+  readonly client: ClientName;
+  readonly server: RemoteName;
+}
+
+/** Clients whose sessions move with every server; those that have none with one of each era. */
+const CELLS: readonly Cell[] = [
+  ...REMOTE_NAMES.map((server) => ({ client: 'streamable', server }) as const),
+  { client: 'modernHttp', server: 'resumable' },
+  { client: 'modernHttp', server: 'modernHttp' },
+];
+
+/** A server without sessions keeps no subscriptions, and asks nothing. */
+const hasSessions = ({ server }: Cell): boolean => server !== 'stateless';
+
+function createClient(cell: Cell, { balancer }: TestBed): SteadyClient {
+  const { client: kind, server } = cell;
+  const setUp = async (client: MatrixClient): Promise<void> => {
+    answerQuestions(client);
+    if (kind === 'streamable' && hasSessions(cell)) await client.subscribe(URI);
+  };
+  const calls = hasSessions(cell) ? ESSENTIAL_CALLS : CALLS_WITHOUT_QUESTIONS;
+  return new SteadyClient({
+    name: `${kind} to ${server}`,
+    kind,
+    url: new URL(`/${server}/mcp`, balancer.url),
+    setUp,
+    calls,
+  });
+}
+
+test(`with remote servers, over whatever carrier, every session outlives the replicas that had it${WHY}`, async (t) => {
+  const servers = await startRemoteServers(REMOTE_NAMES);
+  const bed = await startTestBed({ args: servers.args });
+  const cells = CELLS.map((cell) => ({ cell, client: createClient(cell, bed) }));
+  const clients = cells.map(({ client }) => client);
   t.teardown(async () => {
     await Promise.all(clients.map((client) => client.close()));
     await bed.stop();
-    await server.stop();
+    await servers.stop();
   });
   await Promise.all(clients.map((client) => client.call()));
   await callWhileReplicasDie(bed, clients, 6);
-  const record = await fetch(new URL('/record', server.url));
-  const { entries } = (await record.json()) as { readonly entries: readonly Seen[] };
-  t.log(
-    `calls: ${clients.map(({ attempts }) => attempts.length)}; failed: ${clients.map(({ failures }) => failures.length)}`,
-  );
+  for (const { name, answered, failures } of clients) {
+    t.log(`${name}: ${answered} answered, ${failures.length} failed`);
+    t.true(answered >= ESSENTIAL_CALLS.length, `${name} made each of its calls`);
+  }
   t.log(...new Set(clients.flatMap(({ failures }) => failures.map((reason) => reason.slice(0, 150)))));
   t.deepEqual(
-    clients.map(({ connections }) => connections),
-    clients.map(() => 1),
+    clients.map(({ name, connections }) => [name, connections]),
+    clients.map(({ name }) => [name, 1]),
   );
-  t.is(entries.filter(({ kind }) => kind === 'opened').length, CLIENTS);
-  t.deepEqual(
-    wrongRuns(
-      clients.flatMap(({ attempts }) => attempts),
-      entries,
-    ),
-    [],
-  );
+  for (const { cell, client } of cells) {
+    t.deepEqual(wrongRuns(client.attempts, await servers.seenBy(cell.server)), [], client.name);
+  }
+  // A server that knows its sessions has the same one all the time.
+  const handshakes = JSON.stringify(await servers.seenBy('resumable')).split('"name":"streamable to resumable"');
+  t.is(handshakes.length - 1, 1);
   // The subscriptions are there, and so are the streams on which their clients hear of them.
-  const before = await Promise.all(clients.map(async (client) => fromServer(await client.client(), UPDATED).length));
-  await (await clients[0]?.client())?.callTool('touch', { uri: URI });
-  await waitFor(
-    async () => {
-      const heard = await Promise.all(clients.map((client, index) => client.heard(UPDATED, before[index] ?? 0)));
-      return heard.every(Boolean);
-    },
-    { message: 'everybody to hear of the resource' },
-  );
+  const subscribed = cells.filter(({ cell }) => cell.client === 'streamable' && hasSessions(cell));
+  for (const { client } of subscribed) {
+    const connected = await client.client();
+    const before = fromServer(connected, UPDATED).length;
+    await connected.callTool('touch', { uri: URI });
+    await waitFor(() => client.heard(UPDATED, before), { message: `${client.name} to hear of the resource` });
+  }
 });
 
 test(`with processes every client is told and starts anew, and no call runs twice${WHY}`, async (t) => {
@@ -95,7 +119,7 @@ test(`with processes every client is told and starts anew, and no call runs twic
   const bed = await startTestBed({ args: ['--', process.execPath, LEGACY, 'stdio', file] });
   const clients = Array.from(
     { length: CLIENTS },
-    (_, index) => new SteadyClient(`steady ${index}`, 'streamable', bed.url),
+    (_, index) => new SteadyClient({ name: `steady ${index}`, kind: 'streamable', url: bed.url }),
   );
   t.teardown(async () => {
     await Promise.all(clients.map((client) => client.close()));

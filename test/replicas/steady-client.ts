@@ -1,12 +1,25 @@
 import { CLIENTS, type ClientName } from '../matrix/clients.ts';
 import { fromServer, type MatrixClient } from '../matrix/matrix-client.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { ECHO, type SteadyCall } from './steady-calls.ts';
 
 /** What became of one call: each has words of its own, so that whoever ran it can tell how often. */
 export interface Attempt {
   readonly words: string;
   readonly outcome: 'answered' | 'failed';
+  /** Whether the server keeps a record of such calls. */
+  readonly isRecorded: boolean;
   readonly reason: string | undefined;
+}
+
+export interface SteadyClientOptions {
+  readonly name: string;
+  readonly kind: ClientName;
+  readonly url: URL;
+  /** What it does with each connection before it calls. */
+  readonly setUp?: (client: MatrixClient) => Promise<void>;
+  /** Made in turn. */
+  readonly calls?: readonly SteadyCall[];
 }
 
 /** A client that calls and calls, and when a call fails makes another one, as a person would. */
@@ -14,52 +27,53 @@ export class SteadyClient {
   readonly attempts: Attempt[] = [];
   /** How often it had to connect anew. */
   connections = 0;
-  readonly #name: string;
-  readonly #kind: ClientName;
-  readonly #url: URL;
+  readonly #options: SteadyClientOptions;
+  readonly #calls: readonly SteadyCall[];
+  #answered = 0;
   #client: MatrixClient | undefined;
-  #setUp: (client: MatrixClient) => Promise<void>;
 
-  constructor(
-    name: string,
-    kind: ClientName,
-    url: URL,
-    setUp: (client: MatrixClient) => Promise<void> = async () => {},
-  ) {
-    this.#name = name;
-    this.#kind = kind;
-    this.#url = url;
-    this.#setUp = setUp;
+  constructor(options: SteadyClientOptions) {
+    this.#options = options;
+    this.#calls = options.calls ?? ECHO;
+  }
+
+  get name(): string {
+    return this.#options.name;
   }
 
   /** Connects where it has to. */
   async client(): Promise<MatrixClient> {
     if (this.#client !== undefined) return this.#client;
-    const client = await CLIENTS[this.#kind].connect({ kind: 'url', url: this.#url }, { name: this.#name });
+    const { name, kind, url, setUp } = this.#options;
+    const client = await CLIENTS[kind].connect({ kind: 'url', url }, { name });
     this.connections += 1;
     this.#client = client;
-    await this.#setUp(client);
+    await setUp?.(client);
     return client;
   }
 
-  /** One call; what fails is another attempt. */
-  async call(tool = 'echo', args: Readonly<Record<string, unknown>> = {}): Promise<string> {
-    return waitFor(() => this.#attempt(tool, args), { message: () => `a call of ${this.#name} to be answered` });
+  /** Makes the next call; what fails is another attempt. */
+  async call(): Promise<void> {
+    const call = this.#calls[this.#answered % this.#calls.length];
+    if (call === undefined) throw new Error('a steady client has calls to make');
+    await waitFor(() => this.#attempt(call), {
+      message: () => `a call of ${this.name} to be answered; the last one: ${this.failures.at(-1)}`,
+    });
+    this.#answered += 1;
   }
 
-  async #attempt(tool: string, args: Readonly<Record<string, unknown>>): Promise<string | undefined> {
-    const words = `${this.#name} ${this.attempts.length}`;
+  async #attempt(call: SteadyCall): Promise<boolean> {
+    const words = `${this.name} ${this.attempts.length}`;
+    const { isRecorded } = call;
     try {
-      const client = await this.client();
-      const { text } = await client.callTool(tool, { value: words, ...args });
-      if (text !== words) throw new Error(`answered with ${text}`);
-      this.attempts.push({ words, outcome: 'answered', reason: undefined });
-      return text;
+      await call.make(await this.client(), words);
+      this.attempts.push({ words, isRecorded, outcome: 'answered', reason: undefined });
+      return true;
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
-      this.attempts.push({ words, outcome: 'failed', reason });
+      this.attempts.push({ words, isRecorded, outcome: 'failed', reason });
       if (/does not exist|ERR_SESSION_UNKNOWN|Session not found|404/.test(reason)) await this.#leave();
-      return undefined;
+      return false;
     }
   }
 
@@ -72,6 +86,10 @@ export class SteadyClient {
 
   async heard(method: string, since: number): Promise<boolean> {
     return fromServer(await this.client(), method).length > since;
+  }
+
+  get answered(): number {
+    return this.#answered;
   }
 
   get failures(): readonly string[] {
