@@ -117,7 +117,7 @@ function parseClient(request: LoginRequest): { client: RegisteredClient | undefi
   }
   if (id === undefined) {
     const orphan = key === undefined ? source : given.sourceOf('oauth-client-key');
-    if (orphan !== undefined) throw excluded(`${orphan} needs --oauth-client-id: it proves who a client is.`);
+    if (orphan !== undefined) throw excluded(`${orphan} needs --oauth-client-id, the client that it authenticates.`);
     return { client: undefined, warnings };
   }
   const proof: RegisteredClient['proof'] =
