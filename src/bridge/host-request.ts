@@ -104,12 +104,15 @@ const ONCE = ['host', 'origin', 'authorization', 'content-type', SESSION_ID_HEAD
 function refuseRepeated({ headersDistinct }: IncomingMessage): BridgeError | undefined {
   const repeated = ONCE.find((name) => (headersDistinct[name]?.length ?? 0) > 1);
   if (repeated === undefined) return undefined;
-  return new BridgeError('ERR_HTTP_HEADER', `The header ${repeated} may come once only, and it came more than once.`);
+  return new BridgeError(
+    'ERR_HTTP_HEADER',
+    `The header ${repeated} may occur only once; this request has it several times.`,
+  );
 }
 
 const NOT_READ = new BridgeError(
   'ERR_HTTP_BODY',
-  'The body of this request was read before mcp-portage got it, and is not in its member `body`. Put the bridge before what reads bodies, or hand over what that has made of it.',
+  'The body of this request was read before mcp-portage got the request, and is not in `request.body`. Mount the bridge before the body parser, or put the parsed body into `request.body`.',
 );
 
 /** The request, with a body that can be read: its own, or one made of what a parser left behind. */

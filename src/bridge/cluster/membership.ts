@@ -4,6 +4,7 @@ import { Cluster } from '../../cluster/cluster.ts';
 import { ClusterLimits } from '../../cluster/cluster-limits.ts';
 import { ExclusiveValue } from '../../cluster/exclusive-value.ts';
 import { SessionRecords } from '../../cluster/session-records.ts';
+import { SharedVerdict } from '../../cluster/shared-verdict.ts';
 import { StoredOutcomes } from '../../cluster/stored-outcomes.ts';
 import type { ClusterConfig } from '../../config/cluster.ts';
 import type { ServerConfig } from '../../config/server.ts';
@@ -199,6 +200,8 @@ export class ServerMember {
   readonly limits: MemberLimits | undefined;
   readonly #options: ServerMemberOptions;
   readonly #closed: () => void;
+  /** Undefined: the era of the server does not decide where its calls are served. */
+  readonly #verdict: SharedVerdict | undefined;
   readonly #taking = new Map<string, Promise<TakenOver>>();
   #sessions: SessionRegistry | undefined;
 
@@ -210,23 +213,30 @@ export class ServerMember {
     const { log, clock } = deps;
     const kept = { cluster, server: nameServer(config), ttlMs: 2 * sessions.sessionTimeoutMs, clock, log };
     this.storage = target.kind === 'command' ? undefined : new SessionRecords(kept);
+    this.#verdict = createVerdict(options);
     const calls = new CallRouter({ ...options, ownedName: (principal) => this.#ownedName(principal) });
     const { limits } = options;
     this.limits = limits && new MemberLimits({ ...options, limits });
-    this.routeCall =
+    const route: RouteCall =
       this.limits === undefined
         ? (call) => calls.route(call)
         : (call) => calls.route({ ...call, serve: () => this.#serveCall(call) });
+    this.routeCall = (call) => {
+      const looking = this.#verdict?.look();
+      if (looking === undefined) route(call);
+      else serveAfter([looking], call.response, () => route(call));
+    };
   }
 
   /**
-   * Strangers share nothing. A remote server of the modern era takes any call from anywhere; each replica has processes of
-   * its own, though, and what one of them gave out another may not know. Until it is known, a server is taken to remember.
+   * Callers without names share nothing, so their calls need no owner. Nor do calls to a remote server of the modern era,
+   * which takes any call from anywhere. A replica has processes of its own, though, and what one of them gave out another
+   * may not know. As long as its era is not known, a server is taken to remember its callers.
    */
   #ownedName(principal: string): string | undefined {
-    const { config, callers, speech } = this.#options;
+    const { config, callers } = this.#options;
     if (areKeptApart(callers, config.sessions)) return undefined;
-    if (config.target.kind === 'url' && speech.spokenTo(MODERN_CLIENT)?.era === 'modern') return undefined;
+    if (this.#verdict?.isModern === true) return undefined;
     return `caller ${JSON.stringify([nameServer(config), principal])}`;
   }
 
@@ -297,6 +307,14 @@ export class ServerMember {
     this.limits?.close();
     this.#closed();
   }
+}
+
+function createVerdict({ cluster, config, callers, speech, deps }: ServerMemberOptions): SharedVerdict | undefined {
+  const { target, sessions } = config;
+  if (target.kind !== 'url' || areKeptApart(callers, sessions)) return undefined;
+  const server = JSON.stringify([nameServer(config), target.url.href]);
+  const isKnown = (): boolean => speech.spokenTo(MODERN_CLIENT)?.era === 'modern';
+  return new SharedVerdict({ cluster, server, isKnown, clock: deps.clock });
 }
 
 /** What has to be asked of the other replicas is asked before; where there is nothing to ask, it is served at once. */

@@ -226,7 +226,7 @@ export class SessionRegistry {
     if (abandoned === undefined) return false;
     this.#evictions.evicted();
     abandoned.relay.close(
-      new BridgeError('ERR_SESSION_CLOSED', 'It was abandoned, and another session needed its slot.'),
+      new BridgeError('ERR_SESSION_CLOSED', 'The session was abandoned, and another one needed its slot.'),
     );
     return true;
   }

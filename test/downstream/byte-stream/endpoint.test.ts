@@ -108,7 +108,7 @@ test('whoever sends no message in time is told so, and let go', async (t) => {
   await waitFor(() => clock.pendingTimers > 0);
   clock.advance(FIRST_MESSAGE_MS - 1);
   clock.advance(CHECK_MS);
-  t.regex((await client.nextMessage()).error?.message ?? '', /No message came within 10 s/);
+  t.regex((await client.nextMessage()).error?.message ?? '', /No message was received within 10 s/);
   t.is(await client.ended, '');
 });
 

@@ -74,7 +74,7 @@ async function overByteStream(t: ExecutionContext): Promise<Carrier> {
   return { server, sessions, open };
 }
 
-const isRefused = ({ heard }: Client): boolean => heard.includes('Too many large messages are on their way in');
+const isRefused = ({ heard }: Client): boolean => heard.includes('Too many large messages are being received');
 const openMany = (count: number, { open }: Carrier) => Promise.all(Array.from({ length: count }, () => open()));
 
 for (const [title, start] of Object.entries({ WebSocket: overWebSocket, 'byte stream': overByteStream })) {

@@ -177,7 +177,7 @@ export class HandshakingClient implements LegacyClient {
 
 const TOO_EARLY = new BridgeError(
   'ERR_SESSION_BUSY',
-  'The client has not finished its handshake, and enough waits for it to be asked.',
+  'The client has not finished its handshake, and as many questions as allowed already wait for it.',
 );
 
 /** A request of the server in the words of this revision; a fault: it has none for it. */
