@@ -26,9 +26,9 @@ export const PROOF_TIMEOUT_MS = 10_000;
 
 const NO_REPLICA = new BridgeError(
   'ERR_CLUSTER_HOP',
-  `A link of the protocol ${LINK_PROTOCOL} is for replicas of this bridge, and whoever asks for one here does not show that it has the cluster key.`,
+  `The header ${LINK_HEADER} is for replicas of this bridge, and its value does not prove that the sender has the cluster key.`,
 );
-const LEAVING = new BridgeError('ERR_CLUSTER_HOP', 'This replica is shutting down, and takes no further links.');
+const LEAVING = new BridgeError('ERR_CLUSTER_HOP', 'This replica is shutting down and accepts no further links.');
 
 /** The links that other replicas have opened to this one. */
 export class OwnerLinks {
