@@ -102,6 +102,9 @@ const OF_ENTRY: Readonly<Record<string, readonly WrittenFrame[]>> = {
     OPEN,
     ...Array.from({ length: 3 }, (): WrittenFrame => ({ type: 'data', stream: 1, payload: Buffer.alloc(60_000) })),
   ],
+  'more requests than one replica passes on': Array.from({ length: 8193 }, (_, index): WrittenFrame => {
+    return { ...OPEN, stream: index + 1 };
+  }),
   'that more was read than was sent': [OPEN, { type: 'window', stream: 1, payload: encodeWindow(1) }],
 };
 

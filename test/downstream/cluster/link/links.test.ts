@@ -1,8 +1,15 @@
 import { request } from 'node:http';
 import test from 'ava';
+import type { EntryLink, PassedStreamListener } from '../../../../src/downstream/cluster/link/entry-link.ts';
 import { BodyBudget, readBody } from '../../../../src/http/server/read-body.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { type Handle, type LinkedEntry, startEntry, startOwner } from '../../../support/linked-replicas.ts';
+import {
+  createEntryLinks,
+  type Handle,
+  type LinkedEntry,
+  startEntry,
+  startOwner,
+} from '../../../support/linked-replicas.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
@@ -113,6 +120,23 @@ test('a head that is too large for the owner is refused, and the link goes on', 
   t.is((await fetch(`http://127.0.0.1:${entry.port}/`, { headers })).status, 431);
   t.is(await post(entry, 'next'), 'next');
   t.is(sockets.length, 1);
+});
+
+const NOT_HEARD: PassedStreamListener = { responded() {}, came() {}, completed() {}, drained() {}, failed() {} };
+
+test('a link takes no further requests while too much waits in it, and takes them again', async (t) => {
+  const { owner } = await startOwner(t, () => undefined);
+  const { links } = createEntryLinks(t);
+  const link = await new Promise<EntryLink>((resolve, reject) => {
+    links.reach(owner, (reached) =>
+      reached.kind === 'reached' ? resolve(reached.link) : reject(new Error(reached.kind)),
+    );
+  });
+  const head = { method: 'GET', target: '/', principal: 'alice', headers: ['x-large', 'x'.repeat(60_000)] };
+  let opened = 0;
+  while (opened < 1000 && link.open(head, NOT_HEARD) !== undefined) opened += 1;
+  t.true(opened > 100 && opened < 200, `${opened}`);
+  await waitFor(() => link.open(head, NOT_HEARD) !== undefined, { message: 'the link to take requests again' });
 });
 
 test('requests that wait for a link all fail when it cannot be opened, and nothing was done', async (t) => {
