@@ -1,7 +1,14 @@
 /** What a call costs in one bridge without a store, in the replica that has its session, and in both replicas where it is forwarded. */
 import type { Bridge } from '../../test/support/bridge.ts';
 import { readCpuNanos } from '../measure/proc.ts';
-import type { CallCosts, CallFigures, CallKind, RouteCosts, RouteName } from '../report/cluster-run.ts';
+import {
+  CALLS_IN_FLIGHT,
+  type CallCosts,
+  type CallFigures,
+  type CallKind,
+  type RouteCosts,
+  type RouteName,
+} from '../report/cluster-run.ts';
 import { type Call, callMany, openSession } from './posts.ts';
 import type { RedisMeter } from './redis-counts.ts';
 import { type Bed, LEAST_COMMAND, portOf, SDK_COMMAND } from './replicas.ts';
@@ -21,7 +28,7 @@ interface MeasuredCall {
   readonly call: Call;
 }
 
-/** As many calls are in flight as there are sessions. */
+/** Each has an equal part of the calls in flight. */
 const SESSIONS = 8;
 
 const tool = (name: string, args: object, answered: string): Omit<Call, 'era'> => ({
@@ -102,14 +109,15 @@ export async function measureCalls(
 
 function createCosts(): RouteCosts {
   const create = (): CallCosts => ({ owner: [], forwarder: [], servers: [], milliseconds: [] });
-  return { eight: create(), one: create() };
+  return { many: create(), one: create() };
 }
 
-/** Adds what the calls of one round cost: with as many in flight as there are sessions, and then one after the other. */
+/** Adds what the calls of one round cost: first with many in flight, and then one after the other. */
 async function measureRound(route: Route, call: Call, effort: CallEffort, costs: RouteCosts): Promise<void> {
   const { port, sessions } = route;
   const { callsOfARound, singleCalls } = effort;
-  await addCosts(route, costs.eight, callsOfARound, () => callMany(port, sessions, call, callsOfARound));
+  const inFlight = Array.from({ length: CALLS_IN_FLIGHT }, (_, index) => sessions[index % sessions.length] ?? '');
+  await addCosts(route, costs.many, callsOfARound, () => callMany(port, inFlight, call, callsOfARound));
   await addCosts(route, costs.one, singleCalls, () => callMany(port, sessions.slice(0, 1), call, singleCalls));
 }
 

@@ -23,7 +23,7 @@ type Effort = CallEffort & HoldingEffort;
 const FULL: Effort = {
   rounds: 11,
   warmRounds: 6,
-  callsOfARound: 500,
+  callsOfARound: 1280,
   singleCalls: 150,
   leases: 4,
   sessions: 300,
@@ -32,7 +32,7 @@ const FULL: Effort = {
 const QUICK: Effort = {
   rounds: 1,
   warmRounds: 0,
-  callsOfARound: 80,
+  callsOfARound: 128,
   singleCalls: 5,
   leases: 1,
   sessions: 20,

@@ -1,6 +1,13 @@
 /** The generated part of docs/guide/scaling.md: what the last run of `npm run bench:cluster` measured, and what follows from it. */
 import { median, medianRatio } from '../measure/statistics.ts';
-import type { CallCosts, CallFigures, CallKind, ClusterRun, RouteCosts } from './cluster-run.ts';
+import {
+  CALLS_IN_FLIGHT,
+  type CallCosts,
+  type CallFigures,
+  type CallKind,
+  type ClusterRun,
+  type RouteCosts,
+} from './cluster-run.ts';
 
 const TITLES: Readonly<Record<CallKind, string>> = {
   ping: '`ping` to a command, the smallest request there is',
@@ -13,7 +20,7 @@ const TITLES: Readonly<Record<CallKind, string>> = {
 const WITH_SERVERS: readonly CallKind[] = ['ping', 'tool'];
 /** Any replica serves these calls, so none of them is forwarded. */
 const NEVER_FORWARDED: readonly CallKind[] = ['modern'];
-const IN_FLIGHT = { eight: 8, one: 1 } as const;
+const IN_FLIGHT = { many: CALLS_IN_FLIGHT, one: 1 } as const;
 
 /** The default of `--lease`. */
 const LEASE_SECONDS = 15;
@@ -32,7 +39,8 @@ On ${run.date}, on ${machine.cores} cores of ${machine.cpu}, with mcp-portage ${
 ${run.rounds} rounds of ${callsOfARound} calls for each figure, in turns, ${shown(run.seconds / 60)} minutes in all. Figures are medians of the rounds, ratios are
 medians of the rounds' ratios, and every response was checked. Run \`npm run bench:cluster\` to measure on your own machine.
 
-Processor time of mcp-portage for one call, without the MCP server:
+Processor time of mcp-portage for one call, without the MCP server. In parentheses: a replica with the session beside one
+bridge without Redis, and a forwarded call beside one in a replica with the session:
 
 ${renderCalls(run)}
 
@@ -54,14 +62,14 @@ ${renderCalculated(run)}`;
 
 function renderCalls({ calls }: ClusterRun): string {
   const rows = calls.flatMap(({ kind, routes: { storeless, owned, forwarded } }) =>
-    (['eight', 'one'] as const).map((load) => [
+    (['many', 'one'] as const).map((load) => [
       TITLES[kind],
       String(IN_FLIGHT[load]),
       micros(median(storeless[load].owner)),
       `${micros(median(owned[load].owner))} (${times(medianRatio(owned[load].owner, storeless[load].owner))})`,
       NEVER_FORWARDED.includes(kind)
         ? 'never forwarded'
-        : `${micros(median(workOf(forwarded[load])))} (${times(medianRatio(workOf(forwarded[load]), storeless[load].owner))})`,
+        : `${micros(median(workOf(forwarded[load])))} (${times(medianRatio(workOf(forwarded[load]), owned[load].owner))})`,
     ]),
   );
   const head = [
@@ -108,7 +116,7 @@ function renderHoldings({ rest, sessions, calls }: ClusterRun): string {
 function renderGains({ calls }: ClusterRun): string {
   const rows = calls.map((figures) => {
     const { kind, routes } = figures;
-    const rate = 1e6 / median(routes.owned.eight.owner);
+    const rate = 1e6 / median(routes.owned.many.owner);
     const gain = gainOf(figures, workOf);
     return [
       TITLES[kind],
@@ -135,7 +143,7 @@ function renderCalculated(run: ClusterRun): string {
   const perPeer = rest.commandsPerPeer / LEASE_SECONDS;
   const ofMany = MANY_REPLICAS * (perSecond + (MANY_REPLICAS - 1) * perPeer);
   const bytesOfMany = (MANY_REPLICAS * (rest.bytes + (MANY_REPLICAS - 1) * rest.bytesPerPeer)) / LEASE_SECONDS;
-  const forwarding = median(differences(workOf(ping.routes.forwarded.eight), workOf(ping.routes.owned.eight)));
+  const forwarding = median(differences(workOf(ping.routes.forwarded.many), workOf(ping.routes.owned.many)));
   return [
     `- **Forwarding** adds about ${micros(forwarding)} of processor time to a call, and nothing to the server's own work. The more work a
   call is for its server, the closer three replicas come to three times as many calls.`,
@@ -166,7 +174,7 @@ function workWithServers(costs: CallCosts): readonly number[] {
 /** How many times as many calls several replicas serve as one, when each call reaches any of them. */
 function gainOf({ kind, routes }: CallFigures, work: (costs: CallCosts) => readonly number[]): number {
   if (NEVER_FORWARDED.includes(kind)) return REPLICAS;
-  const ratio = medianRatio(work(routes.forwarded.eight), work(routes.owned.eight));
+  const ratio = medianRatio(work(routes.forwarded.many), work(routes.owned.many));
   return REPLICAS / ((1 + (REPLICAS - 1) * ratio) / REPLICAS);
 }
 

@@ -25,8 +25,11 @@ export interface CallCosts {
  */
 export type RouteName = 'storeless' | 'owned' | 'forwarded';
 
-/** The calls of a route, with eight or with one of them in flight. */
-export type RouteCosts = Readonly<Record<'eight' | 'one', CallCosts>>;
+/** So many that each process always has work, as at the limit of its capacity. */
+export const CALLS_IN_FLIGHT = 64;
+
+/** The calls of a route, with many or with one of them in flight. */
+export type RouteCosts = Readonly<Record<'many' | 'one', CallCosts>>;
 
 export interface CallFigures {
   readonly kind: CallKind;

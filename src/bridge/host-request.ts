@@ -36,7 +36,7 @@ export function handleOfHost(request: HostRequest, response: ServerResponse, par
   if (url === undefined) return false;
   const given = request.originalUrl ?? '';
   const above = given.endsWith(request.url ?? '/') ? given.slice(0, -(request.url ?? '/').length) : '';
-  const taken = refuseStranger(request, parts) ?? refuseRepeated(request) ?? takeBody(request);
+  const taken = refuseRemoteCaller(request, parts) ?? refuseRepeated(request) ?? takeBody(request);
   if (taken instanceof BridgeError) {
     respondError(response, taken);
     return true;
@@ -81,7 +81,7 @@ function ownUrlOf(url: string, prefix: string): string | undefined {
  * A bridge that asks nobody who they are is for this machine. Where it listens itself, nobody else reaches it; at somebody
  * else's server that has to be looked at.
  */
-function refuseStranger(
+function refuseRemoteCaller(
   { socket }: IncomingMessage,
   { listener: { addresses, access }, arrival }: Pick<HostRequestParts, 'listener' | 'arrival'>,
 ): BridgeError | undefined {

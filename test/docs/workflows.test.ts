@@ -176,3 +176,30 @@ test('the update bot looks after everything that has versions: packages, actions
     for (const folder of directories) t.true(existsSync(new URL(`.${folder}`, ROOT)), folder);
   }
 });
+
+test('a release has the images for both processors with provenance and a list of contents, and an executable for each system', async (t) => {
+  const jobs = await readJobs(t);
+  const withOf = (job: string, action: string) =>
+    jobs.find(({ name }) => name === `publish.yml ${job}`)?.job.steps.find(({ uses }) => uses?.startsWith(`${action}@`))
+      ?.with;
+  t.like(withOf('image', 'docker/build-push-action'), {
+    platforms: 'linux/amd64,linux/arm64',
+    provenance: 'mode=max',
+    sbom: true,
+    push: true,
+  });
+  const names = jobs
+    .find(({ name }) => name === 'publish.yml executable')
+    ?.job.strategy?.matrix.include?.map((entry) => (typeof entry === 'object' ? entry.name : entry));
+  t.deepEqual(names, ['linux-x64', 'linux-arm64', 'macos-arm64', 'macos-x64', 'windows-x64']);
+  for (const job of ['image', 'release']) t.truthy(withOf(job, 'actions/attest-build-provenance'), job);
+});
+
+test('the tests run on Linux, macOS and Windows, and the images are built where there is an engine', async (t) => {
+  const jobs = (await readJobs(t)).filter(({ name }) => name.startsWith('ci.yml '));
+  const machines = jobs.flatMap(({ job }) => [job['runs-on'], ...(job.strategy?.matrix.os ?? [])]);
+  for (const machine of ['ubuntu-latest', 'macos-latest', 'windows-latest'])
+    t.true(machines.includes(machine), machine);
+  const commands = jobs.flatMap(({ job }) => job.steps.map(({ run }) => run));
+  t.true(commands.includes('npm run test:image'));
+});

@@ -11,7 +11,8 @@ import type { ServerConfig } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { CallRouter } from '../../downstream/cluster/call-router.ts';
 import { Forwarder } from '../../downstream/cluster/forwarder.ts';
-import { Hops } from '../../downstream/cluster/hops.ts';
+import { EntryLinks } from '../../downstream/cluster/link/entry-links.ts';
+import { OwnerLinks } from '../../downstream/cluster/link/owner-links.ts';
 import { ReplicaQueries } from '../../downstream/cluster/replica-queries.ts';
 import { SessionRouter, type TakenOver } from '../../downstream/cluster/session-router.ts';
 import { SESSION_PARAMETER } from '../../downstream/http-sse/endpoint.ts';
@@ -44,12 +45,14 @@ const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 
 /** This bridge as one of several replicas. */
 export class Membership {
-  readonly hops: Hops;
+  /** On which other replicas pass requests on to this one. */
+  readonly ownerLinks: OwnerLinks;
   readonly queries: ReplicaQueries;
   /** Undefined: each replica has limits of its own. */
   readonly limits: ClusterLimits | undefined;
   readonly #cluster: Cluster;
   readonly #deps: Deps;
+  readonly #entryLinks: EntryLinks;
   readonly #forwarder: Forwarder;
   readonly #router: SessionRouter;
   readonly #owners: CallerOwners;
@@ -83,12 +86,13 @@ export class Membership {
 
   constructor(cluster: Cluster, limits: ClusterConfig['limits'], deps: Deps) {
     this.limits = limits === 'of-all-replicas' ? new ClusterLimits(cluster, deps.clock) : undefined;
-    const { passes, peers, leaseMs } = cluster;
+    const { links: secrets, peers, leaseMs } = cluster;
     this.#cluster = cluster;
-    this.queries = new ReplicaQueries(cluster, deps.clock);
     this.#deps = deps;
-    this.hops = new Hops(passes);
-    this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
+    this.ownerLinks = new OwnerLinks({ secrets, deps });
+    this.#entryLinks = new EntryLinks({ secrets, peers, leaseMs, deps });
+    this.queries = new ReplicaQueries(cluster, { links: this.#entryLinks, clock: deps.clock });
+    this.#forwarder = new Forwarder(this.#entryLinks);
     this.#owners = new CallerOwners(cluster, deps.clock);
     this.#router = new SessionRouter({ cluster, forwarder: this.#forwarder, deps });
     cluster.onLost(() => {
@@ -160,7 +164,7 @@ export class Membership {
 
   /** All that could be handed over has been. */
   async leave(): Promise<void> {
-    this.#forwarder.close();
+    this.#entryLinks.close();
     this.limits?.close();
     await this.#usage?.close();
     await this.#cluster.leave();

@@ -98,7 +98,7 @@ export class SessionRouter {
     const forwarded = { request, response, principal: authenticatedNameOf(request), body };
     forwarder.forward(owner, forwarded, (outcome) => {
       if (outcome.kind === 'responded') return;
-      if (outcome.kind === 'not-here') travel.body = outcome.body;
+      if (outcome.kind === 'not-here') travel.body = outcome.body ?? travel.body;
       void this.#seek(travel, owner);
     });
   }

@@ -153,7 +153,7 @@ test('a flood of connections leaves those that are open alone, and is told why i
   const clients = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => open()));
   const [first] = clients;
   const late = await open();
-  t.regex((await late.nextMessage()).error?.message ?? '', /512 connections .* the most possible/);
+  t.regex((await late.nextMessage()).error?.message ?? '', /512 connections .* the most allowed/);
   t.is(await late.ended, '');
   first?.write(initialize());
   t.like(await first?.nextMessage(), HANDSHAKE);
@@ -166,7 +166,7 @@ test('a flood of connections leaves those that are open alone, and is told why i
   t.like(await next.nextMessage(), HANDSHAKE);
 });
 
-test('a session that there is no room for is refused in the answer to initialize, and may be asked for again', async (t) => {
+test('a session over the limit is refused in the answer to initialize, and may be asked for again', async (t) => {
   const { open } = await openStreamBridge(t, { maxSessions: 1 });
   const [one, other] = [await open(), await open()];
   one.write(initialize());

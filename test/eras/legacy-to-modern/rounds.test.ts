@@ -298,7 +298,7 @@ test('answers that wait for others hold so much of a session, and of all; then t
   answer(ada, second, 500);
   t.like(ada.heard().at(-1), { id: 'call', result: { isError: true } }, 'of its own');
   const asked = callThatNeeds(bob, { a: elicit, b: elicit });
-  t.deepEqual(answerAll(bob, asked, 500), [], 'there is room again');
+  t.deepEqual(answerAll(bob, asked, 500), [], 'more can be held again');
   t.is(bob.asked().length, 1);
 });
 
