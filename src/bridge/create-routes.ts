@@ -23,7 +23,7 @@ import type { CallerPolicy } from './caller-policy.ts';
 import type { EndpointAuthentication } from './create-authentication.ts';
 import type { RunningBridge } from './running-bridge.ts';
 
-export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
+export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live' | 'refuseMoved'> {
   readonly calls: CallRegistry;
   /** Where requests without a session are served; undefined: here. */
   readonly routeCall?: RouteCall | undefined;

@@ -155,6 +155,7 @@ export async function createHttpBridge(
       else await leaveCluster(membership, http, { graceMs: shutdownGraceMs, clock: deps.clock });
       servers.endAll(SHUTTING_DOWN);
       await servers.close();
+      await membership?.ownerLinks.ended(LINKS_END_MS);
       await membership?.leave();
       http.close();
       streams.close();
@@ -205,6 +206,11 @@ const NOTICE_MS = 1000;
  * know whether its request was served.
  */
 const MOVING_MS = 500;
+/**
+ * For as long as other replicas may take to close their links once nothing is under way on them. A connection that is closed
+ * with something unread may lose what was sent last.
+ */
+const LINKS_END_MS = 500;
 
 async function leaveCluster(
   membership: Membership,
@@ -219,7 +225,10 @@ async function leaveCluster(
   membership.beginLeaving();
   const handingOver = http.servers.handOver(graceMs, HANDED_OVER);
   await pause(MOVING_MS);
-  await Promise.all([http.drain(graceMs), handingOver]);
+  membership.beginDraining();
+  // What this replica passes on is no call of its own; its client waits for it all the same.
+  await Promise.all([http.drain(graceMs), http.http.answered(graceMs), handingOver]);
+  membership.ownerLinks.leave();
   // Some may have been opened meanwhile.
   await http.servers.handOver(0, HANDED_OVER);
 }

@@ -97,6 +97,7 @@ export class ServedServer {
       webSockets: this.webSockets,
       live,
       routeCall: this.#member?.routeCall,
+      refuseMoved: this.#member?.refuseMoved,
     });
     this.routes = this.#member === undefined ? created.routes : this.#member.lead(created, this.sessions);
   }

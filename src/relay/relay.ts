@@ -91,6 +91,11 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     return this.#state === 'closed';
   }
 
+  /** Open calls may finish, new ones are refused. */
+  get isDraining(): boolean {
+    return this.#state === 'draining';
+  }
+
   get openExchanges(): number {
     return this.#open.size;
   }

@@ -5,6 +5,7 @@ import { startFaultProxy } from '../support/fault-proxy.ts';
 import { serverProgram } from '../support/server-program.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
+import { openSession } from './raw-session.ts';
 import { SteadyClient } from './steady-client.ts';
 import { LEASE_MS, type Place, startTestBed, type TestBed } from './test-bed.ts';
 
@@ -208,40 +209,6 @@ test(`what is said on a stream while its replica dies is said once, by the next 
   t.regex(rest, /notifications\/progress/);
   t.regex(rest, /"id":"held".*ERR_CLUSTER_OWNER/);
 });
-
-interface OpenSession {
-  readonly headers: Readonly<Record<string, string>>;
-  post(port: number, method: string): Promise<{ readonly status: number; readonly text: string }>;
-  /** The text of a result; undefined: there was none. */
-  answered(port: number, method: string): Promise<string | undefined>;
-}
-
-/** A session without an SDK around it. */
-async function openSession(port: number): Promise<OpenSession> {
-  const urlAt = (place: number): string => `http://127.0.0.1:${place}/mcp`;
-  const common = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
-  const send = (headers: Readonly<Record<string, string>>, place: number, message: object): Promise<Response> =>
-    fetch(urlAt(place), { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...message }) });
-  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
-  const opened = await send(common, port, { id: 'open', method: 'initialize', params });
-  await opened.text();
-  const id = opened.headers.get('mcp-session-id') ?? failed();
-  const headers = { ...common, 'Mcp-Session-Id': id, 'Mcp-Protocol-Version': '2025-11-25' };
-  await (await send(headers, port, { method: 'notifications/initialized' })).text();
-  let last = 0;
-  const post = async (place: number, method: string) => {
-    const answer = await send(headers, place, { id: `${last++}`, method });
-    return { status: answer.status, text: await answer.text() };
-  };
-  return {
-    headers,
-    post,
-    async answered(place, method) {
-      const { status, text } = await post(place, method);
-      return status === 200 && text.includes('"result"') ? text : undefined;
-    },
-  };
-}
 
 function failed(): never {
   throw new Error('it was to be there');

@@ -11,6 +11,7 @@ import type { ServerConfig } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { CallRouter } from '../../downstream/cluster/call-router.ts';
 import { Forwarder } from '../../downstream/cluster/forwarder.ts';
+import type { LeavingStage } from '../../downstream/cluster/hops.ts';
 import { EntryLinks } from '../../downstream/cluster/link/entry-links.ts';
 import { OwnerLinks } from '../../downstream/cluster/link/owner-links.ts';
 import { ReplicaQueries } from '../../downstream/cluster/replica-queries.ts';
@@ -18,6 +19,7 @@ import { SessionRouter, type TakenOver } from '../../downstream/cluster/session-
 import { SESSION_PARAMETER } from '../../downstream/http-sse/endpoint.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';
 import type { RouteCall, RoutedCall } from '../../downstream/modern-routing.ts';
+import type { RefuseMoved } from '../../downstream/streamable-session/endpoint.ts';
 import { BridgeError } from '../../errors.ts';
 import { principalOf } from '../../http/auth/callers.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
@@ -58,6 +60,7 @@ export class Membership {
   readonly #owners: CallerOwners;
   readonly #servers = new Set<ServerMember>();
   #usage: SharedUsage | undefined;
+  #stage: LeavingStage = 'staying';
 
   /** Rejects with ERR_STORE_UNAVAILABLE. */
   static async join(config: ClusterConfig, deps: Deps): Promise<Membership> {
@@ -94,7 +97,7 @@ export class Membership {
     this.queries = new ReplicaQueries(cluster, { links: this.#entryLinks, clock: deps.clock });
     this.#forwarder = new Forwarder(this.#entryLinks);
     this.#owners = new CallerOwners(cluster, deps.clock);
-    this.#router = new SessionRouter({ cluster, forwarder: this.#forwarder, deps });
+    this.#router = new SessionRouter({ cluster, forwarder: this.#forwarder, stage: () => this.#stage, deps });
     cluster.onLost(() => {
       for (const server of this.#servers) server.lost(LOST);
     });
@@ -139,6 +142,7 @@ export class Membership {
       router: this.#router,
       owners: this.#owners,
       forwarder: this.#forwarder,
+      stage: () => this.#stage,
       limits: this.limits,
     };
     const member = new ServerMember({ ...served, ...parts }, () => this.#servers.delete(member));
@@ -158,8 +162,13 @@ export class Membership {
 
   /** What has moved away from here is sent there from now on. */
   beginLeaving(): void {
-    this.#router.leave();
+    this.#stage = 'moving';
     this.limits?.beginLeaving();
+  }
+
+  /** What other replicas pass on goes elsewhere, unless it continues something that is here. */
+  beginDraining(): void {
+    this.#stage = 'draining';
   }
 
   /** All that could be handed over has been. */
@@ -188,6 +197,7 @@ interface ServerMemberOptions extends MemberServer {
   readonly router: SessionRouter;
   readonly owners: CallerOwners;
   readonly forwarder: Forwarder;
+  readonly stage: () => LeavingStage;
   readonly limits: ClusterLimits | undefined;
 }
 
@@ -196,6 +206,8 @@ export class ServerMember {
   /** Undefined: its sessions are processes, which cannot move. */
   readonly storage: SessionRecords | undefined;
   readonly routeCall: RouteCall;
+  /** Undefined: its sessions cannot move. */
+  readonly refuseMoved: RefuseMoved | undefined;
   /** Undefined: each replica has limits of its own. */
   readonly limits: MemberLimits | undefined;
   readonly #options: ServerMemberOptions;
@@ -213,6 +225,7 @@ export class ServerMember {
     const { log, clock } = deps;
     const kept = { cluster, server: nameServer(config), ttlMs: 2 * sessions.sessionTimeoutMs, clock, log };
     this.storage = target.kind === 'command' ? undefined : new SessionRecords(kept);
+    this.refuseMoved = this.storage && ((request, response) => options.router.refuseWhileLeaving(request, response));
     this.#verdict = createVerdict(options);
     const calls = new CallRouter({ ...options, ownedName: (principal) => this.#ownedName(principal) });
     const { limits } = options;

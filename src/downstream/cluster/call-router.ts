@@ -11,13 +11,14 @@ import { readTaskId } from '../../mcp/vocabulary/task-extension.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { RoutedCall } from '../modern-routing.ts';
 import type { Forwarder } from './forwarder.ts';
-import { hasHopped } from './hops.ts';
+import { hasHopped, type LeavingStage, respondNotHere } from './hops.ts';
 import { UNREACHABLE } from './session-router.ts';
 
 export interface CallRouterOptions {
   readonly cluster: Cluster;
   readonly owners: CallerOwners;
   readonly forwarder: Forwarder;
+  readonly stage: () => LeavingStage;
   /** Under what name a caller's calls to this server are owned; undefined: what one of them does no other one sees. */
   readonly ownedName: (principal: string) => string | undefined;
   readonly deps: Pick<Deps, 'log' | 'clock'>;
@@ -37,10 +38,12 @@ export class CallRouter {
 
   /** Calls `serve` at once where it is known that it belongs here. */
   route(call: RoutedCall): void {
-    const { cluster, owners, ownedName } = this.#options;
-    const { frame, request, serve } = call;
-    if (hasHopped(request)) return serve();
+    const { cluster, owners, ownedName, stage } = this.#options;
+    const { frame, request, response, serve } = call;
     const continued = continuedId(frame);
+    if (hasHopped(request)) {
+      return stage() === 'draining' && continued === undefined ? respondNotHere(response) : serve();
+    }
     const owner = continued === undefined ? undefined : cluster.tags.ownerOf(continued);
     if (owner !== undefined) return owner.id === cluster.self.id ? serve() : this.#toContinued(call, owner);
     const name = ownedName(principalOf(request));

@@ -3,6 +3,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 /** In the response of a replica that does not have what it was asked for: nothing was done, and another may have it. */
 export const NOT_HERE_HEADER = 'mcp-portage-not-here';
 
+/**
+ * How far a replica has come with its end.
+ * - `staying`.
+ * - `moving`: what can move is handed over, and is led to where it goes on.
+ * - `draining`: it begins nothing new, and lets what has begun come to its end.
+ */
+export type LeavingStage = 'staying' | 'moving' | 'draining';
+
+/** Responds to a request that another replica has passed on: it may be served elsewhere. */
+export function respondNotHere(response: ServerResponse): void {
+  response.writeHead(421, { [NOT_HERE_HEADER]: '1', 'Content-Length': 0 }).end();
+}
+
 /** Serves a request that another replica has passed on, as one that came here. */
 export type ServePassed = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -7,7 +7,7 @@ import { authenticatedNameOf } from '../../http/auth/callers.ts';
 import { provideBody } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
 import type { Forwarder } from './forwarder.ts';
-import { hasHopped, NOT_HERE_HEADER } from './hops.ts';
+import { hasHopped, type LeavingStage, respondNotHere } from './hops.ts';
 
 /** The sessions of one server, as far as it matters where they are. */
 export interface RoutedSessions {
@@ -28,6 +28,7 @@ export type TakenOver =
 export interface SessionRouterOptions {
   readonly cluster: Cluster;
   readonly forwarder: Forwarder;
+  readonly stage: () => LeavingStage;
   readonly deps: Pick<Deps, 'log' | 'clock'>;
 }
 
@@ -59,15 +60,17 @@ export class SessionRouter {
   readonly #options: SessionRouterOptions;
   readonly #moved = new Map<string, Owner>();
   #waiting = 0;
-  #isLeaving = false;
 
   constructor(options: SessionRouterOptions) {
     this.#options = options;
   }
 
-  /** This replica is about to end: sessions that have moved are not here any more, and none comes here. */
-  leave(): void {
-    this.#isLeaving = true;
+  /** Responds to a request of a session that goes on at another replica, or is about to. False: this replica stays. */
+  refuseWhileLeaving(request: IncomingMessage, response: ServerResponse): boolean {
+    if (this.#options.stage() === 'staying') return false;
+    if (hasHopped(request)) respondNotHere(response);
+    else respondError(response, LEAVING);
+    return true;
   }
 
   /** Calls `serve` at once where the session is here, or nowhere. */
@@ -77,8 +80,10 @@ export class SessionRouter {
     const owner = cluster.tags.ownerOf(id);
     if (owner === undefined) return serve();
     const isHere = sessions.has(id);
-    if (this.#isLeaving && !isHere && sessions.takeOver !== undefined) {
-      return hasHopped(request) ? respondNotHere(response) : respondError(response, LEAVING);
+    const known = this.#moved.get(id) ?? owner;
+    const mayMove = !isHere && sessions.takeOver !== undefined;
+    if (mayMove && (hasHopped(request) || known.id === cluster.self.id) && this.refuseWhileLeaving(request, response)) {
+      return;
     }
     if (owner.id === cluster.self.id || isHere) {
       // Others might have taken it over by now.
@@ -87,7 +92,7 @@ export class SessionRouter {
     }
     if (hasHopped(request)) return respondNotHere(response);
     const deadlineMs = deps.clock.now() + WAITED_LEASES * cluster.leaseMs;
-    this.#go({ id, sessions, request, response, serve, body: undefined, deadlineMs }, this.#moved.get(id) ?? owner);
+    this.#go({ id, sessions, request, response, serve, body: undefined, deadlineMs }, known);
   }
 
   #go(travel: Travel, owner: Owner): void {
@@ -161,10 +166,6 @@ export class SessionRouter {
       this.#moved.delete(oldest);
     }
   }
-}
-
-function respondNotHere(response: ServerResponse): void {
-  response.writeHead(421, { [NOT_HERE_HEADER]: '1', 'Content-Length': 0 }).end();
 }
 
 const RETRY = { retryAfterMs: 1000 };

@@ -13,11 +13,13 @@ import { boundAddress } from '../../http/server/listen-addresses.ts';
 import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
 import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
+import { drained } from '../../relay/exchanges.ts';
 import { passedCallerOf } from '../cluster/hops.ts';
 import type { OwnerLinks } from '../cluster/link/owner-links.ts';
 import { LINK_PROTOCOL } from '../cluster/link/upgrade.ts';
 import type { Admission, Audience, Verdict } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
+import { OpenPosts } from './open-posts.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
 export type HttpRoute = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void;
@@ -123,6 +125,8 @@ export class HttpServer {
   readonly #connections: OpenConnections;
   /** Connections whose requests came to somebody else's server. */
   readonly #hostConnections: OpenConnections;
+  /** Those that other replicas have passed on included. */
+  readonly #posts = new OpenPosts();
   #listening: readonly Listening[] = [];
   #droppedAtMs = Number.NEGATIVE_INFINITY;
   /** Whoever asks is told that its connection ends with the answer. */
@@ -260,6 +264,7 @@ export class HttpServer {
     const { onRefused, deps } = this.#options;
     const { socket } = request;
     connections?.begin(socket, response);
+    this.#posts.begin(request, response);
     // Comes once. To take the listener away again would cost more than all it does.
     response.on('close', () => {
       connections?.end(socket, response);
@@ -268,13 +273,17 @@ export class HttpServer {
     if (deps.log.isLevelEnabled('debug')) logWhenClosed(request, response, deps);
   }
 
+  /** Resolves when every POST has its response, or after `graceMs`. */
+  answered(graceMs: number): Promise<void> {
+    return drained(this.#options.deps.clock, graceMs, () => this.#posts.size > 0);
+  }
+
   /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
   stopAccepting(): void {
     // Before they close: as long as they are open, no other file can have got the number of ours.
     this.removeSocketFiles();
     // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
     for (const { server } of this.#servers) NetServer.prototype.close.call(server);
-    this.#options.links?.leave();
     this.#connections.stop();
     this.#hostConnections.stop();
   }

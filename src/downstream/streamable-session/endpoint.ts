@@ -46,7 +46,12 @@ export interface StreamableEndpointOptions {
   readonly principalOf: (request: IncomingMessage) => string;
   /** What the process of a caller is told about it (`--map-header`). */
   readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
+  /** Undefined: sessions end with this bridge. */
+  readonly refuseMoved?: RefuseMoved | undefined;
 }
+
+/** Responds to a request of a session that goes on at another replica, or is about to. False: nothing was done. */
+export type RefuseMoved = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 interface OpenSession {
   readonly peer: StreamablePeer;
@@ -83,7 +88,11 @@ export class StreamableEndpoint {
     // Whoever sends that has no session yet, and is not to be told to open one first.
     if (messages.kind === 'batch' && holdsInitialize(messages.items)) return respondError(response, HOLDS_INITIALIZE);
     const found = this.#require(request);
-    if (found instanceof BridgeError) return respondError(response, found, idOf(messages));
+    if (found instanceof BridgeError) {
+      if (found.code === 'ERR_SESSION_UNKNOWN' && this.#isRefusedAsMoved(request, response)) return;
+      return respondError(response, found, idOf(messages));
+    }
+    if (found.relay.isDraining && holdsRequest(messages) && this.#isRefusedAsMoved(request, response)) return;
     if (messages.kind === 'batch') return this.#takeBatch(messages.items, found, request, response);
     const { frame } = messages;
     if (frame.kind === 'request') {
@@ -94,6 +103,10 @@ export class StreamableEndpoint {
     }
     found.relay.fromClient(frame, NO_LANE);
     respondEmpty(response, 202);
+  }
+
+  #isRefusedAsMoved(request: IncomingMessage, response: ServerResponse): boolean {
+    return this.#options.refuseMoved?.(request, response) === true;
   }
 
   #initialize(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
@@ -262,6 +275,11 @@ const NONE: readonly JsonRpcId[] = [];
 function requestsIn(items: readonly BatchItem[], { isStored }: StreamablePeer): readonly JsonRpcId[] {
   if (!isStored) return NONE;
   return items.flatMap((item) => (item instanceof Frame && item.kind === 'request' ? (item.id ?? []) : []));
+}
+
+/** Answers and notifications belong to calls that are open, and to where these are. */
+function holdsRequest(messages: PostedMessages): boolean {
+  return messages.kind === 'batch' ? countAnswers(messages.items) > 0 : messages.frame.kind === 'request';
 }
 
 function isInitialize(item: Frame | EnvelopeFault): item is Frame {

@@ -4,6 +4,7 @@ import type { Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import { respondError } from '../../../http/server/respond.ts';
 import { type Upgrade, upgradeOf } from '../../../http/server/upgrades.ts';
+import { drained } from '../../../relay/exchanges.ts';
 import type { ServePassed } from '../hops.ts';
 import { OwnerLink } from './owner-link.ts';
 import { LINK_HEADER, LINK_PROTOCOL } from './upgrade.ts';
@@ -91,6 +92,11 @@ export class OwnerLinks {
   leave(): void {
     this.#isLeaving = true;
     for (const link of this.#links) link.leave();
+  }
+
+  /** Resolves when the other ends have closed all links, or after `graceMs`. Called when what was under way is over. */
+  ended(graceMs: number): Promise<void> {
+    return drained(this.#options.deps.clock, graceMs, () => this.#links.size > 0);
   }
 
   /** Ends all links, with what is under way on them. */

@@ -1,0 +1,113 @@
+/** What is under way while a replica ends on SIGTERM, where it would be lost with it. */
+import anyTest, { type ExecutionContext, type TestFn } from 'ava';
+import { startLegacyHttp } from '../matrix/servers.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { WHY_NO_CLUSTER } from './balancer.ts';
+import { openSession } from './raw-session.ts';
+import { type Place, startTestBed } from './test-bed.ts';
+
+/** Skipped with the reason where Redis or HAProxy is not installed. */
+const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
+const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
+/** More than any of this takes. What is not answered before is lost. */
+const GRACE = ['--shutdown-grace', '20s'];
+
+/** Two replicas of a remote server. */
+async function startTwo(t: ExecutionContext): Promise<readonly [Place, Place]> {
+  const server = await startLegacyHttp('stateful-resumable');
+  const bed = await startTestBed({ args: [...GRACE, server.url.href], count: 2 });
+  t.teardown(async () => {
+    await bed.stop();
+    await server.stop();
+  });
+  const [one, other] = bed.places;
+  if (one === undefined || other === undefined) throw new Error('there are two');
+  return [one, other];
+}
+
+/** Has the replica end. Resolves when it accepts no connections any more. */
+async function beginEnd({ port, bridge }: Place): Promise<void> {
+  bridge.kill('SIGTERM');
+  const isRefused = (): Promise<boolean> =>
+    fetch(`http://127.0.0.1:${port}/healthz`).then(
+      () => false,
+      () => true,
+    );
+  await waitFor(isRefused, { message: 'the replica to stop listening' });
+}
+
+/** What comes on an event stream, as far as somebody waits for it. */
+class EventText {
+  text = '';
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  readonly #decoder = new TextDecoder();
+
+  constructor({ body }: Response) {
+    if (body === null) throw new Error('there was to be a body');
+    this.#chunks = body[Symbol.asyncIterator]();
+  }
+
+  async until(expected: RegExp): Promise<string> {
+    while (!expected.test(this.text)) {
+      const { value, done } = await this.#chunks.next();
+      if (done === true) throw new Error(`the stream ended with ${this.text}`);
+      this.text += this.#decoder.decode(value, { stream: true });
+    }
+    return this.text;
+  }
+}
+
+const holding = (id: string, value: string): object => ({
+  id,
+  method: 'tools/call',
+  params: { name: 'hold', arguments: { value }, _meta: { progressToken: id } },
+});
+
+test(`a replica that ends still brings back the responses to what it has passed on${WHY}`, async (t) => {
+  const [entry, owner] = await startTwo(t);
+  const session = await openSession(owner.port);
+  const stream = new EventText(await session.send(entry.port, holding('held', 'passed on')));
+  await stream.until(/notifications\/progress/);
+  await beginEnd(entry);
+  await session.post(owner.port, 'tools/call', { name: 'release', arguments: { value: 'passed on' } });
+  t.regex(await stream.until(/"id":"held"/), /"result".*passed on/);
+  t.is((await entry.bridge.exited).code, 0);
+});
+
+test(`a call that asks its client while its replica ends gets the answers through another one${WHY}`, async (t) => {
+  const [owner, entry] = await startTwo(t);
+  const session = await openSession(owner.port, { capabilities: { elicitation: {} } });
+  const question = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: SCHEMA } };
+  const params = { name: 'interview', arguments: { rounds: [[question], [question]] } };
+  const stream = new EventText(await session.send(entry.port, { id: 'asking', method: 'tools/call', params }));
+  await stream.until(/elicitation\/create/);
+  await beginEnd(owner);
+  for (const name of ['Ada', 'Grace']) {
+    const asked = [...stream.text.matchAll(/"id":(\d+)/g)].at(-1)?.[1];
+    const result = { action: 'accept', content: { name } };
+    const answer = await session.send(entry.port, { id: Number(asked), result });
+    t.is(answer.status, 202);
+    await stream.until(name === 'Ada' ? /(elicitation\/create[\s\S]*){2}/ : /"id":"asking"/);
+  }
+  t.regex(stream.text, /Ada.*Grace/);
+  t.is((await owner.bridge.exited).code, 0);
+});
+
+test(`calls of a session that moves when its last call is answered wait, and run once${WHY}`, async (t) => {
+  const [owner, entry] = await startTwo(t);
+  const session = await openSession(owner.port);
+  const stream = new EventText(await session.send(entry.port, holding('held', 'last')));
+  await stream.until(/notifications\/progress/);
+  await beginEnd(owner);
+  const waiting = session.post(entry.port, 'tools/call', { name: 'echo', arguments: { value: 'elsewhere' } });
+  const released = openSession(entry.port).then((other) =>
+    other.post(entry.port, 'tools/call', { name: 'release', arguments: { value: 'last' } }),
+  );
+  t.regex((await released).text, /true/);
+  t.regex(await stream.until(/"id":"held"/), /"result".*last/);
+  t.regex((await waiting).text, /elsewhere/);
+  const { text } = await session.post(entry.port, 'test/record');
+  t.is(text.split('"arguments":{"value":"elsewhere"}').length - 1, 1);
+});
+
+const SCHEMA = { type: 'object', properties: { name: { type: 'string' } } };
