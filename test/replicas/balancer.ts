@@ -15,15 +15,27 @@ export const WHY_NO_CLUSTER = WHY_NO_REDIS ?? (HAPROXY === undefined ? 'haproxy 
 
 export interface Balancer {
   readonly url: URL;
+  /** Where the byte stream of each server is. */
+  readonly streamUrls: ReadonlyMap<string, URL>;
   stop(): Promise<void>;
 }
 
+/** What a replica listens at. */
+export interface BalancedPorts {
+  readonly port: number;
+  /** Of the byte stream of each server. */
+  readonly streams?: ReadonlyMap<string, number>;
+}
+
 /** HAProxy as the guide sets it up: each request goes to the next replica that is ready, and no client stays with one. */
-export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+export async function startBalancer(replicas: readonly BalancedPorts[]): Promise<Balancer> {
   const port = await ownPort();
   const folder = await mkdtemp(join(tmpdir(), 'portage-haproxy-'));
   const file = join(folder, 'haproxy.cfg');
-  await writeFile(file, await configuration(port, ports));
+  const names = [...(replicas[0]?.streams?.keys() ?? [])];
+  const streams = new Map(await Promise.all(names.map(async (name) => [name, await ownPort()] as const)));
+  const sections = [...streams].map(([name, at]) => streamSection(name, at, replicas));
+  await writeFile(file, [await configuration(port, replicas), ...sections].join('\n'));
   const child = spawn(HAPROXY ?? 'haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (chunk) => {
@@ -40,6 +52,7 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   await waitFor(isUp, { message: () => `the balancer; it said ${said}` });
   return {
     url,
+    streamUrls: new Map([...streams].map(([name, at]) => [name, new URL(`tcp://127.0.0.1:${at}`)])),
     async stop() {
       process.off('exit', killWithRunner);
       const exited = once(child, 'exit');
@@ -51,11 +64,21 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
 }
 
 /** The example at the address of these replicas. It says what the guide says, so that all tests here are about that. */
-async function configuration(port: number, ports: readonly number[]): Promise<string> {
+async function configuration(port: number, replicas: readonly BalancedPorts[]): Promise<string> {
   const example = await readFile(join(REPOSITORY, 'examples/proxies/haproxy-replicas.cfg'), 'utf8');
-  const servers = ports.map((replica, index) => `  server r${index} 127.0.0.1:${replica}`);
+  const servers = replicas.map((replica, index) => `  server r${index} 127.0.0.1:${replica.port}`);
   return example
     .replace('bind :80', `bind 127.0.0.1:${port}`)
     .replace(/^ *server .*\n/gm, '')
     .concat(`${servers.join('\n')}\n`);
+}
+
+/** Connections of clients that speak lines, each of which goes to the next replica that is ready. */
+function streamSection(name: string, port: number, replicas: readonly BalancedPorts[]): string {
+  const servers = replicas.map(
+    ({ port: checked, streams }, index) =>
+      `  server r${index} 127.0.0.1:${streams?.get(name)} check port ${checked} inter 200ms fall 2 rise 1`,
+  );
+  const head = [`listen stream-${name}`, '  mode tcp', `  bind 127.0.0.1:${port}`, '  balance roundrobin'];
+  return [...head, '  option httpchk GET /readyz', ...servers, ''].join('\n');
 }

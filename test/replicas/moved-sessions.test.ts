@@ -5,7 +5,7 @@ import { fromServer } from '../matrix/matrix-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { wrongRuns } from './counted-runs.ts';
-import { type RemoteName, startRemoteServers } from './remote-servers.ts';
+import { type RemoteName, startServers } from './served-servers.ts';
 import { answerQuestions, LASTING_CALLS } from './steady-calls.ts';
 import { SteadyClient } from './steady-client.ts';
 import { startTestBed, type TestBed } from './test-bed.ts';
@@ -46,7 +46,7 @@ async function callWhileEachIsRestarted({ places }: TestBed, clients: readonly S
 }
 
 test(`sessions with servers that do not know them any more lose nothing where replicas are restarted${WHY}`, async (t) => {
-  const servers = await startRemoteServers(MOVED);
+  const servers = await startServers(MOVED);
   const bed = await startTestBed({ args: servers.args });
   const clients = MOVED.map(
     (server) =>

@@ -20,7 +20,15 @@ export interface SteadyClientOptions {
   readonly setUp?: (client: MatrixClient) => Promise<void>;
   /** Made in turn. */
   readonly calls?: readonly SteadyCall[];
+  /**
+   * What tells the client that it has to start anew: that its session does not exist any more, which is the default; or
+   * that its connection has ended.
+   */
+  readonly endsWith?: 'session' | 'connection';
 }
+
+/** How a bridge, and the SDK, say that there is no such session. */
+const GONE = /does not exist|ERR_SESSION_UNKNOWN|Session not found|404/;
 
 /** A client that calls and calls, and when a call fails makes another one, as a person would. */
 export class SteadyClient {
@@ -66,15 +74,28 @@ export class SteadyClient {
     const words = `${this.name} ${this.attempts.length}`;
     const { isRecorded } = call;
     try {
-      await call.make(await this.client(), words);
+      await this.#make(call, words);
       this.attempts.push({ words, isRecorded, outcome: 'answered', reason: undefined });
       return true;
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
       this.attempts.push({ words, isRecorded, outcome: 'failed', reason });
-      if (/does not exist|ERR_SESSION_UNKNOWN|Session not found|404/.test(reason)) await this.#leave();
+      if (this.#options.endsWith === 'connection' || GONE.test(reason)) await this.#leave();
       return false;
     }
+  }
+
+  async #make(call: SteadyCall, words: string): Promise<void> {
+    const client = await this.client();
+    if (this.#options.endsWith !== 'connection') return call.make(client, words);
+    const made = call.make(client, words);
+    let isOver = false;
+    made.catch(() => undefined).finally(() => (isOver = true));
+    // The SDK complains of an event stream that has ended, and goes on to wait for the response that was to come on it.
+    const broken = waitFor(() => isOver || client.faults.length > 0);
+    await Promise.race([made, broken]);
+    if (!isOver) throw client.faults.at(-1) ?? new Error('the connection has ended');
+    await made;
   }
 
   /** The protocol's answer to a session that is gone: a new one. */

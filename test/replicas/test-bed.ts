@@ -15,11 +15,14 @@ export interface TestBedOptions {
   readonly count?: number;
   readonly leaseMs?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** Names of servers that clients reach over byte streams, too. */
+  readonly streams?: readonly string[];
 }
 
 /** One place behind the balancer, where a replica runs most of the time. */
 export interface Place {
   readonly port: number;
+  readonly streams: ReadonlyMap<string, number>;
   readonly bridge: Bridge;
   /** Another run of it, at the same address. */
   start(): Promise<void>;
@@ -46,6 +49,7 @@ export async function startTestBed({
   count = 3,
   leaseMs = LEASE_MS,
   env = {},
+  streams: streamNames = [],
 }: TestBedOptions): Promise<TestBed> {
   const redis = await startRedis();
   const runs: Bridge[] = [];
@@ -60,17 +64,20 @@ export async function startTestBed({
   };
   const addPlace = async (store = redis.url, more: readonly string[] = []): Promise<Place> => {
     const port = await ownPort();
+    const streams = new Map(await Promise.all(streamNames.map(async (name) => [name, await ownPort()] as const)));
+    const listening = [...streams].flatMap(([name, at]) => ['--stream', `${name}=tcp://127.0.0.1:${at}`]);
     const place = {
       port,
-      bridge: await startAt(port, store, more),
+      streams,
+      bridge: await startAt(port, store, [...listening, ...more]),
       async start() {
-        place.bridge = await startAt(port, store, more);
+        place.bridge = await startAt(port, store, [...listening, ...more]);
       },
     };
     return place;
   };
   const places = await Promise.all(Array.from({ length: count }, () => addPlace()));
-  const balancer = await startBalancer(places.map(({ port }) => port));
+  const balancer = await startBalancer(places);
   return {
     redis,
     places,

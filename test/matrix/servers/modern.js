@@ -1,6 +1,6 @@
 /**
- * The modern server of the matrix as a process: `modern.js stdio`, or `modern.js http [port or socket]` for one over HTTP, which
- * then prints its URL as a line of JSON, answers `GET /record` with what it saw, and ends when its stdin does.
+ * The modern server of the matrix as a process: `modern.js stdio [file]`, whose processes share the record
+ * in the file, or `modern.js http [port or socket]` for one over HTTP, which then prints its URL as a line of JSON, answers `GET /record` with what it saw, and ends when its stdin does.
  */
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
@@ -17,14 +17,14 @@ const SEND_CHANGED = {
   prompts: (server) => server.sendPromptListChanged(),
 };
 
-const record = new ServerRecord();
 const [kind = '', place = '0'] = process.argv.slice(2);
+const record = new ServerRecord(kind === 'stdio' && place !== '0' ? place : undefined);
 
 if (kind === 'stdio') serveOnStdio();
 else if (kind === 'http') serveOnHttp(place);
 else if (kind === 'websocket') serveOnWebSocket(place);
 else {
-  console.error('usage: modern.js stdio | (http | websocket) [port or socket]');
+  console.error('usage: modern.js stdio [file] | (http | websocket) [port or socket]');
   process.exitCode = 2;
 }
 

@@ -7,7 +7,7 @@ import { startInetd } from '../support/inetd.ts';
 import type { Seen } from './counted-runs.ts';
 
 /** Each way in which a remote server keeps its side of a session, over each carrier. */
-export const REMOTE = {
+const REMOTE = {
   resumable: () => startListening('resumable'),
   stateless: () => startListening('stateless'),
   httpSse: () => startListening('httpSse'),
@@ -18,55 +18,83 @@ export const REMOTE = {
   modernStream: () => startStream('modern'),
 } as const;
 
-export type RemoteName = keyof typeof REMOTE;
-export const REMOTE_NAMES = Object.keys(REMOTE) as readonly RemoteName[];
+/** Servers whose processes belong to a replica, and end with it. */
+const COMMANDS = {
+  command: () => describeCommand('legacy'),
+  modernCommand: () => describeCommand('modern'),
+} as const;
 
-interface RemoteServer {
-  readonly url: string;
+const SERVED = { ...REMOTE, ...COMMANDS };
+
+export type RemoteName = keyof typeof REMOTE;
+export type CommandName = keyof typeof COMMANDS;
+export type ServedName = RemoteName | CommandName;
+export const REMOTE_NAMES = Object.keys(REMOTE) as readonly RemoteName[];
+export const COMMAND_NAMES = Object.keys(COMMANDS) as readonly CommandName[];
+
+/** As many processes for modern clients as they need at once. */
+const POOL_SIZE = 4;
+
+interface ServedServer {
+  /** What a file of servers says of it. */
+  readonly entry: Readonly<Record<string, unknown>>;
   readonly era: Era;
   seen(): Promise<readonly Seen[]>;
   stop(): Promise<void>;
 }
 
-async function startListening(name: keyof typeof SERVERS): Promise<RemoteServer> {
+async function startListening(name: keyof typeof SERVERS): Promise<ServedServer> {
   const server: RunningServer = await SERVERS[name].start();
   const seen = async (): Promise<readonly Seen[]> => ((await server.look?.())?.entries ?? []) as readonly Seen[];
-  return { url: server.target[0] ?? '', era: SERVERS[name].era, seen, stop: server.stop };
+  return { entry: { url: server.target[0] ?? '' }, era: SERVERS[name].era, seen, stop: server.stop };
 }
 
 /** A process for each connection. They keep one record. */
-async function startStream(era: Era): Promise<RemoteServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'portage-stream-'));
+async function startStream(era: Era): Promise<ServedServer> {
+  const { folder, seen, remove } = await createRecord();
   const inetd = await startInetd(inetdProgram(era, folder));
+  return { entry: { url: `tcp://127.0.0.1:${inetd.port}` }, era, seen, stop: () => inetd.stop().finally(remove) };
+}
+
+/** All processes that replicas start of it keep one record. */
+async function describeCommand(era: Era): Promise<ServedServer> {
+  const { folder, seen, remove } = await createRecord();
+  const [command, ...args] = inetdProgram(era, folder);
+  return { entry: { command, args }, era, seen, stop: remove };
+}
+
+async function createRecord() {
+  const folder = await mkdtemp(join(tmpdir(), 'portage-served-'));
   return {
-    url: `tcp://127.0.0.1:${inetd.port}`,
-    era,
-    async seen() {
+    folder,
+    async seen(): Promise<readonly Seen[]> {
       const lines = (await readFile(join(folder, 'record'), 'utf8')).split('\n');
       return lines.filter((line) => line !== '').map((line): Seen => JSON.parse(line));
     },
-    stop: () => inetd.stop().finally(() => rm(folder, { recursive: true, force: true })),
+    remove: () => rm(folder, { recursive: true, force: true }),
   };
 }
 
-export interface RemoteServers {
+export interface ServedServers {
   /** What replicas are started with to serve each server under its name. */
   readonly args: readonly string[];
-  seenBy(name: RemoteName): Promise<readonly Seen[]>;
+  seenBy(name: ServedName): Promise<readonly Seen[]>;
   stop(): Promise<void>;
 }
 
 /** Starts one of each. */
-export async function startRemoteServers(names: readonly RemoteName[]): Promise<RemoteServers> {
-  const started = new Map<RemoteName, RemoteServer>();
-  await Promise.all(names.map(async (name) => started.set(name, await REMOTE[name]())));
-  const folder = await mkdtemp(join(tmpdir(), 'portage-remote-'));
+export async function startServers(names: readonly ServedName[]): Promise<ServedServers> {
+  const started = new Map<ServedName, ServedServer>();
+  await Promise.all(names.map(async (name) => started.set(name, await SERVED[name]())));
+  const folder = await mkdtemp(join(tmpdir(), 'portage-servers-'));
   const file = join(folder, 'servers.json');
   // The era is named, since a busy machine may take longer to start a program than a probe waits for its answer.
-  const entries = [...started].map(([name, { url, era }]) => [name, { url, portage: { protocol: era } }] as const);
+  const entries = [...started].map(
+    ([name, { entry, era }]) => [name, { ...entry, portage: { protocol: era } }] as const,
+  );
   await writeFile(file, JSON.stringify({ mcpServers: Object.fromEntries(entries) }));
   return {
-    args: ['--config', file],
+    args: ['--pool-size', String(POOL_SIZE), '--config', file],
     seenBy: async (name) => (await started.get(name)?.seen()) ?? [],
     async stop() {
       await Promise.all([...started.values()].map((server) => server.stop()));
