@@ -44,6 +44,8 @@ export interface OwnerOptions {
   readonly key?: ClusterKey;
   readonly ids?: readonly [string, ...string[]];
   readonly maxHeaderBytes?: number;
+  /** What links go by. */
+  readonly clock?: Clock;
 }
 
 export interface LinkedOwner extends TestServer {
@@ -57,8 +59,8 @@ export async function startOwner(
   handle: Handle,
   options: OwnerOptions = {},
 ): Promise<LinkedOwner> {
-  const { key = CLUSTER_KEY, ids = ['owner'], maxHeaderBytes = 16_384 } = options;
-  const links = new OwnerLinks({ secrets: new LinkSecrets(key, () => ids), deps: { clock: systemClock, log } });
+  const { key = CLUSTER_KEY, ids = ['owner'], maxHeaderBytes = 16_384, clock = systemClock } = options;
+  const links = new OwnerLinks({ secrets: new LinkSecrets(key, () => ids), deps: { clock, log } });
   const server = createServer((_, response) => response.writeHead(404).end());
   handleUpgrades(server, [LINK_PROTOCOL], (request, response) => {
     links.answer({ request, response, maxHeaderBytes, serve: handle });

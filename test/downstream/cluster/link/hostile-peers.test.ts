@@ -2,10 +2,12 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { LinkSecrets } from '../../../../src/cluster/link-secrets.ts';
+import { MAX_UNSENT_BYTES } from '../../../../src/downstream/cluster/link/connection.ts';
 import { encodeWindow } from '../../../../src/downstream/cluster/link/frames.ts';
 import { encodePassedHead, encodeReturnedHead } from '../../../../src/downstream/cluster/link/heads.ts';
 import { LINK_HEADER } from '../../../../src/downstream/cluster/link/upgrade.ts';
 import { ClusterKey } from '../../../../src/store/cluster-key.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { CLUSTER_KEY, listen, startEntry, startOwner } from '../../../support/linked-replicas.ts';
 import { askForLink, RawLink, type WrittenFrame } from '../../../support/raw-link.ts';
 import { waitFor } from '../../../support/wait-for.ts';
@@ -171,4 +173,54 @@ test('a link that has carried nothing ends with its owner', async (t) => {
   });
   links.close();
   t.true(await waitFor(() => isClosed, { message: 'the connection to be closed' }));
+});
+
+test('a link ends that carries nothing for ten seconds, and one that has carried something stays', async (t) => {
+  const clock = new FakeClock();
+  const { port, owner, sockets } = await startOwner(t, () => t.fail(), { clock });
+  const { socket } = await askForLink(t, port, new LinkSecrets(CLUSTER_KEY, () => ['raw']).offer(owner.id).text);
+  socket.resume();
+  const proven = await RawLink.open(t, port);
+  proven.send({ type: 'ping', stream: 0 });
+  await waitFor(() => proven.frames.length > 0);
+  const [silent] = sockets;
+  clock.advance(9999);
+  t.false(silent?.destroyed);
+  clock.advance(1);
+  t.true(silent?.destroyed);
+  clock.advance(60_000);
+  proven.send({ type: 'ping', stream: 0 });
+  await waitFor(() => proven.frames.length > 1, { message: 'the other link to answer' });
+});
+
+test('an owner cuts a link whose other end reads nothing, once more than 32 MiB wait in it', async (t) => {
+  const large = 'x'.repeat(60_000);
+  let bytes = 0;
+  const { port, sockets } = await startOwner(t, (_, response) => {
+    // Heads are sent at once, whereas bodies would wait for their reader.
+    response.writeHead(200, { 'X-Large': large, 'Content-Length': 0 }).end();
+    bytes += large.length;
+  });
+  const link = await RawLink.open(t, port);
+  link.socket.pause();
+  const [socket] = sockets;
+  let stream = 0;
+  let asked = 0;
+  await waitFor(
+    () => {
+      // The next ones when these are answered.
+      if (bytes < asked || socket?.destroyed === true) return socket?.destroyed === true;
+      const opened = Array.from({ length: 10 }, (): WrittenFrame => {
+        stream += 1;
+        return { ...OPEN, stream };
+      });
+      link.send(...opened, ...opened.map((open): WrittenFrame => ({ ...END, stream: open.stream })));
+      asked += opened.length * large.length;
+      return false;
+    },
+    { message: 'the link to be cut' },
+  );
+  t.true(bytes > MAX_UNSENT_BYTES, String(bytes));
+  // The operating system takes some of it, too.
+  t.true(bytes < MAX_UNSENT_BYTES + 16 * 1024 * 1024, String(bytes));
 });
