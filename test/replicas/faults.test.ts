@@ -66,7 +66,9 @@ test(`while the store is gone sessions with processes go on, and it is told${WHY
 });
 
 test(`a store that starts anew, with nothing in it, costs no session with a process${WHY}`, async (t) => {
-  const bed = await startTestBed({ args: PROCESSES });
+  // The default: on a busy machine a replica may take longer than the short lease of other tests to find the store again,
+  // and then counts as dead.
+  const bed = await startTestBed({ args: PROCESSES, leaseMs: 15_000 });
   const clients = clientsOf(bed);
   t.teardown(async () => {
     await Promise.all(clients.map((client) => client.close()));
@@ -163,10 +165,11 @@ test(`replicas that are restarted one after the other hand their sessions over${
   }
   isOver = true;
   await Promise.all(callers);
-  t.log(
-    `calls: ${clients.map(({ attempts }) => attempts.length)}; failed: ${clients.map(({ failures }) => failures.length)}`,
+  t.log(`calls: ${clients.map(({ attempts }) => attempts.length)}`);
+  t.deepEqual(
+    clients.flatMap(({ failures }) => failures),
+    [],
   );
-  t.log(...new Set(clients.flatMap(({ failures }) => failures.map((reason) => reason.slice(0, 200)))));
   t.deepEqual(
     clients.map(({ connections }) => connections),
     clients.map(() => 1),
