@@ -80,22 +80,48 @@ export class SteadyClient {
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
       this.attempts.push({ words, isRecorded, outcome: 'failed', reason });
-      if (this.#options.endsWith === 'connection' || GONE.test(reason)) await this.#leave();
+      if (this.#tellsOfTheEnd(thrown)) await this.#leave();
       return false;
     }
   }
 
+  /**
+   * The SDKs complain of a stream that has ended, or that cannot be resumed, and go on to wait for the response that was to
+   * come on it.
+   */
   async #make(call: SteadyCall, words: string): Promise<void> {
     const client = await this.client();
-    if (this.#options.endsWith !== 'connection') return call.make(client, words);
     const made = call.make(client, words);
     let isOver = false;
-    made.catch(() => undefined).finally(() => (isOver = true));
-    // The SDK complains of an event stream that has ended, and goes on to wait for the response that was to come on it.
-    const broken = waitFor(() => isOver || client.faults.length > 0);
-    await Promise.race([made, broken]);
-    if (!isOver) throw client.faults.at(-1) ?? new Error('the connection has ended');
-    await made;
+    const over = (): void => {
+      isOver = true;
+    };
+    made.then(over, over);
+    const first = this.#options.endsWith === 'connection' ? 0 : client.faults.length;
+    const findFault = (): Error | undefined =>
+      client.faults.slice(first).find((fault) => this.#tellsOfTheEnd(fault) || this.#isLost(fault));
+    const complained = async (): Promise<never> => {
+      const fault = await waitFor(() => isOver || findFault());
+      throw fault;
+    };
+    const complaint = complained();
+    complaint.catch(() => undefined);
+    await Promise.race([made, complaint]);
+  }
+
+  /** Whether nothing further comes for the call, though the client need not start anew. */
+  #isLost(fault: Error): boolean {
+    // Streams of 2026-07-28 are not resumed.
+    if (this.#options.kind === 'modernHttp') return fault.message.startsWith('SSE stream disconnected');
+    // The replica died before it had stored what it had sent.
+    return 'code' in fault && fault.code === 400 && fault.message.includes('Failed to open SSE stream');
+  }
+
+  /** Whether the client has to start anew. */
+  #tellsOfTheEnd(thrown: unknown): boolean {
+    if (this.#options.endsWith === 'connection') return true;
+    if (!(thrown instanceof Error)) return false;
+    return ('code' in thrown && thrown.code === 404) || GONE.test(thrown.message);
   }
 
   /** The protocol's answer to a session that is gone: a new one. */

@@ -1,6 +1,7 @@
 /**
- * The modern server of the matrix as a process: `modern.js stdio [file]`, whose processes share the record
- * in the file, or `modern.js http [port or socket]` for one over HTTP, which then prints its URL as a line of JSON, answers `GET /record` with what it saw, and ends when its stdin does.
+ * The modern server of the matrix as a process: `modern.js stdio [file]`, whose processes share the record in the file, or
+ * `modern.js http [port or socket]` for one over HTTP, which then prints its URL as a line of JSON, answers `GET /record`
+ * with what it saw, and ends when its stdin does.
  */
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
