@@ -110,7 +110,9 @@ async function callWhileReplicasDie({ places }: TestBed, clients: readonly Stead
     await place.start();
   }
   const before = new Map(clients.map((client) => [client, client.answered]));
-  const isBack = (client: SteadyClient): boolean => client.answered > (before.get(client) ?? 0) + 1;
+  // Each kind of call has been made by then, however slow the machine is.
+  const isBack = (client: SteadyClient): boolean =>
+    client.answered > (before.get(client) ?? 0) + 1 && client.answered >= ESSENTIAL_CALLS.length;
   const waiting = (): readonly string[] =>
     clients.filter((client) => !isBack(client)).map(({ name, failures }) => `${name}, after ${failures.at(-1)}`);
   await waitFor(() => clients.every(isBack), { message: () => `responses to ${waiting().join(' and ')}` });
@@ -134,7 +136,6 @@ test(`while replicas die nobody loses more than it has to, and no call runs twic
   await callWhileReplicasDie(bed, clients);
   for (const { name, answered, failures, connections } of clients) {
     t.log(`${name}: ${answered} answered, ${failures.length} failed, ${connections} connections`);
-    t.true(answered >= ESSENTIAL_CALLS.length, `${name} made each of its calls`);
     // A wrong response is none, and whoever hears nothing was not told.
     for (const reason of failures) t.notRegex(reason, /^answered with|timed out/, name);
   }
