@@ -160,6 +160,12 @@ for (const [path, text, line] of [
   });
 }
 
+test('a file that breaks off is refused in one line, however many brackets it lacks', async (t) => {
+  t.deepEqual(await mistakes('{"mcpServers":{"a":{', { path: '/a/mcp.json' }), [
+    'mcp.json:1:21: expected the closing } of an object.',
+  ]);
+});
+
 test('the language is told by the end of the name, else by how the text begins', async (t) => {
   const json = '  // x\n {"mcpServers": {}}';
   const toml = '[mcp_servers.a]\ncommand = "x"';
