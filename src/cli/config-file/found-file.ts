@@ -73,7 +73,8 @@ function readText(path: string, maxBytes: number, readers: Readers, name: string
   try {
     found = readers.readFile(path, maxBytes + 1);
   } catch (cause) {
-    return refuse(`cannot read ${name} (${codeOf(cause)}).`);
+    const code = codeOf(cause);
+    return refuse(code === 'ENOENT' ? `${name} does not exist.` : `cannot read ${name} (${code}).`);
   }
   if (found.kind === 'directory') return refuse(`${name} is a directory; expected a file.`);
   if (found.kind === 'other') return refuse(`${name} is a device or a socket; expected a file.`);

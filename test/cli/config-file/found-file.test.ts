@@ -62,7 +62,7 @@ for (const [what, found, problem] of [
 
 test('a file that is not there is refused', async (t) => {
   t.deepEqual(await mistakes('', { path: '/a', files: {}, around: { cwd: '/', readFile: missing } }), [
-    '--config: cannot read /a (ENOENT).',
+    '--config: /a does not exist.',
   ]);
 });
 

@@ -102,10 +102,7 @@ for (const [entry, line] of [
     'mcpServers.github.bearer_token_env_var: a header that the entry has twice; leave one of them out.',
   ],
   ['{"command": "x", ▶"command": "y"}', 'mcpServers.github.command: stands here a second time; leave one of them out.'],
-  [
-    '{"command": "x", "envFile": ▶".env"}',
-    'mcpServers.github.envFile: cannot read the file that is named here (ENOENT).',
-  ],
+  ['{"command": "x", "envFile": ▶".env"}', 'mcpServers.github.envFile: the file that is named here does not exist.'],
 ] as const) {
   test(`refused in one line: ${entry}`, async (t) => {
     const column = 1 + '  "github": '.length + entry.indexOf('▶');
