@@ -401,6 +401,14 @@ for (const verb of BRIDGE_VERBS) {
   });
 }
 
+test('the help of commands that send nothing to a server has no credentials of servers', (t) => {
+  for (const verb of BRIDGE_VERBS) {
+    const text = help(100, { kind: 'verb', verb });
+    t.is(text.includes('MCP_PORTAGE_BEARER_TOKEN'), ['serve', 'connect', 'probe'].includes(verb), verb);
+    t.is(text.includes('MCP_PORTAGE_OAUTH_CLIENT_SECRET'), ['serve', 'connect', 'probe'].includes(verb), verb);
+  }
+});
+
 test('the help of a group has its options and no others', (t) => {
   for (const group of GROUP_TOPICS) {
     const text = help(100, { kind: 'group', group });
