@@ -52,7 +52,31 @@ for (const [flag, wayOut] of [
   ['--headers', /--header 'Name: value'$/],
   ['--allow-http', /leave it out/],
   ['--ignore-tool', /use --exclude-tool/],
+  ['--apiKey', /use --auth-token env:NAME/],
+  ['--server', /leave it out/],
+  ['--stateless', /leave it out/],
+  ['--endpoint', /use --path\.$/],
+  ['--streamEndpoint', /use --path\.$/],
+  ['--sseEndpoint', /use --sse-path\.$/],
+  ['--upstreamProtocol', /use --protocol\.$/],
+  ['--protocolVersion', /leave it out/],
+  ['--maxBodySize', /use --max-message-bytes\.$/],
+  ['--gracefulShutdownTimeout', /use --shutdown-grace\.$/],
+  ['--tunnel', /--allow-host/],
+  ['--expose-header', /leave it out/],
+  ['--enable-proxy', /leave it out/],
+  ['--static-oauth-client-info', /MCP_PORTAGE_OAUTH_CLIENT_SECRET, or use --oauth-secret-file\.$/],
+  ['--static-oauth-client-metadata', /--oauth-scope and --oauth-callback/],
+  ['--client-metadata-url', /use --oauth-client-document\.$/],
+  ['--auth-timeout', /leave it out/],
   // Habits.
+  ['--silent', /use --log-level silent\.$/],
+  ['--bind', /use --host and --port\.$/],
+  ['--address', /use --host and --port\.$/],
+  ['--listen', /use --host and --port\.$/],
+  ['--insecure', /--ca FILE/],
+  ['-f', /use --config FILE/],
+  ['-k', /--ca FILE/],
   ['--cmd', /mcp-portage -- <command> \[args\.\.\.\]$/],
   ['--config-file', /use --config FILE/],
   ['--token', /use --bearer-token-file\.$/],
@@ -89,6 +113,11 @@ test('a URL behind --url, as other bridges have it, is answered with what to wri
 
 test('a URL behind --sse, as supergateway has it, is not served without a word', (t) => {
   t.regex(refusal('--sse', 'https://a.example/sse'), /: give the URL without an option: mcp-portage connect <url>/);
+});
+
+test('certificates that shall not be verified are answered with how to trust them', (t) => {
+  for (const word of ['--no-verify-ssl', '--verify-ssl'])
+    t.regex(refusal('connect', word, 'https://a.example/mcp'), /certificates are always verified; --ca FILE/, word);
 });
 
 test('the contrary of an option is not answered as if the option were meant', (t) => {
