@@ -24,9 +24,10 @@ export function explainUnexpectedArgument(stray: UnexpectedArgument): string {
   if (argument === '') return 'One of the arguments is empty; is a variable of the shell not set?';
   return (
     explainVerb(stray) ??
-    explainConfigFile(argument) ??
+    explainConfigFile(stray) ??
     explainVariable(stray) ??
     explainBareAddress(stray) ??
+    explainForAddress(stray) ??
     explainDashes(stray) ??
     explainPair(head.slice(at - 2, at), command !== undefined) ??
     explainUnknownVerb(stray) ??
@@ -56,13 +57,46 @@ function explainVerb(stray: UnexpectedArgument): string | undefined {
   return meant === undefined ? undefined : `Unknown command ${JSON.stringify(argument)}; did you mean ${meant}?`;
 }
 
-function isConfigFile(argument: string): boolean {
-  return /\.(jsonc?|ya?ml|toml)$/i.test(argument) && !isUrlLike(argument);
+interface TakenAddress {
+  readonly what: string;
+  readonly example: string;
 }
 
-function explainConfigFile(argument: string): string | undefined {
-  if (!isConfigFile(argument)) return undefined;
-  return `${JSON.stringify(argument)} is a configuration file, which mcp-portage does not read. Name one of the servers in it, by its "command" and "args" or by its "url":\n  mcp-portage serve -- <command> <args...>\n  mcp-portage serve <url>`;
+const RUNNING_BRIDGE = 'the URL of a running bridge';
+
+/** What the commands take that start no server, and so take no command of one. */
+const TAKEN_ADDRESSES: Readonly<Partial<Record<BridgeVerb, TakenAddress>>> = {
+  snippet: { what: 'the URL of a server', example: 'snippet --for cursor http://127.0.0.1:8000/mcp' },
+  report: { what: RUNNING_BRIDGE, example: 'report --url http://127.0.0.1:8000' },
+  top: { what: RUNNING_BRIDGE, example: 'top http://127.0.0.1:8000' },
+};
+
+function explainForAddress({ argument, verb }: UnexpectedArgument): string | undefined {
+  const taken = verb && TAKEN_ADDRESSES[verb];
+  if (taken === undefined) return undefined;
+  return `Unexpected ${JSON.stringify(argument)}: ${verb} takes ${taken.what}, as in\n  mcp-portage ${taken.example}`;
+}
+
+/** `mcp-portage .mcp.json`, and `-- .mcp.json`. */
+function explainConfigFile({
+  head,
+  at,
+  argument,
+  verb,
+  platform,
+}: Omit<UnexpectedArgument, 'command'>): string | undefined {
+  if (isUrlLike(argument) || verb === 'report' || verb === 'top') return undefined;
+  const shown = JSON.stringify(argument);
+  if (/\.ya?ml$/i.test(argument))
+    return `${shown} is YAML, which mcp-portage does not read. Write its servers as JSON, as MCP clients have them, and name that file with --config.`;
+  if (!/\.(jsonc?|toml)$/i.test(argument)) return undefined;
+  const line = lineOf({ command: undefined, platform }, [
+    ...head.slice(0, at),
+    '--config',
+    argument,
+    ...head.slice(at + 1),
+  ]);
+  return `${shown} is a configuration file, which is named with --config, as in\n  ${line}`;
 }
 
 /** `API_KEY=x npx server`, as a shell has it. */
@@ -121,7 +155,7 @@ function explainPair([option, name = '']: readonly string[], hasCommand: boolean
 }
 
 const COMMANDS =
-  'the commands are serve (for HTTP clients), connect (for a stdio client), probe (a report on the server) and completion';
+  'the commands are serve (for HTTP clients), connect (for a stdio client), probe (a report on the server), snippet, report, top and completion';
 
 /** `start -- npx server`, `proxy https://…`: the command is complete without the argument, so it is meant for a verb. */
 function explainUnknownVerb(stray: UnexpectedArgument): string | undefined {
@@ -181,7 +215,9 @@ export function explainWrongProgram({ head, command, platform }: GivenCommand): 
     const url = isUrlLike(program) ? program : `http://${program}`;
     return `A URL is not a command: leave out \`--\`, as in\n  ${lineOf(withoutCommand, [...head, url, ...args])}`;
   }
-  if (!program.startsWith('-')) return explainConfigFile(program);
+  if (!program.startsWith('-')) {
+    return explainConfigFile({ head, at: head.length, argument: program, verb: undefined, platform });
+  }
   const count = countOwnOptions(command);
   const moved = [...head, ...command.slice(0, count)];
   const rest = command.slice(count);
