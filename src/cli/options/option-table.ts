@@ -58,6 +58,7 @@ export const OF_ONE_SERVER: readonly OptionName[] = [
   'oauth-client-key',
   'oauth-scope',
   'env',
+  'env-file',
   'cwd',
 ];
 

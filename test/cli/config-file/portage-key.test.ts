@@ -150,7 +150,17 @@ test('in the entry of a server with a URL, what is about processes is refused', 
   ]);
 });
 
-for (const key of ['header', 'headerFile', 'env', 'cwd', 'bearerTokenFile', 'clientKey', 'oauthClientId', 'required']) {
+for (const key of [
+  'header',
+  'headerFile',
+  'env',
+  'envFile',
+  'cwd',
+  'bearerTokenFile',
+  'clientKey',
+  'oauthClientId',
+  'required',
+]) {
   test(`at the top ${key} is refused: it is right for one server only`, async (t) => {
     t.deepEqual(await topRefusals({ [key]: 'x' }), [
       `${key}: is a matter of one server; it belongs to the key portage in the entry of that server.`,

@@ -10,7 +10,10 @@ const around: Surroundings = {
   cwd: '/work-dir',
   platform: 'linux',
   stderrIsTerminal: false,
-  readFile: (path) => ({ text: `# headers\nX-From-File: ${path}\n`, isOpenToAll: false }),
+  readFile: (path) => ({
+    text: path.endsWith('.env') ? `# variables\nFILE=${path}\nB='of the file'\n` : `# headers\nX-From-File: ${path}\n`,
+    isOpenToAll: false,
+  }),
 };
 
 function parseLine(argv: readonly string[], env: Surroundings['env'] = {}, more: Partial<Surroundings> = {}) {
@@ -220,6 +223,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'map-header': [],
   cwd: ['sub'],
   env: ['A=1', 'B=2'],
+  'env-file': ['server.env'],
   'inherit-env': ['true'],
   pty: ['true'],
   transport: ['sse'],
@@ -412,7 +416,12 @@ const remote = {
   keepAliveMs: 30_000,
   proxyEnv: {},
 };
-const ofCommand = { cwd: '/work-dir/sub', env: { EXTRA: 'x', A: '1', B: '2' }, withheldEnv: [], pty: true };
+const ofCommand = {
+  cwd: '/work-dir/sub',
+  env: { EXTRA: 'x', FILE: '/work-dir/server.env', A: '1', B: '2' },
+  withheldEnv: [],
+  pty: true,
+};
 
 /** What the options above come to, where they are in place. */
 const everyOptionAsConfig = {
@@ -536,6 +545,26 @@ test('the command line wins over the environment, and its last value over earlie
   });
   t.like(config.listener, { addresses: [{ kind: 'tcp', port: 2, host: '::1' }] });
   t.deepEqual(config.servers[0].child.env, {});
+});
+
+test('files of variables are read in order, and an open one gets a warning', (t) => {
+  const texts: Record<string, string> = { '/work-dir/a': 'A=1\nB="two words"\n', '/etc/b': 'export A=3\nC=$A\n' };
+  const readFile = (path: string) => ({ text: texts[path] ?? '\0', isOpenToAll: path === '/etc/b' });
+  const { config, warnings } = parse(['--env-file', 'a', '--env-file', '/etc/b', '--env', 'D=4'], {}, { readFile });
+  t.deepEqual(config.servers[0].child.env, { A: '3', B: 'two words', C: '$A', D: '4' });
+  t.deepEqual(warnings, [
+    '--env-file /etc/b: every user of this machine can read this file; chmod 600 keeps the credentials in it private.',
+  ]);
+  t.throws(() => parse(['--env-file', 'c'], {}, { readFile }), {
+    code: 'ERR_CONFIG_OPTION',
+    message: '--env-file /work-dir/c: this file is no text.',
+  });
+  const missing = () => {
+    throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+  };
+  t.throws(() => parse(['--env-file', 'd'], {}, { readFile: missing }), {
+    message: '--env-file /work-dir/d: cannot read this file (ENOENT).',
+  });
 });
 
 test('an empty variable counts as not set', (t) => {
