@@ -1,10 +1,10 @@
 /** From the options of a program to the Config, by the parsers of the command line and of configuration files. */
 import { homedir } from 'node:os';
-import { checkFiles, readHeaderFile } from '../cli/check-files.ts';
+import { readFileOnDisk } from '../cli/bounded-file.ts';
+import { checkFiles, readTextFile } from '../cli/check-files.ts';
 import type { ConfigFile, WrittenServer } from '../cli/config-file/config-file.ts';
 import type { ConfigNode, ObjectNode } from '../cli/config-file/config-tree.ts';
 import { FileReport } from '../cli/config-file/file-report.ts';
-import { readFileOnDisk } from '../cli/config-file/found-file.ts';
 import { readTopPortage, toCamelCase } from '../cli/config-file/portage-key.ts';
 import { readServers } from '../cli/config-file/read-config-file.ts';
 import type { EntryReader } from '../cli/config-file/server-entry.ts';
@@ -69,7 +69,7 @@ async function read(verb: LibraryVerb, given: object, timeout: number | string |
     cwd: process.cwd(),
     platform: process.platform,
     stderrIsTerminal: false,
-    readFile: readHeaderFile,
+    readFile: readTextFile,
   };
   const parsed = parseConfig({ ...NO_COMMAND_LINE, verb }, around, file);
   const config = server === undefined ? parsed.config : withoutNames(parsed.config);

@@ -563,7 +563,7 @@ test('files of variables are read in order, and an open one gets a warning', (t)
     throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
   };
   t.throws(() => parse(['--env-file', 'd'], {}, { readFile: missing }), {
-    message: '--env-file /work-dir/d: cannot read this file (ENOENT).',
+    message: '--env-file /work-dir/d: this file does not exist.',
   });
 });
 
