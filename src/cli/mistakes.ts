@@ -71,6 +71,7 @@ const HABITS: Readonly<Record<string, string>> = {
   debug: 'use --log-level debug.',
   quiet: 'use --log-level error.',
   silent: 'use --log-level silent.',
+  'env-file': 'use --env-from FILE, since Node.js takes the other name for an option of its own.',
   bind: 'use --host and --port.',
   address: 'use --host and --port.',
   listen: 'use --host and --port.',

@@ -24,8 +24,6 @@ export interface ServerOptions {
   readonly excludeTool?: string | readonly string[] | undefined;
   /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
-  /** Set the variables in this file for the server, one NAME=value per line; `env` wins over it. */
-  readonly envFile?: string | readonly string[] | undefined;
   /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
   readonly inheritEnv?: boolean | undefined;
   /** Run the server on a pseudo-terminal, for servers that need one; requires the package @lydell/node-pty. Default: false. */

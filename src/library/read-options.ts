@@ -21,7 +21,7 @@ export type LibraryVerb = 'serve' | 'connect' | 'probe';
 export interface ReadOptions extends Pick<ParsedConfig, 'config' | 'probe' | 'warnings'> {}
 
 /** The keys of an entry that the library documents; a host's own have no meaning here. */
-const ENTRY_KEYS = ['type', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'disabled'];
+const ENTRY_KEYS = ['type', 'command', 'args', 'env', 'envFile', 'cwd', 'url', 'headers', 'disabled'];
 /** What a single server is called where it needs a name. */
 const ONLY = 'server';
 const NO_COMMAND_LINE = { kind: 'bridge', target: undefined, names: [], options: new Map() } as const;
@@ -105,7 +105,8 @@ async function createReader(): Promise<EntryReader> {
     report: new FileReport({ kind: 'options' }),
     // A program has variables of its own, and texts of others in its hands: `${NAME}` in one of them is no wish of its user.
     variables: { expand: (text) => ({ ok: true, text }) },
-    readers: { platform: process.platform, uid: process.getuid?.(), readFile: readFileOnDisk, mayBeWritable: false },
+    // A program chooses its files itself; nobody else can have written their names into it.
+    readers: { platform: process.platform, uid: process.getuid?.(), readFile: readFileOnDisk, mayBeWritable: true },
     homeFolder: homedir(),
     workspaceFolder: process.cwd(),
     include: () => undefined,

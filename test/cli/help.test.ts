@@ -187,7 +187,7 @@ Servers started as a command
   --cwd <directory>                    Working directory of the server [the current directory]
   --env <NAME=value>                   Set a variable for the server; NAME alone passes on its
                                        current value (repeatable)
-  --env-file <file>                    Set the variables in this file for the server, one NAME=value
+  --env-from <file>                    Set the variables in this file for the server, one NAME=value
                                        per line; --env wins over it (repeatable)
   --[no-]inherit-env                   Pass the whole environment to the server, not just PATH, HOME
                                        and other harmless names

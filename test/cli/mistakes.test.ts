@@ -70,6 +70,7 @@ for (const [flag, wayOut] of [
   ['--client-metadata-url', /use --oauth-client-document\.$/],
   ['--auth-timeout', /leave it out/],
   // Habits.
+  ['--env-file', /use --env-from FILE/],
   ['--silent', /use --log-level silent\.$/],
   ['--bind', /use --host and --port\.$/],
   ['--address', /use --host and --port\.$/],

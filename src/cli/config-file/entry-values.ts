@@ -56,7 +56,7 @@ function readEnvFile(entry: Entry, node: ObjectNode, path: Path, context: EntryC
   const read = readOwnText(file, MAX_ENV_FILE_BYTES, context.readers);
   const assignments = read.ok ? parseEnvFile(read.text) : undefined;
   if (assignments !== undefined) return assignments;
-  const problem = read.ok ? 'the file that is named here is no text.' : read.problem;
+  const problem = read.ok ? 'the file that is named here is not a text file.' : read.problem;
   context.report.mistake(nearestNode(node, ['envFile']).at, [...path, 'envFile'], problem);
   return [];
 }

@@ -58,7 +58,7 @@ export const OF_ONE_SERVER: readonly OptionName[] = [
   'oauth-client-key',
   'oauth-scope',
   'env',
-  'env-file',
+  'env-from',
   'cwd',
 ];
 

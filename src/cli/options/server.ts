@@ -55,7 +55,7 @@ export const SERVER_OPTIONS = [
     targets: ['command'],
   },
   {
-    name: 'env-file',
+    name: 'env-from',
     group: 'server',
     describe: 'Set the variables in this file for the server, one NAME=value per line; --env wins over it',
     kind: 'list',

@@ -150,23 +150,21 @@ test('in the entry of a server with a URL, what is about processes is refused', 
   ]);
 });
 
-for (const key of [
-  'header',
-  'headerFile',
-  'env',
-  'envFile',
-  'cwd',
-  'bearerTokenFile',
-  'clientKey',
-  'oauthClientId',
-  'required',
-]) {
+for (const key of ['header', 'headerFile', 'env', 'cwd', 'bearerTokenFile', 'clientKey', 'oauthClientId', 'required']) {
   test(`at the top ${key} is refused: it is right for one server only`, async (t) => {
     t.deepEqual(await topRefusals({ [key]: 'x' }), [
       `${key}: is a matter of one server; it belongs to the key portage in the entry of that server.`,
     ]);
   });
 }
+
+test('a file of variables is named by the key that entries have for it', async (t) => {
+  const problem = 'write envFile beside the command of the server it is for, without portage.';
+  for (const key of ['envFrom', 'env-from', 'envFile']) {
+    t.deepEqual(await refusals({ [key]: '.env' }), [`${key}: ${problem}`]);
+    t.deepEqual(await topRefusals({ [key]: '.env' }), [`${key}: ${problem}`]);
+  }
+});
 
 test('every option has its place', (t) => {
   const of = (scope: string): readonly string[] =>
@@ -178,7 +176,8 @@ test('every option has its place', (t) => {
     t.true(of('both').includes(name), name);
   }
   t.deepEqual(of('call'), ['config', 'allow-writable-config', 'url', 'all', 'since', 'json', 'timeout', 'for']);
-  const all = ['process', 'server', 'both', 'call'].flatMap(of);
+  t.deepEqual(of('entry'), ['env-from']);
+  const all = ['process', 'server', 'both', 'entry', 'call'].flatMap(of);
   t.is(all.length, OPTIONS.length);
 });
 

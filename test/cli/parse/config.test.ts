@@ -223,7 +223,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'map-header': [],
   cwd: ['sub'],
   env: ['A=1', 'B=2'],
-  'env-file': ['server.env'],
+  'env-from': ['server.env'],
   'inherit-env': ['true'],
   pty: ['true'],
   transport: ['sse'],
@@ -550,20 +550,20 @@ test('the command line wins over the environment, and its last value over earlie
 test('files of variables are read in order, and an open one gets a warning', (t) => {
   const texts: Record<string, string> = { '/work-dir/a': 'A=1\nB="two words"\n', '/etc/b': 'export A=3\nC=$A\n' };
   const readFile = (path: string) => ({ text: texts[path] ?? '\0', isOpenToAll: path === '/etc/b' });
-  const { config, warnings } = parse(['--env-file', 'a', '--env-file', '/etc/b', '--env', 'D=4'], {}, { readFile });
+  const { config, warnings } = parse(['--env-from', 'a', '--env-from', '/etc/b', '--env', 'D=4'], {}, { readFile });
   t.deepEqual(config.servers[0].child.env, { A: '3', B: 'two words', C: '$A', D: '4' });
   t.deepEqual(warnings, [
-    '--env-file /etc/b: every user of this machine can read this file; chmod 600 keeps the credentials in it private.',
+    '--env-from /etc/b: every user of this machine can read this file; chmod 600 keeps the credentials in it private.',
   ]);
-  t.throws(() => parse(['--env-file', 'c'], {}, { readFile }), {
+  t.throws(() => parse(['--env-from', 'c'], {}, { readFile }), {
     code: 'ERR_CONFIG_OPTION',
-    message: '--env-file /work-dir/c: this file is no text.',
+    message: '--env-from /work-dir/c: this file is not a text file.',
   });
   const missing = () => {
     throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
   };
-  t.throws(() => parse(['--env-file', 'd'], {}, { readFile: missing }), {
-    message: '--env-file /work-dir/d: this file does not exist.',
+  t.throws(() => parse(['--env-from', 'd'], {}, { readFile: missing }), {
+    message: '--env-from /work-dir/d: this file does not exist.',
   });
 });
 

@@ -112,11 +112,11 @@ function parseChild({ given, around, withheld: ofTheBridge }: ServerRequest): Pa
 function readEnvFiles(given: GivenOptions, { cwd, readFile }: RemoteSurroundings) {
   const assignments: EnvAssignment[] = [];
   const warnings: string[] = [];
-  for (const path of given.list('env-file', value.parseText)) {
-    const source = `${given.sourceOf('env-file')} ${resolve(cwd, path)}`;
+  for (const path of given.list('env-from', value.parseText)) {
+    const source = `${given.sourceOf('env-from')} ${resolve(cwd, path)}`;
     const { text, isOpenToAll } = tryToRead(source, () => readFile(resolve(cwd, path)));
     const found = parseEnvFile(text);
-    if (found === undefined) throw new BridgeError('ERR_CONFIG_OPTION', `${source}: this file is no text.`);
+    if (found === undefined) throw new BridgeError('ERR_CONFIG_OPTION', `${source}: this file is not a text file.`);
     assignments.push(...found);
     if (isOpenToAll) warnings.push(warnOfOpenFile(source));
   }
