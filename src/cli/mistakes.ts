@@ -12,7 +12,11 @@ const BEHIND = 'the command goes after `--`, with its arguments: mcp-portage -- 
 const BOTH_TRANSPORTS = 'leave it out: Streamable HTTP and HTTP+SSE are both served, on one port.';
 const SERVERS_IN_FILE =
   'use --config FILE: it takes the file of your host as it is, and serves each server below its name.';
-const ALWAYS_VERIFIED = 'certificates are always verified; --ca FILE names the authority of your own ones.';
+const EVENT_STORE =
+  'use --max-replay-bytes: events are always kept for clients that resume a stream, up to that many bytes.';
+const TUNNEL = 'run a tunnel beside it, and name the host that clients use with --allow-host.';
+const DISCOVERED = 'leave it out: the server says where to log in, and for which resource.';
+const ALWAYS_VERIFIED = 'certificates are always verified; --ca FILE names the authority that issued your own.';
 
 /** From the quick starts of supergateway, of the two programs called mcp-proxy and of mcp-remote, where ours differ. */
 const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
@@ -40,11 +44,17 @@ const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   endpoint: 'use --path.',
   'stream-endpoint': 'use --path.',
   'sse-endpoint': 'use --sse-path.',
+  modern: 'leave it out: clients of both eras are served.',
   'upstream-protocol': 'leave it out: what the server speaks is detected. To pin it, use --protocol.',
   'protocol-version': 'leave it out: clients and servers agree on a revision by themselves.',
   'max-body-size': 'use --max-message-bytes.',
   'graceful-shutdown-timeout': 'use --shutdown-grace.',
-  tunnel: 'run a tunnel beside it, and name the host that clients use with --allow-host.',
+  'event-store': EVENT_STORE,
+  'no-event-store': EVENT_STORE,
+  'event-store-max-events': EVENT_STORE,
+  tunnel: TUNNEL,
+  'tunnel-subdomain': TUNNEL,
+  'cors-add-allowed-header': 'leave it out: pages that may call may send any header.',
   'expose-header': 'leave it out: pages that may call can read the headers they need.',
   'verify-ssl': ALWAYS_VERIFIED,
   'no-verify-ssl': ALWAYS_VERIFIED,
@@ -53,6 +63,14 @@ const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   'static-oauth-client-metadata': 'use --oauth-scope and --oauth-callback.',
   'client-metadata-url': 'use --oauth-client-document.',
   'auth-timeout': 'leave it out: a login may take four minutes.',
+  'token-url': DISCOVERED,
+  'token-endpoint': DISCOVERED,
+  resource: DISCOVERED,
+  'client-credentials': 'use --oauth-grant client-credentials.',
+  'callback-path': 'use --oauth-callback, with the whole URL.',
+  'ping-interval': 'use --keep-alive.',
+  'headers-timeout': 'use --first-byte-timeout.',
+  'body-timeout': 'use --idle-timeout.',
 };
 
 /** What people type out of habit, whichever program they come from. */
@@ -111,7 +129,7 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
   }
   // `--no-sse` is the wish for the contrary of `--sse`.
   const equivalent = shown.startsWith('--no-')
-    ? ANSWERS.get(shown.slice('--'.length))
+    ? ANSWERS.get(toKebabCase(shown.slice('--'.length)))
     : (ANSWERS.get(kebab) ?? LETTER_ANSWERS.get(name));
   if (equivalent !== undefined) return `Unknown option ${shown}: ${equivalent}`;
   const meant = isOptionName(kebab)
