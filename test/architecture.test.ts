@@ -114,6 +114,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'process/command-name.ts',
     'http/stream-address.ts',
     'http/websocket/url.ts',
+    'process/script-runner.ts',
     'process/shown-arguments.ts',
     'errors.ts',
     'config',

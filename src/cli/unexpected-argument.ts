@@ -1,4 +1,5 @@
 /** Arguments that stand where they mean nothing: what was most likely meant, and the command line that says it. */
+import { scriptRunner } from '../process/script-runner.ts';
 import { showArguments } from '../process/shown-arguments.ts';
 import { BRIDGE_VERBS, type BridgeVerb } from './options/option-spec.ts';
 import { findOption } from './options/option-table.ts';
@@ -196,8 +197,8 @@ function explainMissingSeparator(stray: UnexpectedArgument): string {
 /** What runs it, where the argument is not a program itself: the name of a package, or a script. */
 function runnerOf(argument: string): readonly string[] {
   if (/^@[\w.-]+\/[\w.-]+(@[\w.^~-]+)?$/.test(argument)) return ['npx', '-y'];
-  if (/\.[cm]?js$/.test(argument)) return ['node'];
-  return /\.py$/.test(argument) ? ['python3'] : [];
+  const runner = scriptRunner(argument);
+  return runner === undefined ? [] : [runner];
 }
 
 interface GivenCommand {
