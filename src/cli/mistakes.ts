@@ -16,6 +16,10 @@ const EVENT_STORE =
   'use --max-replay-bytes: events are always kept for clients that resume a stream, up to that many bytes.';
 const TUNNEL = 'run a tunnel beside it, and name the host that clients use with --allow-host.';
 const DISCOVERED = 'leave it out: the server says where to log in, and for which resource.';
+const IN_BACKGROUND = 'leave it out: a service manager such as systemd runs it in the background.';
+const PASSWORD = 'clients show a token, which --auth-token names; what a remote server wants is sent with --header.';
+const PROXY = 'set HTTPS_PROXY or HTTP_PROXY, and NO_PROXY for what is reached without it.';
+const PREFIX = 'use --path for the whole path here; --base-url names the prefix that a proxy in front takes off.';
 const ALWAYS_VERIFIED = 'certificates are always verified; --ca FILE names the authority that issued your own.';
 
 /** From the quick starts of supergateway, of the two programs called mcp-proxy and of mcp-remote, where ours differ. */
@@ -90,6 +94,26 @@ const HABITS: Readonly<Record<string, string>> = {
   quiet: 'use --log-level error.',
   silent: 'use --log-level silent.',
   'env-file': 'use --env-from FILE, since Node.js takes the other name for an option of its own.',
+  daemon: IN_BACKGROUND,
+  background: IN_BACKGROUND,
+  detach: IN_BACKGROUND,
+  watch: 'leave it out: the file of --config is read again when it changes.',
+  reload: 'leave it out: the file of --config is read again when it changes.',
+  restart: 'leave it out: a server that has exited is started again for the next client.',
+  username: PASSWORD,
+  user: PASSWORD,
+  password: PASSWORD,
+  proxy: PROXY,
+  'http-proxy': PROXY,
+  'https-proxy': PROXY,
+  'log-file': 'leave it out: the log is written to stderr, as in mcp-portage ... 2> FILE',
+  tools: 'use --include-tool, once for each pattern.',
+  'allowed-tools': 'use --include-tool, once for each pattern.',
+  'max-connections': 'use --max-sessions.',
+  'max-clients': 'use --max-sessions.',
+  prefix: PREFIX,
+  'base-path': PREFIX,
+  'root-path': PREFIX,
   bind: 'use --host and --port.',
   address: 'use --host and --port.',
   listen: 'use --host and --port.',
