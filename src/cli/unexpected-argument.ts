@@ -24,9 +24,12 @@ export function explainUnexpectedArgument(stray: UnexpectedArgument): string {
   const { head, at, argument, command } = stray;
   if (argument === '') return 'One of the arguments is empty; is a variable of the shell not set?';
   return (
+    explainOwnName(stray) ??
+    explainWish(stray) ??
     explainVerb(stray) ??
     explainConfigFile(stray) ??
     explainVariable(stray) ??
+    explainWrappedUrl(stray) ??
     explainBareAddress(stray) ??
     explainForAddress(stray) ??
     explainDashes(stray) ??
@@ -35,6 +38,37 @@ export function explainUnexpectedArgument(stray: UnexpectedArgument): string {
     explainBesideUrl(stray) ??
     explainMissingSeparator(stray)
   );
+}
+
+/** `mcp-portage npx -y mcp-portage …`, where a host or a script names the program already. */
+function explainOwnName(stray: UnexpectedArgument): string | undefined {
+  const { head, at } = stray;
+  const end = head.findIndex((word, index) => index >= at && /^mcp-portage(@[\w.^~-]+)?$/.test(word));
+  if (end === -1 || !head.slice(at, end).every((word) => /^(npx|bunx|pnpm|yarn|dlx|-y|--yes)$/.test(word)))
+    return undefined;
+  return `"mcp-portage" is given twice; once is enough:\n  ${lineOf(stray, head.toSpliced(at, end - at + 1))}`;
+}
+
+/** What programs of this kind often have a command for, and how it is done here. */
+const WISHES: ReadonlyMap<string, string> = new Map([
+  ['status', 'what a running bridge does is shown by\n  mcp-portage top http://127.0.0.1:8000'],
+  ['stop', 'the bridge ends with Ctrl-C, or with SIGTERM, as service managers send it.'],
+  ['list', 'the tools of a server are listed by\n  mcp-portage probe https://example.com/mcp'],
+  ['inspect', 'what a server offers is shown by\n  mcp-portage probe https://example.com/mcp'],
+  [
+    'login',
+    'connect logs in where the server asks for it. To try that first:\n  mcp-portage probe --login on-demand https://example.com/mcp',
+  ],
+  ['logout', 'an earlier login is forgotten by\n  mcp-portage probe --login anew https://example.com/mcp'],
+  [
+    'install',
+    'what a host needs to use a server is shown by\n  mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp',
+  ],
+]);
+
+function explainWish({ argument, verb, command }: UnexpectedArgument): string | undefined {
+  const way = verb === undefined && command === undefined ? WISHES.get(argument) : undefined;
+  return way === undefined ? undefined : `There is no command "${argument}": ${way}`;
 }
 
 /** Verbs that are given twice, come late or are misspelt. */
@@ -115,11 +149,23 @@ function explainVariable(stray: UnexpectedArgument): string | undefined {
   return `Unexpected "${name}=…": variables of the server are set with --env, as in\n  ${line}`;
 }
 
+/** `<https://example.com>`, `"https://example.com"`, `[text](https://example.com)`: copied with what stood around it. */
+function explainWrappedUrl(stray: UnexpectedArgument): string | undefined {
+  const { head, at, argument } = stray;
+  const url = /^(?:\[[^\]]*\]\(|[<"'`(]+)((?:https?|wss?):\/\/[^\s<>"'`()]+)[>"'`).,;]+$/i.exec(argument)?.[1];
+  if (url === undefined) return undefined;
+  return `The URL is given alone, without what stands around it:\n  ${lineOf(stray, head.with(at, url))}`;
+}
+
 const LOCAL_HOST = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$)/i;
 
 /** `localhost:3000/mcp`, `example.com`, `http:/example.com`: an address without all of its scheme. */
 function explainBareAddress(stray: UnexpectedArgument): string | undefined {
   const { head, at, argument } = stray;
+  if (/^unix:\/(?!\/)/i.test(argument)) {
+    const url = `unix://${argument.slice('unix:'.length)}`;
+    return `Unexpected ${JSON.stringify(argument)}: two slashes stand before the path, as in\n  ${lineOf(stray, head.with(at, url))}`;
+  }
   const broken = /^(https?)(:\/?|\/\/)(?=[^:/])/i.exec(argument);
   const isAddress =
     /^(localhost|\d+\.\d+\.\d+\.\d+|\[[\da-f:]+\]|[\w.-]+:\d+)(:\d+)?(\/|$)|^[\w-]+(\.[\w-]+)+\/|^([\w-]+\.)+(com|org|net|io|dev|ai|app)$/i.test(

@@ -30,6 +30,16 @@ const CORRECTED: readonly (readonly [typed: string, shown: string, why: RegExp])
   ['nonsense', '-- nonsense', /^Unknown command "nonsense"; .* If it is the server's program, it goes after `--`/],
   ['nonsense --port 80', '--port 80 -- nonsense', /^Unknown command "nonsense"/],
   ['connect http:/localhost:1/mcp', 'connect http://localhost:1/mcp', /a URL begins with http:\/\/ or https:\/\//],
+  ['connect <https://a.example/mcp>', 'connect https://a.example/mcp', /^The URL is given alone/],
+  ['connect "https://a.example/mcp",', 'connect https://a.example/mcp', /^The URL is given alone/],
+  ['serve [server](https://a.example/mcp)', 'serve https://a.example/mcp', /^The URL is given alone/],
+  ['connect unix:/run/a.sock', 'connect unix:///run/a.sock', /two slashes stand before the path/],
+  ['mcp-portage -- npx foo', '-- npx foo', /^"mcp-portage" is given twice/],
+  ['npx mcp-portage@1 serve -- npx foo', 'serve -- npx foo', /^"mcp-portage" is given twice/],
+  ['connect mcp-portage https://a.example', 'connect https://a.example', /^"mcp-portage" is given twice/],
+  ['status', 'top http://127.0.0.1:8000', /^There is no command "status"/],
+  ['login https://a.example', 'probe --login on-demand https://example.com/mcp', /^There is no command "login"/],
+  ['install', 'snippet --for cursor http://127.0.0.1:8000/mcp', /^There is no command "install"/],
   ['connect https//a.example', 'connect https://a.example', /a URL begins with/],
   ['serve -- https://a.example', 'serve https://a.example', /^A URL is not a command: leave out `--`/],
   ['serve -- localhost:1/mcp', 'serve http://localhost:1/mcp', /^A URL is not a command/],
@@ -48,6 +58,11 @@ for (const [typed, shown, why] of CORRECTED) {
     t.notThrows(() => parseCommandLine(corrected), 'what is shown is accepted');
   });
 }
+
+test('a bridge is stopped by no command, and a program may have the name of a wish', (t) => {
+  t.regex(refusal('stop'), /^There is no command "stop": the bridge ends with Ctrl-C/);
+  t.is(refusal('--', 'list'), 'accepted');
+});
 
 test('two verbs are answered with a command line for each', (t) => {
   t.is(
