@@ -547,6 +547,18 @@ test('the command line wins over the environment, and its last value over earlie
   t.deepEqual(config.servers[0].child.env, {});
 });
 
+test('a duration that looks like milliseconds is taken for seconds, with a warning', (t) => {
+  const { config, warnings } = parse(['--request-timeout', '30000'], { MCP_PORTAGE_SESSION_TIMEOUT: '60000' });
+  t.is(config.servers[0].limits.requestTimeoutMs, 30_000_000);
+  t.deepEqual(warnings, [
+    '--request-timeout 30000: a bare number is seconds, so these are 8.3 hours; milliseconds are written 30000ms.',
+    'MCP_PORTAGE_SESSION_TIMEOUT 60000: a bare number is seconds, so these are 16.7 hours; milliseconds are written 60000ms.',
+  ]);
+  for (const text of ['30000ms', '86400', '3000', '30s', '0'])
+    t.deepEqual(parse(['--request-timeout', text]).warnings, [], text);
+  t.deepEqual(parse(['--max-sessions', '5000']).warnings, []);
+});
+
 test('files of variables are read in order, and an open one gets a warning', (t) => {
   const texts: Record<string, string> = { '/work-dir/a': 'A=1\nB="two words"\n', '/etc/b': 'export A=3\nC=$A\n' };
   const readFile = (path: string) => ({ text: texts[path] ?? '\0', isOpenToAll: path === '/etc/b' });
