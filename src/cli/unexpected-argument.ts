@@ -49,26 +49,31 @@ function explainOwnName(stray: UnexpectedArgument): string | undefined {
   return `"mcp-portage" is given twice; once is enough:\n  ${lineOf(stray, head.toSpliced(at, end - at + 1))}`;
 }
 
+const EXAMPLE = 'https://example.com/mcp';
+
 /** What programs of this kind often have a command for, and how it is done here. */
 const WISHES: ReadonlyMap<string, string> = new Map([
   ['status', 'what a running bridge does is shown by\n  mcp-portage top http://127.0.0.1:8000'],
   ['stop', 'the bridge ends with Ctrl-C, or with SIGTERM, as service managers send it.'],
-  ['list', 'the tools of a server are listed by\n  mcp-portage probe https://example.com/mcp'],
-  ['inspect', 'what a server offers is shown by\n  mcp-portage probe https://example.com/mcp'],
+  ['list', `the tools of a server are listed by\n  mcp-portage probe ${EXAMPLE}`],
+  ['inspect', `what a server offers is shown by\n  mcp-portage probe ${EXAMPLE}`],
   [
     'login',
-    'connect logs in where the server asks for it. To try that first:\n  mcp-portage probe --login on-demand https://example.com/mcp',
+    `connect logs in where the server asks for it. To try that first:\n  mcp-portage probe --login on-demand ${EXAMPLE}`,
   ],
-  ['logout', 'an earlier login is forgotten by\n  mcp-portage probe --login anew https://example.com/mcp'],
+  ['logout', `an earlier login is forgotten by\n  mcp-portage probe --login anew ${EXAMPLE}`],
   [
     'install',
     'what a host needs to use a server is shown by\n  mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp',
   ],
 ]);
 
-function explainWish({ argument, verb, command }: UnexpectedArgument): string | undefined {
+function explainWish({ head, argument, verb, command }: UnexpectedArgument): string | undefined {
   const way = verb === undefined && command === undefined ? WISHES.get(argument) : undefined;
-  return way === undefined ? undefined : `There is no command "${argument}": ${way}`;
+  if (way === undefined) return undefined;
+  const url = head.find(isUrlLike);
+  const example = url === undefined ? EXAMPLE : showArguments([url]);
+  return `There is no command "${argument}": ${way.replace(EXAMPLE, () => example)}`;
 }
 
 /** Verbs that are given twice, come late or are misspelt. */
