@@ -17,8 +17,8 @@ const LONGEST = [
 /** @param {string} file a bundle in build/ */
 const rank = (file) => {
   const index = LONGEST.findIndex((name) => file.replaceAll('\\', '/').endsWith(`/${name}.test.js`));
-  // Next come folders whose files share a process.
-  if (index < 0) return LONGEST.length + (file.endsWith('together.test.js') ? 0 : 1);
+  // Next come files that share a process.
+  if (index < 0) return LONGEST.length + (/together-\d+\.test\.js$/.test(file) ? 0 : 1);
   return index;
 };
 
