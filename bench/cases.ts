@@ -56,7 +56,7 @@ export interface Entrant {
   start(server: HttpServer): Promise<Endpoint>;
   /** Whether its clients may all count their calls from one, as real ones do. The floor keeps nobody apart. */
   readonly ids: 'own' | 'common';
-  /** One where its pipes have room for one client only. */
+  /** One whose pipes hold the messages of one client only. */
   readonly maxClients?: 1;
   /** Where answers are not in the client's era, as nobody translates them. */
   readonly answersIn?: Era;

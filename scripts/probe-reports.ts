@@ -10,7 +10,7 @@ const REPOSITORY = fileURLToPath(new URL('..', import.meta.url));
 const SERVER = '@modelcontextprotocol/server-everything';
 /** Where the server listens if nobody says otherwise, as in the guide. */
 const USUAL_PORT = 3001;
-const START_TIMEOUT_MS = 20_000;
+const START_TIMEOUT_MS = 60_000;
 /** What a busy machine does not reach is no part of a report. */
 const PROBE_TIMEOUT = '1m';
 

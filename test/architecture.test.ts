@@ -226,7 +226,7 @@ const ORDERS: readonly (readonly string[])[] = [
   ['http/server', 'http/auth'],
 ];
 /** Folders beside each other that know nothing of each other. */
-const STRANGERS: readonly (readonly [string, string])[] = [
+const UNRELATED: readonly (readonly [string, string])[] = [
   ['http/client', 'http/server'],
   ['http/login', 'http/server'],
   ['eras/modern-to-legacy', 'eras/legacy-to-modern'],
@@ -244,7 +244,7 @@ for (const order of ORDERS) {
   });
 }
 
-for (const [one, other] of STRANGERS) {
+for (const [one, other] of UNRELATED) {
   test(`${one} and ${other} know nothing of each other`, (t) => {
     const isIn = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
     t.true([one, other].every((folder) => imports.some(({ from }) => isIn(folder, from))));

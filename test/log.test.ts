@@ -122,10 +122,10 @@ test('survives cycles', (t) => {
 test('who draws on the terminal hears of each line before it is written', async (t) => {
   const order: string[] = [];
   const destination = { write: (line: string) => void order.push(JSON.parse(line).msg) };
-  const { log } = await collect({ destination, beforeLine: () => void order.push('make room') });
+  const { log } = await collect({ destination, beforeLine: () => void order.push('clear the line') });
   log.debug('not written');
   log.info('a line');
-  t.deepEqual(order, ['make room', 'a line']);
+  t.deepEqual(order, ['clear the line', 'a line']);
 });
 
 for (const format of ['json', 'pretty'] as const) {

@@ -5,11 +5,18 @@ import { isInstalled, PEERS, type Peer, readVersion } from '../bridges/programs.
 import type { Figure, Gap, Metric, Records } from '../measure/records.ts';
 import { median, medianRatio } from '../measure/statistics.ts';
 
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly os: string;
+}
+
 export interface LastRun {
   readonly date: string;
   readonly seconds: number;
   readonly rounds: number;
-  readonly machine: { readonly cpu: string; readonly cores: number; readonly memoryGiB: number; readonly os: string };
+  readonly machine: Machine;
   readonly versions: Readonly<Record<string, string>>;
   readonly figures: readonly Figure[];
   readonly gaps: readonly Gap[];
@@ -21,15 +28,19 @@ export function describeRun({ effort }: Arguments, records: Records, seconds: nu
     date: new Date().toISOString().slice(0, 10),
     seconds: Math.round(seconds),
     rounds: effort.rounds,
-    machine: {
-      cpu: cpus()[0]?.model ?? 'unknown',
-      cores: cpus().length,
-      memoryGiB: Math.round(totalmem() / 2 ** 30),
-      os: `${type()} ${release().split('-')[0]}`,
-    },
+    machine: describeMachine(),
     versions: { Node: process.version, 'mcp-portage': readVersion(''), ...Object.fromEntries(peers) },
     figures: records.figures,
     gaps: records.gaps,
+  };
+}
+
+export function describeMachine(): Machine {
+  return {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    os: `${type()} ${release().split('-')[0]}`,
   };
 }
 

@@ -1,10 +1,11 @@
 /**
- * argv: port. The MCP server behind the bridges, on HTTP: Streamable HTTP with sessions on /mcp, HTTP+SSE on /sse, and
- * the modern era, without sessions, on /modern.
+ * argv: port. The MCP server behind the bridges, on HTTP: Streamable HTTP with sessions on /mcp, the same with a stream
+ * outside of calls on /streams, HTTP+SSE on /sse, and the modern era, without sessions, on /modern.
  */
 import { createServer } from 'node:http';
 import { answer } from './answers.js';
 
+const POSTED = ['/mcp', '/streams', '/modern', '/messages'];
 /** The open stream of each HTTP+SSE client. */
 const streams = new Map();
 let clients = 0;
@@ -16,7 +17,7 @@ function countClient() {
 
 const server = createServer((request, response) => {
   const path = request.url.split('?')[0];
-  if (request.method === 'POST' && (path === '/mcp' || path === '/modern' || path === '/messages')) {
+  if (request.method === 'POST' && POSTED.includes(path)) {
     const chunks = [];
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => {
@@ -28,7 +29,10 @@ const server = createServer((request, response) => {
   }
   request.resume();
   if (request.method === 'GET' && path === '/sse') return open(response);
-  if (request.method === 'DELETE' && path === '/mcp') return response.writeHead(200).end();
+  if (request.method === 'GET' && path === '/streams') {
+    return response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  }
+  if (request.method === 'DELETE' && (path === '/mcp' || path === '/streams')) return response.writeHead(200).end();
   // No stream outside of a call, and no authorization server to discover.
   response.writeHead(path === '/mcp' || path === '/modern' || path === '/sse' ? 405 : 404).end();
 });

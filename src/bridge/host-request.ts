@@ -36,7 +36,7 @@ export function handleOfHost(request: HostRequest, response: ServerResponse, par
   if (url === undefined) return false;
   const given = request.originalUrl ?? '';
   const above = given.endsWith(request.url ?? '/') ? given.slice(0, -(request.url ?? '/').length) : '';
-  const taken = refuseStranger(request, parts) ?? refuseRepeated(request) ?? takeBody(request);
+  const taken = refuseRemoteCaller(request, parts) ?? refuseRepeated(request) ?? takeBody(request);
   if (taken instanceof BridgeError) {
     respondError(response, taken);
     return true;
@@ -81,7 +81,7 @@ function ownUrlOf(url: string, prefix: string): string | undefined {
  * A bridge that asks nobody who they are is for this machine. Where it listens itself, nobody else reaches it; at somebody
  * else's server that has to be looked at.
  */
-function refuseStranger(
+function refuseRemoteCaller(
   { socket }: IncomingMessage,
   { listener: { addresses, access }, arrival }: Pick<HostRequestParts, 'listener' | 'arrival'>,
 ): BridgeError | undefined {
@@ -104,12 +104,15 @@ const ONCE = ['host', 'origin', 'authorization', 'content-type', SESSION_ID_HEAD
 function refuseRepeated({ headersDistinct }: IncomingMessage): BridgeError | undefined {
   const repeated = ONCE.find((name) => (headersDistinct[name]?.length ?? 0) > 1);
   if (repeated === undefined) return undefined;
-  return new BridgeError('ERR_HTTP_HEADER', `The header ${repeated} may come once only, and it came more than once.`);
+  return new BridgeError(
+    'ERR_HTTP_HEADER',
+    `The header ${repeated} may occur only once; this request has it several times.`,
+  );
 }
 
 const NOT_READ = new BridgeError(
   'ERR_HTTP_BODY',
-  'The body of this request was read before mcp-portage got it, and is not in its member `body`. Put the bridge before what reads bodies, or hand over what that has made of it.',
+  'The body of this request was read before mcp-portage got the request, and is not in `request.body`. Mount the bridge before the body parser, or put the parsed body into `request.body`.',
 );
 
 /** The request, with a body that can be read: its own, or one made of what a parser left behind. */

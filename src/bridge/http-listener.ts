@@ -44,7 +44,7 @@ export class HttpListener {
       // No page makes its name lead to a socket, so no Host is a sign of one. Whatever else tells of a page still counts.
       socketAdmission: new Admission(new AccessPolicy({ addresses: 'any', ...listener.access })),
       router: this.servers,
-      hops: membership?.hops,
+      links: membership?.ownerLinks,
       onRefused,
       deps,
     });

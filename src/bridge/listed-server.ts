@@ -35,7 +35,7 @@ const REPLACED = new BridgeError(
   'The configuration of this server has changed; open a new session.',
 );
 
-export const NOT_FOR_STREAMS = new BridgeError('ERR_SESSION_CLOSED', 'At this address no server is served any more.');
+export const NOT_FOR_STREAMS = new BridgeError('ERR_SESSION_CLOSED', 'No server is served at this address any more.');
 
 export interface ListedServerParts {
   readonly listener: HttpListenerConfig;

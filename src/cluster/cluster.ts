@@ -2,7 +2,7 @@ import type { Deps } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
 import type { ClusterKey } from '../store/cluster-key.ts';
 import type { Store } from '../store/store.ts';
-import { HopPasses } from './hop-passes.ts';
+import { LinkSecrets } from './link-secrets.ts';
 import { Members } from './members.ts';
 import { type Owner, OwnerTags } from './owner-tags.ts';
 import { PeerLeases } from './peer-leases.ts';
@@ -35,7 +35,7 @@ const REJOIN_MS = 1000;
 export class Cluster {
   readonly store: Store;
   readonly tags: OwnerTags;
-  readonly passes: HopPasses;
+  readonly links: LinkSecrets;
   readonly peers: PeerLeases;
   readonly members: Members;
   readonly leaseMs: number;
@@ -67,7 +67,7 @@ export class Cluster {
     this.leaseMs = leaseMs;
     this.tags = new OwnerTags(key);
     this.#identity = this.#createIdentity();
-    this.passes = new HopPasses(key, () => [this.self.id, ...this.#former.map(({ owner }) => owner.id)]);
+    this.links = new LinkSecrets(key, () => [this.self.id, ...this.#former.map(({ owner }) => owner.id)]);
     this.peers = new PeerLeases({ leases: store.leases, ttlMs: leaseMs, clock });
     const self = (): Owner => this.self;
     this.members = new Members({ store, peers: this.peers, leaseMs, self, clock, wallClock, randomId });

@@ -61,7 +61,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   }
 }
 
-const NOT_OURS = new BridgeError('ERR_HTTP_PATH', 'Nothing of this bridge is served at that path.');
+const NOT_OURS = new BridgeError('ERR_HTTP_PATH', 'This bridge serves nothing at that path.');
 
 /** Without a slash at the end; empty: there is none. */
 function parsePrefix(prefix: string | undefined): string {

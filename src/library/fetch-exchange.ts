@@ -1,7 +1,12 @@
 /** A request and a response of the Fetch standard, in the shape of Node's: what serves one serves the other. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { Readable, Writable } from 'node:stream';
+import {
+  DetachedRequest,
+  DetachedResponse,
+  serveDetached,
+  type WrittenHeader,
+} from '../http/server/detached-exchange.ts';
 
 /** Serves a request of Node. */
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void;
@@ -21,29 +26,22 @@ export function serveFetch(request: Request, serve: Serve): Promise<Response> {
       asked.destroy();
       socket.destroy();
     });
-    // The bridge uses the head of both, the stream with its counters and events, and the socket, all of which are there.
-    serve(asked as unknown as IncomingMessage, response as unknown as ServerResponse);
+    serveDetached(asked, response, serve);
   });
 }
 
-class FetchRequest extends Readable {
-  readonly method: string;
-  /** Changed by whoever takes a prefix off. */
-  url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly headersDistinct: Readonly<Record<string, readonly string[]>>;
-  readonly socket: Socket;
+class FetchRequest extends DetachedRequest {
   readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
   constructor({ method, headers, body }: Request, url: URL, socket: Socket) {
-    super();
     // Where a runtime leaves the header out, the URL has it from there.
-    this.headers = { host: url.host, ...Object.fromEntries(headers) };
-    this.headersDistinct = Object.fromEntries(Object.entries(this.headers).map(([name, value]) => [name, [value]]));
-    this.method = method;
-    this.url = url.pathname + url.search;
-    this.socket = socket;
+    const all = { host: url.host, ...Object.fromEntries(headers) };
+    super({ method, url: url.pathname + url.search, headers: all, socket });
     this.#body = body?.getReader();
+  }
+
+  override get headersDistinct(): Readonly<Record<string, readonly string[]>> {
+    return Object.fromEntries(Object.entries(this.headers).map(([name, value]) => [name, [value]]));
   }
 
   override _read(): void {
@@ -67,44 +65,23 @@ const FULL_BYTES = 64 * 1024;
 /** [Fetch 2.2.3] A response with one of these cannot have a body. */
 const WITHOUT_BODY: readonly number[] = [204, 205, 304];
 
-class FetchResponse extends Writable {
-  statusCode = 200;
-  headersSent = false;
+class FetchResponse extends DetachedResponse {
   /** There is none between us and whoever reads the body. */
   readonly socket = null;
-  /** As Node names it. */
-  readonly req: FetchRequest;
-  readonly #headers = new Headers();
   readonly #begin: (response: Response) => void;
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** Takes the next bytes when the reader wants some. */
   #resume: (() => void) | undefined;
 
   constructor(req: FetchRequest, begin: (response: Response) => void) {
-    super({ highWaterMark: FULL_BYTES, decodeStrings: true });
-    this.req = req;
+    super(req, FULL_BYTES);
     this.#begin = begin;
   }
 
-  setHeader(name: string, value: OutgoingHttpHeaders[string]): this {
-    this.#headers.delete(name);
-    for (const one of Array.isArray(value) ? value : [value]) {
-      if (one !== undefined) this.#headers.append(name, String(one));
-    }
-    return this;
-  }
-
-  writeHead(status: number, headers: OutgoingHttpHeaders = {}): this {
-    this.statusCode = status;
-    for (const [name, value] of Object.entries(headers)) this.setHeader(name, value);
-    this.flushHeaders();
-    return this;
-  }
-
-  flushHeaders(): void {
-    if (this.headersSent) return;
-    this.headersSent = true;
-    const init = { status: this.statusCode, headers: this.#headers };
+  protected override begin(written: readonly WrittenHeader[]): void {
+    const headers = new Headers();
+    for (const [name, value] of written) headers.append(name, value);
+    const init = { status: this.statusCode, headers };
     const stream = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {

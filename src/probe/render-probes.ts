@@ -40,11 +40,11 @@ function renderTable(outcomes: readonly NamedOutcome[], options: RenderOptions):
     Math.max(...[heads, ...rows].map((row) => visibleLength(row[column] ?? ''))),
   );
   const start = widths.reduce((sum, width) => sum + width + GAP, 0);
-  const hasRoom = options.width - start >= MIN_ADVICE_WIDTH;
+  const fits = options.width - start >= MIN_ADVICE_WIDTH;
   for (const [index, row] of [heads, ...rows].entries()) {
     const fixed = widths.map((width, column) => padTo(row[column] ?? '', width + GAP)).join('');
     const advice = row.at(-1) ?? '';
-    if (hasRoom) painter.hanging(fixed, advice, start);
+    if (fits) painter.hanging(fixed, advice, start);
     else {
       painter.line(fixed.trimEnd());
       if (index > 0 && advice !== '') painter.item(painter.yellow('!'), advice);

@@ -138,7 +138,7 @@ function pass(taken: CallerLink, notification: Frame): void {
   if (taken.link.send(notification)) taken.isFull = false;
 }
 
-const NO_CAPACITY = new BridgeError('ERR_SESSION_BUSY', 'The server does not take what this caller has sent before.');
+const NO_CAPACITY = new BridgeError('ERR_SESSION_BUSY', 'The server has not read what this caller sent before.');
 const IDLE = new BridgeError('ERR_SESSION_CLOSED', 'No notification was sent for a long time.');
 const MADE_WAY = new BridgeError('ERR_SESSION_CLOSED', 'Others have sent notifications since.');
 

@@ -98,7 +98,7 @@ export const MAX_INITIALIZE_BYTES = 1024 * 1024;
 
 export const INITIALIZE_TOO_LARGE = new BridgeError(
   'ERR_WIRE_FRAME_TOO_LARGE',
-  `An initialize has ${MAX_INITIALIZE_BYTES} bytes at most: it is kept with its session. Leave out of it what no server needs.`,
+  `An initialize may have at most ${MAX_INITIALIZE_BYTES} bytes, because it is kept with its session; leave out what the server does not need.`,
 );
 
 /** The open exchanges of one client: found by id, by progress token, or by what a server's message most likely means. */

@@ -22,9 +22,12 @@ const EVERYTHING = join(ROOT, 'node_modules/@modelcontextprotocol/server-everyth
 const SERVER = ['--', process.execPath, EVERYTHING];
 const run = promisify(execFile);
 
+/** What the build printed. */
+let built = '';
+
 test.before('it is built', async (t) => {
   t.timeout(5 * 60_000);
-  await run(process.execPath, ['scripts/build-binary.js'], { cwd: ROOT, maxBuffer: 16 * 1024 * 1024 });
+  built = (await run(process.execPath, ['scripts/build-binary.js'], { cwd: ROOT, maxBuffer: 16 * 1024 * 1024 })).stdout;
   await copyFile(join(ROOT, 'build', NAME), EXECUTABLE);
 });
 
@@ -61,6 +64,10 @@ async function serve(t: ExecutionContext, args: readonly string[], label = 'Stre
   }
   throw new Error(`it ended without serving: ${said.join('\n')}`);
 }
+
+test('the build says how large it is, and how fast it starts', (t) => {
+  t.regex(built, /mcp-portage(\.exe)?: \d+ MiB, starts in \d+ ms \(/);
+});
 
 test('says its version', async (t) => {
   const { stdout, stderr } = await run(EXECUTABLE, ['--version'], { env: BARE });

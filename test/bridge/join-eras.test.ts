@@ -36,7 +36,7 @@ test('where callers have several names one of them gets half of the pool and of 
   t.like(limits('--pool-size 4'), { total: 4, perCaller: 4 });
 });
 
-test('strangers, who all have one name and share no session, may use the whole pool', (t) => {
+test('unknown callers, who all have one name and share no session, may use the whole pool', (t) => {
   t.like(limits('--host 0.0.0.0 --allow-anonymous --map-header X-User=USER_ENV'), { total: 16, perCaller: 16 });
   t.like(limits('--host 0.0.0.0 --allow-anonymous --isolation shared'), { total: 256, perCaller: 256 });
 });

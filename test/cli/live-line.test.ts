@@ -37,7 +37,7 @@ test('says what is waited for each second, and nothing in the first', (t) => {
   t.is(take(), `${ERASE}waiting for b (2 s)`);
 });
 
-test('makes room for other lines and comes back after them', (t) => {
+test('clears the line for other lines and comes back after them', (t) => {
   const { line, clock, take } = createLine();
   line.show('a');
   clock.advance(1000);

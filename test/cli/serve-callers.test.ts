@@ -40,13 +40,13 @@ test('callers of this machine are one user and share a process', async (t) => {
   t.is(second, first);
 });
 
-test('strangers do not meet: each of their calls has a process of its own', async (t) => {
+test('unknown callers share nothing: each of their calls has a process of its own', async (t) => {
   const pids = await ask(t, OPEN, 'pid', [{}, {}, {}]);
   t.regex(pids.join(' '), /^\d+ \d+ \d+$/);
   t.is(new Set(pids).size, 3);
 });
 
-test('strangers meet where the user wants one process for all', async (t) => {
+test('unknown callers share a process where the user wants one for all', async (t) => {
   const pids = await ask(t, [...OPEN, '--isolation', 'shared'], 'pid', [{}, {}]);
   t.is(new Set(pids).size, 1);
 });

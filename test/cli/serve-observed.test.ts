@@ -81,7 +81,7 @@ test('where callers are asked who they are and there is no token to look, nobody
     t.is((await get(bridge, path)).status, 404, path);
     t.is((await get(bridge, path, token)).status, 404, path);
   }
-  t.true(bridge.logs.some(({ msg = '' }) => /nobody may look at \/metrics/.test(msg)));
+  t.true(bridge.logs.some(({ msg = '' }) => /nobody may read \/metrics/.test(msg)));
 });
 
 test('who is refused is counted by the reason, and queues are there to be watched', async (t) => {

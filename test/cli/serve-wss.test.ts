@@ -91,12 +91,11 @@ test('--dial calls a hub over wss, and none whose authority it does not know', a
       });
     },
   });
-  const stranger = await start(t, '--dial', hub.url.href, ...EVERYTHING_COMMAND);
+  const other = await start(t, '--dial', hub.url.href, ...EVERYTHING_COMMAND);
   await waitFor(
-    () =>
-      stranger.logs.some(({ msg = '' }) => /The certificate of the hub .* is not trusted here.*--dial-ca/.test(msg)),
+    () => other.logs.some(({ msg = '' }) => /The certificate of the hub .* is not trusted here.*--dial-ca/.test(msg)),
     {
-      message: () => `the certificate to be refused; it said ${JSON.stringify(stranger.logs)}`,
+      message: () => `the certificate to be refused; it said ${JSON.stringify(other.logs)}`,
     },
   );
   t.is(hub.asked.length, 0);

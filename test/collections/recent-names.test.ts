@@ -31,7 +31,7 @@ test('a name that is too long by itself is not kept, and drives out no other', (
   t.deepEqual(namesIn(names), ['aaaaa', 'bbbbb']);
 });
 
-test('what is forgotten, one by one or all of it, leaves room', (t) => {
+test('what is forgotten, one by one or all of it, frees capacity', (t) => {
   const names = new RecentNames<true>({ count: 100, length: 10 });
   names.set('aaaaaaaaaa', true);
   names.delete('aaaaaaaaaa');

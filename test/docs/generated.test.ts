@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import test from 'ava';
+import { renderCapacity } from '../../bench/report/capacity.ts';
 import { renderChart } from '../../bench/report/chart.ts';
+import type { ClusterRun } from '../../bench/report/cluster-run.ts';
 import type { LastRun } from '../../bench/report/last-run.ts';
 import { renderDiagram } from '../../scripts/diagram.ts';
 import { generatedPart } from '../../scripts/generated-part.ts';
@@ -18,6 +20,11 @@ test('the table of options is up to date (npm run docs)', (t) => {
 
 test('what the README tells to paste into hosts is what mcp-portage snippet says (npm run docs)', (t) => {
   t.is(generatedPart(documentAt('README.md'), 'hosts'), renderHostTable());
+});
+
+test('the guide has the figures of the last run of several replicas (npm run docs)', async (t) => {
+  const run: ClusterRun = JSON.parse(await textOf('bench/last-cluster-run.json'));
+  t.is(generatedPart(documentAt('docs/guide/scaling.md'), 'capacity'), renderCapacity(run));
 });
 
 for (const [name, probe] of Object.entries(PROBES)) {

@@ -11,21 +11,26 @@ test('the manual page is up to date (npm run docs)', async (t) => {
   t.is(await readFile(file, 'utf8'), renderManPage());
 });
 
-/** Both are absent from most machines; a page that one of them accepts is read by the other. */
-const testWithMandoc = spawnSync('mandoc', ['-T', 'ascii'], { input: '' }).status === 0 ? test : test.skip;
-const testWithMan = spawnSync('man', ['--warnings', '--version']).status === 0 ? test : test.skip;
+const hasMandoc = spawnSync('mandoc', ['-T', 'ascii'], { input: '' }).status === 0;
+const hasMan = spawnSync('man', ['--warnings', '--version']).status === 0;
 
-testWithMandoc('mandoc finds nothing to say about the manual page', (t) => {
-  const { stdout } = spawnSync('mandoc', ['-Tlint', fileURLToPath(file)], { encoding: 'utf8' });
-  // It has the version in place of a date, which would be another one with each build.
-  t.is(stdout.replace(/^.*missing date.*\n/, ''), '');
-});
+(hasMandoc ? test : test.skip)(
+  `mandoc accepts the manual page${hasMandoc ? '' : ' (skipped: mandoc is not here)'}`,
+  (t) => {
+    const { stdout } = spawnSync('mandoc', ['-Tlint', fileURLToPath(file)], { encoding: 'utf8' });
+    // It has the version in place of a date, which would be another one with each build.
+    t.is(stdout.replace(/^.*missing date.*\n/, ''), '');
+  },
+);
 
-testWithMan('man shows the manual page without a warning, with every option', (t) => {
-  const { stdout, stderr } = spawnSync('man', ['--warnings', '-l', fileURLToPath(file)], {
-    encoding: 'utf8',
-    env: { ...process.env, LC_ALL: 'C.UTF-8', MANWIDTH: '80', MANROFFOPT: '', MAN_KEEP_FORMATTING: '' },
-  });
-  t.is(stderr, '');
-  for (const { name } of OPTIONS) t.regex(stdout, new RegExp(`^ +--(\\[no-\\])?${name}\\b`, 'm'));
-});
+(hasMan ? test : test.skip)(
+  `man shows the manual page without a warning, with every option${hasMan ? '' : ' (skipped: man is not here)'}`,
+  (t) => {
+    const { stdout, stderr } = spawnSync('man', ['--warnings', '-l', fileURLToPath(file)], {
+      encoding: 'utf8',
+      env: { ...process.env, LC_ALL: 'C.UTF-8', MANWIDTH: '80', MANROFFOPT: '', MAN_KEEP_FORMATTING: '' },
+    });
+    t.is(stderr, '');
+    for (const { name } of OPTIONS) t.regex(stdout, new RegExp(`^ +--(\\[no-\\])?${name}\\b`, 'm'));
+  },
+);

@@ -56,40 +56,43 @@ interface Place {
 
 for (const name of ['nginx', 'caddy', 'haproxy'] as const) {
   const { path, prefix, adapt, args } = PROXIES[name];
-  // Most machines have none of them.
-  const testBehind = spawnSync(name, [name === 'caddy' ? 'version' : '-v']).status === 0 ? test : test.skip;
+  const isHere = spawnSync(name, [name === 'caddy' ? 'version' : '-v']).status === 0;
+  const testBehind = isHere ? test : test.skip;
 
-  testBehind(`${path} passes calls and streams as they come`, async (t) => {
-    const bridgePort = await ownPort();
-    const bridge = await startBridge([
-      ...['--port', String(bridgePort), '--base-url', `https://tools.example.com${prefix}`],
-      ...['--', NODE, EVERYTHING],
-    ]);
-    t.teardown(() => bridge.stop());
-    const folder = await createConfigFolder(t);
-    const port = await ownPort();
-    const text = await readFile(new URL(path, ROOT), 'utf8');
-    const place = { port, folder: folder.path, bridge: `127.0.0.1:${bridgePort}` };
-    const file = await folder.write('proxy.conf', adapt(text, place));
-    await runProxy(t, { name, args: args(file), port });
+  testBehind(
+    `${path} passes calls and streams as they come${isHere ? '' : ` (skipped: ${name} is not here)`}`,
+    async (t) => {
+      const bridgePort = await ownPort();
+      const bridge = await startBridge([
+        ...['--port', String(bridgePort), '--base-url', `https://tools.example.com${prefix}`],
+        ...['--', NODE, EVERYTHING],
+      ]);
+      t.teardown(() => bridge.stop());
+      const folder = await createConfigFolder(t);
+      const port = await ownPort();
+      const text = await readFile(new URL(path, ROOT), 'utf8');
+      const place = { port, folder: folder.path, bridge: `127.0.0.1:${bridgePort}` };
+      const file = await folder.write('proxy.conf', adapt(text, place));
+      await runProxy(t, { name, args: args(file), port });
 
-    const { client, progress } = await opened(t, connectStreamable(new URL(`http://127.0.0.1:${port}${prefix}/mcp`)));
-    let isAnswered = false;
-    const call = client
-      .callTool({ name: 'trigger-long-running-operation', arguments: { duration: 2, steps: 4 } }, undefined, {
-        onprogress: () => undefined,
-      })
-      .finally(() => {
-        isAnswered = true;
-      });
-    await waitFor(() => progress.length > 0 || undefined, { message: 'progress' });
-    t.false(isAnswered, 'progress came with the answer: the proxy buffers');
-    t.regex(JSON.stringify(await call), /completed/);
+      const { client, progress } = await opened(t, connectStreamable(new URL(`http://127.0.0.1:${port}${prefix}/mcp`)));
+      let isAnswered = false;
+      const call = client
+        .callTool({ name: 'trigger-long-running-operation', arguments: { duration: 2, steps: 4 } }, undefined, {
+          onprogress: () => undefined,
+        })
+        .finally(() => {
+          isAnswered = true;
+        });
+      await waitFor(() => progress.length > 0 || undefined, { message: 'progress' });
+      t.false(isAnswered, 'progress came with the answer: the proxy buffers');
+      t.regex(JSON.stringify(await call), /completed/);
 
-    const old = await opened(t, connectSse(new URL(`http://127.0.0.1:${port}${prefix}/sse`)));
-    const result = await old.client.callTool({ name: 'echo', arguments: { message: 'hello' } });
-    t.regex(JSON.stringify(result), /hello/);
-  });
+      const old = await opened(t, connectSse(new URL(`http://127.0.0.1:${port}${prefix}/sse`)));
+      const result = await old.client.callTool({ name: 'echo', arguments: { message: 'hello' } });
+      t.regex(JSON.stringify(result), /hello/);
+    },
+  );
 }
 
 async function opened<C extends SdkClient>(t: ExecutionContext, connecting: Promise<C>): Promise<C> {

@@ -167,6 +167,6 @@ test('clients that withhold the end of large messages hold a bounded number of b
   for (const socket of sockets) socket.destroy();
   const large = `${JSON.stringify(initialize())}${' '.repeat(MESSAGE_BYTES / 2)}`;
   const post = () => callHttp({ port: harness.port, method: 'POST', path: '/mcp', headers: POST_HEADERS, body: large });
-  await waitFor(async () => (await post()).status === 200, { message: 'room for a large message' });
+  await waitFor(async () => (await post()).status === 200, { message: 'capacity for a large message' });
   t.pass();
 });

@@ -222,7 +222,7 @@ onLinux('clients that declare much hold what is stated for a session; what excee
   const { bridge } = await startFaulty(t, { era: 'modern', options: ['--isolation', 'shared'] });
   const memory = watchMemory(t, bridge);
   const port = Number(bridge.url.port);
-  // As objects a list of empty lists takes a dozen times the room of its text.
+  // As objects a list of empty lists takes a dozen times the memory of its text.
   const capabilities = { experimental: { x: { list: Array.from({ length: 250_000 }, () => []) } } };
   const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'c', version: '1' } };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });

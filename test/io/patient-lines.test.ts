@@ -32,7 +32,7 @@ test('a line is out before write returns', (t) => {
   t.is(state.text, 'one\ntwo\n');
 });
 
-test('lines that find no room wait, in order and without a byte lost, until there is some', async (t) => {
+test('lines that cannot be written wait, in order and without a byte lost, until there is some', async (t) => {
   const { state, dropped, lines } = pipe({ capacity: 6 });
   for (const line of ['one\n', 'two\n', 'three\n']) lines.write(line);
   t.is(state.text, 'one\ntw');

@@ -7,7 +7,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { blocksOf, commandsOf, documentAt } from '../docs/documents.ts';
+import { startBridge } from '../support/bridge.ts';
 import { EVERYTHING } from '../support/config-bridge.ts';
+import { installedPrograms } from '../support/installed-programs.ts';
+import { connectStreamable } from '../support/sdk-client.ts';
 import { npm, packInto, ROOT } from './packed.ts';
 
 const run = promisify(execFile);
@@ -15,6 +19,7 @@ const TYPESCRIPT = join(dirname(createRequire(import.meta.url).resolve('typescri
 
 /** Of all tests of this file; an installation takes seconds. */
 const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-installed-'));
+const PROGRAM = join(folder, 'node_modules/mcp-portage/bin/mcp-portage.js');
 
 test.before(async () => {
   const archive = await packInto(folder);
@@ -37,11 +42,27 @@ test.serial('an installation is one package, without dependencies', async (t) =>
     installed.filter((name) => !name.startsWith('.')),
     ['mcp-portage'],
   );
-  const { stdout } = await run(process.execPath, [
-    join(folder, 'node_modules/mcp-portage/bin/mcp-portage.js'),
-    '--help',
-  ]);
+  const { stdout } = await run(process.execPath, [PROGRAM, '--help']);
   t.regex(stdout, /mcp-portage/);
+});
+
+test('the two commands of the README’s quick start serve a real server from the package, and report on it', async (t) => {
+  const commands = blocksOf({ path: 'README.md', text: documentAt('README.md') }).flatMap(commandsOf);
+  const [serving = [], probing = []] = commands.map((command) => command.replace('npx -y mcp-portage ', '').split(' '));
+  const bridge = await startBridge(serving, { env: await installedPrograms(t), bin: PROGRAM });
+  t.teardown(() => bridge.stop());
+  const { client, close } = await connectStreamable(bridge.url);
+  t.teardown(close);
+  const called = await client.callTool({ name: 'echo', arguments: { message: 'hello' } });
+  t.regex(JSON.stringify(called.content), /hello/);
+  const { stdout } = await run(process.execPath, [
+    PROGRAM,
+    ...probing.slice(0, -1),
+    bridge.url.href,
+    '--timeout',
+    '60s',
+  ]);
+  t.regex(stdout, /^usable/m);
 });
 
 test('an ES module imports the library', async (t) => {

@@ -52,7 +52,7 @@ test('a peer that cannot be made lets its link go', (t) => {
   t.is(bench.calls.size, 1);
 });
 
-test('one caller may have so many calls open and no more, which leaves room for others', (t) => {
+test('one caller may have so many calls open and no more, which leaves some for others', (t) => {
   const bench = new CallBench({ maxPerCaller: 3 });
   const calls = Array.from({ length: 3 }, () => bench.open({ principal: 'greedy' }));
   const refused = { code: 'ERR_SESSION_BUSY', message: /3 calls .* for this caller/ } as const;

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { REPOSITORY } from '../support/bridge.ts';
 import { findProgram } from '../support/find-program.ts';
 import { ownPort } from '../support/own-port.ts';
 import { WHY_NO_REDIS } from '../support/redis-server.ts';
@@ -17,12 +18,12 @@ export interface Balancer {
   stop(): Promise<void>;
 }
 
-/** HAProxy as anybody would set it up: each request goes to the next replica that is ready, and nobody stays anywhere. */
+/** HAProxy as the guide sets it up: each request goes to the next replica that is ready, and no client stays with one. */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const port = await ownPort();
   const folder = await mkdtemp(join(tmpdir(), 'portage-haproxy-'));
   const file = join(folder, 'haproxy.cfg');
-  await writeFile(file, configuration(port, ports));
+  await writeFile(file, await configuration(port, ports));
   const child = spawn(HAPROXY ?? 'haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (chunk) => {
@@ -49,28 +50,12 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   };
 }
 
-function configuration(port: number, ports: readonly number[]): string {
-  return `
-global
-  maxconn 4000
-defaults
-  mode http
-  timeout connect 2s
-  timeout client 10m
-  timeout server 10m
-  timeout http-request 1m
-  # A busy machine answers late; one that is gone refuses at once.
-  timeout check 2s
-  # A client of 2026-07-28 withdraws a call by closing its connection.
-  option abortonclose
-  option redispatch 1
-  retries 3
-frontend clients
-  bind 127.0.0.1:${port}
-  default_backend replicas
-backend replicas
-  balance roundrobin
-  option httpchk GET /readyz
-  ${ports.map((replica, index) => `server r${index} 127.0.0.1:${replica} check inter 200ms fall 2 rise 1`).join('\n  ')}
-`;
+/** The example at the address of these replicas. It says what the guide says, so that all tests here are about that. */
+async function configuration(port: number, ports: readonly number[]): Promise<string> {
+  const example = await readFile(join(REPOSITORY, 'examples/proxies/haproxy-replicas.cfg'), 'utf8');
+  const servers = ports.map((replica, index) => `  server r${index} 127.0.0.1:${replica}`);
+  return example
+    .replace('bind :80', `bind 127.0.0.1:${port}`)
+    .replace(/^ *server .*\n/gm, '')
+    .concat(`${servers.join('\n')}\n`);
 }

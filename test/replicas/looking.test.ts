@@ -154,7 +154,7 @@ test(`who comes by a socket is led to other replicas by whatever name it uses${W
     const claimed = await callHttp({
       port: beside.port,
       path: '/status.json',
-      headers: { Host: host, 'Mcp-Portage-Hop': 'made-up', Authorization: `Bearer ${TOKEN}` },
+      headers: { Host: host, 'Mcp-Portage-Link': 'made-up', Authorization: `Bearer ${TOKEN}` },
     });
     t.is(claimed.status, 403);
   }

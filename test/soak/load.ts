@@ -107,7 +107,7 @@ export class Load {
     const own = sessions.filter((_, index) => index % AT_ONCE === lane);
     while (!isOver() && own.length > 0) {
       for (const session of own) if (!isOver()) await session.call();
-      // Room for the others of this machine; a round is far shorter than the time of a session.
+      // Other programs of this machine need time, too; a round is far shorter than the time of a session.
       await delay(20);
     }
   }

@@ -22,6 +22,8 @@ export interface BridgeExit {
 export interface BridgeOptions {
   /** Added to the environment of the bridge itself, not of its children. */
   readonly env?: Readonly<Record<string, string>>;
+  /** The program, where it is not the one that is built here. */
+  readonly bin?: string;
 }
 
 /** The built executable, running. */
@@ -52,8 +54,11 @@ process.once('exit', () => {
  * Starts `mcp-portage serve --port 0 …args` from the build and resolves when it listens.
  * @param args further options, then `--` and the command of the server
  */
-export async function startBridge(args: readonly string[], { env = {} }: BridgeOptions = {}): Promise<Bridge> {
-  const child = spawn(process.execPath, [BIN, 'serve', '--port', '0', '--log-format', 'json', ...args], {
+export async function startBridge(
+  args: readonly string[],
+  { env = {}, bin = BIN }: BridgeOptions = {},
+): Promise<Bridge> {
+  const child = spawn(process.execPath, [bin, 'serve', '--port', '0', '--log-format', 'json', ...args], {
     cwd: REPOSITORY,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'inherit', 'pipe'],

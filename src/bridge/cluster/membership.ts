@@ -4,13 +4,15 @@ import { Cluster } from '../../cluster/cluster.ts';
 import { ClusterLimits } from '../../cluster/cluster-limits.ts';
 import { ExclusiveValue } from '../../cluster/exclusive-value.ts';
 import { SessionRecords } from '../../cluster/session-records.ts';
+import { SharedVerdict } from '../../cluster/shared-verdict.ts';
 import { StoredOutcomes } from '../../cluster/stored-outcomes.ts';
 import type { ClusterConfig } from '../../config/cluster.ts';
 import type { ServerConfig } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { CallRouter } from '../../downstream/cluster/call-router.ts';
 import { Forwarder } from '../../downstream/cluster/forwarder.ts';
-import { Hops } from '../../downstream/cluster/hops.ts';
+import { EntryLinks } from '../../downstream/cluster/link/entry-links.ts';
+import { OwnerLinks } from '../../downstream/cluster/link/owner-links.ts';
 import { ReplicaQueries } from '../../downstream/cluster/replica-queries.ts';
 import { SessionRouter, type TakenOver } from '../../downstream/cluster/session-router.ts';
 import { SESSION_PARAMETER } from '../../downstream/http-sse/endpoint.ts';
@@ -43,12 +45,14 @@ const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 
 /** This bridge as one of several replicas. */
 export class Membership {
-  readonly hops: Hops;
+  /** On which other replicas pass requests on to this one. */
+  readonly ownerLinks: OwnerLinks;
   readonly queries: ReplicaQueries;
   /** Undefined: each replica has limits of its own. */
   readonly limits: ClusterLimits | undefined;
   readonly #cluster: Cluster;
   readonly #deps: Deps;
+  readonly #entryLinks: EntryLinks;
   readonly #forwarder: Forwarder;
   readonly #router: SessionRouter;
   readonly #owners: CallerOwners;
@@ -82,12 +86,13 @@ export class Membership {
 
   constructor(cluster: Cluster, limits: ClusterConfig['limits'], deps: Deps) {
     this.limits = limits === 'of-all-replicas' ? new ClusterLimits(cluster, deps.clock) : undefined;
-    const { passes, peers, leaseMs } = cluster;
+    const { links: secrets, peers, leaseMs } = cluster;
     this.#cluster = cluster;
-    this.queries = new ReplicaQueries(cluster, deps.clock);
     this.#deps = deps;
-    this.hops = new Hops(passes);
-    this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
+    this.ownerLinks = new OwnerLinks({ secrets, deps });
+    this.#entryLinks = new EntryLinks({ secrets, peers, leaseMs, deps });
+    this.queries = new ReplicaQueries(cluster, { links: this.#entryLinks, clock: deps.clock });
+    this.#forwarder = new Forwarder(this.#entryLinks);
     this.#owners = new CallerOwners(cluster, deps.clock);
     this.#router = new SessionRouter({ cluster, forwarder: this.#forwarder, deps });
     cluster.onLost(() => {
@@ -159,7 +164,7 @@ export class Membership {
 
   /** All that could be handed over has been. */
   async leave(): Promise<void> {
-    this.#forwarder.close();
+    this.#entryLinks.close();
     this.limits?.close();
     await this.#usage?.close();
     await this.#cluster.leave();
@@ -195,6 +200,8 @@ export class ServerMember {
   readonly limits: MemberLimits | undefined;
   readonly #options: ServerMemberOptions;
   readonly #closed: () => void;
+  /** Undefined: the era of the server does not decide where its calls are served. */
+  readonly #verdict: SharedVerdict | undefined;
   readonly #taking = new Map<string, Promise<TakenOver>>();
   #sessions: SessionRegistry | undefined;
 
@@ -206,23 +213,30 @@ export class ServerMember {
     const { log, clock } = deps;
     const kept = { cluster, server: nameServer(config), ttlMs: 2 * sessions.sessionTimeoutMs, clock, log };
     this.storage = target.kind === 'command' ? undefined : new SessionRecords(kept);
+    this.#verdict = createVerdict(options);
     const calls = new CallRouter({ ...options, ownedName: (principal) => this.#ownedName(principal) });
     const { limits } = options;
     this.limits = limits && new MemberLimits({ ...options, limits });
-    this.routeCall =
+    const route: RouteCall =
       this.limits === undefined
         ? (call) => calls.route(call)
         : (call) => calls.route({ ...call, serve: () => this.#serveCall(call) });
+    this.routeCall = (call) => {
+      const looking = this.#verdict?.look();
+      if (looking === undefined) route(call);
+      else serveAfter([looking], call.response, () => route(call));
+    };
   }
 
   /**
-   * Strangers share nothing. A remote server of the modern era takes any call from anywhere; each replica has processes of
-   * its own, though, and what one of them gave out another may not know. Until it is known, a server is taken to remember.
+   * Callers without names share nothing, so their calls need no owner. Nor do calls to a remote server of the modern era,
+   * which takes any call from anywhere. A replica has processes of its own, though, and what one of them gave out another
+   * may not know. As long as its era is not known, a server is taken to remember its callers.
    */
   #ownedName(principal: string): string | undefined {
-    const { config, callers, speech } = this.#options;
+    const { config, callers } = this.#options;
     if (areKeptApart(callers, config.sessions)) return undefined;
-    if (config.target.kind === 'url' && speech.spokenTo(MODERN_CLIENT)?.era === 'modern') return undefined;
+    if (this.#verdict?.isModern === true) return undefined;
     return `caller ${JSON.stringify([nameServer(config), principal])}`;
   }
 
@@ -293,6 +307,14 @@ export class ServerMember {
     this.limits?.close();
     this.#closed();
   }
+}
+
+function createVerdict({ cluster, config, callers, speech, deps }: ServerMemberOptions): SharedVerdict | undefined {
+  const { target, sessions } = config;
+  if (target.kind !== 'url' || areKeptApart(callers, sessions)) return undefined;
+  const server = JSON.stringify([nameServer(config), target.url.href]);
+  const isKnown = (): boolean => speech.spokenTo(MODERN_CLIENT)?.era === 'modern';
+  return new SharedVerdict({ cluster, server, isKnown, clock: deps.clock });
 }
 
 /** What has to be asked of the other replicas is asked before; where there is nothing to ask, it is served at once. */

@@ -28,7 +28,7 @@ export function parseHelpTopic(word: string | undefined): HelpTopic {
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   throw new BridgeError(
     'ERR_CONFIG_OPTION',
-    `There is no help on ${JSON.stringify(word)}.${hint} There is on the commands ${BRIDGE_VERBS.join(', ')}, on the options for ${GROUP_TOPICS.join(', ')}, and on all.`,
+    `There is no help on ${JSON.stringify(word)}.${hint} Topics are the commands ${BRIDGE_VERBS.join(', ')}, the options for ${GROUP_TOPICS.join(', ')}, and all.`,
   );
 }
 

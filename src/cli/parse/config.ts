@@ -101,7 +101,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
       ...clustered.warnings,
       ...(file?.warnings ?? []),
       ...servers.flatMap((parsed) => parsed.warnings),
-      ...warnOfStrangers(around.env),
+      ...warnOfUnknownVariables(around.env),
     ],
   };
 }
@@ -113,10 +113,15 @@ function sumOfChildren(servers: readonly ServerConfig[]): number {
   return servers.reduce((sum, { limits }) => sum + limits.maxChildren, 0);
 }
 
-/** Users take their time to log in, and a command may have to download a package first. */
+/** A command may have to download a package first. */
+const COMMAND_PROBE_MS = 2 * 60_000;
+/** Users take their time to log in. */
+const LOGIN_PROBE_MS = 5 * 60_000;
+const URL_PROBE_MS = 15_000;
+
 function defaultProbeTimeout({ target, remote: { login } }: ServerConfig): number {
-  if (target.kind === 'command') return 2 * 60_000;
-  return login?.grant === 'authorization-code' ? 5 * 60_000 : 15_000;
+  if (target.kind === 'command') return COMMAND_PROBE_MS;
+  return login?.grant === 'authorization-code' ? LOGIN_PROBE_MS : URL_PROBE_MS;
 }
 
 function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): LogConfig {
@@ -132,7 +137,7 @@ function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): 
 }
 
 /** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */
-function warnOfStrangers(env: Environment): readonly string[] {
+function warnOfUnknownVariables(env: Environment): readonly string[] {
   const known = [...OPTIONS.map(({ name }) => envNameOf(name)), ...VARIABLES.map(({ name }) => name)];
   const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));
   return unknown.flatMap((name) => {

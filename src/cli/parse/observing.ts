@@ -52,7 +52,7 @@ export function parseObservation(
 }
 
 const NOBODY_MAY_LOOK =
-  'nobody may look at /metrics: others than your own user can connect, or callers are asked who they are, and there is no --status-token';
+  'nobody may read /metrics: other users or machines can connect, or callers are authenticated, and there is no --status-token';
 const NOT_KEPT = 'what is counted is forgotten with this process: there is no home folder; say where with --state-dir';
 
 export function parseStatusToken(

@@ -173,9 +173,9 @@ export function sayOnSocket(socket: Socket, reason: BridgeError): void {
 const CLIENT_GONE = new BridgeError('ERR_SESSION_CLOSED', 'The client is gone.');
 const TOO_SILENT = new BridgeError(
   'ERR_SESSION_CLOSED',
-  `No message came within ${FIRST_MESSAGE_MS / 1000} s of the connection, which was closed; connect again when there is something to say.`,
+  `No message was received within ${FIRST_MESSAGE_MS / 1000} s, so the connection is closed; connect again when there is something to send.`,
 );
 const IDLE = new BridgeError(
   'ERR_SESSION_CLOSED',
-  `Nothing was sent for ${IDLE_MS / 1000} s on a connection without a session, which was closed; connect again when there is something to say.`,
+  `Nothing was received for ${IDLE_MS / 1000} s on a connection without a session, so it is closed; connect again when there is something to send.`,
 );

@@ -161,6 +161,6 @@ export function refuseSocket(socket: Socket, reason: BridgeError, { clock }: Dep
 
 const TOO_MANY = new BridgeError(
   'ERR_SESSION_LIMIT',
-  `There are ${MAX_CONNECTIONS} connections at this address, the most possible; end one, or try again later.`,
+  `There are ${MAX_CONNECTIONS} connections at this address, the most allowed; close one, or try again later.`,
   { retryAfterMs: 1000 },
 );

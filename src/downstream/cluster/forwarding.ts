@@ -1,33 +1,23 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
-import type { Logger } from 'pino';
 import type { Owner } from '../../cluster/owner-tags.ts';
 import { BridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
 import type { ForwardedRequest } from './forwarder.ts';
-import { NOT_HERE_HEADER } from './hops.ts';
-import { returnedHeaders } from './passed-headers.ts';
+import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';
+import type { EntryLinks, ReachedOwner } from './link/entry-links.ts';
+import type { ReturnedHead } from './link/heads.ts';
+import { passedHeaders, readReturnedHeaders } from './passed-headers.ts';
 
 /**
  * - `responded`: the client has its response, or what there is of it, or has left.
  * - `unreachable`: nothing of the request has reached the owner, and nothing has been responded.
  * - `not-here`: it does not have what was asked for, and has done nothing; nothing has been responded. `body` is what was
- *   read of the request.
+ *   read of the request; undefined: nothing.
  */
 export type ForwardOutcome =
   | { readonly kind: 'responded' }
   | { readonly kind: 'unreachable' }
-  | { readonly kind: 'not-here'; readonly body: Buffer };
+  | { readonly kind: 'not-here'; readonly body: Buffer | undefined };
 
-export interface ForwardingOptions {
-  readonly owner: Owner;
-  readonly forwarded: ForwardedRequest;
-  readonly upstream: ClientRequest;
-  readonly log: Logger;
-}
-
-/** Another machine in the same network. */
-const CONNECT_TIMEOUT_MS = 3000;
 /** Kept of a request until its response begins, so that it can go elsewhere; larger ones cannot. */
 const MAX_KEPT_BYTES = 64 * 1024;
 
@@ -38,68 +28,65 @@ const MAX_KEPT_BYTES = 64 * 1024;
  * - `responding`: the response passes.
  * - `ended`.
  */
-type ForwardingState = 'connecting' | 'sending' | 'diverted' | 'responding' | 'ended';
+type ForwardingState =
+  | { readonly kind: 'connecting'; readonly giveUp: () => void }
+  | { readonly kind: 'sending'; readonly stream: PassedStream }
+  | { readonly kind: 'diverted' }
+  | { readonly kind: 'responding'; readonly stream: PassedStream }
+  | { readonly kind: 'ended' };
 
 /** One request that is passed on, and its response on the way back. Either end that does not keep up stops the other. */
-export class Forwarding {
-  readonly owner: Owner;
-  readonly #options: ForwardingOptions;
+export class Forwarding implements PassedStreamListener {
+  readonly #forwarded: ForwardedRequest;
   readonly #done: (outcome: ForwardOutcome) => void;
-  readonly #ended: () => void;
   readonly #kept: Buffer[] = [];
   #keptBytes = 0;
-  #stopConnecting: () => void = () => {};
-  #state: ForwardingState = 'connecting';
+  /** Given to a client that does not read. */
+  #unreadBytes = 0;
+  #state: ForwardingState = { kind: 'connecting', giveUp: () => {} };
 
-  constructor(options: ForwardingOptions, done: (outcome: ForwardOutcome) => void, ended: () => void) {
-    this.owner = options.owner;
-    this.#options = options;
+  constructor(forwarded: ForwardedRequest, done: (outcome: ForwardOutcome) => void) {
+    this.#forwarded = forwarded;
     this.#done = done;
-    this.#ended = ended;
   }
 
-  start(): void {
-    const { upstream, forwarded } = this.#options;
-    upstream.on('error', (error: NodeJS.ErrnoException) => this.#failed(error.code ?? error.message));
-    upstream.on('response', (head) => this.#responded(head));
-    upstream.on('socket', (socket) => this.#gotSocket(socket));
-    forwarded.response.once('close', this.#clientLeft);
-    upstream.setNoDelay(true);
+  start(owner: Owner, links: Pick<EntryLinks, 'reach'>): void {
+    this.#forwarded.response.once('close', this.#clientLeft);
+    const giveUp = links.reach(owner, (reached) => this.#reached(reached));
+    if (this.#state.kind === 'connecting') this.#state = { kind: 'connecting', giveUp };
   }
 
-  #gotSocket(socket: Socket): void {
-    if (!socket.connecting) return this.#connected();
-    const timer = setTimeout(() => this.#options.upstream.destroy(new Error('timed out')), CONNECT_TIMEOUT_MS);
-    this.#stopConnecting = () => clearTimeout(timer);
-    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => this.#connected());
-  }
-
-  #connected(): void {
-    this.#stopConnecting();
-    if (this.#state !== 'connecting') return;
-    this.#state = 'sending';
-    const { upstream, forwarded } = this.#options;
-    const { request, body } = forwarded;
-    if (body !== undefined) {
-      this.#keep(body);
-      return void upstream.end(body);
+  #reached(reached: ReachedOwner): void {
+    if (reached.kind === 'unreachable') return this.#end({ kind: 'unreachable' });
+    const { request, response, body, principal } = this.#forwarded;
+    if (reached.kind === 'not-here') return this.#end({ kind: 'not-here', body });
+    const { method = '', url: target = '' } = request;
+    const head = { method, target, principal, headers: passedHeaders(this.#forwarded) };
+    const stream = reached.link.open(head, this);
+    if (stream === undefined) {
+      respondError(response, BUSY);
+      return this.#end({ kind: 'responded' });
     }
-    request.on('data', this.#read).on('end', this.#readAll);
-    upstream.on('drain', this.#drained);
+    this.#state = { kind: 'sending', stream };
+    if (body === undefined) return void request.on('data', this.#read).on('end', this.#readAll);
+    this.#keep(body);
+    stream.write(body);
+    stream.end();
   }
+
+  // ---- from the client
 
   readonly #read = (chunk: Buffer): void => {
     this.#keep(chunk);
-    if (this.#state === 'diverted') return this.#divert();
-    if (!this.#options.upstream.write(chunk)) this.#options.forwarded.request.pause();
+    if (this.#state.kind === 'diverted') return this.#divert();
+    if (this.#state.kind !== 'sending' && this.#state.kind !== 'responding') return;
+    if (!this.#state.stream.write(chunk)) this.#forwarded.request.pause();
   };
 
   readonly #readAll = (): void => {
-    if (this.#state === 'diverted') this.#end({ kind: 'not-here', body: Buffer.concat(this.#kept) });
-    else this.#options.upstream.end();
+    if (this.#state.kind === 'diverted') this.#end({ kind: 'not-here', body: Buffer.concat(this.#kept) });
+    else if (this.#state.kind === 'sending' || this.#state.kind === 'responding') this.#state.stream.end();
   };
-
-  readonly #drained = (): void => void this.#options.forwarded.request.resume();
 
   #keep(chunk: Buffer): void {
     this.#keptBytes += chunk.length;
@@ -107,35 +94,76 @@ export class Forwarding {
     else this.#kept.push(chunk);
   }
 
-  #responded(head: IncomingMessage): void {
-    if (this.#state === 'ended') return void head.resume();
-    if (head.headers[NOT_HERE_HEADER] !== undefined) return this.#notHere(head);
-    this.#state = 'responding';
-    const { response } = this.#options.forwarded;
-    response.writeHead(head.statusCode ?? 502, head.statusMessage, returnedHeaders(head.rawHeaders));
-    // An event stream begins with its head; an answer comes with it, in one write.
-    if (head.headers['content-length'] === undefined) response.flushHeaders();
-    head.on('data', (chunk: Buffer) => {
-      if (!response.write(chunk)) head.pause();
-    });
-    response.on('drain', () => head.resume());
-    head.on('end', () => {
-      response.end();
-      this.#end({ kind: 'responded' });
-    });
-    // Before its end: the client is to see that something is missing.
-    head.on('close', () => this.#cut());
-    head.on('error', () => this.#cut());
+  readonly #clientLeft = (): void => {
+    const state = this.#state;
+    this.#end({ kind: 'responded' });
+    if (state.kind === 'connecting') state.giveUp();
+    else if (state.kind === 'sending' || state.kind === 'responding') state.stream.leave();
+  };
+
+  readonly #clientRead = (): void => {
+    const bytes = this.#unreadBytes;
+    this.#unreadBytes = 0;
+    if (this.#state.kind === 'responding') this.#state.stream.read(bytes);
+  };
+
+  // ---- from the owner
+
+  drained(): void {
+    this.#forwarded.request.resume();
   }
 
-  #notHere(head: IncomingMessage): void {
-    const { request, body } = this.#options.forwarded;
+  responded({ status, headers }: ReturnedHead): void {
+    if (this.#state.kind !== 'sending') return;
+    const { stream } = this.#state;
+    const returned = readReturnedHeaders(headers);
+    if (returned.isNotHere) {
+      stream.leave();
+      return this.#notHere();
+    }
+    this.#state = { kind: 'responding', stream };
+    const { response } = this.#forwarded;
+    response.writeHead(status, returned.headers);
+    // An event stream begins with its head; an answer comes with it, in one write.
+    if (!returned.hasLength) response.flushHeaders();
+  }
+
+  came(bytes: Buffer): void {
+    if (this.#state.kind !== 'responding') return;
+    const { response } = this.#forwarded;
+    if (response.write(bytes) && this.#unreadBytes === 0) return this.#state.stream.read(bytes.length);
+    if (this.#unreadBytes === 0) response.once('drain', this.#clientRead);
+    this.#unreadBytes += bytes.length;
+  }
+
+  completed(last: Buffer): void {
+    if (this.#state.kind !== 'responding') return;
+    const { response } = this.#forwarded;
+    if (last.length > 0) response.end(last);
+    else response.end();
+    this.#end({ kind: 'responded' });
+  }
+
+  failed(how: 'unserved' | 'cut'): void {
+    switch (this.#state.kind) {
+      case 'sending':
+        if (how === 'unserved') return this.#notHere();
+        respondError(this.#forwarded.response, GONE);
+        return this.#end({ kind: 'responded' });
+      case 'responding':
+        // Before its end: the client is to see that something is missing.
+        this.#forwarded.response.destroy();
+        return this.#end({ kind: 'responded' });
+    }
+  }
+
+  // ---- where it goes instead
+
+  #notHere(): void {
+    const { request, body } = this.#forwarded;
     const isRead = body !== undefined || request.readableEnded;
-    this.#state = 'diverted';
-    head.resume();
-    this.#options.upstream.off('drain', this.#drained);
+    this.#state = { kind: 'diverted' };
     if (isRead && this.#keptBytes <= MAX_KEPT_BYTES) return this.#readAll();
-    this.#options.upstream.destroy();
     this.#divert();
     request.resume();
   }
@@ -143,53 +171,20 @@ export class Forwarding {
   /** More than is kept cannot go elsewhere. */
   #divert(): void {
     if (this.#keptBytes <= MAX_KEPT_BYTES) return;
-    respondError(this.#options.forwarded.response, MOVED, undefined, { Connection: 'close' });
+    respondError(this.#forwarded.response, MOVED, undefined, { Connection: 'close' });
     this.#end({ kind: 'responded' });
   }
-
-  #cut(): void {
-    if (this.#state !== 'responding') return;
-    this.#options.forwarded.response.destroy();
-    this.#end({ kind: 'responded' });
-  }
-
-  #failed(reason: string): void {
-    if (this.#state === 'ended' || this.#state === 'diverted') return;
-    if (this.#state === 'responding') return this.#cut();
-    this.#options.log.debug({ reason, state: this.#state }, 'a request could not be passed on to its replica');
-    if (this.#state === 'connecting') return this.#end({ kind: 'unreachable' });
-    respondError(this.#options.forwarded.response, GONE);
-    this.#end({ kind: 'responded' });
-  }
-
-  /** Whatever it would still say, it is not the owner any more. */
-  ownerDied(): void {
-    if (this.#state === 'ended' || this.#state === 'diverted') return;
-    if (this.#state === 'connecting') this.#end({ kind: 'unreachable' });
-    else if (this.#state === 'responding') this.#cut();
-    else {
-      respondError(this.#options.forwarded.response, GONE);
-      this.#end({ kind: 'responded' });
-    }
-    this.#options.upstream.destroy();
-  }
-
-  readonly #clientLeft = (): void => {
-    if (this.#state === 'ended') return;
-    this.#end({ kind: 'responded' });
-    this.#options.upstream.destroy();
-  };
 
   #end(outcome: ForwardOutcome): void {
-    if (this.#state === 'ended') return;
-    this.#state = 'ended';
-    this.#stopConnecting();
-    const { forwarded, upstream } = this.#options;
-    forwarded.response.off('close', this.#clientLeft);
-    forwarded.request.off('data', this.#read).off('end', this.#readAll);
-    upstream.off('drain', this.#drained);
+    if (this.#state.kind === 'ended') return;
+    this.#state = { kind: 'ended' };
+    const { request, response, body } = this.#forwarded;
+    response.off('close', this.#clientLeft);
+    if (this.#unreadBytes > 0) response.off('drain', this.#clientRead);
+    if (body === undefined) request.off('data', this.#read).off('end', this.#readAll);
+    // What is left of a request that was answered before it was read is nobody's.
+    if (outcome.kind === 'responded' && !request.readableEnded) request.resume();
     this.#kept.length = 0;
-    this.#ended();
     this.#done(outcome);
   }
 }
@@ -202,5 +197,10 @@ const GONE = new BridgeError(
 const MOVED = new BridgeError(
   'ERR_CLUSTER_OWNER',
   'The session has moved to another replica while this large request was on its way; nothing was done, send it again.',
+  { retryAfterMs: 1000 },
+);
+const BUSY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'The replica that has this session takes requests more slowly than they come; nothing was done, try again later.',
   { retryAfterMs: 1000 },
 );

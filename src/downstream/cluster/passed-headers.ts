@@ -1,32 +1,41 @@
 import { ABOUT_CONNECTION } from '../../http/request-headers.ts';
 import type { ForwardedRequest } from './forwarder.ts';
-import { HOP_HEADER } from './hops.ts';
+import { NOT_HERE_HEADER } from './hops.ts';
 
-/** What is about one connection only, and what no client may say. */
-const NOT_PASSED: ReadonlySet<string> = new Set([...ABOUT_CONNECTION, HOP_HEADER]);
+/** What is about one connection only. */
+const NOT_PASSED: ReadonlySet<string> = new Set(ABOUT_CONNECTION);
 
-/** Names and values in turn, as the client has sent them. */
-export function passedHeaders({ request, body }: ForwardedRequest, pass: string): string[] {
+/** Names, in lower case, and values in turn, as the client has sent them. */
+export function passedHeaders({ request, body }: Pick<ForwardedRequest, 'request' | 'body'>): string[] {
   const { rawHeaders } = request;
   const passed: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]];
-    const lower = name.toLowerCase();
-    const isReplaced = body !== undefined && lower === 'content-length';
-    if (!NOT_PASSED.has(lower) && !isReplaced) passed.push(name, value);
+    const [name = '', value = ''] = [rawHeaders[index]?.toLowerCase(), rawHeaders[index + 1]];
+    const isReplaced = body !== undefined && name === 'content-length';
+    if (!NOT_PASSED.has(name) && !isReplaced) passed.push(name, value);
   }
-  if (body !== undefined) passed.push('Content-Length', String(body.length));
-  else if (request.headers['transfer-encoding'] !== undefined) passed.push('Transfer-Encoding', 'chunked');
-  passed.push(HOP_HEADER, pass);
+  if (body !== undefined) passed.push('content-length', String(body.length));
   return passed;
 }
 
-/** The headers of a response that go on to the client. */
-export function returnedHeaders(rawHeaders: readonly string[]): string[] {
+export interface ReturnedHeaders {
+  /** Those that go on to the client: names and values in turn. */
+  readonly headers: string[];
+  readonly hasLength: boolean;
+  /** The replica does not have what it was asked for. */
+  readonly isNotHere: boolean;
+}
+
+export function readReturnedHeaders(headers: readonly string[]): ReturnedHeaders {
   const returned: string[] = [];
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]];
-    if (!NOT_PASSED.has(name.toLowerCase())) returned.push(name, value);
+  let hasLength = false;
+  let isNotHere = false;
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const [name = '', value = ''] = [headers[index], headers[index + 1]];
+    const lower = name.toLowerCase();
+    if (lower === 'content-length') hasLength = true;
+    else if (lower === NOT_HERE_HEADER) isNotHere = true;
+    if (!NOT_PASSED.has(lower)) returned.push(name, value);
   }
-  return returned;
+  return { headers: returned, hasLength, isNotHere };
 }

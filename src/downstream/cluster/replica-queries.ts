@@ -1,10 +1,10 @@
-import { type IncomingMessage, request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Owner } from '../../cluster/owner-tags.ts';
 import type { Clock } from '../../deps.ts';
 import type { OtherReplicas, ReplicaAnswer } from '../../relay/other-replicas.ts';
-import { HOP_HEADER } from './hops.ts';
+import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';
+import type { EntryLinks, ReachedOwner } from './link/entry-links.ts';
+import type { ReturnedHead } from './link/heads.ts';
 
 /** For one replica to answer, and for all of them. */
 const ANSWER_MS = 2000;
@@ -17,17 +17,19 @@ const MAX_ASKED = 100;
 const LOOKER = 'status';
 
 /** What is needed of the cluster. */
-interface Asked extends Pick<Cluster, 'self' | 'passes'> {
+interface Asked extends Pick<Cluster, 'self'> {
   readonly members: Pick<Cluster['members'], 'others'>;
 }
 
 /** Asks the other replicas for what each of them knows. Who may know it is decided before. */
 export class ReplicaQueries implements OtherReplicas {
   readonly #cluster: Asked;
+  readonly #links: Pick<EntryLinks, 'reach'>;
   readonly #clock: Clock;
 
-  constructor(cluster: Asked, clock: Clock) {
+  constructor(cluster: Asked, { links, clock }: { readonly links: Pick<EntryLinks, 'reach'>; readonly clock: Clock }) {
     this.#cluster = cluster;
+    this.#links = links;
     this.#clock = clock;
   }
 
@@ -59,51 +61,86 @@ export class ReplicaQueries implements OtherReplicas {
   }
 
   #askOne(owner: Owner, target: string, leftMs: number): Promise<ReplicaAnswer> {
-    const { passes } = this.#cluster;
-    const url = new URL(owner.address);
-    const pass = passes.issue(owner.id, { method: 'GET', target }, LOOKER);
-    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
     return new Promise((resolve) => {
-      const request = send({
-        host: url.hostname.replace(/^\[|\]$/g, ''),
-        port: url.port === '' ? undefined : Number(url.port),
-        path: target,
-        headers: { [HOP_HEADER]: pass },
-        agent: false,
-      });
-      const end = (answer: ReplicaAnswer): void => {
+      const question = new Question(target, (answer) => {
         stopTimer();
-        resolve(answer);
-        request.destroy();
-      };
-      const stopTimer = this.#clock.after(leftMs, () => end(silent(owner, LATE)));
-      request.on('error', (error: NodeJS.ErrnoException) => end(silent(owner, error.code ?? 'it cannot be reached')));
-      request.on('response', (response) => {
-        if (response.statusCode !== 200) return end(silent(owner, `it answers ${response.statusCode}`));
-        collect(response, (body) =>
-          end(typeof body === 'string' ? silent(owner, body) : { kind: 'answered', address: owner.address, body }),
+        resolve(
+          typeof answer === 'string'
+            ? silent(owner, answer)
+            : { kind: 'answered', address: owner.address, body: answer },
         );
       });
-      request.end();
+      const stopTimer = this.#clock.after(leftMs, () => question.giveUp(LATE));
+      question.ask(owner, this.#links);
     });
   }
 }
 
 const LATE = 'it did not answer in time';
+const NOTHING = (): void => {};
 
 function silent({ address }: Owner, problem: string): ReplicaAnswer {
   return { kind: 'silent', address, problem };
 }
 
-/** Calls `done` with the body, or with what is wrong with it. */
-function collect(response: IncomingMessage, done: (body: Buffer | string) => void): void {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  response.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    chunks.push(chunk);
-    if (bytes > MAX_ANSWER_BYTES) done(`its answer has more than ${MAX_ANSWER_BYTES} bytes`);
-  });
-  response.on('end', () => done(Buffer.concat(chunks)));
-  response.on('close', () => done('its answer broke off'));
+/** One replica is asked. What is said of the answer is its body, or why there is none. */
+class Question implements PassedStreamListener {
+  readonly #target: string;
+  readonly #done: (answer: Buffer | string) => void;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #stream: PassedStream | undefined;
+  #takeBack = NOTHING;
+  #isOver = false;
+
+  constructor(target: string, done: (answer: Buffer | string) => void) {
+    this.#target = target;
+    this.#done = done;
+  }
+
+  ask(owner: Owner, links: Pick<EntryLinks, 'reach'>): void {
+    this.#takeBack = links.reach(owner, (reached) => this.#reached(reached));
+  }
+
+  #reached(reached: ReachedOwner): void {
+    if (reached.kind === 'unreachable') return this.#end(reached.reason);
+    if (reached.kind === 'not-here') return this.#end('another replica is there now');
+    this.#stream = reached.link.open({ method: 'GET', target: this.#target, principal: LOOKER, headers: [] }, this);
+    if (this.#stream === undefined) this.#end('it takes nothing');
+    else this.#stream.end();
+  }
+
+  responded({ status }: ReturnedHead): void {
+    if (status !== 200) this.giveUp(`it answers ${status}`);
+  }
+
+  came(bytes: Buffer): void {
+    this.#bytes += bytes.length;
+    this.#chunks.push(bytes);
+    if (this.#bytes > MAX_ANSWER_BYTES) this.giveUp(`its answer has more than ${MAX_ANSWER_BYTES} bytes`);
+    else this.#stream?.read(bytes.length);
+  }
+
+  completed(last: Buffer): void {
+    this.#chunks.push(last);
+    this.#end(Buffer.concat(this.#chunks));
+  }
+
+  drained(): void {}
+
+  failed(_how: 'unserved' | 'cut', reason: string): void {
+    this.#end(reason);
+  }
+
+  giveUp(problem: string): void {
+    this.#takeBack();
+    this.#stream?.leave();
+    this.#end(problem);
+  }
+
+  #end(answer: Buffer | string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#done(answer);
+  }
 }

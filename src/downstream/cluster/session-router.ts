@@ -98,7 +98,7 @@ export class SessionRouter {
     const forwarded = { request, response, principal: authenticatedNameOf(request), body };
     forwarder.forward(owner, forwarded, (outcome) => {
       if (outcome.kind === 'responded') return;
-      if (outcome.kind === 'not-here') travel.body = outcome.body;
+      if (outcome.kind === 'not-here') travel.body = outcome.body ?? travel.body;
       void this.#seek(travel, owner);
     });
   }
@@ -180,7 +180,7 @@ const NOT_HELD = new BridgeError(
 );
 export const UNREACHABLE = new BridgeError(
   'ERR_CLUSTER_OWNER',
-  'The replica that has what this request is about lives, but cannot be reached from this one; nothing was done. See that replicas reach each other at what --advertise says.',
+  'The replica that this request is for is running, but cannot be reached from this one; nothing was done. Make sure that replicas reach each other at the addresses of --advertise.',
   RETRY,
 );
 const TOO_MANY_WAIT = new BridgeError(

@@ -134,7 +134,7 @@ export class LegacyConversation {
 
 const INPUT_ENDED = new BridgeError(
   'ERR_CLIENT_NO_STREAM',
-  'The client has ended its input and can answer nothing any more; it still waits for the results of its calls.',
+  'The client has ended its input and can no longer answer; it only waits for the results of its calls.',
 );
 
 class LegacyPeer extends ConnectionPeer {

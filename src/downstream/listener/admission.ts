@@ -35,15 +35,19 @@ export class Admission {
     const error = this.#policy.check(request);
     if (error !== undefined) return decided({ kind: 'foreign', error });
     if (audience === 'anybody') return decided(ADMITTED);
-    this.admitHopped(request, audience, decided);
-  }
-
-  /** Admits a request that another replica passed on. That replica has judged its Host by the names that it answers to. */
-  admitHopped(request: IncomingMessage, hop: Authenticator, decided: (verdict: Verdict) => void): void {
-    hop.authenticate(request, (verdict) => {
+    audience.authenticate(request, (verdict) => {
       if (verdict.kind === 'refused') return decided({ kind: 'unauthenticated', refusal: verdict.refusal });
       identifyCaller(request, verdict.principal);
       decided(ADMITTED);
     });
+  }
+
+  /**
+   * Admits a request that another replica has passed on. That replica has found out who its caller is, and has judged its
+   * Host by the names that it answers to.
+   */
+  admitPassed(request: IncomingMessage, caller: string): Verdict {
+    identifyCaller(request, caller);
+    return ADMITTED;
   }
 }

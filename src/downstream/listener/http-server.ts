@@ -13,7 +13,9 @@ import { boundAddress } from '../../http/server/listen-addresses.ts';
 import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
 import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
-import { type Hops, NOT_HERE_HEADER } from '../cluster/hops.ts';
+import { passedCallerOf } from '../cluster/hops.ts';
+import type { OwnerLinks } from '../cluster/link/owner-links.ts';
+import { LINK_PROTOCOL } from '../cluster/link/upgrade.ts';
 import type { Admission, Audience, Verdict } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
 
@@ -48,8 +50,8 @@ export interface HttpServerOptions {
   /** Judges those who come over a Unix socket or a named pipe. */
   readonly socketAdmission: Admission;
   readonly router: Router;
-  /** Knows what other replicas pass on; undefined: there are none. */
-  readonly hops: Hops | undefined;
+  /** On which other replicas pass requests on; undefined: there are none. */
+  readonly links: OwnerLinks | undefined;
   /** Is told of every request that was refused, and of connections; undefined: nobody wants to know. */
   readonly onRefused: OnRefused | undefined;
   readonly deps: Deps;
@@ -108,10 +110,10 @@ interface ListeningServer {
   readonly server: Server;
 }
 
-/** How a request came: who judges it, and which connections its own is among. */
+/** How a request came: who judges it, and which connections its own is among; undefined: it has come on a link. */
 interface Arrival {
   readonly admission: Admission;
-  readonly connections: OpenConnections;
+  readonly connections: OpenConnections | undefined;
 }
 
 /** The HTTP server of the bridge: the same paths at every address. */
@@ -158,7 +160,7 @@ export class HttpServer {
               options.certificate,
               handle,
             );
-      handleUpgrades(server, handle);
+      handleUpgrades(server, options.links === undefined ? ['websocket'] : ['websocket', LINK_PROTOCOL], handle);
       server.maxConnections = maxConnections;
       // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
       // proxy has added, and the second of what must come once.
@@ -209,7 +211,11 @@ export class HttpServer {
 
   #handle(request: IncomingMessage, response: ServerResponse, { admission, connections }: Arrival): void {
     this.#watch(request, response, connections);
-    if (this.#announcesEnd && request.headers.upgrade === undefined) response.setHeader('Connection', 'close');
+    const { links } = this.#options;
+    if (connections !== undefined) {
+      if (links?.isAskedFor(request)) return this.#answerLink(links, request, response);
+      if (this.#announcesEnd && request.headers.upgrade === undefined) response.setHeader('Connection', 'close');
+    }
     const url = request.url ?? '/';
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
@@ -225,10 +231,16 @@ export class HttpServer {
       if (verdict.kind === 'unauthenticated') return respondRefusal(response, verdict.refusal);
       route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
     };
-    // The replica where a request came in has checked its caller and its Host; they are not checked again.
-    const hop = this.#options.hops?.audienceOf(request);
-    if (hop === undefined) admission.admit(request, audience, decided);
-    else admission.admitHopped(request, hop, decided);
+    const caller = passedCallerOf(request);
+    if (caller === undefined) admission.admit(request, audience, decided);
+    else decided(admission.admitPassed(request, caller));
+  }
+
+  #answerLink(links: OwnerLinks, request: IncomingMessage, response: ServerResponse): void {
+    const { admission, socketLimits = SOCKET_LIMITS } = this.#options;
+    const serve: RequestListener = (passed, answered) =>
+      this.#handle(passed, answered, { admission, connections: undefined });
+    links.answer({ request, response, maxHeaderBytes: socketLimits.maxHeaderBytes, serve });
   }
 
   /** Connections that have had a request. */
@@ -244,13 +256,13 @@ export class HttpServer {
     this.#options.deps.log.warn({ maxConnections }, 'connections are refused: as many as there may be are open');
   }
 
-  #watch(request: IncomingMessage, response: ServerResponse, connections: OpenConnections): void {
+  #watch(request: IncomingMessage, response: ServerResponse, connections: OpenConnections | undefined): void {
     const { onRefused, deps } = this.#options;
     const { socket } = request;
-    connections.begin(socket, response);
+    connections?.begin(socket, response);
     // Comes once. To take the listener away again would cost more than all it does.
     response.on('close', () => {
-      connections.end(socket, response);
+      connections?.end(socket, response);
       if (onRefused !== undefined) tellRefusal(response, onRefused);
     });
     if (deps.log.isLevelEnabled('debug')) logWhenClosed(request, response, deps);
@@ -262,12 +274,14 @@ export class HttpServer {
     this.removeSocketFiles();
     // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
     for (const { server } of this.#servers) NetServer.prototype.close.call(server);
+    this.#options.links?.leave();
     this.#connections.stop();
     this.#hostConnections.stop();
   }
 
   /** Cuts what is still connected. */
   close(): void {
+    this.#options.links?.close();
     this.#hostConnections.close();
     this.removeSocketFiles();
     for (const { server } of this.#servers) {
@@ -318,10 +332,5 @@ function askWhetherWelcome(
 }
 
 function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {
-  // A replica that takes another for an earlier run of this one is told to look elsewhere.
-  const headers = error.code === 'ERR_CLUSTER_HOP' ? { [NOT_HERE_HEADER]: '1' } : {};
-  respondError(response, error, undefined, {
-    ...headers,
-    ...(challenge !== undefined && { 'WWW-Authenticate': challenge }),
-  });
+  respondError(response, error, undefined, challenge === undefined ? {} : { 'WWW-Authenticate': challenge });
 }

@@ -125,7 +125,7 @@ function hold({ gate, response, limits }: PostInTurn, turn: Turn): void {
 
 const TOO_MANY_WAIT = new BridgeError(
   'ERR_SESSION_BUSY',
-  'Too many messages of this session wait already; read what it has sent first.',
+  'Too many messages of this session are waiting already; read what the server has sent first.',
   { retryAfterMs: 1000 },
 );
 

@@ -208,7 +208,10 @@ export class WebSocketEndpoint {
 const CLIENT_GONE = new BridgeError('ERR_SESSION_CLOSED', 'The client has ended its connection.');
 
 function untaken(bytes: number): BridgeError {
-  return new BridgeError('ERR_UPSTREAM_TIMEOUT', `The server takes none of ${bytes} bytes that the client has said.`);
+  return new BridgeError(
+    'ERR_UPSTREAM_TIMEOUT',
+    `The server reads none of the ${bytes} bytes that the client has sent.`,
+  );
 }
 
 function tooMany(what: string, option: string): BridgeError {

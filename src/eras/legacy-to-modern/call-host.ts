@@ -61,7 +61,7 @@ export function tooManyRounds(serverName: string, maxRounds: number): BridgeErro
 export function noCapacity(serverName: string): BridgeError {
   return new BridgeError(
     'ERR_CLIENT_INPUT',
-    `${serverName} asked for input, but as much as may be is held for calls that wait for their clients; try again later.`,
+    `${serverName} asked for input, but the memory for calls that wait for their clients is used up; try again later.`,
   );
 }
 

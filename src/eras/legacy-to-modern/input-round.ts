@@ -140,11 +140,11 @@ export class InputRound implements PendingInputOwner {
 const MAX_SHOWN_KEY = 200;
 const TOO_MANY = `it asked for more than ${MAX_ASKED_AT_ONCE} things at once`;
 const NO_CAPACITY =
-  'as much as may be is held for calls that wait for the answers of their clients; answer in fewer words, or call again later';
+  'the memory for calls that wait for the answers of their clients is used up; give shorter answers, or call again later';
 
 const NO_ANSWER = new BridgeError(
   'ERR_CLIENT_INPUT',
-  'The server needed input that the client did not give in time; call again and answer what is asked.',
+  'The server needed input that the client did not give in time; repeat the call and answer the questions.',
 );
 
 function describeError(answer: Frame): string {

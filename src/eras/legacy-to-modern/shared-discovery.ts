@@ -120,7 +120,7 @@ export class SharedDiscovery {
   #notDiscovered(): BridgeError {
     return new BridgeError(
       'ERR_UPSTREAM_PROTOCOL',
-      `${this.#serverName} answered server/discover with something else.`,
+      `${this.#serverName} answered server/discover with something that is not its result.`,
     );
   }
 

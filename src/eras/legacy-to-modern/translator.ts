@@ -319,5 +319,5 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
 
 const NOT_INITIALIZED = new BridgeError(
   'ERR_WIRE_MESSAGE',
-  'A session begins with one initialize, whose answer must be there before anything else is asked.',
+  'A session begins with one initialize, and nothing else may be requested before that is answered.',
 );

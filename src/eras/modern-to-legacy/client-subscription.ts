@@ -238,7 +238,7 @@ export class ClientSubscription implements SessionLinkUser {
   }
 }
 
-const UNHEARD = new BridgeError('ERR_SESSION_CLOSED', 'The client listens no more.');
+const UNHEARD = new BridgeError('ERR_SESSION_CLOSED', 'The client has ended its subscription.');
 const NO_FILTER: RpcError = { code: INVALID_PARAMS, message: 'params.notifications must be an object' };
 const NOTHING: ListenFilter = {
   toolsListChanged: false,

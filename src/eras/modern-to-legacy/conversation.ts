@@ -321,5 +321,5 @@ function readString(bytes: Buffer, { start, end }: Span): string | undefined {
   return bytes[start] === QUOTE ? decodeString(bytes, start, end) : undefined;
 }
 
-const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'The client does not wait for an answer any more.');
+const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'The client no longer waits for an answer.');
 const ONE_REQUEST: RpcError = { code: INVALID_REQUEST, message: 'a conversation is one request' };

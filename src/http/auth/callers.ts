@@ -87,7 +87,7 @@ function mapHeaders(
   const environment: Record<string, string> = {};
   for (const { header, variable } of mapped) {
     const values = request.headersDistinct[header] ?? [];
-    if (values.length > 1) return refuse(header, 'once, and it came more than once');
+    if (values.length > 1) return refuse(header, 'present only once, but was sent several times');
     const [value = ''] = values;
     if (value.length > MAX_VALUE_LENGTH) return refuse(header, `at most ${MAX_VALUE_LENGTH} characters`);
     if (!PRINTABLE.test(value)) return refuse(header, 'printable ASCII');

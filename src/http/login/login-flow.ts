@@ -145,8 +145,9 @@ export class LoginFlow {
   // ---- what both have in common
 
   #context(authorizationServer: AuthorizationServer, client: LoginClient, resource: string): TokenContext {
-    const { fetch, config } = this.#options;
-    return { authorizationServer, client, proof: config.client?.proof, resource, fetch };
+    const { fetch, config, deps } = this.#options;
+    const { wallClock } = deps;
+    return { authorizationServer, client, proof: config.client?.proof, resource, fetch, wallClock };
   }
 
   #scopes(

@@ -123,7 +123,7 @@ export class Login implements Credentials, CredentialRenewal {
 
   beforeRequest(): Promise<void> | undefined {
     const credential = this.#credential;
-    if (credential.kind === 'token' && !isDue(credential.login.tokens)) return undefined;
+    if (credential.kind === 'token' && !this.#isDue(credential.login.tokens)) return undefined;
     if (this.#renewal.kind === 'renewing') return this.#renewal.outcome.then(() => {});
     if (credential.kind === 'none' || credential.refreshAhead === 'tried') return undefined;
     if (credential.login.tokens.refreshToken === undefined) return undefined;
@@ -131,6 +131,11 @@ export class Login implements Credentials, CredentialRenewal {
     return this.#begin(async () => ((await this.#storage.exclusively(() => this.#refresh())) ? RENEWED : REFUSED)).then(
       () => {},
     );
+  }
+
+  /** Whether the token should be renewed, by the calendar, as another process may have stored the time. */
+  #isDue({ renewAtMs }: Tokens): boolean {
+    return renewAtMs !== undefined && this.#options.deps.wallClock() >= renewAtMs;
   }
 
   refused(refusal: CredentialRefusal): Promise<RenewalOutcome> | undefined {
@@ -310,9 +315,4 @@ export class Login implements Credentials, CredentialRenewal {
 
 function hasTokens(login: StoredLogin | undefined): login is LoginWithTokens {
   return login?.tokens !== undefined;
-}
-
-/** By the calendar: other runs have written the time. */
-function isDue({ renewAtMs }: Tokens): boolean {
-  return renewAtMs !== undefined && Date.now() >= renewAtMs;
 }

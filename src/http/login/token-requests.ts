@@ -30,6 +30,8 @@ export interface TokenContext {
   /** [RFC 8707] What the token is for: sent every time. */
   readonly resource: string;
   readonly fetch: LoginFetch;
+  /** Milliseconds since 1970, by which the time to renew is stored. */
+  readonly wallClock: () => number;
 }
 
 export interface CodeGrant {
@@ -99,7 +101,10 @@ async function askForTokens(context: TokenContext, ask: Ask): Promise<TokenAnswe
   const client: Client = { client_id: context.client.id };
   try {
     const response = await withoutIdToken(await ask(as, client, optionsFor(context)));
-    return { kind: 'tokens', tokens: toTokens(await processGenericTokenEndpointResponse(as, client, response)) };
+    return {
+      kind: 'tokens',
+      tokens: toTokens(await processGenericTokenEndpointResponse(as, client, response), context),
+    };
   } catch (thrown) {
     if (thrown instanceof BridgeError) throw thrown;
     if (thrown instanceof ResponseBodyError) {
@@ -125,7 +130,7 @@ async function withoutIdToken(response: Response): Promise<Response> {
   }
 }
 
-function toTokens(answer: TokenEndpointResponse): Tokens {
+function toTokens(answer: TokenEndpointResponse, { wallClock }: TokenContext): Tokens {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = answer;
   if (answer.token_type !== 'bearer') {
     throw loginError('The authorization server gave a token of another kind', 'Expected one of the type Bearer.');
@@ -136,11 +141,11 @@ function toTokens(answer: TokenEndpointResponse): Tokens {
     const problem = `The refresh token that the authorization server gave has ${refreshToken.length} characters`;
     throw loginError(problem, `Expected at most ${MAX_TOKEN_LENGTH}. ${TELL_OPERATORS}`);
   }
-  return { accessToken, refreshToken, renewAtMs: renewAt(expiresIn) };
+  return { accessToken, refreshToken, renewAtMs: renewAt(wallClock(), expiresIn) };
 }
 
-function renewAt(expiresIn: number | undefined): number | undefined {
+function renewAt(nowMs: number, expiresIn: number | undefined): number | undefined {
   if (expiresIn === undefined) return undefined;
   const lifeMs = expiresIn * 1000;
-  return Date.now() + lifeMs - Math.min(RENEW_AHEAD_MS, lifeMs / 4);
+  return nowMs + lifeMs - Math.min(RENEW_AHEAD_MS, lifeMs / 4);
 }

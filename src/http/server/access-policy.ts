@@ -59,7 +59,7 @@ export class AccessPolicy {
     if (!this.#isKnownHost(host)) {
       return new BridgeError(
         'ERR_HTTP_HOST',
-        `The Host header ${quoted(host)} is none of the names this server answers to; add it with --allow-host.`,
+        `The Host header ${quoted(host)} is not a name that this server answers to; allow it with --allow-host.`,
       );
     }
     const isOwn = site === undefined || OWN_SITES.includes(site.toLowerCase());

@@ -161,6 +161,6 @@ export interface ArrivingMessage {
 /** Why a message was not read to its end. */
 export const TOO_MANY_ARRIVE = new BridgeError(
   'ERR_SESSION_BUSY',
-  'Too many large messages are on their way in at the same time; send this one again later.',
+  'Too many large messages are being received at the same time; send this one again later.',
   { retryAfterMs: 1000 },
 );

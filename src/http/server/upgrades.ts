@@ -20,24 +20,25 @@ export function upgradeOf(request: IncomingMessage): Upgrade | undefined {
 }
 
 /** [RFC 6455 4.1] It is a GET, and brings no body. */
-function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
+function asksFor({ method, headers }: IncomingMessage, protocols: readonly string[]): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
-  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !hasBody;
+  return method === 'GET' && protocols.includes(headers.upgrade?.toLowerCase() ?? '') && !hasBody;
 }
 
 /**
- * Has requests for a WebSocket handled as all others are, with a response to refuse them by. Whoever serves one takes its
- * connection over, and leaves the response open for as long as that lasts.
+ * Has requests for one of these protocols handled as all others are, with a response to refuse them by. Whoever serves one
+ * takes its connection over, and leaves the response open for as long as that lasts.
  *
  * Node hands over every request that asks for any protocol, and Java's HTTP client asks for h2c with the first request on
  * each connection, whatever it is about. A server may pass over such a wish [RFC 9110 7.8], and so is done here.
  */
 export function handleUpgrades(
   server: Server,
+  protocols: readonly string[],
   handle: (request: IncomingMessage, response: ServerResponse) => void,
 ): void {
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (!asksForWebSocket(request)) return readAgain(server, request, { socket, head });
+    if (!asksFor(request, protocols)) return readAgain(server, request, { socket, head });
     (request as UpgradingRequest)[UPGRADE] = { socket, head };
     handle(request, respondOn(request, socket));
   });

@@ -70,6 +70,8 @@ export function findCommonModern(ids: readonly string[]): ModernRevisionId | und
  * revision to come. Undefined: not the name of a revision.
  */
 export function eraOf(id: string): Era | undefined {
+  // This is asked for every modern request, and the regular expression takes six times as long as the rest.
+  if (MODERN_REVISION_IDS.includes(id)) return 'modern';
   if (byId.has(id)) return 'legacy';
   if (!/^\d{4}-\d{2}-\d{2}$/.test(id)) return undefined;
   return id >= (modernRevisions[0] as string) ? 'modern' : 'legacy';

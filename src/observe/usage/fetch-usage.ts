@@ -37,7 +37,7 @@ export async function fetchUsage({ url, token, replicas }: FetchUsageRequest): P
     return parseUsage(JSON.parse(response.body));
   } catch (cause) {
     const detail = cause instanceof UsageFault ? cause.message : 'it is not JSON';
-    throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `What ${shown} says cannot be read: ${detail}.`, { cause });
+    throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `The response of ${shown} cannot be read: ${detail}.`, { cause });
   }
 }
 
@@ -45,7 +45,7 @@ function refused(status: number, shown: string): BridgeError {
   if (status === 401 || status === 403) {
     return new BridgeError(
       'ERR_UPSTREAM_AUTH',
-      `${shown} answers ${status}: show its --status-token, here with the same option.`,
+      `${shown} answers ${status}: pass its --status-token with the same option.`,
     );
   }
   if (status === 503) {

@@ -43,7 +43,7 @@ export class UsageRows {
     const row = new LiveRow(client, server, nowMs);
     this.#rows.set(key, row);
     if (client.kind === 'others') this.#othersRows += 1;
-    this.#makeRoom(row);
+    this.#dropFor(row);
     return row;
   }
 
@@ -106,7 +106,7 @@ export class UsageRows {
     return `{"format":1,"served":${served},"rows":[${rows.join(',\n')}]}`;
   }
 
-  #makeRoom(newest: LiveRow): void {
+  #dropFor(newest: LiveRow): void {
     if (this.#rows.size - this.#othersRows > MAX_ROWS) this.#fold((row) => row.client.kind !== 'others', newest);
     if (this.#othersRows > MAX_OTHERS_ROWS) this.#fold((row) => isOfOneServer(row), newest);
   }

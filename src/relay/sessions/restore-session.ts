@@ -130,5 +130,5 @@ export class Restoration {
 const NOT_RESTORED = 'the server did not restore what the client had set up in the session before';
 const NOT_KEPT = new BridgeError(
   'ERR_UPSTREAM_PROTOCOL',
-  'No other session can be opened for this client: what it said in initialize was too much to be kept.',
+  'No other session can be opened for this client: its initialize parameters were too large to be kept.',
 );

@@ -192,11 +192,11 @@ export class SessionRegistry {
   #checkWiderLimits(principal: string | undefined): void {
     const { widerLimits } = this.#options;
     if (widerLimits === undefined) return;
-    if (principal !== undefined) this.#makeRoom(principal, 'own', () => widerLimits.refusalFor(principal));
-    this.#makeRoom(principal, 'all', () => widerLimits.refusal());
+    if (principal !== undefined) this.#evictFor(principal, 'own', () => widerLimits.refusalFor(principal));
+    this.#evictFor(principal, 'all', () => widerLimits.refusal());
   }
 
-  #makeRoom(principal: string | undefined, among: 'own' | 'all', ask: () => WiderRefusal | undefined): void {
+  #evictFor(principal: string | undefined, among: 'own' | 'all', ask: () => WiderRefusal | undefined): void {
     const refusal = ask();
     if (refusal === undefined) return;
     const isOneLess = refusal.remedy === 'end-one' && this.#evict(principal, among);
@@ -226,7 +226,7 @@ export class SessionRegistry {
     if (abandoned === undefined) return false;
     this.#evictions.evicted();
     abandoned.relay.close(
-      new BridgeError('ERR_SESSION_CLOSED', 'It was abandoned, and another session needed its slot.'),
+      new BridgeError('ERR_SESSION_CLOSED', 'The session was abandoned, and another one needed its slot.'),
     );
     return true;
   }

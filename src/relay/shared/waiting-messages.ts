@@ -125,6 +125,6 @@ export class WithdrawnRequests {
 
 const TOO_MUCH = new BridgeError(
   'ERR_SESSION_BUSY',
-  `The server takes nothing, and ${MAX_WITHDRAWN_BYTES} bytes of requests wait for it that their clients have withdrawn; try again later.`,
+  `The server reads nothing, and ${MAX_WITHDRAWN_BYTES} bytes of cancelled requests wait for it; try again later.`,
   { retryAfterMs: 1000 },
 );

@@ -48,7 +48,7 @@ const MAX_EARLY_BYTES = 1024 * 1024;
  */
 const FIRST_ID = 2 ** 31 - 1;
 const LANE: Lane = { isOpen: true };
-const DONE = new BridgeError('ERR_SESSION_CLOSED', 'Everything that was to be asked has been asked.');
+const DONE = new BridgeError('ERR_SESSION_CLOSED', 'The detection of the server is complete.');
 
 /**
  * A connection that is opened before it is known who will have it. The bridge can ask a few things on it, or try the

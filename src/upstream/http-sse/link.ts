@@ -296,7 +296,7 @@ export function resolveEndpoint(streamUrl: URL, announced: string): URL | Bridge
   const text = announced.trim();
   const name = `The server at ${showUrl(streamUrl)}`;
   if (text === '' || !URL.canParse(text, streamUrl.href)) {
-    return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} announced an endpoint that is no URL.`);
+    return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} announced an endpoint that is not a URL.`);
   }
   const endpoint = new URL(text, streamUrl);
   endpoint.username = '';
@@ -305,6 +305,6 @@ export function resolveEndpoint(streamUrl: URL, announced: string): URL | Bridge
   if (endpoint.origin === streamUrl.origin) return reachedAs(streamUrl, endpoint);
   return new BridgeError(
     'ERR_UPSTREAM_PROTOCOL',
-    `${name} wants its messages posted to another origin, ${endpoint.origin}; that is refused. If it stands behind a proxy, it has to be told its public URL.`,
+    `${name} wants its messages posted to another origin, ${endpoint.origin}; that is refused. If it is behind a proxy, it has to know its public URL.`,
   );
 }

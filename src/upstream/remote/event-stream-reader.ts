@@ -22,6 +22,8 @@ const MAX_BACKOFF_MS = 30_000;
 const SHORT_LIVED_MS = 1000;
 /** A server that has never offered a stream is asked so often; then it is taken to have none. */
 const MAX_FIRST_ATTEMPTS = 3;
+/** A server has a stream, and takes it for open still: it has not noticed the end of the bridge that had the session. */
+const HAS_ANOTHER = 409;
 
 /** By so much an event may be larger than the message in it: names of fields, its type and its id. */
 const FIELDS_BYTES = 1024;
@@ -150,7 +152,8 @@ export class EventStreamReader {
     this.#failures += 1;
     // A token that ran out is renewed by somebody: the file it is in is read again each time.
     const mayPass = isPassing(status) || (status === 401 && this.#wasOpen);
-    const isWorthwhile = mayPass && (this.#wasOpen || this.#failures < MAX_FIRST_ATTEMPTS);
+    const hasStream = this.#wasOpen || status === HAS_ANOTHER;
+    const isWorthwhile = mayPass && (hasStream || this.#failures < MAX_FIRST_ATTEMPTS);
     if (isWorthwhile && this.#options.reconnects) this.#connectLater();
     else this.#end({ status, wasOpen: this.#wasOpen, error });
   }

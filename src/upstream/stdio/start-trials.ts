@@ -92,5 +92,5 @@ export class StartTrials {
   }
 }
 
-const ANSWERED = new BridgeError('ERR_SESSION_CLOSED', 'The server can be started; that was the question.');
+const ANSWERED = new BridgeError('ERR_SESSION_CLOSED', 'The trial start of the server has succeeded.');
 const SILENT = new BridgeError('ERR_UPSTREAM_TIMEOUT', `The server did not answer within ${ANSWER_MS / 1000} s.`);

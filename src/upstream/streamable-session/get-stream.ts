@@ -16,6 +16,10 @@ export interface GetStreamOptions {
   readonly messages: StreamMessagesOptions;
   /** The stream is there, or there will be none, or it takes too long to find out. Called once, not after `close`. */
   readonly settled: () => void;
+  /** The stream is there for the first time: what the server says from now on is heard. */
+  readonly opened: () => void;
+  /** The server offers no stream, so it says nothing outside of calls. */
+  readonly absent: () => void;
   /** The server does not know the session any more, or says something that may mean it. */
   readonly sessionDoubted: (status: number) => void;
 }
@@ -31,6 +35,7 @@ export class GetStream implements EventStreamListener {
   readonly #stream: EventStreamReader;
   readonly #stopWaiting: () => void;
   #isSettled = false;
+  #wasOpened = false;
 
   constructor(options: GetStreamOptions) {
     const { environment, session, isPaused } = options;
@@ -78,6 +83,9 @@ export class GetStream implements EventStreamListener {
   opened(): void {
     this.#messages.resumed();
     this.#settle();
+    if (this.#wasOpened) return;
+    this.#wasOpened = true;
+    this.#options.opened();
   }
 
   event(event: DecodedEvent): void {
@@ -93,6 +101,7 @@ export class GetStream implements EventStreamListener {
   ended({ status, wasOpen, error }: StreamEnd): void {
     this.#settle();
     if (wasOpen && (status === 404 || status === 400)) return this.#options.sessionDoubted(status);
+    if (!wasOpen) this.#options.absent();
     if (status === 401 || status === 403) this.#log.warn({ code: error.code }, `no event stream: ${error.message}`);
     else this.#log.debug({ status }, 'the server offers no event stream; only calls will bring its messages');
   }

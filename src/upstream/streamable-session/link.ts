@@ -42,6 +42,8 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   readonly #keeper: SessionKeeper;
   readonly #calls: CallTable;
   #stream: GetStream | undefined;
+  /** What the client is told to look at again as soon as the server is listened to. */
+  #missed: readonly Frame[] = [];
   #isPaused = false;
   #isClosed = false;
 
@@ -59,7 +61,10 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
       post: (message) => this.#postInTurn(message),
       drained: () => listener.serverDrained(),
     });
-    if (session.isInitialized) this.ready();
+    if (!session.isInitialized) return;
+    // Nobody has listened to the server since the bridge that had the session was gone.
+    this.#missed = session.missed();
+    this.ready();
   }
 
   // ---- from the relay
@@ -266,6 +271,11 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#stream = new GetStream({
       environment,
       settled: () => this.#outbox.release(),
+      opened: () => this.#tellMissed(),
+      // A session that goes on without a stream has missed nothing. A new one may differ in all that it offers.
+      absent: () => {
+        if (session.generation > 0) this.#tellMissed();
+      },
       session,
       isPaused: this.#isPaused,
       messages: {
@@ -310,8 +320,16 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   }
 
   renewed(missed: readonly Frame[]): void {
+    this.#missed = missed;
+    if (this.#stream !== undefined) return;
+    this.#tellMissed();
+    this.#outbox.release();
+  }
+
+  #tellMissed(): void {
+    const missed = this.#missed;
+    this.#missed = [];
     for (const frame of missed) this.#delivery.message(frame);
-    if (this.#stream === undefined) this.#outbox.release();
   }
 
   renewalFailed(error: BridgeError): void {

@@ -77,7 +77,7 @@ test('callers without a way to know who calls are a mistake', async (t) => {
   const entry = { command: 'a', portage: { callers: ['alice'] } };
   t.regex(
     await refusal({ mcpServers: { one: entry } }),
-    /^ERR_CONFIG_COMBINATION .*nobody is asked who they are; .*--auth-token/,
+    /^ERR_CONFIG_COMBINATION .*callers are not authenticated; .*--auth-token/,
   );
 });
 

@@ -101,7 +101,7 @@ test('where tokens are asked for, a port takes the open word on loopback, too, a
   const auth = ['--auth-token', 'env:TOKEN', '--port', '8000'];
   t.regex(
     refusal([...auth, '--stream', 'tcp://127.0.0.1:1']),
-    /no place for a token.*past --auth-token.*unix:.*--allow-anonymous/,
+    /carries no token.*past --auth-token.*unix:.*--allow-anonymous/,
   );
   const { listener } = parse([...auth, '--stream', 'tcp://127.0.0.1:1', '--allow-anonymous']);
   t.not(listener.access.auth, undefined);

@@ -108,7 +108,7 @@ test('whoever sends no message in time is told so, and let go', async (t) => {
   await waitFor(() => clock.pendingTimers > 0);
   clock.advance(FIRST_MESSAGE_MS - 1);
   clock.advance(CHECK_MS);
-  t.regex((await client.nextMessage()).error?.message ?? '', /No message came within 10 s/);
+  t.regex((await client.nextMessage()).error?.message ?? '', /No message was received within 10 s/);
   t.is(await client.ended, '');
 });
 
@@ -153,7 +153,7 @@ test('a flood of connections leaves those that are open alone, and is told why i
   const clients = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => open()));
   const [first] = clients;
   const late = await open();
-  t.regex((await late.nextMessage()).error?.message ?? '', /512 connections .* the most possible/);
+  t.regex((await late.nextMessage()).error?.message ?? '', /512 connections .* the most allowed/);
   t.is(await late.ended, '');
   first?.write(initialize());
   t.like(await first?.nextMessage(), HANDSHAKE);
@@ -166,7 +166,7 @@ test('a flood of connections leaves those that are open alone, and is told why i
   t.like(await next.nextMessage(), HANDSHAKE);
 });
 
-test('a session that there is no room for is refused in the answer to initialize, and may be asked for again', async (t) => {
+test('a session over the limit is refused in the answer to initialize, and may be asked for again', async (t) => {
   const { open } = await openStreamBridge(t, { maxSessions: 1 });
   const [one, other] = [await open(), await open()];
   one.write(initialize());

@@ -1,94 +1,75 @@
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
-import { pino } from 'pino';
-import { systemClock } from '../../../src/cli/system-deps.ts';
-import { HopPasses } from '../../../src/cluster/hop-passes.ts';
-import { PeerLeases } from '../../../src/cluster/peer-leases.ts';
-import { Forwarder } from '../../../src/downstream/cluster/forwarder.ts';
-import type { ForwardOutcome } from '../../../src/downstream/cluster/forwarding.ts';
-import { HOP_HEADER, NOT_HERE_HEADER } from '../../../src/downstream/cluster/hops.ts';
-import { ClusterKey } from '../../../src/store/cluster-key.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+import { NOT_HERE_HEADER, passedCallerOf } from '../../../src/downstream/cluster/hops.ts';
+import { BodyBudget, readBody } from '../../../src/http/server/read-body.ts';
+import {
+  type Handle,
+  type LinkedEntry,
+  type LinkedOwner,
+  startEntry,
+  startOwner,
+} from '../../support/linked-replicas.ts';
 import { ownPort } from '../../support/own-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const KEY = new ClusterKey('k'.repeat(40), 'test');
-const OWNER_ID = 'owner';
-/** The owner shows no signs, and lives for as long as a test takes. */
-const LEASE_MS = 600_000;
 const SHORT_LEASE_MS = 600;
+const MAX_MESSAGE_BYTES = 1024 * 1024;
+const LIMITS = {
+  maxMessageBytes: MAX_MESSAGE_BYTES,
+  bodies: new BodyBudget({ maxMessageBytes: MAX_MESSAGE_BYTES, callerOf: undefined }),
+};
 
-type Handle = (request: IncomingMessage, response: ServerResponse) => void;
-
-async function listen(t: ExecutionContext, handle: Handle): Promise<Server & { readonly port: number }> {
-  const server = createServer(handle);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return Object.assign(server, { port: (server.address() as AddressInfo).port });
+interface Pair extends Pick<LinkedEntry, 'port' | 'outcomes' | 'store'> {
+  readonly ownerSockets: LinkedOwner['sockets'];
 }
 
-interface Pair {
-  readonly port: number;
-  readonly outcomes: readonly ForwardOutcome[];
-  readonly store: MemoryStore;
+/** A replica that passes everything on to an owner. */
+async function startPair(t: ExecutionContext, handle: Handle, leaseMs?: number): Promise<Pair> {
+  const { owner, sockets } = await startOwner(t, handle);
+  const entry = await startEntry(t, owner, leaseMs === undefined ? {} : { leaseMs });
+  return { ...entry, ownerSockets: sockets };
 }
 
-/** A replica that passes everything on to an owner, and plain HTTP at both ends. */
-async function startPair(t: ExecutionContext, owner: Handle | 'nobody', leaseMs = LEASE_MS): Promise<Pair> {
-  const ownerPort = owner === 'nobody' ? await ownPort() : (await listen(t, owner)).port;
-  const log = pino({ level: 'silent' });
-  const store = new MemoryStore();
-  const forwarder = new Forwarder({
-    passes: new HopPasses(KEY, () => ['entry']),
-    peers: new PeerLeases({ leases: store.leases, ttlMs: leaseMs, clock: systemClock }),
-    leaseMs,
-    deps: { log, clock: systemClock, randomId: () => 'id', wallClock: Date.now },
-  });
-  t.teardown(() => forwarder.close());
-  const outcomes: ForwardOutcome[] = [];
-  const entry = await listen(t, (incoming, response) => {
-    const target = { id: OWNER_ID, address: `http://127.0.0.1:${ownerPort}` };
-    forwarder.forward(target, { request: incoming, response, principal: 'alice', body: undefined }, (outcome) => {
-      outcomes.push(outcome);
-      if (outcome.kind !== 'responded') response.writeHead(599).end(outcome.kind);
-    });
-  });
-  return { port: entry.port, outcomes, store };
-}
-
-test('a request and its response pass as they are, with a pass for their caller', async (t) => {
-  const passes = new HopPasses(KEY, () => [OWNER_ID]);
+test('a request and its response pass as they are, with the name of their caller', async (t) => {
   const { port } = await startPair(t, (incoming, response) => {
-    const { method = '', url = '' } = incoming;
-    const caller = passes.redeem(String(incoming.headers[HOP_HEADER]), { method, target: url });
-    let body = '';
-    incoming.on('data', (chunk) => {
-      body += chunk;
-    });
-    incoming.on('end', () => {
-      const said = { caller, url, host: incoming.headers.host, own: incoming.headers['x-own'], body };
-      response.writeHead(202, 'Taken', ['X-Two', 'a', 'X-Two', 'b', 'Content-Type', 'application/json']);
+    const caller = passedCallerOf(incoming);
+    const { url, headers, headersDistinct } = incoming;
+    readBody(incoming, LIMITS, (_, body) => {
+      const said = {
+        caller,
+        url,
+        host: headers.host,
+        own: headers['x-own'],
+        two: headersDistinct['x-two'],
+        body: `${body}`,
+      };
+      response.setHeader('X-Two', ['a', 'b']);
+      response.writeHead(202, { 'Content-Type': 'application/json' });
       response.end(JSON.stringify(said));
     });
   });
-  const answer = await fetch(`http://127.0.0.1:${port}/mcp?x=1`, {
-    method: 'POST',
-    headers: { 'X-Own': 'kept', [HOP_HEADER]: 'forged' },
-    body: 'the body',
+  const client = request({ port, host: '127.0.0.1', path: '/mcp?x=1', method: 'POST' });
+  client.setHeader('X-Own', 'kept').setHeader('X-Two', ['one', 'two']);
+  const answer = await new Promise<{ status: number | undefined; two: unknown; text: string }>((resolve, reject) => {
+    client.on('error', reject).on('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, two: response.headers['x-two'], text }));
+    });
+    client.end('the body');
   });
   t.is(answer.status, 202);
-  t.is(answer.statusText, 'Taken');
-  t.is(answer.headers.get('x-two'), 'a, b');
+  t.is(answer.two, 'a, b');
   const host = `127.0.0.1:${port}`;
-  t.deepEqual(await answer.json(), { caller: 'alice', url: '/mcp?x=1', host, own: 'kept', body: 'the body' });
+  const two = ['one', 'two'];
+  t.deepEqual(JSON.parse(answer.text), { caller: 'alice', url: '/mcp?x=1', host, own: 'kept', two, body: 'the body' });
 });
 
 test('an owner that cannot be reached has got nothing', async (t) => {
-  const { port, outcomes } = await startPair(t, 'nobody');
+  const nobody = { id: 'owner', address: `http://127.0.0.1:${await ownPort()}` };
+  const { port, outcomes } = await startEntry(t, nobody);
   const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'x' });
   t.is(await answer.text(), 'unreachable');
   t.deepEqual(outcomes, [{ kind: 'unreachable' }]);
@@ -113,18 +94,32 @@ test('a body that is too large to be kept is told to come again', async (t) => {
 });
 
 test('an owner that breaks off before it responds leaves it open what was done', async (t) => {
-  const { port } = await startPair(t, (incoming) => incoming.socket.destroy());
+  const { port } = await startPair(t, (_, response) => response.destroy());
   const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'x' });
   t.is(answer.status, 503);
   t.regex(await answer.text(), /whether the request was carried out is not known/);
 });
 
 test('an owner that breaks off in its response breaks off here', async (t) => {
-  const { port } = await startPair(t, (incoming, response) => {
+  const { port } = await startPair(t, (_, response) => {
     response.write('half');
-    setTimeout(() => incoming.socket.destroy(), 50);
+    setImmediate(() => response.destroy());
   });
   const answer = await fetch(`http://127.0.0.1:${port}/`);
+  await t.throwsAsync(answer.text());
+});
+
+test('a link that is cut before there is a response leaves it open what was done', async (t) => {
+  const { port, ownerSockets } = await startPair(t, () => ownerSockets[0]?.destroy());
+  const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'x' });
+  t.is(answer.status, 503);
+  t.regex(await answer.text(), /whether the request was carried out is not known/);
+});
+
+test('a link that is cut in a response breaks that off', async (t) => {
+  const { port, ownerSockets } = await startPair(t, (_, response) => response.write('half'));
+  const answer = await fetch(`http://127.0.0.1:${port}/`);
+  ownerSockets[0]?.destroy();
   await t.throwsAsync(answer.text());
 });
 
@@ -176,7 +171,7 @@ test('a client that does not read stops the owner', async (t) => {
 test('an owner that says nothing is given up when it is declared dead', async (t) => {
   const { port, store } = await startPair(t, () => undefined, SHORT_LEASE_MS);
   const answering = fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'x' });
-  await store.leases.release(OWNER_ID);
+  await store.leases.release('owner');
   const answer = await answering;
   t.is(answer.status, 503);
   t.regex(await answer.text(), /was lost before it responded/);

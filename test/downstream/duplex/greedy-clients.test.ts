@@ -74,22 +74,22 @@ async function overByteStream(t: ExecutionContext): Promise<Carrier> {
   return { server, sessions, open };
 }
 
-const isRefused = ({ heard }: Client): boolean => heard.includes('Too many large messages are on their way in');
+const isRefused = ({ heard }: Client): boolean => heard.includes('Too many large messages are being received');
 const openMany = (count: number, { open }: Carrier) => Promise.all(Array.from({ length: count }, () => open()));
 
 for (const [title, start] of Object.entries({ WebSocket: overWebSocket, 'byte stream': overByteStream })) {
-  test(`${title}: unfinished messages hold no more together than there is room for, and small ones get in`, async (t) => {
+  test(`${title}: unfinished messages hold no more together than the limit, and small ones get in`, async (t) => {
     const carrier = await start(t);
-    const room = Math.floor((BODIES_AT_A_TIME * MAX_MESSAGE_BYTES) / (MAX_MESSAGE_BYTES - FREE_BODY_BYTES));
-    const clients = await openMany(2 * room, carrier);
+    const fitting = Math.floor((BODIES_AT_A_TIME * MAX_MESSAGE_BYTES) / (MAX_MESSAGE_BYTES - FREE_BODY_BYTES));
+    const clients = await openMany(2 * fitting, carrier);
     for (const client of clients) client.beginLarge();
     const refused = () => clients.filter(isRefused).length;
-    await waitFor(() => refused() >= room - 1, { message: () => `${refused()} refusals` });
-    t.true(refused() <= room + 1, `what fits is kept: ${refused()} of ${clients.length} were refused`);
+    await waitFor(() => refused() >= fitting - 1, { message: () => `${refused()} refusals` });
+    t.true(refused() <= fitting + 1, `what fits is kept: ${refused()} of ${clients.length} were refused`);
     const small = await carrier.open();
     small.say(initialize());
     await waitFor(() => small.heard.includes('"protocolVersion"'), { message: 'an answer' });
-    // Whoever leaves makes room again.
+    // Whoever leaves frees capacity.
     carrier.server.scripts.set('ping', (request, connection) => connection.answer(request));
     for (const client of clients) client.leave();
     await waitFor(async () => {

@@ -51,7 +51,7 @@ test('a bridge without a free session slot stays ready for those it serves, and 
   await waitFor(async () => !('sessions' in ((await ask()) as object)));
 });
 
-test('tells why only those who may call: strangers and foreign pages get the code', async (t) => {
+test('tells why only to those who may call: unknown callers and foreign pages get the code', async (t) => {
   const authenticator: Authenticator = {
     authenticate: ({ headers }, decided) =>
       setImmediate(() =>

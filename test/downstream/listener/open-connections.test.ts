@@ -9,7 +9,7 @@ import { waitFor } from '../../support/wait-for.ts';
 /** Node itself shall not let anybody go: it would, for a head that was read in part only. */
 const PATIENT = { ...SOCKET_LIMITS, headersTimeoutMs: 10 * 60_000, requestTimeoutMs: 10 * 60_000 };
 
-test('a stranger who asks and asks and reads no answer is let go, and others are served', async (t) => {
+test('an unknown client that asks and asks and reads no answer is disconnected, and others are served', async (t) => {
   const harness = await startHttpHarness(t, { socketLimits: PATIENT });
   const socket = await RawSocket.connect(harness.port);
   // More answers than the operating systems of both sides take.

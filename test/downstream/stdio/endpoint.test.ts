@@ -208,7 +208,7 @@ test('arrays are answered with an array in 2025-03-26', async (t) => {
   );
 });
 
-test('answers that have no room to wait for the others of their array leave as one before, and none is lost', async (t) => {
+test('answers that may not wait for the others of their array are sent before them as one, and none is lost', async (t) => {
   const { server, say, nextLine, lines, handshake } = openEndpoint(t);
   await handshake('2025-03-26');
   const call = (id: string) => `{"jsonrpc":"2.0","id":"${id}","method":"${id}"}`;
@@ -229,12 +229,12 @@ test('answers that have no room to wait for the others of their array leave as o
   server.latest.answer(c, {});
   server.latest.answer(f, half);
   t.deepEqual(await nextIds(), ['e', 'f']);
-  // What has left makes room.
+  // What has been sent frees capacity.
   server.latest.answer(d, half);
   t.deepEqual(await nextIds(), ['c', 'd']);
 });
 
-test('answers that wait for the others of their array leave when those are withdrawn, and their room is free again', async (t) => {
+test('answers that wait for the others of their array leave when those are withdrawn, and their capacity is free again', async (t) => {
   const { server, say, nextLine, handshake } = openEndpoint(t);
   await handshake('2025-03-26');
   const most = { text: 'x'.repeat(MAX_COLLECTED_BYTES - 100) };
@@ -248,7 +248,7 @@ test('answers that wait for the others of their array leave when those are withd
     server.latest.answer(request, most);
     say({ id: 'behind', method: 'z' });
     server.latest.answer(await server.latest.next('z'), {});
-    t.like(JSON.parse(await nextLine()), { id: 'behind' }, 'there was room to wait');
+    t.like(JSON.parse(await nextLine()), { id: 'behind' }, 'it could wait');
     say({ method: 'notifications/cancelled', params: { requestId: withdrawn } });
     t.like(JSON.parse(await nextLine()), [{ id: waits }]);
   }

@@ -223,7 +223,7 @@ test('lets a client go for which more than 8 MiB wait beside the largest message
   t.true(response.destroyed);
 });
 
-test('a large message that was read makes no room for others', async (t) => {
+test('a large message that was read frees no capacity for others', async (t) => {
   const { response, writer } = createWriter();
   writer.write(Buffer.alloc(3 * MAX_QUEUED_BYTES));
   await turn();

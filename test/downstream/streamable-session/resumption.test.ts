@@ -195,8 +195,8 @@ test('answers 400 to an event id when more bytes have followed than are kept', a
 
 test('does not take an event id of another session', async (t) => {
   const { harness, lastEventId } = await breakCall(t);
-  const stranger = await openStreamable(harness);
-  t.is((await stranger.get({ 'Last-Event-ID': lastEventId })).status, 400);
+  const other = await openStreamable(harness);
+  t.is((await other.get({ 'Last-Event-ID': lastEventId })).status, 400);
 });
 
 test('answers 404 to a resumption when the session is gone: there the client must open a new one', async (t) => {

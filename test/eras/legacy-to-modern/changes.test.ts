@@ -255,7 +255,7 @@ test('a server that has all the subscriptions it can keep serves the session wit
   );
   acknowledge(session, LISTS);
   within(session, TOOLS);
-  t.is(session.heard().at(-1)?.method, TOOLS, 'it is tried again until there is room');
+  t.is(session.heard().at(-1)?.method, TOOLS, 'it is tried again until it is taken');
 });
 
 for (const [how, end] of [

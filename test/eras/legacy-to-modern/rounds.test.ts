@@ -294,11 +294,11 @@ test('answers that wait for others hold so much of a session, and of all; then t
   t.deepEqual(ada.heard(), []);
   const [third] = callThatNeeds(bob, { a: elicit, b: elicit });
   answer(bob, third, 1500);
-  t.regex(bob.heard().at(-1)?.result.content[0].text, /as much as may be is held.* answer in fewer words/);
+  t.regex(bob.heard().at(-1)?.result.content[0].text, /memory for calls .* is used up; give shorter answers/);
   answer(ada, second, 500);
   t.like(ada.heard().at(-1), { id: 'call', result: { isError: true } }, 'of its own');
   const asked = callThatNeeds(bob, { a: elicit, b: elicit });
-  t.deepEqual(answerAll(bob, asked, 500), [], 'there is room again');
+  t.deepEqual(answerAll(bob, asked, 500), [], 'more can be held again');
   t.is(bob.asked().length, 1);
 });
 
@@ -309,7 +309,7 @@ for (const how of ['is answered', 'becomes a task', 'is withdrawn', 'ends with i
     const [asked] = callThatNeeds(ada, { who: elicit }, 's'.repeat(1500));
     ada.call('other');
     ada.serverAnswers(required(undefined, 's'.repeat(1500)));
-    t.regex(ada.heard()[0]?.result.content[0].text, /asked for input, but as much as may be is held/);
+    t.regex(ada.heard()[0]?.result.content[0].text, /asked for input, but the memory for calls .* is used up/);
     answer(ada, asked, 1);
     t.is(ada.asked().length > 0, true);
     if (how === 'is answered') ada.serverAnswers(done());

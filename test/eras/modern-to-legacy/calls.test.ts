@@ -333,7 +333,7 @@ test('a server that ends fails its calls; the next call gets another one', (t) =
   t.is(bridge.heard().length, 1);
 });
 
-test('without room for another session the caller is told so', async (t) => {
+test('where no other session may be opened the caller is told so', async (t) => {
   const bridge = new ModernBridge({ poolLimits: { perCaller: 1 } });
   const first = bridge.call({}, { capabilities: { roots: {} } });
   t.like(bridge.call({}, { capabilities: {} }).answer().error, {

@@ -217,7 +217,7 @@ test('capabilities that are far too large are refused before they are read', (t)
   t.is(bridge.dialer.dialled.length, 0);
 });
 
-test('only so many requests of one client are open; an answer makes room', (t) => {
+test('only so many requests of one client are open; an answer allows another', (t) => {
   const bridge = new ModernBridge();
   const client = new PipeClient(bridge);
   for (let id = 0; id < MAX_OPEN_EXCHANGES; id += 1) client.ask(id, 'tools/list');

@@ -81,7 +81,7 @@ test('so many bytes are kept; then the oldest go', (t) => {
     .isLeft(t, [3], 2);
 });
 
-test('what is larger than all the room is not kept, and nothing goes for it', (t) => {
+test('what is larger than the whole capacity is not kept, and nothing is dropped for it', (t) => {
   new Trial()
     .progress(1)
     .log(2)
@@ -96,14 +96,14 @@ test('how far the call has come stays, however much is said since', (t) => {
   trial.isLeft(t, [-1, ...upTo(2 * MAX_KEPT_NOTICES).slice(1 - MAX_KEPT_NOTICES)], MAX_KEPT_NOTICES + 2);
 });
 
-test('the caller’s room is what is kept, until it is taken', (t) => {
+test('a caller’s capacity is used by what is kept, until it is taken', (t) => {
   const trial = new Trial(1000).log(1, 300).progress(2, 100);
   t.true(trial.hasFree(600));
   trial.kept.takeAll();
   t.true(trial.hasFree(1000));
 });
 
-test('without room for more the oldest go, and the latest progress before nothing else', (t) => {
+test('at capacity the oldest are dropped, and the latest progress after everything else', (t) => {
   new Trial(1000).progress(1, 100).log(2, 500).log(3, 500).isLeft(t, [1, 3], 1);
   const trial = new Trial(1000).progress(1, 100).log(2, 1001);
   t.true(trial.hasFree(900));

@@ -17,7 +17,7 @@ class Trial {
   }
 }
 
-test('the oldest outcome of the caller who keeps most makes room, others lose nothing', (t) => {
+test('the oldest outcome of the caller who keeps most is dropped, others lose nothing', (t) => {
   const trial = new Trial();
   trial.keep('modest', 'bob', 20);
   trial.keep('first', 'ada', 30);
@@ -29,7 +29,7 @@ test('the oldest outcome of the caller who keeps most makes room, others lose no
   t.is(trial.outcomes.bytes, 80);
 });
 
-test('an outcome larger than all the room is kept alone until the next one', (t) => {
+test('an outcome larger than the whole capacity is kept alone until the next one', (t) => {
   const trial = new Trial();
   trial.keep('small', 'ada', 10);
   trial.keep('huge', 'ada', 500);
@@ -40,7 +40,7 @@ test('an outcome larger than all the room is kept alone until the next one', (t)
   t.is(trial.outcomes.bytes, 10);
 });
 
-test('what is released makes room, once, and was not given up', (t) => {
+test('what is released frees capacity, once, and was not given up', (t) => {
   const trial = new Trial();
   const outcome = trial.keep('done', 'ada', 90);
   trial.outcomes.release(outcome);

@@ -176,17 +176,17 @@ test('an update of what nobody subscribed to by that name is told to all of the 
   const first = listen(bridge, { resourceSubscriptions: ['file:///a'] });
   const second = listen(bridge, { resourceSubscriptions: ['file:///b'] });
   const lists = listen(bridge, { resourcesListChanged: true });
-  const stranger = listen(bridge, { resourceSubscriptions: ['file:///a'] }, { principal: 'bob' });
+  const other = listen(bridge, { resourceSubscriptions: ['file:///a'] }, { principal: 'bob' });
   for (const session of [0, 1]) {
     for (const { id, method } of bridge.heard(session)) {
       if (method === 'resources/subscribe') bridge.says({ id, result: {} }, session);
     }
   }
-  for (const stream of [first, second, lists, stranger]) stream.told();
+  for (const stream of [first, second, lists, other]) stream.told();
   bridge.says({ method: 'notifications/resources/updated', params: { uri: 'part:7' } }, 0);
   t.is(first.answer().params.uri, 'part:7');
   t.is(second.answer().params.uri, 'part:7');
-  t.deepEqual([...lists.told(), ...stranger.told()], []);
+  t.deepEqual([...lists.told(), ...other.told()], []);
 });
 
 test('a server that was restarted is subscribed to again, and each client told once to look again', (t) => {
@@ -235,7 +235,7 @@ test('a session somebody listens to stays', (t) => {
   t.is(bridge.dialer.latest.link.closedWith.length, 1);
 });
 
-test('only so many may listen; one that leaves makes room', (t) => {
+test('only so many may listen; when one leaves, another may', (t) => {
   const bridge = new ModernBridge();
   const streams = Array.from({ length: 1024 }, () => listen(bridge, {}));
   t.like(listen(bridge, {}, { principal: 'bob' }).answer().error?.data, { bridge: { reason: 'ERR_SESSION_BUSY' } });
@@ -243,7 +243,7 @@ test('only so many may listen; one that leaves makes room', (t) => {
   t.is(listen(bridge, {}).answer().error, undefined);
 });
 
-test('of one caller fewer may listen where others have to find room', (t) => {
+test('of one caller fewer may listen where others have to listen, too', (t) => {
   const bridge = new ModernBridge({ maxListeningPerCaller: 2 });
   const first = listen(bridge, {});
   t.is(first.answer().error, undefined);

@@ -226,7 +226,7 @@ test('the flood of one call takes nothing from what it will be asked, nor from i
   t.deepEqual(messages.slice(-2), [10 * MAX_KEPT_NOTICES - 1, 'complete']);
 });
 
-test('how much was lost for want of room is logged once', (t) => {
+test('how much was lost at the limit is logged once', (t) => {
   const { log, entries } = collectLog();
   const notices = new CallNotices({
     call: { followers: [], isParked: true },
@@ -247,7 +247,7 @@ test('how much was lost for want of room is logged once', (t) => {
   );
 });
 
-/** Room for one waiting call and half of what the first one is told. */
+/** Capacity for one waiting call and half of what the first one is told. */
 const CAPACITY = 4096;
 const PAD = 'x'.repeat(3000);
 

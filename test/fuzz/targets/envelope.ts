@@ -91,7 +91,7 @@ function checkFrame(frame: Frame, seed: number): void {
   insist(isDeepStrictEqual(renamed.json(), { ...parsed, id: seed }), () => `${renamed.bytes} out of ${frame.bytes}`);
 }
 
-/** Members and values that tell nothing and take room, within a message or around its payload. */
+/** Members and values that say nothing and take space, within a message or around its payload. */
 const padding = fc.record({ members: fc.nat(3), length: fc.integer({ min: 1500, max: 6000 }), seed: anySeed });
 
 export const oversized = fuzzTarget({

@@ -47,7 +47,7 @@ test('a caller of one name with other values is another caller', (t) => {
 });
 
 for (const [what, values, expected] of [
-  ['comes twice', ['ann', 'bob'], 'once, and it came more than once'],
+  ['comes twice', ['ann', 'bob'], 'present only once, but was sent several times'],
   ['is too long', ['x'.repeat(1025)], 'at most 1024 characters'],
   ['is no printable ASCII', ['änn'], 'printable ASCII'],
   ['holds a control character after what is printable', ['ann\u0007'], 'printable ASCII'],

@@ -17,6 +17,8 @@ import { NO_OPTIONS } from './login-config.ts';
 
 export interface LoginSettings extends Partial<LoginConfig> {
   readonly clock?: Clock;
+  /** Default: the time of the system. */
+  readonly wallClock?: () => number;
   /** Where the login is kept; default: in a file. */
   readonly storage?: LoginStorage;
   /** `absent`: the user finds the address in the log, and does nothing with it. */
@@ -50,7 +52,7 @@ const START = /if no browser opens, open (http:[^"\s]+)/;
 
 /** Closed when the test ends. */
 export function createUser(t: ExecutionContext, server: URL, settings: LoginSettings = {}): User {
-  const { clock = systemClock, user = 'present', storage, ...changes } = settings;
+  const { clock = systemClock, wallClock = Date.now, user = 'present', storage, ...changes } = settings;
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const config: LoginConfig = {
@@ -59,7 +61,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     ...changes,
   };
   let ids = 0;
-  const deps = { log, clock, wallClock: Date.now, randomId: () => `${process.pid}-${ids++}` };
+  const deps = { log, clock, wallClock, randomId: () => `${process.pid}-${ids++}` };
   const browser = new Browser();
   const opened: URL[] = [];
   const visit = (page: URL): void => {

@@ -39,6 +39,33 @@ test('metadata of authorization servers is found where OAuth and OpenID have it,
   }
 });
 
+test('metadata is about a server if it is about its path or one above it', async (t) => {
+  const callWith = async (resource: (origin: string) => string) => {
+    const world = await startLoginWorld(t);
+    world.resource = { resource: resource(world.origin) };
+    const { body, failure } = await createUser(t, world.url).call();
+    return { body, failure, asked: world.asked.length };
+  };
+  for (const path of ['', '/', '/mcp', '/mcp/']) {
+    t.is((await callWith((origin) => `${origin}${path}`)).body, 'served', path);
+  }
+  for (const path of ['/mc', '/mcp2', '/mcp/more', '/other']) {
+    const { failure, asked } = await callWith((origin) => `${origin}${path}`);
+    t.regex(failure?.message ?? '', /is about another server than/, path);
+    t.is(asked, 0, path);
+  }
+});
+
+test('of the authorization servers that a server names, the first four are looked at', async (t) => {
+  const world = await startLoginWorld(t);
+  const without = (count: number) => Array.from({ length: count }, (_, index) => `${world.issuer}/none-${index}`);
+  world.resource = { authorization_servers: [...without(3), world.issuer] };
+  t.is((await createUser(t, world.url).call()).body, 'served');
+  world.resource = { authorization_servers: [...without(4), world.issuer] };
+  const { failure } = await createUser(t, world.url).call();
+  t.regex(failure?.message ?? '', /expected one with metadata/);
+});
+
 test('only the issuer that is trusted is used', async (t) => {
   const world = await startLoginWorld(t);
   t.is((await createUser(t, world.url, { issuer: world.issuer }).call()).body, 'served');

@@ -300,9 +300,9 @@ test('another user of this machine, who knows the address of the page, cannot en
   const calling = user.call();
   const begun = await user.browser.open(await user.startAddress());
   const page = begun.headers.get('location') ?? '';
-  const stranger = await new Browser().visit(page);
-  t.is(stranger.status, 403);
-  t.regex(stranger.text, /The login goes on waiting/);
+  const other = await new Browser().visit(page);
+  t.is(other.status, 403);
+  t.regex(other.text, /The login goes on waiting/);
   t.is(world.count('/token'), 0);
   await user.browser.visit(page);
   t.is((await calling).body, 'served');

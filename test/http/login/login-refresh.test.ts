@@ -42,6 +42,25 @@ test('a token is refreshed before it expires, so that no call is refused for it'
   t.deepEqual(world.shown.slice(2), ['Bearer access-2', 'Bearer access-2']);
 });
 
+for (const [lifeS, aheadS] of [
+  [100, 25],
+  [3600, 30],
+] as const) {
+  test(`a token that lives ${lifeS} s is refreshed ${aheadS} s before it expires, and not earlier`, async (t) => {
+    const world = await startLoginWorld(t);
+    world.answerToken = (_, body) => ({ status: 200, body: { ...body, expires_in: lifeS } });
+    let nowMs = 1_000_000;
+    const user = createUser(t, world.url, { wallClock: () => nowMs });
+    await user.call();
+    nowMs += (lifeS - aheadS) * 1000 - 1;
+    await user.call();
+    t.is(world.shown.at(-1), 'Bearer access-1');
+    nowMs += 1;
+    await user.call();
+    t.is(world.shown.at(-1), 'Bearer access-2');
+  });
+}
+
 test('a token that cannot be refreshed ahead of time is used as long as the server takes it', async (t) => {
   const world = await startLoginWorld(t);
   world.answerToken = (_, body) => ({ status: 200, body: { ...body, expires_in: 0 } });

@@ -130,5 +130,5 @@ test('quotes what it refuses, cut and without control characters', (t) => {
 
 test('says that the Host header is absent, where one is needed and none came', (t) => {
   const policy = new AccessPolicy({ addresses: ['127.0.0.1'], allowHosts: [], allowOrigins: [] });
-  t.regex(policy.check({ headers: {} } as IncomingMessage)?.message ?? '', /The Host header \(absent\) is none/);
+  t.regex(policy.check({ headers: {} } as IncomingMessage)?.message ?? '', /The Host header \(absent\) is not/);
 });

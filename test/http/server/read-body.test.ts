@@ -70,7 +70,7 @@ test('says nothing when the client goes away midway', async (t) => {
   t.deepEqual(results, []);
 });
 
-test('bodies that come slowly hold no more together than there is room for, and small ones always get in', async (t) => {
+test('bodies that come slowly hold no more together than the limit, and small ones always get in', async (t) => {
   const bodies = new BodyBudget({ maxMessageBytes: 100_000, callerOf: undefined });
   const half = 'x'.repeat(FREE_BODY_BYTES + 50_000);
   const slow = Array.from({ length: 40 }, () => startReading(100_000, {}, bodies));
@@ -105,7 +105,7 @@ test('what a body held is free once it was read, refused or left', async (t) => 
   );
 });
 
-test('one of several callers leaves half of the room to others, and none behind when it is done', async (t) => {
+test('one of several callers leaves half of the capacity to others, and occupies none when it is done', async (t) => {
   const maxMessageBytes = 100_000;
   const callerOf = ({ headers }: IncomingMessage): string => String(headers.caller);
   const bodies = new BodyBudget({ maxMessageBytes, callerOf });

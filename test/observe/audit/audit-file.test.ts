@@ -306,7 +306,7 @@ onLinux('a pipe that nobody reads blocks nothing; a reader gets every line once 
   await waitFor(() => audit.isWritable);
 });
 
-onLinux('a burst of calls takes bounded memory; what finds no room is counted, and no call waits', async (t) => {
+onLinux('a burst of calls takes bounded memory; what exceeds it is counted, and no call waits', async (t) => {
   const path = join(await folder(t), 'audit.log');
   const { audit, logs } = await openAudit(t, path);
   const count = 100_000;
@@ -325,7 +325,7 @@ onLinux('a burst of calls takes bounded memory; what finds no room is counted, a
   t.true(logs.length <= 2, 'it is said when it begins, and at the end');
 });
 
-test('a buffer that is half full refuses new calls, so that those that are open find room', async (t) => {
+test('a buffer that is half full refuses new calls, so that those that are open can be recorded', async (t) => {
   const path = join(await folder(t), 'audit.log');
   const { audit, logs } = await openAudit(t, path);
   const opened = call();

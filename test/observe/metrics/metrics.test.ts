@@ -293,7 +293,7 @@ test('label sets are bounded at a server, and all together', async (t) => {
     }
   }
   const samples = (await scrape(metrics)).timed(OPERATIONS);
-  // Each server has two more for what found no room.
+  // Each server has two more for what exceeds the limit.
   t.true(samples.length > 2900 && samples.length <= 3000 + 2 * 10, `${samples.length}`);
   t.is(
     samples.reduce((sum, { count }) => sum + count, 0),

@@ -187,7 +187,7 @@ test('tells nobody who the authenticated caller is', (t) => {
   t.notRegex(JSON.stringify(activity.report()), /ada/);
 });
 
-test('makes room for servers that are called now, where a configuration has had many', (t) => {
+test('replaces servers by those that are called now, where a configuration has had many', (t) => {
   const { activity, clock } = createActivity();
   for (let index = 0; index < 600; index += 1) runCall(activity, { client: client({ server: `old ${index}` }) });
   runCall(activity, { client: client({ server: 'too many' }) });

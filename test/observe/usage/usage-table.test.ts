@@ -214,7 +214,7 @@ test('the days of all rows together are bounded', (t) => {
   const days = table.usage().rows.flatMap((row) => row.days);
   t.true(days.length <= MAX_DAY_COUNTS + MAX_ROWS, `${days.length}`);
   t.is(Math.max(...days.map(({ day }) => day)), dayOf(time.nowMs));
-  t.true(Buffer.byteLength(table.toJson()) < MAX_FILE_BYTES / 2, 'there is room for what a day can count');
+  t.true(Buffer.byteLength(table.toJson()) < MAX_FILE_BYTES / 2, 'there is capacity for what a day can count');
 });
 
 test('endpoints are watched from when they are served, and as long', (t) => {

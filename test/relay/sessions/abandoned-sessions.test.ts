@@ -15,7 +15,7 @@ function find(sessions: readonly Named[], principal = 'alice', among: 'own' | 'a
   return findAbandoned(sessions, { principal, among })?.name;
 }
 
-test('the session that was used longest ago makes room', (t) => {
+test('the session that was used longest ago is evicted', (t) => {
   t.is(find([session('b', { lastUsedMs: 2 }), session('a', { lastUsedMs: 1 }), session('c', { lastUsedMs: 3 })]), 'a');
 });
 
@@ -28,7 +28,7 @@ test('a session whose client never returned goes before all others, the oldest f
   t.is(find(sessions), 'less new');
 });
 
-test('a session that is in use, or is that of the bridge’s own pipe, makes room for nobody', (t) => {
+test('a session that is in use, or is that of the bridge’s own pipe, is not evicted', (t) => {
   t.is(find([session('used', { isUnattended: false }), session('pipe', { principal: undefined })]), undefined);
   t.is(find([session('used', { isUnattended: false, hasReturned: false })]), undefined);
   t.is(find([]), undefined);
@@ -44,7 +44,7 @@ test('a caller at its own limit ends only what is its own', (t) => {
   t.is(find(sessions.slice(0, 1), 'alice', 'own'), undefined);
 });
 
-test('a caller who holds most sessions makes room first, however old those of others are', (t) => {
+test('a caller who holds most sessions loses one first, however old those of others are', (t) => {
   const sessions = [
     session('bob', { principal: 'bob', lastUsedMs: 0 }),
     session('alice 1', { lastUsedMs: 7 }),

@@ -184,7 +184,7 @@ test('only who opened a session finds it again, and nobody else keeps it alive',
   const registry = new Registry();
   const { id } = registry.openIdle();
   registry.deps.clock.advance(SESSION_TIMEOUT_MS - 2000);
-  for (const stranger of ['bob', 'Alice', '', 'anonymous']) t.is(registry.sessions.use(id, stranger), undefined);
+  for (const other of ['bob', 'Alice', '', 'anonymous']) t.is(registry.sessions.use(id, other), undefined);
   registry.deps.clock.advance(4000);
   t.is(registry.sessions.use(id, 'alice'), undefined, 'it has timed out');
   t.is(registry.sessions.size, 0);
@@ -321,7 +321,7 @@ function openAbandoned(registry: Registry, client: Named = ALICE): Opened {
   return session;
 }
 
-test('clients that never say goodbye lock nobody out: the session used longest ago makes room', (t) => {
+test('clients that never end their session lock nobody out: the session used longest ago is evicted', (t) => {
   const registry = new Registry({ maxSessions: 2 });
   const [first, second] = [openAbandoned(registry), openAbandoned(registry)];
   registry.deps.clock.advance(10);
@@ -335,7 +335,7 @@ test('clients that never say goodbye lock nobody out: the session used longest a
   t.is(registry.sessions.size, 2);
 });
 
-test('a session whose client never came back after initialize makes room first', (t) => {
+test('a session whose client never came back after initialize is evicted first', (t) => {
   const registry = new Registry({ maxSessions: 2 });
   const useful = openAbandoned(registry);
   registry.deps.clock.advance(5000);
@@ -345,7 +345,7 @@ test('a session whose client never came back after initialize makes room first',
   t.is(registry.sessions.use(unused.id, 'alice'), undefined);
 });
 
-test('a session that somebody is connected to, or that has an open call, makes room for nobody', (t) => {
+test('a session that somebody is connected to, or that has an open call, is not evicted', (t) => {
   const registry = new Registry({ maxSessions: 2 });
   registry.open();
   const calling = openAbandoned(registry);
@@ -370,7 +370,7 @@ test('a caller at its own limit ends its own abandoned session, and nobody elseâ
   t.truthy(registry.sessions.use(bobs.id, 'bob'));
 });
 
-test('where all server processes are taken, an abandoned session that has one makes room', async (t) => {
+test('where all server processes are taken, an abandoned session that has one is evicted', async (t) => {
   const registry = new Registry();
   const shared = openAbandoned(registry);
   const own = openAbandoned(registry);
@@ -436,7 +436,7 @@ test('the idle time begins with the end of the last call, and the session timeou
   t.is(registry.sessions.size, 0, 'an open call does not keep it for ever');
 });
 
-test('one caller may have so many sessions and no more, which leaves room for others', (t) => {
+test('one caller may have so many sessions and no more, which leaves some for others', (t) => {
   const registry = new Registry({ maxSessions: 4, maxPerCaller: 2 });
   const [first] = [registry.open(), registry.open()] as const;
   const error = t.throws(() => registry.open(), { message: /2 sessions, the most allowed.*--max-caller-sessions/ });

@@ -213,6 +213,8 @@ for (const [name, era, sent] of [
       protocol: 'auto',
       joinEras: joinErasWith(deps),
       clientInfo: CLIENT_INFO,
+      // Silence would count as an answer, and a busy machine may need long to start the program.
+      probeTimeoutMs: 60_000,
       isAwaited: false,
       learned: ({ transport, era: spoken }) => void learned.push([transport, spoken]),
       deps,

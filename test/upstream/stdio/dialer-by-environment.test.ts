@@ -71,7 +71,7 @@ test('a server that ends counts as no longer used', (t) => {
   t.true(made[1]?.isClosed);
 });
 
-test('there are only so many: an idle one makes room, else the caller has to wait', (t) => {
+test('there are only so many: an idle one is replaced, else the caller has to wait', (t) => {
   const { dialer, made } = setUp();
   const links = Array.from({ length: MAX_DIALERS }, (_, n) => dialer.forCaller({ N: String(n) }).dial(listener()));
   t.throws(() => dialer.forCaller({ N: 'more' }).dial(listener()), { code: 'ERR_SESSION_LIMIT' });

@@ -84,6 +84,28 @@ for (const status of [405, 404, 400, 501, 200, 204, 403]) {
   });
 }
 
+test('a server that takes another stream for open still is asked until it has noticed that it is not', async (t) => {
+  const clock = new FakeClock();
+  let refusals = 0;
+  const server = await listenScripted({
+    GET: (_, response) => {
+      refusals += 1;
+      response.writeHead(409).end();
+    },
+  });
+  const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+  await waitFor(() => {
+    clock.advance(1000);
+    return refusals >= 6;
+  });
+  server.rewrite({ GET: (_, response) => void openStream(response).write(event(notification('notifications/one'))) });
+  await waitFor(() => {
+    clock.advance(1000);
+    return client.notifications('notifications/one').length === 1;
+  });
+  t.is(client.ended, undefined);
+});
+
 test('comes back to a stream that broke, from its last event on and after the time asked for', async (t) => {
   const { server, streams, resumedFrom } = await listenWithStreams();
   const client = await connectClient(t, server, dialStreamable(server.url));

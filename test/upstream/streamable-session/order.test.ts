@@ -186,6 +186,6 @@ test('asks its own side to stop while much waits to leave', async (t) => {
   t.true(count < 1000);
   await waitFor(() => held !== undefined);
   held?.();
-  await waitFor(() => !client.peer.isPaused, { message: 'room again' });
+  await waitFor(() => !client.peer.isPaused, { message: 'capacity again' });
   await waitFor(() => server.messages.length === count + 1);
 });

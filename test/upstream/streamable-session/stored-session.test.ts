@@ -65,25 +65,40 @@ async function storeSession(t: ExecutionContext): Promise<{ server: SdkHttpServe
   return { server, stored };
 }
 
+const UPDATED = 'notifications/resources/updated';
 const STATE = { cancellations: 0, level: 'error', subscriptions: ['test://a'] };
 
 test('a session that was stored goes on elsewhere as the same session of the server', async (t) => {
   const { server, stored } = await storeSession(t);
   const [id] = server.sessions.keys();
   const asked = server.asked.length;
-  const { stateAtServer, request, listener } = openLink(t, server.url, SessionState.from(stored));
+  const { stateAtServer } = openLink(t, server.url, SessionState.from(stored));
   t.deepEqual(await stateAtServer(1), STATE);
-  // A server that has not noticed the end of the other bridge refuses another event stream for a moment.
-  let touches = 0;
-  await waitFor(async () => {
-    touches += 1;
-    await request(`touch-${touches}`, 'tools/call', { name: 'touch', arguments: { uri: 'test://a' } });
-    return listener.frames.some(({ method }) => method === 'notifications/resources/updated');
-  });
   t.deepEqual([...server.sessions.keys()], [id]);
   for (const { headers } of server.asked.slice(asked)) {
     t.like(headers, { 'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18' });
   }
+});
+
+test('a client looks again at what the server may have told while no bridge listened', async (t) => {
+  const { server, stored } = await storeSession(t);
+  // The server tells it to nobody: its session has no stream now.
+  const between = openLink(t, server.url, new SessionState());
+  const clientInfo = { name: 'another', version: '1' };
+  await between.request(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
+  await between.request(2, 'tools/call', { name: 'touch', arguments: { uri: 'test://a' } });
+  const { listener, request } = openLink(t, server.url, SessionState.from(stored));
+  const told = ['notifications/tools/list_changed', 'notifications/resources/list_changed', UPDATED];
+  await waitFor(() => listener.frames.length >= told.length, { message: 'the client to be told to look again' });
+  t.deepEqual(
+    listener.frames.map(({ method }) => method),
+    told,
+  );
+  // From then on the server is listened to.
+  await request(1, 'tools/call', { name: 'touch', arguments: { uri: 'test://a' } });
+  await waitFor(() => listener.frames.filter(({ method }) => method === UPDATED).length === 2, {
+    message: 'the server to tell of the next change',
+  });
 });
 
 test('where the server has forgotten it there is a new one with the level and the subscriptions', async (t) => {

@@ -246,7 +246,7 @@ test('the limit on whole calls is none for subscriptions, nor is a message over 
   t.is(client.received.length, 2);
 });
 
-test('a server takes a limited number of subscriptions; one that is closed makes room', async (t) => {
+test('a server takes a limited number of subscriptions; closing one allows another', async (t) => {
   const listened = new Listened();
   const { connect } = await connectScripted(t, listened.script);
   const clients = Array.from({ length: 5 }, () => connect());

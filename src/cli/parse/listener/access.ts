@@ -180,7 +180,7 @@ function refuseExposed(given: GivenOptions, address: ListenAddress): BridgeError
       ? `The inherited socket ${address.fd}, ${nameExposed(address)},`
       : `${given.sourceOf('host')} ${nameExposed(address)}`;
   return excluded(
-    `${where} lets other machines reach this port, and nobody would be asked who they are: whoever reaches it could use the wrapped server and all it can do. Let in only known callers (--auth-token, or --auth-issuer), listen on 127.0.0.1, or say --allow-anonymous if something else guards the port.`,
+    `${where} lets other machines reach this port without authentication: whoever reaches it could use the wrapped server and everything it can do. Require --auth-token or --auth-issuer, listen on 127.0.0.1, or pass --allow-anonymous if something else guards the port.`,
   );
 }
 
@@ -192,7 +192,7 @@ function showPort(address: TcpAddress, tls: HttpListenerConfig['tls']): string {
   return showStreamAddress({ ...address, tls: tls === undefined ? 'off' : 'on' });
 }
 
-/** Lines have no place for a token, so whoever reaches a port is let in, and the user has to know that. */
+/** Lines carry no token, so whoever reaches a port is let in, and the user has to know that. */
 function refuseUnaskedStreams(
   { given, listen, listens }: AccessRequest,
   { anonymous, auth }: { readonly anonymous: boolean; readonly auth: AuthConfig | undefined },
@@ -201,13 +201,13 @@ function refuseUnaskedStreams(
   const [first] = ports;
   if (first !== undefined && auth !== undefined) {
     throw excluded(
-      `${given.sourceOf('stream')} ${showPort(first, listen.tls)} has no place for a token, so it would let in whoever reaches it, past ${sourceOfAuth(given)}. Use a Unix socket (unix:///path), whose file says who may connect, or say --allow-anonymous: that is then for the stream alone, and HTTP asks for tokens all the same.`,
+      `${given.sourceOf('stream')} ${showPort(first, listen.tls)} carries no token, so whoever reaches it would get past ${sourceOfAuth(given)}. Use a Unix socket (unix:///path), whose file mode decides who may connect, or pass --allow-anonymous, which then applies to the stream alone: HTTP still requires tokens.`,
     );
   }
   const exposed = ports.find(isExposed);
   if (exposed === undefined) return;
   throw excluded(
-    `${given.sourceOf('stream')} ${showPort(exposed, listen.tls)} lets other machines reach this port, and nobody would be asked who they are: whoever reaches it could use the wrapped server and all it can do. Listen on 127.0.0.1 or a Unix socket, or say --allow-anonymous if something else guards the port.`,
+    `${given.sourceOf('stream')} ${showPort(exposed, listen.tls)} lets other machines reach this port without authentication: whoever reaches it could use the wrapped server and everything it can do. Listen on 127.0.0.1 or a Unix socket, or pass --allow-anonymous if something else guards the port.`,
   );
 }
 
@@ -250,7 +250,7 @@ function warnOfOpenSockets({ addresses, streams }: ListenPlaces, auth: AuthConfi
     .flatMap((bound) => (bound.kind === 'socket' && isOpenToAllUsers(bound) ? [bound.path] : []))
     .map(
       (path) =>
-        `Every user of this machine may connect to the socket ${path}, and nobody is asked who they are: whoever does can use the wrapped server and all it can do. Leave others out with --socket-mode, or ask for a token with --auth-token.`,
+        `Every user of this machine may connect to the socket ${path}, without authentication, and use the wrapped server and everything it can do. Restrict the socket with --socket-mode, or require a token with --auth-token.`,
     );
 }
 

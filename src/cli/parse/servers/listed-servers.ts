@@ -74,7 +74,7 @@ function listingOf({ name, segment, isRequired, callers, source }: WrittenServer
   if (callers !== undefined && access.auth === undefined) {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
-      `${source}: portage.callers says who may use this server, but nobody is asked who they are; let callers show it with --auth-token or --auth-issuer, or leave it out.`,
+      `${source}: portage.callers says who may use this server, but callers are not authenticated; add --auth-token or --auth-issuer, or leave portage.callers out.`,
     );
   }
   return { name, segment, isRequired, callers: callers?.map((caller) => principalOf(caller, access)) };

@@ -63,7 +63,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     value.parseChoice(['authorization-code', 'client-credentials']),
   );
   refuseHalfClient(given, grant, client);
-  refuseStrangers(given, verb, grant);
+  refuseAnonymousCallers(given, verb, grant);
   const login: LoginConfig = {
     grant,
     stored: chosen === 'anew' ? 'forget' : 'use',
@@ -88,7 +88,7 @@ function refuseIdle(given: GivenOptions, verb: BridgeVerb): void {
 }
 
 /** [decision 0013] Whoever reaches the port would act in the name of the user who has logged in. */
-function refuseStrangers(given: GivenOptions, verb: BridgeVerb, grant: LoginConfig['grant']): void {
+function refuseAnonymousCallers(given: GivenOptions, verb: BridgeVerb, grant: LoginConfig['grant']): void {
   const isOpen = verb === 'serve' && given.required('allow-anonymous', value.parseFlag);
   if (!isOpen || grant !== 'authorization-code') return;
   throw excluded(
@@ -117,7 +117,7 @@ function parseClient(request: LoginRequest): { client: RegisteredClient | undefi
   }
   if (id === undefined) {
     const orphan = key === undefined ? source : given.sourceOf('oauth-client-key');
-    if (orphan !== undefined) throw excluded(`${orphan} needs --oauth-client-id: it proves who a client is.`);
+    if (orphan !== undefined) throw excluded(`${orphan} needs --oauth-client-id, the client that it authenticates.`);
     return { client: undefined, warnings };
   }
   const proof: RegisteredClient['proof'] =

@@ -266,4 +266,4 @@ function levelRequest(level: LogLevel): Frame {
   return requestFrame('level', SET_LEVEL, { level });
 }
 
-const RELEASED = new BridgeError('ERR_SESSION_CLOSED', 'Nobody wants this log level any more.');
+const RELEASED = new BridgeError('ERR_SESSION_CLOSED', 'No client uses this log level any more.');

@@ -300,5 +300,5 @@ const NO_CALL: RpcError = {
 
 const UNCLEAR_CALL = new BridgeError(
   'ERR_SHARED_AMBIGUOUS',
-  'The request names no call, and several calls are open, or were given up, that it may belong to: nobody can be asked without guessing.',
+  'The request does not say which call it belongs to, and several open or abandoned calls are possible, so it is unclear which client to ask.',
 );

@@ -415,7 +415,7 @@ function sum(values) {
 }
 
 /**
- * Ten seconds become one bar: a small chart has no room for more.
+ * Ten seconds become one bar: a small chart shows no more.
  *
  * @param {readonly number[]} values
  */

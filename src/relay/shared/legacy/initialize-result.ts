@@ -31,7 +31,7 @@ export function refusalOf(name: string, answer: Frame): BridgeError {
   if (answer.kind !== 'error') {
     return new BridgeError(
       'ERR_UPSTREAM_PROTOCOL',
-      `${name} answered initialize with something that is no result of it.`,
+      `${name} answered initialize with something that is not its result.`,
     );
   }
   const told = failureToldBy(answer);

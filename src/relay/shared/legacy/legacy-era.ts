@@ -215,7 +215,7 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   }
 }
 
-const TOLD_ANEW = new BridgeError('ERR_SESSION_CLOSED', 'The server is told anew what its client can do.');
+const TOLD_ANEW = new BridgeError('ERR_SESSION_CLOSED', 'The server is initialized again with other capabilities.');
 
 function timedOut(name: string, timeoutMs: number): BridgeError {
   const message = `${name} did not answer initialize within ${timeoutMs} ms; raise --request-timeout if it needs longer.`;

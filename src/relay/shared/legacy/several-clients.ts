@@ -52,7 +52,7 @@ export class SeveralClients implements SharingPolicy {
     if (owner.kind !== 'one') {
       return new BridgeError(
         'ERR_SHARED_AMBIGUOUS',
-        `${question.method} names no call, and calls of ${owner.kind === 'nobody' ? 'no client' : 'several clients'} are open: nobody can be asked without guessing. Servers that ask their clients are best run with --isolation session.`,
+        `${question.method} does not say which call it belongs to, and ${owner.kind === 'nobody' ? 'no client has an open call' : 'several clients have open calls'}, so it is unclear which client to ask. Run servers that ask their clients with --isolation session.`,
       );
     }
     const refusal = this.#state.ask(owner, question);
@@ -177,7 +177,7 @@ export class HandshakingClient implements LegacyClient {
 
 const TOO_EARLY = new BridgeError(
   'ERR_SESSION_BUSY',
-  'The client has not finished its handshake, and enough waits for it to be asked.',
+  'The client has not finished its handshake, and as many questions as allowed already wait for it.',
 );
 
 /** A request of the server in the words of this revision; a fault: it has none for it. */

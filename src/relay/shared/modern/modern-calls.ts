@@ -5,7 +5,7 @@ import type { Exchange } from '../../exchange.ts';
 import type { ClientLink } from '../client-link.ts';
 
 /** Its state identifies it without keeping it in memory once it is closed. */
-export type ModernClient = ClientLink<symbol>;
+export type ModernClient = ClientLink<number>;
 
 /**
  * One `subscriptions/listen` on a shared link. It outlives the server's process: a new one is asked again, with the
@@ -49,7 +49,7 @@ export interface CallTraits {
 
 /** Neither its request nor its client, which may be gone, with all that was kept for it. */
 interface WithdrawnCall {
-  readonly client: symbol;
+  readonly client: number;
   readonly traits: CallTraits;
   readonly untilMs: number;
 }

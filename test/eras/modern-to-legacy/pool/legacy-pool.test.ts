@@ -85,7 +85,7 @@ test('in a full pool the session goes that nobody uses, and has not for longest'
   t.throws(() => take('f'), { code: 'ERR_SESSION_LIMIT' });
 });
 
-test('one caller does not take the room of the others', (t) => {
+test('one caller does not take the capacity of the others', (t) => {
   const { take, isClosed } = createPool({ perCaller: 2 });
   take('ada', {}, '1');
   const second = take('ada', {}, '2');
@@ -156,7 +156,7 @@ test('calls one after the other always meet the same session, whatever others we
   }
 });
 
-test('a call waits for room and gets it in its turn', (t) => {
+test('a call waits for a session and gets it in its turn', (t) => {
   const { lease, dialer } = createPool({ total: 2 });
   const [one, two] = [lease('ada'), lease('ada')];
   const waiting = [lease('ada'), lease('bob'), lease('ada')];
@@ -166,7 +166,7 @@ test('a call waits for room and gets it in its turn', (t) => {
   t.deepEqual(granted(), [true, false, false]);
   t.is(waiting[0]?.pooled?.session, two.pooled?.session);
   one.leave();
-  t.deepEqual(granted(), [true, true, false], 'the session of another client makes room');
+  t.deepEqual(granted(), [true, true, false], 'the session of another client is closed for it');
   t.is(dialer.dialled.length, 3);
   waiting[1]?.leave();
   t.deepEqual(granted(), [true, true, true]);

@@ -228,7 +228,7 @@ test('an outcome that is given up leaves nothing behind, and who comes back for 
   t.is(trial.calls.lossOf('c', 'bob'), 'state_lost');
 });
 
-test('so many questions are open at once; the next is refused, and there is room again for one that is withdrawn', (t) => {
+test('so many questions are open at once; the next is refused, and one may be asked again for each that is withdrawn', (t) => {
   const trial = new Trial();
   for (let n = 0; n < MAX_ASKED_AT_ONCE; n++) trial.ask();
   t.deepEqual(trial.did, []);
@@ -265,7 +265,7 @@ const freesCapacity: Record<string, (trial: Trial) => void> = {
 };
 
 for (const [what, make] of Object.entries(freesCapacity)) {
-  test(`${what} makes room for the next`, (t) => {
+  test(`${what} allows the next`, (t) => {
     const trial = new Trial(limitsOf(REQUEST_BYTES + QUESTION_BYTES));
     trial.ask();
     make(trial);

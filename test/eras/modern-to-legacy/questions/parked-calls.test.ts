@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { type Parkable, ParkedCalls } from '../../../../src/eras/modern-to-legacy/questions/parked-calls.ts';
 
-/** Room for 3 calls of a caller, 4 together; for 50 bytes of a caller, 100 together. */
+/** Capacity for 3 calls of a caller, 4 together; for 50 bytes of a caller, 100 together. */
 class Trial {
   readonly #t: ExecutionContext;
   readonly calls = new ParkedCalls({ perPrincipal: 3, total: 4, bytesPerPrincipal: 50, bytes: 100 });
@@ -55,7 +55,7 @@ test('waiting calls hold so many bytes, and so many of one caller', (t) => {
   trial.parks('ada', 30);
 });
 
-test('a call that waits may come to hold more where there is room, and always less', (t) => {
+test('a call that waits may come to hold more within the limit, and always less', (t) => {
   const trial = new Trial(t);
   const first = trial.parks('ada', 30);
   t.true(trial.calls.admit(first, 50));

@@ -175,9 +175,9 @@ test('a task has its session to itself until it ends; a call meanwhile goes to a
 test('a task is its owner’s alone, and only for clients that declare the extension', (t) => {
   const task = new FollowedTask();
   for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
-    const stranger = task.ask(method, {}, { principal: 'bob' });
+    const other = task.ask(method, {}, { principal: 'bob' });
     const forged = task.ask(method, { taskId: 'legacy-1' });
-    t.deepEqual(stranger.answer().error, forged.answer().error);
+    t.deepEqual(other.answer().error, forged.answer().error);
     t.is(task.ask(method, {}, { principal: 'bob' }).answer().error?.code, -32602);
     const { error } = task.ask(method, {}, { capabilities: ALL }).answer();
     t.like(error, { code: -32021, data: { requiredCapabilities: { extensions: { [EXTENSION]: {} } } } });

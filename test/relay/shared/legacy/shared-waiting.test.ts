@@ -77,7 +77,7 @@ test('clients held back by a full server are let go when no other server can be 
   t.false(a.peer.isPaused);
 });
 
-test('what a client that left had waiting makes room for others', (t) => {
+test('what a client that left had waiting frees capacity for others', (t) => {
   const bridge = new SharedBridge();
   const [a, b] = [bridge.join(), bridge.join()];
   bridge.exits();

@@ -131,7 +131,7 @@ test('a subscription takes no log messages, whatever it asked for', (t) => {
   t.deepEqual(a.heard(), []);
 });
 
-test('a server takes a limited number of subscriptions; one that is closed makes room', (t) => {
+test('a server takes a limited number of subscriptions; closing one allows another', (t) => {
   const bridge = new ModernBridge();
   const clients = [bridge.connect(), bridge.connect()];
   for (let n = 0; n < 1024; n += 1) clients[n % 2]?.listen(n);

@@ -1,0 +1,215 @@
+/** The generated part of docs/guide/scaling.md: what the last run of `npm run bench:cluster` measured, and what follows from it. */
+import { median, medianRatio } from '../measure/statistics.ts';
+import {
+  CALLS_IN_FLIGHT,
+  type CallCosts,
+  type CallFigures,
+  type CallKind,
+  type ClusterRun,
+  type RouteCosts,
+} from './cluster-run.ts';
+
+const TITLES: Readonly<Record<CallKind, string>> = {
+  ping: '`ping` to a command, the smallest request there is',
+  tool: '`echo` of server-everything, a command built with the official SDK',
+  remote: 'a tool of a remote server, one message in response',
+  'remote-stream': 'a tool of a remote server, eleven messages in response',
+  modern: 'a tool of a remote server of 2026-07-28',
+};
+/** The bench starts the servers of these calls itself, so their processor time is known as well. */
+const WITH_SERVERS: readonly CallKind[] = ['ping', 'tool'];
+/** Any replica serves these calls, so none of them is forwarded. */
+const NEVER_FORWARDED: readonly CallKind[] = ['modern'];
+const IN_FLIGHT = { many: CALLS_IN_FLIGHT, one: 1 } as const;
+
+/** The default of `--lease`. */
+const LEASE_SECONDS = 15;
+const REPLICAS = 3;
+/** As many replicas as a large deployment has. */
+const MANY_REPLICAS = 100;
+const MANY_SESSIONS = 10_000;
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export function renderCapacity(run: ClusterRun): string {
+  const { machine, versions, callsOfARound } = run;
+  return `### Measured
+
+On ${run.date}, on ${machine.cores} cores of ${machine.cpu}, with mcp-portage ${versions['mcp-portage']}, Node ${versions.Node} and Redis ${versions.Redis}:
+${run.rounds} rounds of ${callsOfARound} calls for each figure, in turns, ${shown(run.seconds / 60)} minutes in all. Figures are medians of the rounds, ratios are
+medians of the rounds' ratios, and every response was checked. Run \`npm run bench:cluster\` to measure on your own machine.
+
+Processor time of mcp-portage for one call, without the MCP server. In parentheses: a replica with the session beside one
+bridge without Redis, and a forwarded call beside one in a replica with the session:
+
+${renderCalls(run)}
+
+Time until the response, with one call in flight. Unlike processor time it includes the server and everything else that the
+machine was doing:
+
+${renderTimes(run)}
+
+Redis and memory:
+
+${renderHoldings(run)}
+
+### Calculated from these figures
+
+${renderGains(run)}
+
+${renderCalculated(run)}`;
+}
+
+function renderCalls({ calls }: ClusterRun): string {
+  const rows = calls.flatMap(({ kind, routes: { storeless, owned, forwarded } }) =>
+    (['many', 'one'] as const).map((load) => [
+      TITLES[kind],
+      String(IN_FLIGHT[load]),
+      micros(median(storeless[load].owner)),
+      `${micros(median(owned[load].owner))} (${times(medianRatio(owned[load].owner, storeless[load].owner))})`,
+      NEVER_FORWARDED.includes(kind)
+        ? 'never forwarded'
+        : `${micros(median(workOf(forwarded[load])))} (${times(medianRatio(workOf(forwarded[load]), owned[load].owner))})`,
+    ]),
+  );
+  const head = [
+    'Call',
+    'In flight',
+    'One bridge without Redis',
+    'Replica with the session',
+    'Forwarded: both replicas',
+  ];
+  return table(head, rows);
+}
+
+function renderTimes({ calls }: ClusterRun): string {
+  const rows = calls.map(({ kind, routes: { storeless, owned, forwarded } }) => {
+    const of = ({ one }: RouteCosts): string => `${shown(median(one.milliseconds), 2)} ms`;
+    return [TITLES[kind], of(storeless), of(owned), NEVER_FORWARDED.includes(kind) ? 'never forwarded' : of(forwarded)];
+  });
+  return table(['Call', 'One bridge without Redis', 'Replica with the session', 'Forwarded'], rows);
+}
+
+function renderHoldings({ rest, sessions, calls }: ClusterRun): string {
+  const asked = (commands: number, bytes: number): string =>
+    `${shown(commands)} ${shown(commands) === '1' ? 'command' : 'commands'}, ${kib(bytes)}`;
+  const streamed = calls.filter(({ kind }) => kind === 'remote-stream');
+  const others = calls.filter((figures) => !streamed.includes(figures));
+  const most = (figures: readonly CallFigures[]): string =>
+    asked(
+      Math.max(...figures.map(({ redisCommands }) => redisCommands)),
+      Math.max(...figures.map(({ redisBytes }) => redisBytes)),
+    );
+  const rows = [
+    ['Redis traffic of one call, forwarded or not, at most', most(others)],
+    ['Redis traffic of one call whose response is a stream of eleven messages', most(streamed)],
+    ['Redis traffic of opening a session with a remote server', asked(sessions.redisCommands, sessions.redisBytes)],
+    ['Redis memory of such a session', kib(sessions.redisMemoryBytes)],
+    ['Memory of its replica', kib(median(sessions.bytes))],
+    ['The same, when client and server each keep an event stream open', kib(median(sessions.bytesWithStream))],
+    ['Redis traffic of a replica at rest, per lease', asked(rest.commands, rest.bytes)],
+    ['More for each other replica it has exchanged requests with', asked(rest.commandsPerPeer, rest.bytesPerPeer)],
+  ];
+  return table(['What', 'Measured'], rows);
+}
+
+function renderGains({ calls }: ClusterRun): string {
+  const rows = calls.map((figures) => {
+    const { kind, routes } = figures;
+    const rate = 1e6 / median(routes.owned.many.owner);
+    const gain = gainOf(figures, workOf);
+    return [
+      TITLES[kind],
+      twoDigits(rate),
+      `${twoDigits(rate * gain)} (${times(gain)})`,
+      WITH_SERVERS.includes(kind) ? times(gainOf(figures, workWithServers)) : '–',
+    ];
+  });
+  const head = [
+    'Calls a second',
+    'One replica, one core',
+    'Three replicas, one core each',
+    'Three, with the servers on the same cores',
+  ];
+  return `Behind round robin, ${REPLICAS - 1} of ${REPLICAS} calls reach a replica that does not have the session and are forwarded:
+
+${table(head, rows)}`;
+}
+
+function renderCalculated(run: ClusterRun): string {
+  const { rest, sessions } = run;
+  const ping = figuresOf(run, 'ping');
+  const perSecond = rest.commands / LEASE_SECONDS;
+  const perPeer = rest.commandsPerPeer / LEASE_SECONDS;
+  const ofMany = MANY_REPLICAS * (perSecond + (MANY_REPLICAS - 1) * perPeer);
+  const bytesOfMany = (MANY_REPLICAS * (rest.bytes + (MANY_REPLICAS - 1) * rest.bytesPerPeer)) / LEASE_SECONDS;
+  const forwarding = median(differences(workOf(ping.routes.forwarded.many), workOf(ping.routes.owned.many)));
+  return [
+    `- **Forwarding** adds about ${micros(forwarding)} of processor time to a call, and nothing to the server's own work. The more work a
+  call is for its server, the closer three replicas come to three times as many calls.`,
+    `- **Redis at rest**, with the default \`--lease\` of ${LEASE_SECONDS} s: ${shown(perSecond, 2)} commands a second from each replica, and ${shown(perPeer, 2)} more for
+  each other replica that it knows. ${MANY_REPLICAS} replicas that all know each other send ${twoDigits(ofMany)} commands a second
+  (${shown(bytesOfMany / MIB)} MiB with the responses), which one Redis can serve. The number grows with the square of the replicas, so a
+  thousand would be too many.`,
+    `- **${twoDigits(MANY_SESSIONS)} sessions** with remote servers take ${mib(MANY_SESSIONS * median(sessions.bytes))} of memory in their replicas, ${mib(MANY_SESSIONS * median(sessions.bytesWithStream))} with open
+  streams, and ${mib(MANY_SESSIONS * sessions.redisMemoryBytes)} in Redis. The messages on their streams come on top, up to 1000 for each stream.`,
+  ].join('\n');
+}
+
+function figuresOf({ calls }: ClusterRun, kind: CallKind): CallFigures {
+  const found = calls.find((figures) => figures.kind === kind);
+  if (found === undefined) throw new Error(`the run has no calls of the kind ${kind}`);
+  return found;
+}
+
+/** Processor time of both replicas, round by round. */
+function workOf({ owner, forwarder }: CallCosts): readonly number[] {
+  return owner.map((spent, round) => spent + (forwarder[round] ?? Number.NaN));
+}
+
+function workWithServers(costs: CallCosts): readonly number[] {
+  return workOf(costs).map((spent, round) => spent + (costs.servers[round] ?? Number.NaN));
+}
+
+/** How many times as many calls several replicas serve as one, when each call reaches any of them. */
+function gainOf({ kind, routes }: CallFigures, work: (costs: CallCosts) => readonly number[]): number {
+  if (NEVER_FORWARDED.includes(kind)) return REPLICAS;
+  const ratio = medianRatio(work(routes.forwarded.many), work(routes.owned.many));
+  return REPLICAS / ((1 + (REPLICAS - 1) * ratio) / REPLICAS);
+}
+
+function differences(values: readonly number[], others: readonly number[]): readonly number[] {
+  return values.map((value, round) => value - (others[round] ?? Number.NaN));
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const rule = `|${head.map((_, column) => (column === 0 ? '---|' : '--:|')).join('')}`;
+  return [line(head), rule, ...rows.map(line)].join('\n');
+}
+
+/** A number with so many decimals at most, and no trailing zeros. */
+function shown(value: number, decimals = 1): string {
+  return String(Number(value.toFixed(decimals)) + 0);
+}
+
+function times(ratio: number): string {
+  return `${ratio.toFixed(1)}×`;
+}
+
+function micros(value: number): string {
+  return `${value.toFixed(0)} µs`;
+}
+
+function kib(bytes: number): string {
+  return `${shown(bytes / KIB)} KiB`;
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / MIB).toFixed(0)} MiB`;
+}
+
+/** No figure here is more exact than two digits. */
+function twoDigits(value: number): string {
+  return Number(value.toPrecision(2)).toLocaleString('en-US');
+}

@@ -1,0 +1,82 @@
+import type { Clock } from '../deps.ts';
+import type { Cluster } from './cluster.ts';
+
+export interface SharedVerdictOptions {
+  readonly cluster: Pick<Cluster, 'store' | 'self'>;
+  /** Names the server and where it is, the same for all replicas. */
+  readonly server: string;
+  /** Whether this replica itself has found the server to be modern. */
+  readonly isKnown: () => boolean;
+  readonly clock: Clock;
+}
+
+/** A verdict that no replica renews is forgotten, since the server may be another one by then. */
+const KEPT_MS = 10 * 60_000;
+/** Replicas that have found the verdict themselves renew it this often while the server is called. */
+const RENEW_MS = 3 * 60_000;
+/** A verdict from the store is relied on for this long before it is read again. */
+const RELIED_ON_MS = 60_000;
+/** While the store has no verdict it is asked again this often, as long as the server is called. */
+const LOOK_AGAIN_MS = 5000;
+
+/**
+ * That a server is modern, as one replica has found by calling it. Modern servers keep no state, so any replica may serve a
+ * call to them; but one that passes all calls on would never find out. A wrong verdict decides only where a call is
+ * served: how the server is spoken to is what each replica has found out itself.
+ */
+export class SharedVerdict {
+  readonly #options: SharedVerdictOptions;
+  readonly #name: string;
+  #isStored = false;
+  #lookAgainMs = Number.NEGATIVE_INFINITY;
+  #looking: Promise<void> | undefined;
+  #tellAgainMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SharedVerdictOptions) {
+    this.#options = options;
+    this.#name = `modern server ${options.server}`;
+  }
+
+  get isModern(): boolean {
+    return this.#isStored || this.#options.isKnown();
+  }
+
+  /** To be awaited before `isModern` is read; undefined: there is nothing to wait for. Never rejects. */
+  look(): Promise<void> | undefined {
+    if (this.#options.isKnown()) {
+      this.#tell();
+      return undefined;
+    }
+    if (this.#options.clock.now() < this.#lookAgainMs) return undefined;
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { cluster, clock } = this.#options;
+    // Without the store the server counts as one that remembers its callers.
+    const stored = await cluster.store.records.read(this.#name).catch(() => undefined);
+    this.#isStored = stored !== undefined;
+    this.#lookAgainMs = clock.now() + (this.#isStored ? RELIED_ON_MS : LOOK_AGAIN_MS);
+  }
+
+  /** Tells the other replicas. No call waits for that. */
+  #tell(): void {
+    const nowMs = this.#options.clock.now();
+    if (nowMs < this.#tellAgainMs) return;
+    this.#tellAgainMs = nowMs + RENEW_MS;
+    this.#write().catch(() => {
+      this.#tellAgainMs = nowMs + LOOK_AGAIN_MS;
+    });
+  }
+
+  /** Whether another replica writes first does not matter: it tells the same. */
+  async #write(): Promise<void> {
+    const { store, self } = this.#options.cluster;
+    const stored = await store.records.read(this.#name);
+    const next = { owner: self.id, token: (stored?.token ?? 0) + 1, value: 'modern' };
+    await store.records.put(this.#name, { expected: stored ?? 'absent', next, ttlMs: KEPT_MS });
+  }
+}

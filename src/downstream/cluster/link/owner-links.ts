@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { LinkKeys, LinkSecrets } from '../../../cluster/link-secrets.ts';
+import type { Deps } from '../../../deps.ts';
+import { BridgeError } from '../../../errors.ts';
+import { respondError } from '../../../http/server/respond.ts';
+import { type Upgrade, upgradeOf } from '../../../http/server/upgrades.ts';
+import type { ServePassed } from '../hops.ts';
+import { OwnerLink } from './owner-link.ts';
+import { LINK_HEADER, LINK_PROTOCOL } from './upgrade.ts';
+
+export interface OwnerLinksOptions {
+  readonly secrets: LinkSecrets;
+  readonly deps: Pick<Deps, 'clock' | 'log'>;
+}
+
+export interface AskedLink {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Largest head of a request that is passed on. */
+  readonly maxHeaderBytes: number;
+  readonly serve: ServePassed;
+}
+
+/** Whoever only repeats what a replica has said once does not get further, and is let go after this. */
+export const PROOF_TIMEOUT_MS = 10_000;
+
+const NO_REPLICA = new BridgeError(
+  'ERR_CLUSTER_HOP',
+  `The header ${LINK_HEADER} is for replicas of this bridge, and its value does not prove that the sender has the cluster key.`,
+);
+const LEAVING = new BridgeError('ERR_CLUSTER_HOP', 'This replica is shutting down and accepts no further links.');
+
+/** The links that other replicas have opened to this one. */
+export class OwnerLinks {
+  readonly #options: OwnerLinksOptions;
+  readonly #links = new Set<OwnerLink>();
+  #isLeaving = false;
+
+  constructor(options: OwnerLinksOptions) {
+    this.#options = options;
+  }
+
+  /** Whether it is a replica that wants to pass requests on, or says so. */
+  isAskedFor({ headers }: IncomingMessage): boolean {
+    return headers[LINK_HEADER] !== undefined;
+  }
+
+  /** Answers a request for a link. The response stays open for as long as the link lasts. */
+  answer(asked: AskedLink): void {
+    const { request, response } = asked;
+    const upgrade = upgradeOf(request);
+    const offer = request.headers[LINK_HEADER];
+    if (upgrade === undefined || typeof offer !== 'string') return respondError(response, NO_REPLICA);
+    if (this.#isLeaving) return respondError(response, LEAVING);
+    const answer = this.#options.secrets.answer(offer);
+    switch (answer.kind) {
+      case 'invalid':
+        return respondError(response, NO_REPLICA);
+      case 'not-here':
+        response.writeHead(421, { [LINK_HEADER]: answer.text, 'Content-Length': 0 }).end();
+        return;
+      case 'accepted':
+        upgrade.socket.write(
+          `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${LINK_PROTOCOL}\r\n${LINK_HEADER}: ${answer.text}\r\n\r\n`,
+        );
+        this.#begin(asked, upgrade, answer.keys);
+    }
+  }
+
+  #begin({ maxHeaderBytes, serve }: AskedLink, { socket, head }: Upgrade, keys: LinkKeys): void {
+    const { clock, log } = this.#options.deps;
+    const link = new OwnerLink({
+      socket,
+      keys,
+      maxHeaderBytes,
+      serve,
+      onEnded: (reason) => {
+        stopTimer();
+        this.#links.delete(link);
+        log.debug({ reason }, 'a link from another replica is closed');
+      },
+    });
+    const stopTimer = clock.after(PROOF_TIMEOUT_MS, () => {
+      if (!link.isProven) link.cut('it carried nothing');
+    });
+    this.#links.add(link);
+    link.begin(head);
+  }
+
+  /** What has been begun comes to its end, and nothing else is taken. */
+  leave(): void {
+    this.#isLeaving = true;
+    for (const link of this.#links) link.leave();
+  }
+
+  /** Ends all links, with what is under way on them. */
+  close(): void {
+    this.#isLeaving = true;
+    for (const link of [...this.#links]) link.close();
+  }
+}

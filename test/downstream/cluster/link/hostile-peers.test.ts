@@ -1,0 +1,174 @@
+import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { LinkSecrets } from '../../../../src/cluster/link-secrets.ts';
+import { encodeWindow } from '../../../../src/downstream/cluster/link/frames.ts';
+import { encodePassedHead, encodeReturnedHead } from '../../../../src/downstream/cluster/link/heads.ts';
+import { LINK_HEADER } from '../../../../src/downstream/cluster/link/upgrade.ts';
+import { ClusterKey } from '../../../../src/store/cluster-key.ts';
+import { CLUSTER_KEY, listen, startEntry, startOwner } from '../../../support/linked-replicas.ts';
+import { askForLink, RawLink, type WrittenFrame } from '../../../support/raw-link.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+
+const HEAD = encodePassedHead({ method: 'GET', target: '/', principal: 'alice', headers: [] });
+const RETURNED = encodeReturnedHead({ status: 200, headers: [] });
+const OPEN: WrittenFrame = { type: 'open', stream: 1, payload: HEAD };
+const END: WrittenFrame = { type: 'data', stream: 1, mark: 'last' };
+
+async function untilClosed(link: RawLink): Promise<void> {
+  await waitFor(() => link.isClosed, { message: 'the link to be cut' });
+}
+
+test('without the cluster key there is no link, and the answer tells nothing', async (t) => {
+  const { port, owner } = await startOwner(t, () => t.fail());
+  const otherKey = new ClusterKey('o'.repeat(40), 'test');
+  const offers = [new LinkSecrets(otherKey, () => ['raw']).offer(owner.id).text, 'x', 'a.b.c.d'];
+  for (const offer of offers) await t.throwsAsync(askForLink(t, port, offer), { message: '403' });
+  const { port: entryPort } = await startEntry(t, owner, { key: otherKey });
+  t.is(await (await fetch(`http://127.0.0.1:${entryPort}/`)).text(), 'unreachable');
+});
+
+test('while a key is exchanged, requests are passed on between replicas that seal with different ones', async (t) => {
+  const both = new ClusterKey(`${'n'.repeat(40)},${'k'.repeat(40)}`, 'test');
+  const { owner } = await startOwner(t, (_, response) => response.end('served'), { key: both });
+  for (const key of [CLUSTER_KEY, both]) {
+    const { port } = await startEntry(t, owner, { key });
+    t.is(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'served');
+  }
+});
+
+test('what was recorded of a link is worth nothing on another', async (t) => {
+  let served = 0;
+  const { port, owner } = await startOwner(t, (_, response) => {
+    served += 1;
+    response.end();
+  });
+  const offer = new LinkSecrets(CLUSTER_KEY, () => ['raw']).offer(owner.id);
+  const first = await RawLink.open(t, port);
+  const record = first.send(OPEN, END);
+  await waitFor(() => served === 1);
+  // The same offer again opens a connection that has other keys.
+  for (let round = 0; round < 2; round += 1) {
+    const { socket } = await askForLink(t, port, offer.text);
+    let isClosed = false;
+    socket
+      .on('error', () => undefined)
+      .on('close', () => {
+        isClosed = true;
+      });
+    socket.resume().write(record);
+    await waitFor(() => isClosed, { message: 'the replayed record to be refused' });
+  }
+  t.is(served, 1);
+});
+
+test('a record that is repeated on its link ends it, and is not served again', async (t) => {
+  let served = 0;
+  const { port } = await startOwner(t, (_, response) => {
+    served += 1;
+    response.end();
+  });
+  const link = await RawLink.open(t, port);
+  link.socket.write(link.send(OPEN, END));
+  await untilClosed(link);
+  t.is(served, 1);
+});
+
+test('a record that is changed on its way is not served', async (t) => {
+  const { port } = await startOwner(t, () => t.fail());
+  const link = await RawLink.open(t, port);
+  const write = link.socket.write.bind(link.socket);
+  link.socket.write = (bytes: Buffer | string): boolean => {
+    const changed = Buffer.from(bytes as Buffer);
+    changed[20] = (changed[20] ?? 0) ^ 1;
+    return write(changed);
+  };
+  link.send(OPEN, END);
+  await untilClosed(link);
+  t.deepEqual(link.frames, []);
+});
+
+const OF_ENTRY: Readonly<Record<string, readonly WrittenFrame[]>> = {
+  'a head that is none': [{ ...OPEN, payload: Buffer.from('{') }],
+  'a body in front of its head': [{ ...OPEN, mark: 'more' }, END],
+  'two heads': [OPEN, { type: 'data', stream: 1, payload: Buffer.from('x') }, OPEN],
+  'a number that was used': [
+    { ...OPEN, stream: 2 },
+    { ...OPEN, stream: 1 },
+  ],
+  'the number of the link itself': [{ ...OPEN, stream: 0 }],
+  'what only owners say': [OPEN, { type: 'head', stream: 1, payload: RETURNED }],
+  'more of a body than is welcome': [
+    OPEN,
+    ...Array.from({ length: 3 }, (): WrittenFrame => ({ type: 'data', stream: 1, payload: Buffer.alloc(60_000) })),
+  ],
+  'more requests than one replica passes on': Array.from({ length: 8193 }, (_, index): WrittenFrame => {
+    return { ...OPEN, stream: index + 1 };
+  }),
+  'that more was read than was sent': [OPEN, { type: 'window', stream: 1, payload: encodeWindow(1) }],
+};
+
+for (const [what, frames] of Object.entries(OF_ENTRY)) {
+  test(`an owner cuts a link on which there comes ${what}`, async (t) => {
+    const { port } = await startOwner(t, () => undefined);
+    const link = await RawLink.open(t, port);
+    for (const frame of frames) link.send(frame);
+    await untilClosed(link);
+    // Others are not affected.
+    const next = await RawLink.open(t, port);
+    next.send({ type: 'ping', stream: 0 });
+    await waitFor(() => next.frames.some(({ type }) => type === 'pong'));
+    t.false(next.isClosed);
+  });
+}
+
+/** An entry whose owner says these things once it has been asked for something. */
+async function answerEntry(t: ExecutionContext, frames: readonly WrittenFrame[]): Promise<Response> {
+  const server = createServer();
+  server.on('upgrade', (request, socket: Socket) => {
+    const link = RawLink.answer(socket, String(request.headers[LINK_HEADER]));
+    void waitFor(() => link.frames.some(({ type }) => type === 'open')).then(() => {
+      for (const frame of frames) link.send(frame);
+    });
+  });
+  const { port } = await listen(t, server);
+  const entry = await startEntry(t, { id: 'owner', address: `http://127.0.0.1:${port}` });
+  return fetch(`http://127.0.0.1:${entry.port}/`);
+}
+
+const OF_OWNER: Readonly<Record<string, readonly WrittenFrame[]>> = {
+  'a head that is none': [{ type: 'head', stream: 1, payload: Buffer.from('[]') }],
+  'a head that never ends': Array.from({ length: 3 }, (): WrittenFrame => {
+    return { type: 'head', stream: 1, mark: 'more', payload: Buffer.alloc(40_000, ' ') };
+  }),
+  'a body in front of its head': [END],
+  'a response to nothing': [{ type: 'head', stream: 2, payload: RETURNED }],
+  'what only entries say': [OPEN],
+};
+
+for (const [what, frames] of Object.entries(OF_OWNER)) {
+  test(`a request is answered as lost when there comes ${what} for it`, async (t) => {
+    const answer = await answerEntry(t, frames);
+    t.is(answer.status, 503);
+    t.regex(await answer.text(), /whether the request was carried out is not known/);
+  });
+}
+
+test('a response breaks off when more of it comes than its client has read', async (t) => {
+  const part: WrittenFrame = { type: 'data', stream: 1, payload: Buffer.alloc(60_000) };
+  // Far more than a connection takes that nobody reads.
+  const answer = await answerEntry(t, [{ type: 'head', stream: 1, payload: RETURNED }, ...Array(400).fill(part)]);
+  t.is(answer.status, 200);
+  await t.throwsAsync(answer.arrayBuffer());
+});
+
+test('a link that has carried nothing ends with its owner', async (t) => {
+  const { port, links } = await startOwner(t, () => t.fail());
+  const { socket } = await askForLink(t, port, new LinkSecrets(CLUSTER_KEY, () => ['raw']).offer('owner').text);
+  let isClosed = false;
+  socket.resume().on('close', () => {
+    isClosed = true;
+  });
+  links.close();
+  t.true(await waitFor(() => isClosed, { message: 'the connection to be closed' }));
+});
