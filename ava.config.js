@@ -25,7 +25,8 @@ const rank = (file) => {
 export default {
   files: ['build/*/test/**/*.test.js'],
   workerThreads: false,
-  nodeArguments: ['--enable-source-maps'],
+  // With room for what is young, V8 moves less of it: a tenth of a test's time is spent there.
+  nodeArguments: ['--enable-source-maps', '--max-semi-space-size=32'],
   timeout: '2m',
   concurrency: 4,
   sortTestFiles: (a, b) => rank(a) - rank(b) || a.localeCompare(b),

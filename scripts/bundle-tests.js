@@ -55,7 +55,8 @@ function canShare(file) {
 const HAS_HOOKS = /\(test\b|\btest\.(?!(?:ts|macro|serial|skip|serial\.skip)\b(?!\.))|\banyTest\b/;
 const WAITS_FIRST = /^\S.*\bawait\b/m;
 /** Whatever looks at more of its own process than the system it runs on is taken for one of them. */
-const STARTS_PROGRAMS = /\bprocess\.(?!platform\b)|\b(?:startBridge|dialProgram|serverProgram|child_process|matrix)\b/;
+const STARTS_PROGRAMS =
+  /\bprocess\.(?!platform\b)|\b(?:startBridge|startFaulty|dialProgram|serverProgram|child_process|matrix)\b/;
 
 export async function bundleTests(bundles, outdir) {
   const packages = new PackageBundles(join(outdir, 'packages'));
