@@ -44,7 +44,7 @@ export function explainUnexpectedArgument(stray: UnexpectedArgument): string {
 function explainOwnName(stray: UnexpectedArgument): string | undefined {
   const { head, at } = stray;
   const end = head.findIndex((word, index) => index >= at && /^mcp-portage(@[\w.^~-]+)?$/.test(word));
-  if (end === -1 || !head.slice(at, end).every((word) => /^(npx|bunx|pnpm|yarn|dlx|-y|--yes)$/.test(word)))
+  if (end === -1 || !head.slice(at, end).every((word) => /^(npx|bunx|pnpm|yarn|dlx|--?y(es)?)$/.test(word)))
     return undefined;
   return `"mcp-portage" is given twice; once is enough:\n  ${lineOf(stray, head.toSpliced(at, end - at + 1))}`;
 }
