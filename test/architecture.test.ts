@@ -20,7 +20,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   observe: [
     'relay/observer.ts',
     'relay/tracer.ts',
-    'relay/other-replicas.ts',
+    'relay/cluster-ports.ts',
     'collections',
     'mcp',
     'wire',
