@@ -1,14 +1,14 @@
 /**
  * AVA gives every file a process of its own, so what starts one is kept small. Each test file is bundled with what it
- * imports from src/, for resolving a hundred modules there would cost more than most of the tests. Where a whole folder
- * runs, those of its files that start no programs share one bundle: most of their tests take milliseconds, and a process
- * half a second of processor time.
+ * imports from src/, for resolving a hundred modules there would cost more than most of the tests. Files that start no programs
+ * share bundles: most of their tests take milliseconds, and a process half a second of processor time.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, join, posix, resolve, sep } from 'node:path';
+import { dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { PackageBundles } from './bundle-packages.js';
 import { TEXT_LOADERS } from './text-files.js';
 
 /** What a module of no file is called: the tests of a folder, or AVA for one of its files. */
@@ -25,15 +25,20 @@ export function testFilesIn(place) {
 
 /** @returns the bundles to make of these files: what each is called, and the test files in it */
 export function bundlesOf(files) {
-  const folders = new Map();
-  for (const file of files) {
-    const key = canShare(file) ? dirname(file) : file;
-    folders.set(key, [...(folders.get(key) ?? []), file]);
-  }
-  return [...folders].map(([folder, together]) =>
-    together.length === 1 ? alone(together[0]) : { name: `${folder}/together.test`, files: together },
-  );
+  const sharing = files.filter(canShare);
+  const groups = Array.from({ length: Math.ceil(sharing.length / MOST_TOGETHER) }, () => []);
+  // Every so many files, so that what takes long in one folder is in several groups.
+  for (const [index, file] of sharing.entries()) groups[index % groups.length].push(file);
+  return [
+    ...groups.map((together, index) =>
+      together.length === 1 ? alone(together[0]) : { name: `test/together-${index + 1}.test`, files: together },
+    ),
+    ...files.filter((file) => !sharing.includes(file)).map(alone),
+  ];
 }
+
+/** Enough that it costs little to start their process, and few enough that several groups run side by side. */
+const MOST_TOGETHER = 40;
 
 /** The bundle of one file alone. */
 export function alone(file) {
@@ -46,13 +51,15 @@ function canShare(file) {
   return ![HAS_HOOKS, WAITS_FIRST, STARTS_PROGRAMS].some((pattern) => pattern.test(text));
 }
 
-/** Also one that asks for turns, or hands `test` on to a suite. */
-const HAS_HOOKS = /\(test\b|\btest\.(?!ts\b)|\banyTest\b/;
+/** Also one that hands `test` on to a suite: what it may ask of it otherwise, scripts/shared-test.js has. */
+const HAS_HOOKS = /\(test\b|\btest\.(?!(?:ts|macro|serial|skip|serial\.skip)\b(?!\.))|\banyTest\b/;
 const WAITS_FIRST = /^\S.*\bawait\b/m;
-/** Whatever looks at its own process is taken for one of them. */
-const STARTS_PROGRAMS = /\bprocess\.|\b(?:startBridge|dialProgram|serverProgram|child_process|matrix)\b/;
+/** Whatever looks at more of its own process than the system it runs on is taken for one of them. */
+const STARTS_PROGRAMS =
+  /\bprocess\.(?!platform\b)|\b(?:startBridge|startFaulty|dialProgram|serverProgram|child_process|matrix)\b/;
 
 export async function bundleTests(bundles, outdir) {
+  const packages = new PackageBundles(join(outdir, 'packages'));
   await build({
     entryPoints: bundles.map(({ name, files }) => ({
       in: files.length === 1 ? files[0] : `${TOGETHER}${name}`,
@@ -67,9 +74,14 @@ export async function bundleTests(bundles, outdir) {
     target: 'node20.19',
     sourcemap: true,
     sourcesContent: false,
-    plugins: [{ name: 'tests', setup: (build) => loadTests(build, bundles) }],
+    // One bundle loads too few of them for that to pay.
+    plugins: [
+      ...(bundles.length > 1 ? [packages.plugin] : []),
+      { name: 'tests', setup: (build) => loadTests(build, bundles) },
+    ],
     logLevel: 'warning',
   });
+  await packages.write();
 }
 
 function loadTests({ onLoad, onResolve }, bundles) {
@@ -80,20 +92,18 @@ function loadTests({ onLoad, onResolve }, bundles) {
     const files = together.get(path.slice(TOGETHER.length));
     return { contents: files.map((file) => `import './${file}';`).join('\n'), resolveDir: resolve('.') };
   });
-  // A title names the file that it stands in, as AVA does where each has a bundle of its own. One test at a time: with all of
-  // a folder side by side, what one of them computes would be waited for by those that have a time limit.
-  onLoad({ filter: new RegExp(`^${AVA_OF}`), namespace: 'tests' }, ({ path }) => {
-    const file = JSON.stringify(`${path.slice(AVA_OF.length)} › `);
-    return {
-      contents: `import test from 'ava'; export default (title, run) => test.serial(${file} + title, run);`,
-      resolveDir: resolve('.'),
-    };
-  });
+  onLoad({ filter: new RegExp(`^${AVA_OF}`), namespace: 'tests' }, ({ path }) => ({
+    contents: `import { testOf } from './scripts/shared-test.js'; export default testOf(${JSON.stringify(path.slice(AVA_OF.length))});`,
+    resolveDir: resolve('.'),
+  }));
   onLoad({ filter: /\.ts$/ }, async ({ path }) => {
     const text = await readFile(path, 'utf8');
     // Fixtures are found beside the source of a test, wherever its bundle is.
     const located = text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
-    const name = basename(path, '.test.ts');
+    const name = relative('test', path)
+      .split(sep)
+      .join('/')
+      .replace(/\.test\.ts$/, '');
     const contents = shared.has(path) ? located.replace(/from 'ava';/, `from '${AVA_OF}${name}';`) : located;
     return { contents, loader: 'ts', resolveDir: dirname(path) };
   });

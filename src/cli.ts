@@ -3,7 +3,7 @@ import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
 import { showBanner } from './cli/banner.ts';
-import { readHeaderFile } from './cli/check-files.ts';
+import { readTextFile } from './cli/check-files.ts';
 import { allowsColor } from './cli/colors.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
@@ -166,7 +166,7 @@ export interface Reload {
 
 /** What running bridges have seen goes to stdout. */
 async function look(command: BridgeCommand, host: CliHost): Promise<void> {
-  const around = { ...host, readFile: readHeaderFile };
+  const around = { ...host, readFile: readTextFile };
   const color = allowsColor(host.stdout.isTTY === true, host.env);
   if (command.verb === 'report') {
     const screen = { width: host.stdout.columns ?? DEFAULT_COLUMNS, color };

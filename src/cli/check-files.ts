@@ -1,5 +1,5 @@
 /** The checks that need the disk, before anything is started: a wrong path should be told as such, not as a crash later. */
-import { constants, readFileSync, type Stats, statSync } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { access, readFile, stat } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { AuthConfig } from '../config/access.ts';
@@ -9,7 +9,8 @@ import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { checkPair } from '../http/server/certificate-files.ts';
-import { type FoundFile, warnOfOpenFile } from './parse/servers/headers.ts';
+import { readFileOnDisk } from './bounded-file.ts';
+import { type FoundFile, UnusableFile, warnOfOpenFile } from './parse/servers/headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
 export async function checkFiles({ listener, servers }: Config): Promise<readonly string[]> {
@@ -62,13 +63,29 @@ async function checkAuth({ tokens, oauth }: AuthConfig): Promise<readonly string
   return warnings;
 }
 
-/** For files that hold headers; what cannot be read is thrown. */
-export function readHeaderFile(path: string): FoundFile {
-  return { text: readFileSync(path, 'utf8'), isOpenToAll: isOpenToAll(statSync(path)) };
+/** Nobody writes so many headers, variables or keys. */
+const MAX_TEXT_BYTES = 2 ** 20;
+
+/** For files that hold headers, variables, a secret or a key; what cannot be read is thrown. */
+export function readTextFile(path: string): FoundFile {
+  const found = readFileOnDisk(path, MAX_TEXT_BYTES + 1);
+  if (found.kind === 'directory') throw new UnusableFile('this is a directory; expected a file');
+  if (found.kind === 'other') throw new UnusableFile('this is a device or a socket; expected a file');
+  if (found.bytes.length > MAX_TEXT_BYTES) throw new UnusableFile('this file is larger than 1 MiB');
+  return { text: decode(found.bytes), isOpenToAll: isOpenToAll(found) };
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    // A mark of the byte order at the beginning, as editors on Windows write it, is left out.
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new UnusableFile('this file is not UTF-8; save it in that encoding', { cause });
+  }
 }
 
 /** On Windows the bits say nothing about others. */
-function isOpenToAll({ mode }: Stats): boolean {
+function isOpenToAll({ mode }: Pick<Stats, 'mode'>): boolean {
   return process.platform !== 'win32' && (mode & 0o004) !== 0;
 }
 
@@ -148,7 +165,9 @@ async function readPem(option: string, path: string): Promise<string> {
 }
 
 function unreadable(option: string, path: string, cause: unknown): BridgeError {
-  return new BridgeError('ERR_CONFIG_OPTION', `--${option}: cannot read ${path} (${reasonOf(cause)}).`, { cause });
+  const reason = reasonOf(cause);
+  const problem = reason === 'ENOENT' ? `${path} does not exist` : `cannot read ${path} (${reason})`;
+  return new BridgeError('ERR_CONFIG_OPTION', `--${option}: ${problem}.`, { cause });
 }
 
 function reasonOf(cause: unknown): string {

@@ -223,7 +223,19 @@ function readValue(option: OptionSpec, value: unknown): string {
       `--${option.name} needs a value: --${option.name} <${option.placeholder ?? 'value'}>; got none.`,
     );
   }
-  return String(value);
+  const text = String(value);
+  if (option.name === 'config' && isUrlLike(text)) {
+    const why = 'Download it first, since whoever can change it can have any program started as you';
+    throw new BridgeError('ERR_CONFIG_OPTION', `--config: expected a file on this machine; got a URL. ${why}.`);
+  }
+  // Shells leave `--config=~/mcp.json` as it is.
+  if (option.completes !== undefined && /^~[/\\]/.test(text)) {
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      `--${option.name}: expected a path in which the shell has replaced ~; got "${text}". Write --${option.name} ${text} with a space instead of "=", or the whole path.`,
+    );
+  }
+  return text;
 }
 
 function parseShell(positionals: readonly string[]): Shell {

@@ -1,6 +1,7 @@
 /** From the command line to the Config, with the configuration file that it names; once at the start, and again when that changes. */
 import { homedir } from 'node:os';
-import { checkFiles, readHeaderFile } from './check-files.ts';
+import { readFileOnDisk } from './bounded-file.ts';
+import { checkFiles, readTextFile } from './check-files.ts';
 import { type BridgeCommand, configFileOf } from './command-line.ts';
 import type { ConfigFile } from './config-file/config-file.ts';
 import { type ParsedConfig, parseConfig, type Surroundings } from './parse/config.ts';
@@ -16,7 +17,7 @@ export type LoadSurroundings = Omit<Surroundings, 'readFile'>;
 /** Rejects with a BridgeError that says what is wrong, and where. */
 export async function loadConfig(command: BridgeCommand, around: LoadSurroundings): Promise<LoadedConfig> {
   const file = await readFileOf(command, around);
-  const parsed = parseConfig(command, { ...around, readFile: readHeaderFile }, file);
+  const parsed = parseConfig(command, { ...around, readFile: readTextFile }, file);
   const found = await checkFiles(parsed.config);
   return {
     ...parsed,
@@ -28,17 +29,14 @@ export async function loadConfig(command: BridgeCommand, around: LoadSurrounding
 /** What a host has to be told. Rejects as `loadConfig` does. */
 export async function loadSnippet(command: BridgeCommand, around: LoadSurroundings): Promise<SnippetRequest> {
   const file = await readFileOf(command, around);
-  return parseSnippet(command, { ...around, readFile: readHeaderFile }, file);
+  return parseSnippet(command, { ...around, readFile: readTextFile }, file);
 }
 
 async function readFileOf(command: BridgeCommand, around: LoadSurroundings): Promise<ConfigFile | undefined> {
   const path = configFileOf(command, around.env);
   if (path === undefined) return undefined;
   // Loaded where there is such a file.
-  const [{ readConfigFile }, { readFileOnDisk }] = await Promise.all([
-    import('./config-file/read-config-file.ts'),
-    import('./config-file/found-file.ts'),
-  ]);
+  const { readConfigFile } = await import('./config-file/read-config-file.ts');
   return readConfigFile(path, {
     ...around,
     homeFolder: (around.homeFolder ?? homedir)(),

@@ -12,6 +12,15 @@ const BEHIND = 'the command goes after `--`, with its arguments: mcp-portage -- 
 const BOTH_TRANSPORTS = 'leave it out: Streamable HTTP and HTTP+SSE are both served, on one port.';
 const SERVERS_IN_FILE =
   'use --config FILE: it takes the file of your host as it is, and serves each server below its name.';
+const EVENT_STORE =
+  'use --max-replay-bytes: events are always kept for clients that resume a stream, up to that many bytes.';
+const TUNNEL = 'run a tunnel beside it, and name the host that clients use with --allow-host.';
+const DISCOVERED = 'leave it out: the server says where to log in, and for which resource.';
+const IN_BACKGROUND = 'leave it out: a service manager such as systemd runs it in the background.';
+const PASSWORD = 'clients show a token, which --auth-token names; what a remote server wants is sent with --header.';
+const PROXY = 'set HTTPS_PROXY or HTTP_PROXY, and NO_PROXY for what is reached without it.';
+const PREFIX = 'use --path for the whole path here; --base-url names the prefix that a proxy in front takes off.';
+const ALWAYS_VERIFIED = 'certificates are always verified; --ca FILE names the authority that issued your own.';
 
 /** From the quick starts of supergateway, of the two programs called mcp-proxy and of mcp-remote, where ours differ. */
 const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
@@ -33,6 +42,39 @@ const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   headers: "use --header, once for each: --header 'Name: value'",
   'allow-http': 'leave it out: http URLs are accepted as they are.',
   'ignore-tool': 'use --exclude-tool, once for each pattern.',
+  'api-key': 'use --auth-token env:NAME; clients send the key as a bearer token.',
+  server: BOTH_TRANSPORTS,
+  stateless: 'leave it out: clients that keep no session are served beside those that do.',
+  endpoint: 'use --path.',
+  'stream-endpoint': 'use --path.',
+  'sse-endpoint': 'use --sse-path.',
+  modern: 'leave it out: clients of both eras are served.',
+  'upstream-protocol': 'leave it out: what the server speaks is detected. To pin it, use --protocol.',
+  'protocol-version': 'leave it out: clients and servers agree on a revision by themselves.',
+  'max-body-size': 'use --max-message-bytes.',
+  'graceful-shutdown-timeout': 'use --shutdown-grace.',
+  'event-store': EVENT_STORE,
+  'no-event-store': EVENT_STORE,
+  'event-store-max-events': EVENT_STORE,
+  tunnel: TUNNEL,
+  'tunnel-subdomain': TUNNEL,
+  'cors-add-allowed-header': 'leave it out: pages that may call may send any header.',
+  'expose-header': 'leave it out: pages that may call can read the headers they need.',
+  'verify-ssl': ALWAYS_VERIFIED,
+  'no-verify-ssl': ALWAYS_VERIFIED,
+  'enable-proxy': 'leave it out: HTTP_PROXY, HTTPS_PROXY and NO_PROXY are followed where they are set.',
+  'static-oauth-client-info': `use --oauth-client-id; ${SECRET}`,
+  'static-oauth-client-metadata': 'use --oauth-scope and --oauth-callback.',
+  'client-metadata-url': 'use --oauth-client-document.',
+  'auth-timeout': 'leave it out: a login may take four minutes.',
+  'token-url': DISCOVERED,
+  'token-endpoint': DISCOVERED,
+  resource: DISCOVERED,
+  'client-credentials': 'use --oauth-grant client-credentials.',
+  'callback-path': 'use --oauth-callback, with the whole URL.',
+  'ping-interval': 'use --keep-alive.',
+  'headers-timeout': 'use --first-byte-timeout.',
+  'body-timeout': 'use --idle-timeout.',
 };
 
 /** What people type out of habit, whichever program they come from. */
@@ -50,6 +92,32 @@ const HABITS: Readonly<Record<string, string>> = {
   verbose: 'use --log-level debug.',
   debug: 'use --log-level debug.',
   quiet: 'use --log-level error.',
+  silent: 'use --log-level silent.',
+  'env-file': 'use --env-from FILE, since Node.js takes the other name for an option of its own.',
+  daemon: IN_BACKGROUND,
+  background: IN_BACKGROUND,
+  detach: IN_BACKGROUND,
+  watch: 'leave it out: the file of --config is read again when it changes.',
+  reload: 'leave it out: the file of --config is read again when it changes.',
+  restart: 'leave it out: a server that has exited is started again for the next client.',
+  username: PASSWORD,
+  user: PASSWORD,
+  password: PASSWORD,
+  proxy: PROXY,
+  'http-proxy': PROXY,
+  'https-proxy': PROXY,
+  'log-file': 'leave it out: the log is written to stderr, as in mcp-portage ... 2> FILE',
+  tools: 'use --include-tool, once for each pattern.',
+  'allowed-tools': 'use --include-tool, once for each pattern.',
+  'max-connections': 'use --max-sessions.',
+  'max-clients': 'use --max-sessions.',
+  prefix: PREFIX,
+  'base-path': PREFIX,
+  'root-path': PREFIX,
+  bind: 'use --host and --port.',
+  address: 'use --host and --port.',
+  listen: 'use --host and --port.',
+  insecure: ALWAYS_VERIFIED,
 };
 
 const LETTERS: Readonly<Record<string, string>> = {
@@ -57,6 +125,8 @@ const LETTERS: Readonly<Record<string, string>> = {
   e: 'use --env NAME=value.',
   p: 'use --port.',
   c: SERVERS_IN_FILE,
+  f: SERVERS_IN_FILE,
+  k: ALWAYS_VERIFIED,
 };
 
 const ANSWERS: ReadonlyMap<string, string> = new Map(Object.entries({ ...OPTIONS_OF_OTHER_BRIDGES, ...HABITS }));
@@ -82,7 +152,9 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
     return `Unknown option ${shown}: the command goes after \`--\`, unquoted: mcp-portage -- ${command}`;
   }
   // `--no-sse` is the wish for the contrary of `--sse`.
-  const equivalent = shown.startsWith('--no-') ? undefined : (ANSWERS.get(kebab) ?? LETTER_ANSWERS.get(name));
+  const equivalent = shown.startsWith('--no-')
+    ? ANSWERS.get(toKebabCase(shown.slice('--'.length)))
+    : (ANSWERS.get(kebab) ?? LETTER_ANSWERS.get(name));
   if (equivalent !== undefined) return `Unknown option ${shown}: ${equivalent}`;
   const meant = isOptionName(kebab)
     ? [kebab]

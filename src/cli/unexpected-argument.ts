@@ -1,4 +1,5 @@
 /** Arguments that stand where they mean nothing: what was most likely meant, and the command line that says it. */
+import { scriptRunner } from '../process/script-runner.ts';
 import { showArguments } from '../process/shown-arguments.ts';
 import { BRIDGE_VERBS, type BridgeVerb } from './options/option-spec.ts';
 import { findOption } from './options/option-table.ts';
@@ -23,16 +24,56 @@ export function explainUnexpectedArgument(stray: UnexpectedArgument): string {
   const { head, at, argument, command } = stray;
   if (argument === '') return 'One of the arguments is empty; is a variable of the shell not set?';
   return (
+    explainOwnName(stray) ??
+    explainWish(stray) ??
     explainVerb(stray) ??
-    explainConfigFile(argument) ??
+    explainConfigFile(stray) ??
     explainVariable(stray) ??
+    explainWrappedUrl(stray) ??
     explainBareAddress(stray) ??
+    explainForAddress(stray) ??
     explainDashes(stray) ??
     explainPair(head.slice(at - 2, at), command !== undefined) ??
     explainUnknownVerb(stray) ??
     explainBesideUrl(stray) ??
     explainMissingSeparator(stray)
   );
+}
+
+/** `mcp-portage npx -y mcp-portage …`, where a host or a script names the program already. */
+function explainOwnName(stray: UnexpectedArgument): string | undefined {
+  const { head, at } = stray;
+  const end = head.findIndex((word, index) => index >= at && /^mcp-portage(@[\w.^~-]+)?$/.test(word));
+  if (end === -1 || !head.slice(at, end).every((word) => /^(npx|bunx|pnpm|yarn|dlx|--?y(es)?)$/.test(word)))
+    return undefined;
+  return `"mcp-portage" is given twice; once is enough:\n  ${lineOf(stray, head.toSpliced(at, end - at + 1))}`;
+}
+
+const EXAMPLE = 'https://example.com/mcp';
+
+/** What programs of this kind often have a command for, and how it is done here. */
+const WISHES: ReadonlyMap<string, string> = new Map([
+  ['status', 'what a running bridge does is shown by\n  mcp-portage top http://127.0.0.1:8000'],
+  ['stop', 'the bridge ends with Ctrl-C, or with SIGTERM, as service managers send it.'],
+  ['list', `the tools of a server are listed by\n  mcp-portage probe ${EXAMPLE}`],
+  ['inspect', `what a server offers is shown by\n  mcp-portage probe ${EXAMPLE}`],
+  [
+    'login',
+    `connect logs in where the server asks for it. To try that first:\n  mcp-portage probe --login on-demand ${EXAMPLE}`,
+  ],
+  ['logout', `an earlier login is forgotten by\n  mcp-portage probe --login anew ${EXAMPLE}`],
+  [
+    'install',
+    'what a host needs to use a server is shown by\n  mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp',
+  ],
+]);
+
+function explainWish({ head, argument, verb, command }: UnexpectedArgument): string | undefined {
+  const way = verb === undefined && command === undefined ? WISHES.get(argument) : undefined;
+  if (way === undefined) return undefined;
+  const url = head.find(isUrlLike);
+  const example = url === undefined ? EXAMPLE : showArguments([url]);
+  return `There is no command "${argument}": ${way.replace(EXAMPLE, () => example)}`;
 }
 
 /** Verbs that are given twice, come late or are misspelt. */
@@ -56,13 +97,46 @@ function explainVerb(stray: UnexpectedArgument): string | undefined {
   return meant === undefined ? undefined : `Unknown command ${JSON.stringify(argument)}; did you mean ${meant}?`;
 }
 
-function isConfigFile(argument: string): boolean {
-  return /\.(jsonc?|ya?ml|toml)$/i.test(argument) && !isUrlLike(argument);
+interface TakenAddress {
+  readonly what: string;
+  readonly example: string;
 }
 
-function explainConfigFile(argument: string): string | undefined {
-  if (!isConfigFile(argument)) return undefined;
-  return `${JSON.stringify(argument)} is a configuration file, which mcp-portage does not read. Name one of the servers in it, by its "command" and "args" or by its "url":\n  mcp-portage serve -- <command> <args...>\n  mcp-portage serve <url>`;
+const RUNNING_BRIDGE = 'the URL of a running bridge';
+
+/** What the commands take that start no server, and so take no command of one. */
+const TAKEN_ADDRESSES: Readonly<Partial<Record<BridgeVerb, TakenAddress>>> = {
+  snippet: { what: 'the URL of a server', example: 'snippet --for cursor http://127.0.0.1:8000/mcp' },
+  report: { what: RUNNING_BRIDGE, example: 'report --url http://127.0.0.1:8000' },
+  top: { what: RUNNING_BRIDGE, example: 'top http://127.0.0.1:8000' },
+};
+
+function explainForAddress({ argument, verb }: UnexpectedArgument): string | undefined {
+  const taken = verb && TAKEN_ADDRESSES[verb];
+  if (taken === undefined) return undefined;
+  return `Unexpected ${JSON.stringify(argument)}: ${verb} takes ${taken.what}, as in\n  mcp-portage ${taken.example}`;
+}
+
+/** `mcp-portage .mcp.json`, and `-- .mcp.json`. */
+function explainConfigFile({
+  head,
+  at,
+  argument,
+  verb,
+  platform,
+}: Omit<UnexpectedArgument, 'command'>): string | undefined {
+  if (isUrlLike(argument) || verb === 'report' || verb === 'top') return undefined;
+  const shown = JSON.stringify(argument);
+  if (/\.ya?ml$/i.test(argument))
+    return `${shown} is YAML, which mcp-portage does not read. Write its servers as JSON, as MCP clients have them, and name that file with --config.`;
+  if (!/\.(jsonc?|toml)$/i.test(argument)) return undefined;
+  const line = lineOf({ command: undefined, platform }, [
+    ...head.slice(0, at),
+    '--config',
+    argument,
+    ...head.slice(at + 1),
+  ]);
+  return `${shown} is a configuration file, which is named with --config, as in\n  ${line}`;
 }
 
 /** `API_KEY=x npx server`, as a shell has it. */
@@ -80,11 +154,23 @@ function explainVariable(stray: UnexpectedArgument): string | undefined {
   return `Unexpected "${name}=…": variables of the server are set with --env, as in\n  ${line}`;
 }
 
+/** `<https://example.com>`, `"https://example.com"`, `[text](https://example.com)`: copied with what stood around it. */
+function explainWrappedUrl(stray: UnexpectedArgument): string | undefined {
+  const { head, at, argument } = stray;
+  const url = /^(?:\[[^\]]*\]\(|[<"'`(]+)((?:https?|wss?):\/\/[^\s<>"'`()]+)[>"'`).,;]+$/i.exec(argument)?.[1];
+  if (url === undefined) return undefined;
+  return `The URL is given alone, without what stands around it:\n  ${lineOf(stray, head.with(at, url))}`;
+}
+
 const LOCAL_HOST = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$)/i;
 
 /** `localhost:3000/mcp`, `example.com`, `http:/example.com`: an address without all of its scheme. */
 function explainBareAddress(stray: UnexpectedArgument): string | undefined {
   const { head, at, argument } = stray;
+  if (/^unix:\/(?!\/)/i.test(argument)) {
+    const url = `unix://${argument.slice('unix:'.length)}`;
+    return `Unexpected ${JSON.stringify(argument)}: two slashes stand before the path, as in\n  ${lineOf(stray, head.with(at, url))}`;
+  }
   const broken = /^(https?)(:\/?|\/\/)(?=[^:/])/i.exec(argument);
   const isAddress =
     /^(localhost|\d+\.\d+\.\d+\.\d+|\[[\da-f:]+\]|[\w.-]+:\d+)(:\d+)?(\/|$)|^[\w-]+(\.[\w-]+)+\/|^([\w-]+\.)+(com|org|net|io|dev|ai|app)$/i.test(
@@ -121,7 +207,7 @@ function explainPair([option, name = '']: readonly string[], hasCommand: boolean
 }
 
 const COMMANDS =
-  'the commands are serve (for HTTP clients), connect (for a stdio client), probe (a report on the server) and completion';
+  'the commands are serve (for HTTP clients), connect (for a stdio client), probe (a report on the server), snippet, report, top and completion';
 
 /** `start -- npx server`, `proxy https://…`: the command is complete without the argument, so it is meant for a verb. */
 function explainUnknownVerb(stray: UnexpectedArgument): string | undefined {
@@ -162,8 +248,8 @@ function explainMissingSeparator(stray: UnexpectedArgument): string {
 /** What runs it, where the argument is not a program itself: the name of a package, or a script. */
 function runnerOf(argument: string): readonly string[] {
   if (/^@[\w.-]+\/[\w.-]+(@[\w.^~-]+)?$/.test(argument)) return ['npx', '-y'];
-  if (/\.[cm]?js$/.test(argument)) return ['node'];
-  return /\.py$/.test(argument) ? ['python3'] : [];
+  const runner = scriptRunner(argument);
+  return runner === undefined ? [] : [runner];
 }
 
 interface GivenCommand {
@@ -181,7 +267,9 @@ export function explainWrongProgram({ head, command, platform }: GivenCommand): 
     const url = isUrlLike(program) ? program : `http://${program}`;
     return `A URL is not a command: leave out \`--\`, as in\n  ${lineOf(withoutCommand, [...head, url, ...args])}`;
   }
-  if (!program.startsWith('-')) return explainConfigFile(program);
+  if (!program.startsWith('-')) {
+    return explainConfigFile({ head, at: head.length, argument: program, verb: undefined, platform });
+  }
   const count = countOwnOptions(command);
   const moved = [...head, ...command.slice(0, count)];
   const rest = command.slice(count);

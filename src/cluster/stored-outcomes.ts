@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
-import type { OutcomeStorage, StoredOutcome } from '../relay/outcome-storage.ts';
+import type { OutcomeStorage, StoredOutcome } from '../relay/cluster-ports.ts';
 import type { Cluster } from './cluster.ts';
 
 /** A larger outcome is kept by its replica alone. */

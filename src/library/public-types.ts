@@ -13,6 +13,8 @@ export interface CommandServer {
   readonly args?: readonly string[] | undefined;
   /** Variables of the process, besides harmless ones of this process such as PATH and HOME. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** A file of variables, one `NAME=value` per line; `env` wins over it. */
+  readonly envFile?: string | undefined;
   /** Default: the working directory of this process. */
   readonly cwd?: string | undefined;
   readonly url?: undefined;

@@ -1,10 +1,10 @@
 /** From the options of a program to the Config, by the parsers of the command line and of configuration files. */
 import { homedir } from 'node:os';
-import { checkFiles, readHeaderFile } from '../cli/check-files.ts';
+import { readFileOnDisk } from '../cli/bounded-file.ts';
+import { checkFiles, readTextFile } from '../cli/check-files.ts';
 import type { ConfigFile, WrittenServer } from '../cli/config-file/config-file.ts';
 import type { ConfigNode, ObjectNode } from '../cli/config-file/config-tree.ts';
 import { FileReport } from '../cli/config-file/file-report.ts';
-import { readFileOnDisk } from '../cli/config-file/found-file.ts';
 import { readTopPortage, toCamelCase } from '../cli/config-file/portage-key.ts';
 import { readServers } from '../cli/config-file/read-config-file.ts';
 import type { EntryReader } from '../cli/config-file/server-entry.ts';
@@ -21,7 +21,7 @@ export type LibraryVerb = 'serve' | 'connect' | 'probe';
 export interface ReadOptions extends Pick<ParsedConfig, 'config' | 'probe' | 'warnings'> {}
 
 /** The keys of an entry that the library documents; a host's own have no meaning here. */
-const ENTRY_KEYS = ['type', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'disabled'];
+const ENTRY_KEYS = ['type', 'command', 'args', 'env', 'envFile', 'cwd', 'url', 'headers', 'disabled'];
 /** What a single server is called where it needs a name. */
 const ONLY = 'server';
 const NO_COMMAND_LINE = { kind: 'bridge', target: undefined, names: [], options: new Map() } as const;
@@ -69,7 +69,7 @@ async function read(verb: LibraryVerb, given: object, timeout: number | string |
     cwd: process.cwd(),
     platform: process.platform,
     stderrIsTerminal: false,
-    readFile: readHeaderFile,
+    readFile: readTextFile,
   };
   const parsed = parseConfig({ ...NO_COMMAND_LINE, verb }, around, file);
   const config = server === undefined ? parsed.config : withoutNames(parsed.config);
@@ -105,7 +105,8 @@ async function createReader(): Promise<EntryReader> {
     report: new FileReport({ kind: 'options' }),
     // A program has variables of its own, and texts of others in its hands: `${NAME}` in one of them is no wish of its user.
     variables: { expand: (text) => ({ ok: true, text }) },
-    readers: { platform: process.platform, uid: process.getuid?.(), readFile: readFileOnDisk, mayBeWritable: false },
+    // A program chooses its files itself; nobody else can have written their names into it.
+    readers: { platform: process.platform, uid: process.getuid?.(), readFile: readFileOnDisk, mayBeWritable: true },
     homeFolder: homedir(),
     workspaceFolder: process.cwd(),
     include: () => undefined,

@@ -4,6 +4,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 import { BridgeError } from '../errors.ts';
+import { scriptRunner } from './script-runner.ts';
 
 export interface CommandLookup {
   readonly command: string;
@@ -46,7 +47,11 @@ export function resolveCommand(lookup: CommandLookup, view: FileSystemView = sys
     if (kind !== 'missing') found ??= { file, kind };
   }
   if (found?.kind === 'folder') throw spawnError(`${found.file} is a folder; name the program in it`);
-  if (found !== undefined) throw spawnError(`${found.file} is not executable; make it so with chmod +x`);
+  const runner = scriptRunner(command);
+  if (found !== undefined) {
+    const way = runner === undefined ? '' : `name what runs it, as in -- ${runner} ${command}, or `;
+    throw spawnError(`${found.file} is not executable; ${way}make it so with chmod +x`);
+  }
   // A shell would take this for an assignment. The value is not shown: it may be a credential.
   const [variable] = /^\w+(?==)/.exec(command) ?? [];
   if (variable !== undefined) {
@@ -63,6 +68,11 @@ export function resolveCommand(lookup: CommandLookup, view: FileSystemView = sys
   }
   if (hasFolder(command, view)) {
     throw spawnError(`${path.resolve(folder, command)} does not exist; correct the path after --`);
+  }
+  if (runner !== undefined) {
+    throw spawnError(
+      `"${command}" is a script and no program in PATH; name what runs it, as in -- ${runner} ${command}`,
+    );
   }
   throw spawnError(
     `"${command}" is in none of the ${searchPath(lookup, view).length} folders of its PATH; ` +

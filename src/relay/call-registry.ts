@@ -5,10 +5,10 @@ import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
 import { type CallListener, type CallOrigin, type CallPeer, CallRelay, type CallRelayHost } from './call-relay.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
+import type { WiderLimits } from './cluster-ports.ts';
 import type { Lane } from './exchange.ts';
 import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from './exchanges.ts';
 import type { CallerDialers, CallerEnvironment, UpstreamLink } from './ports.ts';
-import type { WiderLimits } from './wider-limits.ts';
 
 export interface CallRegistryOptions extends CallTimes {
   /** Each call is dialled with its context. */

@@ -1,10 +1,11 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { checkFiles, readHeaderFile } from '../../src/cli/check-files.ts';
+import { checkFiles, readTextFile } from '../../src/cli/check-files.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
+import { UnusableFile } from '../../src/cli/parse/servers/headers.ts';
 import type { HttpListenerConfig } from '../../src/config/listener.ts';
 import type { RemoteConfig } from '../../src/config/remote.ts';
 import type { ServerConfig } from '../../src/config/server.ts';
@@ -16,7 +17,7 @@ const around = {
   cwd: process.cwd(),
   platform: process.platform,
   stderrIsTerminal: false,
-  readFile: readHeaderFile,
+  readFile: readTextFile,
 };
 const target = { kind: 'command', command: 'server', args: [] } as const;
 const { config } = parseConfig({ kind: 'bridge', verb: 'serve', target, names: [], options: new Map() }, around);
@@ -66,14 +67,8 @@ test('certificate and key have to be readable and to fit', async (t) => {
   const directory = await directoryOf(t, { 'cert.pem': 'not a certificate', 'key.pem': 'not a key' });
   const withTls = (cert: string, key: string) =>
     refusal(withListener({ tls: { certFile: join(directory, cert), keyFile: join(directory, key) } }));
-  t.regex(
-    await withTls('none.pem', 'key.pem'),
-    /^ERR_CONFIG_OPTION: --tls-cert: cannot read .*none\.pem \(ENOENT\)\.$/,
-  );
-  t.regex(
-    await withTls('cert.pem', 'none.pem'),
-    /^ERR_CONFIG_OPTION: --tls-key: cannot read .*none\.pem \(ENOENT\)\.$/,
-  );
+  t.regex(await withTls('none.pem', 'key.pem'), /^ERR_CONFIG_OPTION: --tls-cert: .*none\.pem does not exist\.$/);
+  t.regex(await withTls('cert.pem', 'none.pem'), /^ERR_CONFIG_OPTION: --tls-key: .*none\.pem does not exist\.$/);
   t.regex(await withTls('cert.pem', 'key.pem'), /^ERR_CONFIG_COMBINATION: .* do not work together/);
 });
 
@@ -96,7 +91,7 @@ test('a client certificate and its key have to fit, and authorities to be certif
   );
   t.regex(
     await refusal(withClientTls({ caFile: join(directory, 'none.pem') })),
-    /^ERR_CONFIG_OPTION: --ca: cannot read .*none\.pem \(ENOENT\)\.$/,
+    /^ERR_CONFIG_OPTION: --ca: .*none\.pem does not exist\.$/,
   );
   for (const caFile of [fixture('client-key.pem'), join(directory, 'empty.pem')]) {
     t.regex(await refusal(withClientTls({ caFile })), /^ERR_CONFIG_OPTION: --ca: expected certificates in PEM form/);
@@ -109,7 +104,7 @@ test('the file of a token has to be there, and may still be empty', async (t) =>
   t.deepEqual(await checkFiles(withRemote({ bearerTokenFile: join(directory, 'token') })), []);
   t.regex(
     await refusal(withRemote({ bearerTokenFile: join(directory, 'none') })),
-    /^ERR_CONFIG_OPTION: --bearer-token-file: cannot read .*none \(ENOENT\)\.$/,
+    /^ERR_CONFIG_OPTION: --bearer-token-file: .*none does not exist\.$/,
   );
   t.regex(
     await refusal(withRemote({ bearerTokenFile: directory })),
@@ -127,13 +122,28 @@ testWithModes('warns of a token that every user can read, without showing it', a
   t.deepEqual(more, []);
 });
 
+test('what is no file of text, or too large for one, is refused by what it is', async (t) => {
+  const directory = await directoryOf(t, { long: 'A=1\n'.repeat(2 ** 18 + 1), longest: 'A=1\n'.repeat(2 ** 18) });
+  await writeFile(join(directory, 'utf-16'), Buffer.from('\ufeffA=hunter2', 'utf16le'));
+  await writeFile(join(directory, 'marked'), '\ufeffA=1');
+  const read = (name: string) => readTextFile(resolve(directory, name));
+  t.throws(() => read('.'), { instanceOf: UnusableFile, message: 'this is a directory; expected a file' });
+  t.throws(() => read('long'), { instanceOf: UnusableFile, message: 'this file is larger than 1 MiB' });
+  t.throws(() => read('utf-16'), { message: 'this file is not UTF-8; save it in that encoding' });
+  t.is(read('longest').text.length, 2 ** 20);
+  t.is(read('marked').text, 'A=1', 'a mark of the byte order is no part of the first name');
+  if (process.platform === 'win32') return;
+  const message = 'this is a device or a socket; expected a file';
+  t.throws(() => read('/dev/zero'), { instanceOf: UnusableFile, message });
+});
+
 testWithModes('tells a file of headers that is private from one that is not', async (t) => {
   const directory = await directoryOf(t, { headers: 'A: b\n' });
   const path = join(directory, 'headers');
   await chmod(path, 0o604);
-  t.deepEqual(readHeaderFile(path), { text: 'A: b\n', isOpenToAll: true });
+  t.deepEqual(readTextFile(path), { text: 'A: b\n', isOpenToAll: true });
   await chmod(path, 0o640);
-  t.deepEqual(readHeaderFile(path), { text: 'A: b\n', isOpenToAll: false });
+  t.deepEqual(readTextFile(path), { text: 'A: b\n', isOpenToAll: false });
 });
 
 testWithModes("the files of callers' tokens have to be there, and their own; keys are public", async (t) => {
@@ -153,7 +163,10 @@ testWithModes("the files of callers' tokens have to be there, and their own; key
   t.deepEqual(await checkFiles(withAuth(token)), []);
   await chmod(token, 0o644);
   t.regex((await checkFiles(withAuth(token)))[0] ?? '', /^--auth-token .*token: every user of this machine/);
-  t.regex(await refusal(withAuth(join(directory, 'none'))), /^ERR_CONFIG_OPTION: --auth-token: cannot read .*ENOENT/);
+  t.regex(await refusal(withAuth(join(directory, 'none'))), /^ERR_CONFIG_OPTION: --auth-token: .* does not exist\.$/);
   t.regex(await refusal(withAuth(directory)), /^ERR_CONFIG_OPTION: --auth-token: .* is a directory/);
-  t.regex(await refusal(withAuth(token, join(directory, 'none'))), /^ERR_CONFIG_OPTION: --auth-jwks: cannot read/);
+  t.regex(
+    await refusal(withAuth(token, join(directory, 'none'))),
+    /^ERR_CONFIG_OPTION: --auth-jwks: .* does not exist/,
+  );
 });

@@ -148,6 +148,16 @@ test('an unknown option names the nearest right one', (t) => {
   t.regex(refusal('-y', '--', 'a'), /^Unknown option -y; .* Options of the server go after `--`/);
 });
 
+test('a path whose ~ no shell has replaced, and a file on another machine, are refused', (t) => {
+  t.is(
+    refusal('--config=~/mcp.json'),
+    '--config: expected a path in which the shell has replaced ~; got "~/mcp.json". Write --config ~/mcp.json with a space instead of "=", or the whole path.',
+  );
+  t.regex(refusal('--cwd', '~\\server', '--', 'a'), /^--cwd: expected a path in which the shell has replaced ~/);
+  t.regex(refusal('--env', 'HERE=~/a', '--', 'a'), /^accepted$/, 'the server may replace it itself');
+  t.regex(refusal('--config', 'https://a.example/mcp.json'), /^--config: expected a file on this machine; got a URL\./);
+});
+
 test('an option without its value, and the no- form of an option that takes one, say so', (t) => {
   t.is(refusal('--port', '--', 'a'), '--port needs a value: --port <port>; got none.');
   t.is(refusal('--port', '--host', '::1', '--', 'a'), '--port needs a value: --port <port>; got none.');

@@ -187,6 +187,8 @@ Servers started as a command
   --cwd <directory>                    Working directory of the server [the current directory]
   --env <NAME=value>                   Set a variable for the server; NAME alone passes on its
                                        current value (repeatable)
+  --env-from <file>                    Set the variables in this file for the server, one NAME=value
+                                       per line; --env wins over it (repeatable)
   --[no-]inherit-env                   Pass the whole environment to the server, not just PATH, HOME
                                        and other harmless names
   --[no-]pty                           Run the server on a pseudo-terminal, for servers that need
@@ -400,6 +402,14 @@ for (const verb of BRIDGE_VERBS) {
     }
   });
 }
+
+test('the help of commands that send nothing to a server has no credentials of servers', (t) => {
+  for (const verb of BRIDGE_VERBS) {
+    const text = help(100, { kind: 'verb', verb });
+    t.is(text.includes('MCP_PORTAGE_BEARER_TOKEN'), ['serve', 'connect', 'probe'].includes(verb), verb);
+    t.is(text.includes('MCP_PORTAGE_OAUTH_CLIENT_SECRET'), ['serve', 'connect', 'probe'].includes(verb), verb);
+  }
+});
 
 test('the help of a group has its options and no others', (t) => {
   for (const group of GROUP_TOPICS) {

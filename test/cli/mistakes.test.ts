@@ -52,7 +52,57 @@ for (const [flag, wayOut] of [
   ['--headers', /--header 'Name: value'$/],
   ['--allow-http', /leave it out/],
   ['--ignore-tool', /use --exclude-tool/],
+  ['--apiKey', /use --auth-token env:NAME/],
+  ['--server', /leave it out/],
+  ['--stateless', /leave it out/],
+  ['--endpoint', /use --path\.$/],
+  ['--streamEndpoint', /use --path\.$/],
+  ['--sseEndpoint', /use --sse-path\.$/],
+  ['--upstreamProtocol', /use --protocol\.$/],
+  ['--protocolVersion', /leave it out/],
+  ['--maxBodySize', /use --max-message-bytes\.$/],
+  ['--gracefulShutdownTimeout', /use --shutdown-grace\.$/],
+  ['--tunnel', /--allow-host/],
+  ['--expose-header', /leave it out/],
+  ['--enable-proxy', /leave it out/],
+  ['--static-oauth-client-info', /MCP_PORTAGE_OAUTH_CLIENT_SECRET, or use --oauth-secret-file\.$/],
+  ['--static-oauth-client-metadata', /--oauth-scope and --oauth-callback/],
+  ['--client-metadata-url', /use --oauth-client-document\.$/],
+  ['--auth-timeout', /leave it out/],
+  ['--modern', /leave it out/],
+  ['--eventStore', /use --max-replay-bytes/],
+  ['--no-eventStore', /use --max-replay-bytes/],
+  ['--eventStoreMaxEvents', /use --max-replay-bytes/],
+  ['--tunnelSubdomain', /--allow-host/],
+  ['--corsAddAllowedHeader', /leave it out/],
+  ['--token-url', /leave it out: the server says/],
+  ['--token-endpoint', /leave it out: the server says/],
+  ['--resource', /leave it out: the server says/],
+  ['--client-credentials', /use --oauth-grant client-credentials\.$/],
+  ['--callback-path', /use --oauth-callback/],
+  ['--ping-interval', /use --keep-alive\.$/],
+  ['--headers-timeout', /use --first-byte-timeout\.$/],
+  ['--body-timeout', /use --idle-timeout\.$/],
   // Habits.
+  ['--env-file', /use --env-from FILE/],
+  ['--daemon', /leave it out: a service manager/],
+  ['--detach', /leave it out: a service manager/],
+  ['--watch', /leave it out: the file of --config/],
+  ['--restart', /leave it out/],
+  ['--password', /--auth-token .* --header/],
+  ['--proxy', /set HTTPS_PROXY/],
+  ['--log-file', /stderr/],
+  ['--tools', /use --include-tool/],
+  ['--max-clients', /use --max-sessions\.$/],
+  ['--prefix', /use --path/],
+  ['--root-path', /use --path/],
+  ['--silent', /use --log-level silent\.$/],
+  ['--bind', /use --host and --port\.$/],
+  ['--address', /use --host and --port\.$/],
+  ['--listen', /use --host and --port\.$/],
+  ['--insecure', /--ca FILE/],
+  ['-f', /use --config FILE/],
+  ['-k', /--ca FILE/],
   ['--cmd', /mcp-portage -- <command> \[args\.\.\.\]$/],
   ['--config-file', /use --config FILE/],
   ['--token', /use --bearer-token-file\.$/],
@@ -89,6 +139,11 @@ test('a URL behind --url, as other bridges have it, is answered with what to wri
 
 test('a URL behind --sse, as supergateway has it, is not served without a word', (t) => {
   t.regex(refusal('--sse', 'https://a.example/sse'), /: give the URL without an option: mcp-portage connect <url>/);
+});
+
+test('certificates that shall not be verified are answered with how to trust them', (t) => {
+  for (const word of ['--no-verify-ssl', '--verify-ssl'])
+    t.regex(refusal('connect', word, 'https://a.example/mcp'), /certificates are always verified; --ca FILE/, word);
 });
 
 test('the contrary of an option is not answered as if the option were meant', (t) => {

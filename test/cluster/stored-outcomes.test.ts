@@ -1,7 +1,7 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { MAX_OUTCOME_BYTES, MAX_STORED_BYTES, StoredOutcomes } from '../../src/cluster/stored-outcomes.ts';
-import type { StoredOutcome } from '../../src/relay/outcome-storage.ts';
+import type { StoredOutcome } from '../../src/relay/cluster-ports.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 

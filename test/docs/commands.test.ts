@@ -70,6 +70,8 @@ const CLIENT_FILE = { mcpServers: { notes: { command: 'notes' }, github: { comma
 const written = new Set(
   FOR_USERS.flatMap(({ text }) => [...text.matchAll(/(?:^ *|`|npx -y )mcp-portage((?: [^`\n]+)+)/gm)])
     .map(([, rest = '']) => splitWords(rest.replace(/ [>|&].*$/, '')))
+    // A shell puts the home folder in its place.
+    .map((words) => words.map((word) => word.replace(/^~(?=\/)/, '/home/me')))
     .filter(([first = '']) => first.startsWith('-') || VERBS.includes(first))
     .filter((words) => words.length > 1 && !words.some((word) => /^[[<]|^…$|^FILE$|^HOST$|^URL$/.test(word)))
     .map((words) => JSON.stringify(words)),

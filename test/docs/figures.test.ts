@@ -34,6 +34,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
   'docs/guide/serve.md': {
     'five minutes': ['cli/parse/listener/sessions.ts', 'LEFT_MS'],
     '30 minutes': '--session-timeout',
+    '1 MiB': ['cli/check-files.ts', 'MAX_TEXT_BYTES'],
   },
   'docs/guide/sockets.md': { '107 bytes': ['http/server/socket-file.ts', 'MAX_PATH_BYTES'] },
   'docs/guide/traces.md': {

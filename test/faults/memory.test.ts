@@ -271,7 +271,7 @@ onLinux('answers that wait for others hold what is stated for a session', async 
     const content = { text: MEBIBYTE.repeat(4) };
     await (await session.post({ jsonrpc: '2.0', id: question.id, result: { action: 'accept', content } })).text();
     if (id > 7) {
-      await waitFor(async () => (await stream.next()).data.includes('answer in fewer words'));
+      await waitFor(async () => (await stream.next()).data.includes('give shorter answers'));
       refusals += 1;
     }
   }

@@ -1,5 +1,7 @@
 /** Options of a program: what they come to, and what is said of those that cannot be used. */
-import { readFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { renderLibraryOptions } from '../../scripts/library-options.ts';
 import { BridgeError } from '../../src/errors.ts';
@@ -45,6 +47,21 @@ test('options have the names and meanings of the command line', async (t) => {
   });
   t.is(only.child.env.A, '1');
   t.false('B' in only.child.env);
+});
+
+test('variables of a file are set for the server, whoever may write to it, and those given in place win', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'read-options-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const envFile = join(folder, '.env');
+  await writeFile(envFile, 'A=1\nB="two words"\n');
+  await chmod(envFile, 0o664);
+  const config = await read({ server: { ...server, env: { A: '3' }, envFile } });
+  t.like(config.servers[0].child.env, { A: '3', B: 'two words' });
+  t.regex(
+    await refusal({ server: { ...server, envFile: join(folder, 'none') } }),
+    /^ERR_CONFIG_OPTION server\.envFile: the file that is named here does not exist\.$/,
+  );
+  t.regex(await refusal({ server: { ...server, portage: { envFile } } }), /write envFile beside the command/);
 });
 
 test('what is said of one server wins over what is said of all', async (t) => {
@@ -118,7 +135,7 @@ const REFUSALS: Readonly<Record<string, readonly [options: unknown, refusal: Reg
     'connect',
   ],
   'options that exclude each other': [{ server, tlsCert: 'a' }, /^ERR_CONFIG_COMBINATION tlsCert needs tlsKey: /],
-  'a port for everybody': [{ server, host: '0.0.0.0' }, /\(authToken, or authIssuer\).* or say allowAnonymous/],
+  'a port for everybody': [{ server, host: '0.0.0.0' }, /authToken or authIssuer,.* or pass allowAnonymous/],
   'a folder that is not there': [{ server: { ...server, cwd: '/does/not/exist' } }, /^ERR_CONFIG_OPTION cwd: /],
 };
 

@@ -124,6 +124,19 @@ const refused: readonly (Case & { readonly message: RegExp })[] = [
     message: /\/a\/server is not executable; .*chmod/,
   },
   {
+    title: 'says what runs a script that is not executable',
+    command: './server.py',
+    files: { '/srv/server.py': 'not-executable' },
+    message: /\/srv\/server\.py is not executable; name what runs it, as in -- python3 \.\/server\.py, or .*chmod/,
+  },
+  {
+    title: 'says what runs a script that is in no folder of PATH',
+    command: 'server.mjs',
+    env: { PATH: '/a:/b' },
+    files: {},
+    message: /"server\.mjs" is a script and no program in PATH; name what runs it, as in -- node server\.mjs\.$/,
+  },
+  {
     title: 'says that a folder is no program',
     command: '/a',
     files: { '/a': 'folder' },

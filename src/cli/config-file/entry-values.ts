@@ -1,6 +1,5 @@
 /** What a server is given besides its arguments: variables, named, in place or in a file beside; and headers. */
-import { parseEnv } from 'node:util';
-import type { Environment } from '../parse/servers/child-environment.ts';
+import { type EnvAssignment, parseEnvFile, VARIABLE_NAME } from '../parse/servers/child-environment.ts';
 import type { ObjectNode, Path } from './config-tree.ts';
 import { nearestNode } from './config-tree.ts';
 import { type EntryContext, resolvePath } from './entry-context.ts';
@@ -9,14 +8,12 @@ import { readOwnText } from './found-file.ts';
 import type { TextsOfKey } from './server-entry.ts';
 
 const MAX_ENV_FILE_BYTES = 2 ** 20;
-/** What an assignment on the command line can name, too. */
-const VARIABLE_NAME = /^[^=\s\0]{1,1000}$/;
 
 /** In the words of `--env`. What is given in place wins over the file, as in VS Code. */
 export function readEnvironment(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): TextsOfKey {
   const values = new Map<string, string>();
-  for (const [name, value] of Object.entries(readEnvFile(entry, node, path, context))) {
-    if (value !== undefined && VARIABLE_NAME.test(name)) values.set(name, value);
+  for (const { name, value } of readEnvFile(entry, node, path, context)) {
+    if (value !== undefined) values.set(name, value);
   }
   for (const key of ['env', 'environment'] as const) {
     for (const [name, value] of Object.entries(entry[key] ?? {})) {
@@ -52,15 +49,16 @@ function namesToCopy(entry: Entry, node: ObjectNode, path: Path, { report }: Ent
   });
 }
 
-function readEnvFile(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): Environment {
-  if (entry.envFile === undefined || entry.envFile === '') return {};
+function readEnvFile(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): readonly EnvAssignment[] {
+  if (entry.envFile === undefined || entry.envFile === '') return [];
   const file = resolvePath(entry.envFile, context);
   context.include(file);
   const read = readOwnText(file, MAX_ENV_FILE_BYTES, context.readers);
-  if (read.ok && !read.text.includes('\0')) return parseEnv(read.text);
-  const problem = read.ok ? 'the file that is named here is no text.' : read.problem;
+  const assignments = read.ok ? parseEnvFile(read.text) : undefined;
+  if (assignments !== undefined) return assignments;
+  const problem = read.ok ? 'the file that is named here is not a text file.' : read.problem;
   context.report.mistake(nearestNode(node, ['envFile']).at, [...path, 'envFile'], problem);
-  return {};
+  return [];
 }
 
 /** Gemini CLI puts in the value of `$NAME`, most hosts do not. */

@@ -71,8 +71,10 @@ export class FileReport {
     const sorted = this.#mistakes.toSorted(
       (one, other) => one.at.line - other.at.line || one.at.column - other.at.column,
     );
-    const lines = sorted.slice(0, MAX_MISTAKES).map(({ text }) => text);
-    const more = sorted.length - lines.length;
+    // A file that breaks off lacks several closing brackets at one place.
+    const texts = [...new Set(sorted.map(({ text }) => text))];
+    const lines = texts.slice(0, MAX_MISTAKES);
+    const more = texts.length - lines.length;
     const code = this.#reported.kind === 'options' ? 'ERR_CONFIG_OPTION' : 'ERR_CONFIG_FILE';
     throw new BridgeError(code, [...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join('\n'));
   }

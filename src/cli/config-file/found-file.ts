@@ -1,19 +1,6 @@
 /** Reading a file whose content decides which programs are started: who else may have written it? */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { BridgeError } from '../../errors.ts';
-
-/** A file as found on disk. */
-export interface FoundFile {
-  readonly kind: 'file' | 'directory' | 'other';
-  /** The permission bits. */
-  readonly mode: number;
-  readonly uid: number;
-  /** Never more than was asked for. */
-  readonly bytes: Uint8Array;
-}
-
-/** Reads at most `maxBytes`; throws what the system says when it cannot be read. */
-export type ReadFile = (path: string, maxBytes: number) => FoundFile;
+import type { FoundFile, ReadFile } from '../bounded-file.ts';
 
 export interface Readers {
   readonly platform: NodeJS.Platform;
@@ -22,32 +9,6 @@ export interface Readers {
   readonly readFile: ReadFile;
   /** Whether files that others may write to, or that belong to others, are taken all the same. */
   readonly mayBeWritable: boolean;
-}
-
-/** What is asked about permissions is the very file that is read, whatever the name leads to a moment later. */
-export function readFileOnDisk(path: string, maxBytes: number): FoundFile {
-  const handle = openSync(path, 'r');
-  try {
-    const stats = fstatSync(handle);
-    const kind = stats.isDirectory() ? 'directory' : stats.isFile() || stats.isFIFO() ? 'file' : 'other';
-    const bytes = kind === 'file' ? readAtMost(handle, maxBytes) : new Uint8Array();
-    return { kind, mode: stats.mode & 0o7777, uid: stats.uid, bytes };
-  } finally {
-    closeSync(handle);
-  }
-}
-
-function readAtMost(handle: number, maxBytes: number): Uint8Array {
-  const chunks: Buffer[] = [];
-  let left = maxBytes;
-  while (left > 0) {
-    const chunk = Buffer.allocUnsafe(Math.min(left, 64 * 2 ** 10));
-    const length = readSync(handle, chunk, 0, chunk.length, null);
-    if (length === 0) break;
-    chunks.push(chunk.subarray(0, length));
-    left -= length;
-  }
-  return Buffer.concat(chunks);
 }
 
 export type ReadText =
@@ -73,7 +34,8 @@ function readText(path: string, maxBytes: number, readers: Readers, name: string
   try {
     found = readers.readFile(path, maxBytes + 1);
   } catch (cause) {
-    return refuse(`cannot read ${name} (${codeOf(cause)}).`);
+    const code = codeOf(cause);
+    return refuse(code === 'ENOENT' ? `${name} does not exist.` : `cannot read ${name} (${code}).`);
   }
   if (found.kind === 'directory') return refuse(`${name} is a directory; expected a file.`);
   if (found.kind === 'other') return refuse(`${name} is a device or a socket; expected a file.`);

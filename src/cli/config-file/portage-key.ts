@@ -19,8 +19,11 @@ export interface EntryPortage {
   readonly callers: readonly string[] | undefined;
 }
 
-/** Where an option may stand: at the top, in the entry of a server, at the top as what holds for every server, or not here. */
-export type OptionScope = 'process' | 'server' | 'both' | 'call';
+/**
+ * Where an option may stand: at the top, in the entry of a server, at the top as what holds for every server, or not here,
+ * since an entry has a key of its own for it, or since it is about the call of the program.
+ */
+export type OptionScope = 'process' | 'server' | 'both' | 'entry' | 'call';
 
 const PROCESS_GROUPS: readonly OptionSpec['group'][] = [
   'listen',
@@ -34,7 +37,17 @@ const PROCESS_OPTIONS: readonly string[] = ['max-in-flight', 'shutdown-grace', '
 /** What is said when the program is called. */
 const CALL_GROUPS: readonly OptionSpec['group'][] = ['servers', 'probe', 'snippet', 'report'];
 
+/**
+ * What an entry has a key of its own for, by what somebody may write instead. That file is read with the entry: it is
+ * watched, refused where others may write to it, and what `env` says in the entry wins over it.
+ */
+const KEYS_OF_ENTRY: ReadonlyMap<string, string> = new Map([
+  ['env-from', 'envFile'],
+  ['env-file', 'envFile'],
+]);
+
 export function scopeOf({ name, group }: OptionSpec): OptionScope {
+  if (KEYS_OF_ENTRY.has(name)) return 'entry';
   if (CALL_GROUPS.includes(group)) return 'call';
   if (PROCESS_GROUPS.includes(group) || PROCESS_OPTIONS.includes(name)) return 'process';
   return OF_ONE_SERVER.some((option) => option === name) ? 'server' : 'both';
@@ -104,6 +117,15 @@ function readOptions(
   const options = new Map<OptionName, WrittenOption>();
   for (const [key, node] of members) {
     const place = [...path, key];
+    const keyOfEntry = KEYS_OF_ENTRY.get(toKebabCase(key));
+    if (keyOfEntry !== undefined) {
+      report.mistake(
+        node.at,
+        place,
+        `write ${keyOfEntry} beside the command of the server it is for, without portage.`,
+      );
+      continue;
+    }
     const name = optionNameOf(key);
     const spec = name === undefined ? undefined : findOption(name);
     if (name === undefined || spec === undefined) {

@@ -129,7 +129,9 @@ function rowsOf(group: string, verb: BridgeVerb | undefined): readonly Row[] {
     const isOfVerb = verb === undefined || isApplicable(option, { verb, target: 'any' });
     return option.group === group && isOfVerb;
   });
-  const variables = VARIABLES.filter((variable) => variable.group === group);
+  const variables = VARIABLES.filter(
+    (variable) => variable.group === group && (verb === undefined || variable.verbs.includes(verb)),
+  );
   return [...options.map(rowOf), ...variables.map(({ name, note }) => ({ left: name, right: note }))];
 }
 

@@ -9,7 +9,7 @@ import { HUB_OPTIONS } from './hubs.ts';
 import { LISTENING_OPTIONS } from './listening.ts';
 import { LOGIN_OPTIONS } from './login.ts';
 import { OBSERVING_OPTIONS } from './observing.ts';
-import type { OptionSpec } from './option-spec.ts';
+import type { BridgeVerb, OptionGroup, OptionSpec } from './option-spec.ts';
 import { OUTPUT_OPTIONS } from './output.ts';
 import { REMOTE_OPTIONS } from './remote.ts';
 import { SERVER_OPTIONS } from './server.ts';
@@ -58,6 +58,7 @@ export const OF_ONE_SERVER: readonly OptionName[] = [
   'oauth-client-key',
   'oauth-scope',
   'env',
+  'env-from',
   'cwd',
 ];
 
@@ -75,10 +76,20 @@ export const BEARER_TOKEN_NOTE = 'Bearer token to send; not an option, since oth
 export const CLIENT_SECRET_VARIABLE = 'MCP_PORTAGE_OAUTH_CLIENT_SECRET';
 export const CLIENT_SECRET_NOTE = 'Secret of that client; not an option, since other users can read command lines';
 
+interface VariableSpec {
+  readonly group: OptionGroup;
+  readonly name: string;
+  readonly note: string;
+  readonly verbs: readonly BridgeVerb[];
+}
+
+/** Other commands send nothing to a server. */
+const TO_SERVERS: readonly BridgeVerb[] = ['serve', 'connect', 'probe'];
+
 /** Settings that are no options, by the group of options they belong to. */
-export const VARIABLES: readonly { readonly group: string; readonly name: string; readonly note: string }[] = [
-  { group: 'remote', name: BEARER_TOKEN_VARIABLE, note: BEARER_TOKEN_NOTE },
-  { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE },
+export const VARIABLES: readonly VariableSpec[] = [
+  { group: 'remote', name: BEARER_TOKEN_VARIABLE, note: BEARER_TOKEN_NOTE, verbs: TO_SERVERS },
+  { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE, verbs: TO_SERVERS },
 ];
 
 /** `max-sessions` → `MCP_PORTAGE_MAX_SESSIONS`. */

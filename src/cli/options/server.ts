@@ -55,6 +55,15 @@ export const SERVER_OPTIONS = [
     targets: ['command'],
   },
   {
+    name: 'env-from',
+    group: 'server',
+    describe: 'Set the variables in this file for the server, one NAME=value per line; --env wins over it',
+    kind: 'list',
+    placeholder: 'file',
+    completes: 'file',
+    targets: ['command'],
+  },
+  {
     name: 'inherit-env',
     group: 'server',
     describe: 'Pass the whole environment to the server, not just PATH, HOME and other harmless names',

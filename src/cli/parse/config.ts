@@ -15,7 +15,7 @@ import {
   type WrittenOptions,
 } from '../options/given-options.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
-import { ENV_PREFIX, envNameOf, OPTIONS, VARIABLES } from '../options/option-table.ts';
+import { ENV_PREFIX, envNameOf, findOption, OPTIONS, VARIABLES } from '../options/option-table.ts';
 import { suggest } from '../suggest.ts';
 import { type ParsedCluster, parseCluster } from './cluster.ts';
 import { tokenVariables } from './listener/access.ts';
@@ -102,6 +102,10 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
       ...(file?.warnings ?? []),
       ...servers.flatMap((parsed) => parsed.warnings),
       ...warnOfUnknownVariables(around.env),
+      ...warnOfMilliseconds([
+        ...Object.values(written),
+        ...(file === undefined ? [] : [file.options, ...file.servers.map((server) => server.options)]),
+      ]),
     ],
   };
 }
@@ -134,6 +138,24 @@ function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): 
       given.optional('log-format', value.parseChoice(['pretty', 'json'])) ??
       (around.stderrIsTerminal ? 'pretty' : 'json'),
   };
+}
+
+/**
+ * Other bridges count in milliseconds. Taken for seconds, such a number is a limit of hours, which nobody notices before it
+ * is needed; and nobody writes hours as thousands of seconds.
+ */
+function warnOfMilliseconds(layers: readonly WrittenOptions[]): readonly string[] {
+  return layers.flatMap((layer) =>
+    [...layer].flatMap(([name, { texts, source }]) => {
+      const text = texts.at(-1) ?? '';
+      const isSuspect = findOption(name)?.placeholder === 'duration' && /^([5-9]|[1-9]\d+)000$/.test(text);
+      if (!isSuspect) return [];
+      const hours = (Number(text) / 3600).toFixed(1);
+      return [
+        `${source} ${text}: a bare number is seconds, so these are ${hours} hours; milliseconds are written ${text}ms.`,
+      ];
+    }),
+  );
 }
 
 /** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */

@@ -35,6 +35,10 @@ export interface ReportRequest {
 /** @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION */
 export function parseReport(command: BridgeCommand, around: RemoteSurroundings): ReportRequest {
   const given = givenTo(command, around, 'report');
+  if (command.target !== undefined && command.target.kind !== 'url')
+    throw refuse(
+      'report asks a running bridge over HTTP: give its URL, as in\n  mcp-portage report --url http://127.0.0.1:8000',
+    );
   const written = given.optional('url', value.parseText);
   const named = command.target?.kind === 'url' ? command.target.url : written && parseBridgeUrl(written);
   const url = named && handshakeUrlOf(named);

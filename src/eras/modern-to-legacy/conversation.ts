@@ -16,8 +16,8 @@ import {
 import { INVALID_REQUEST } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { declaresTasks } from '../../mcp/vocabulary/task-extension.ts';
+import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { OutcomeStorage } from '../../relay/outcome-storage.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';

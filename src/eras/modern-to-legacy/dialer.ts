@@ -5,7 +5,7 @@ import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
 import { clientInfoOf } from '../../mcp/vocabulary/client-info.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import type { OutcomeStorage } from '../../relay/outcome-storage.ts';
+import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type {
   CallContext,
   CallDialer,

@@ -1,4 +1,4 @@
-import type { StoredOutcome } from '../../relay/outcome-storage.ts';
+import type { StoredOutcome } from '../../relay/cluster-ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 

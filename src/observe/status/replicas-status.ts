@@ -1,5 +1,5 @@
 /** The status of all replicas as one document: what each of them says, and who says nothing. */
-import type { OtherReplicas, ReplicaAnswer } from '../../relay/other-replicas.ts';
+import type { OtherReplicas, ReplicaAnswer } from '../../relay/cluster-ports.ts';
 import type { CallStatistics, SeriesReport } from './call-series.ts';
 import {
   type ClientStatus,

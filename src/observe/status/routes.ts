@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
-import type { OtherReplicas } from '../../relay/other-replicas.ts';
+import type { OtherReplicas } from '../../relay/cluster-ports.ts';
 import { ReplicasStatus } from './replicas-status.ts';
 import type { Status } from './status-document.ts';
 import { StatusStream } from './status-stream.ts';

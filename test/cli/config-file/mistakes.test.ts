@@ -102,10 +102,7 @@ for (const [entry, line] of [
     'mcpServers.github.bearer_token_env_var: a header that the entry has twice; leave one of them out.',
   ],
   ['{"command": "x", ▶"command": "y"}', 'mcpServers.github.command: stands here a second time; leave one of them out.'],
-  [
-    '{"command": "x", "envFile": ▶".env"}',
-    'mcpServers.github.envFile: cannot read the file that is named here (ENOENT).',
-  ],
+  ['{"command": "x", "envFile": ▶".env"}', 'mcpServers.github.envFile: the file that is named here does not exist.'],
 ] as const) {
   test(`refused in one line: ${entry}`, async (t) => {
     const column = 1 + '  "github": '.length + entry.indexOf('▶');
@@ -159,6 +156,12 @@ for (const [path, text, line] of [
     t.is((await mistakes(text, { path: `/home/me/${path}` }))[0], `${path}:${line}`);
   });
 }
+
+test('a file that breaks off is refused in one line, however many brackets it lacks', async (t) => {
+  t.deepEqual(await mistakes('{"mcpServers":{"a":{', { path: '/a/mcp.json' }), [
+    'mcp.json:1:21: expected the closing } of an object.',
+  ]);
+});
 
 test('the language is told by the end of the name, else by how the text begins', async (t) => {
   const json = '  // x\n {"mcpServers": {}}';

@@ -158,6 +158,14 @@ for (const key of ['header', 'headerFile', 'env', 'cwd', 'bearerTokenFile', 'cli
   });
 }
 
+test('a file of variables is named by the key that entries have for it', async (t) => {
+  const problem = 'write envFile beside the command of the server it is for, without portage.';
+  for (const key of ['envFrom', 'env-from', 'envFile']) {
+    t.deepEqual(await refusals({ [key]: '.env' }), [`${key}: ${problem}`]);
+    t.deepEqual(await topRefusals({ [key]: '.env' }), [`${key}: ${problem}`]);
+  }
+});
+
 test('every option has its place', (t) => {
   const of = (scope: string): readonly string[] =>
     OPTIONS.filter((option) => scopeOf(option) === scope).map(({ name }) => name);
@@ -168,7 +176,8 @@ test('every option has its place', (t) => {
     t.true(of('both').includes(name), name);
   }
   t.deepEqual(of('call'), ['config', 'allow-writable-config', 'url', 'all', 'since', 'json', 'timeout', 'for']);
-  const all = ['process', 'server', 'both', 'call'].flatMap(of);
+  t.deepEqual(of('entry'), ['env-from']);
+  const all = ['process', 'server', 'both', 'entry', 'call'].flatMap(of);
   t.is(all.length, OPTIONS.length);
 });
 

@@ -1,5 +1,5 @@
+import type { FoundFile } from '../../../src/cli/bounded-file.ts';
 import type { ConfigFile, WrittenServer } from '../../../src/cli/config-file/config-file.ts';
-import type { FoundFile } from '../../../src/cli/config-file/found-file.ts';
 import { type FileSurroundings, readConfigFile } from '../../../src/cli/config-file/read-config-file.ts';
 import type { Target } from '../../../src/config/server.ts';
 import { BridgeError } from '../../../src/errors.ts';

@@ -126,7 +126,7 @@ test('a file that {file:…} names is found beside the file, or at home', async 
 
 test('a file that {file:…} names has to be there, and to be ours', async (t) => {
   t.deepEqual(await mistakes(opencode('{file:a}')), [
-    'mcp.json:1:44: mcp.a.command[1]: cannot read the file that is named here (ENOENT).',
+    'mcp.json:1:44: mcp.a.command[1]: the file that is named here does not exist.',
   ]);
   const files = { '/home/me/project/a': { mode: 0o666 } };
   t.regex(

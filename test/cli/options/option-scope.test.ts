@@ -60,6 +60,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'map-header': ['serve command'],
   cwd: OF_COMMANDS,
   env: OF_COMMANDS,
+  'env-from': OF_COMMANDS,
   'inherit-env': OF_COMMANDS,
   pty: OF_COMMANDS,
   transport: OF_URLS,

@@ -78,7 +78,12 @@ const REFUSALS: readonly (readonly [string, readonly string[], string, RegExp])[
     'ERR_CONFIG_OPTION',
     /variable NOWHERE; got nothing\. Set it, or correct its name/,
   ],
-  ['a key that is nowhere', [...STORE, ...ADVERTISE, '--cluster-key', 'file:/x'], 'ERR_CONFIG_OPTION', /ENOENT/],
+  [
+    'a key that is nowhere',
+    [...STORE, ...ADVERTISE, '--cluster-key', 'file:/x'],
+    'ERR_CONFIG_OPTION',
+    /this file does not exist/,
+  ],
   ['a path in the address', [...STORE, '--advertise', 'http://a/b', ...WITH_KEY], 'ERR_CONFIG_OPTION', /without path/],
   [
     'an authority without TLS',

@@ -10,7 +10,10 @@ const around: Surroundings = {
   cwd: '/work-dir',
   platform: 'linux',
   stderrIsTerminal: false,
-  readFile: (path) => ({ text: `# headers\nX-From-File: ${path}\n`, isOpenToAll: false }),
+  readFile: (path) => ({
+    text: path.endsWith('.env') ? `# variables\nFILE=${path}\nB='of the file'\n` : `# headers\nX-From-File: ${path}\n`,
+    isOpenToAll: false,
+  }),
 };
 
 function parseLine(argv: readonly string[], env: Surroundings['env'] = {}, more: Partial<Surroundings> = {}) {
@@ -220,6 +223,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'map-header': [],
   cwd: ['sub'],
   env: ['A=1', 'B=2'],
+  'env-from': ['server.env'],
   'inherit-env': ['true'],
   pty: ['true'],
   transport: ['sse'],
@@ -412,7 +416,12 @@ const remote = {
   keepAliveMs: 30_000,
   proxyEnv: {},
 };
-const ofCommand = { cwd: '/work-dir/sub', env: { EXTRA: 'x', A: '1', B: '2' }, withheldEnv: [], pty: true };
+const ofCommand = {
+  cwd: '/work-dir/sub',
+  env: { EXTRA: 'x', FILE: '/work-dir/server.env', A: '1', B: '2' },
+  withheldEnv: [],
+  pty: true,
+};
 
 /** What the options above come to, where they are in place. */
 const everyOptionAsConfig = {
@@ -536,6 +545,38 @@ test('the command line wins over the environment, and its last value over earlie
   });
   t.like(config.listener, { addresses: [{ kind: 'tcp', port: 2, host: '::1' }] });
   t.deepEqual(config.servers[0].child.env, {});
+});
+
+test('a duration that looks like milliseconds is taken for seconds, with a warning', (t) => {
+  const { config, warnings } = parse(['--request-timeout', '30000'], { MCP_PORTAGE_SESSION_TIMEOUT: '60000' });
+  t.is(config.servers[0].limits.requestTimeoutMs, 30_000_000);
+  t.deepEqual(warnings, [
+    '--request-timeout 30000: a bare number is seconds, so these are 8.3 hours; milliseconds are written 30000ms.',
+    'MCP_PORTAGE_SESSION_TIMEOUT 60000: a bare number is seconds, so these are 16.7 hours; milliseconds are written 60000ms.',
+  ]);
+  for (const text of ['30000ms', '86400', '3000', '30s', '0'])
+    t.deepEqual(parse(['--request-timeout', text]).warnings, [], text);
+  t.deepEqual(parse(['--max-sessions', '5000']).warnings, []);
+});
+
+test('files of variables are read in order, and an open one gets a warning', (t) => {
+  const texts: Record<string, string> = { '/work-dir/a': 'A=1\nB="two words"\n', '/etc/b': 'export A=3\nC=$A\n' };
+  const readFile = (path: string) => ({ text: texts[path] ?? '\0', isOpenToAll: path === '/etc/b' });
+  const { config, warnings } = parse(['--env-from', 'a', '--env-from', '/etc/b', '--env', 'D=4'], {}, { readFile });
+  t.deepEqual(config.servers[0].child.env, { A: '3', B: 'two words', C: '$A', D: '4' });
+  t.deepEqual(warnings, [
+    '--env-from /etc/b: every user of this machine can read this file; chmod 600 keeps the credentials in it private.',
+  ]);
+  t.throws(() => parse(['--env-from', 'c'], {}, { readFile }), {
+    code: 'ERR_CONFIG_OPTION',
+    message: '--env-from /work-dir/c: this file is not a text file.',
+  });
+  const missing = () => {
+    throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+  };
+  t.throws(() => parse(['--env-from', 'd'], {}, { readFile: missing }), {
+    message: '--env-from /work-dir/d: this file does not exist.',
+  });
 });
 
 test('an empty variable counts as not set', (t) => {

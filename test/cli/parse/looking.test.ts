@@ -32,3 +32,9 @@ test('counts in a folder are those of no replicas', (t) => {
   t.deepEqual(Object.keys(report().source), ['stateDirectory']);
   t.throws(() => report('--all'), { code: 'ERR_CONFIG_COMBINATION', message: /--all .* --url/ });
 });
+
+test('an address without a scheme, and a command, are answered with a URL', (t) => {
+  for (const address of ['localhost:8000', 'nope'])
+    t.throws(() => report('--url', address), { code: 'ERR_CONFIG_OPTION', message: /^An address without a scheme/ });
+  t.throws(() => report('--', 'npx', 'server'), { message: /mcp-portage report --url http:\/\/127/ });
+});

@@ -67,6 +67,12 @@ test('what is no place at a socket is refused with one that is', (t) => {
   t.regex(refusal('unix:///run/mcp.sock#/mcp', 'win32'), /expected a named pipe, like pipe:\/\/\/mcp/);
 });
 
+test('a scheme that leads to no server is named, and an address without one is not taken for a scheme', (t) => {
+  t.regex(refusal('ftp://a.example'), /^ftp:\/\/ is not supported; expected a URL that begins with https:/);
+  for (const text of ['localhost:8000/mcp', 'a.example/mcp', ''])
+    t.regex(refusal(text), /^An address without a scheme was given; expected a URL that begins with https:/);
+});
+
 test('a redirect stays on the socket, and one to anywhere else is refused', (t) => {
   const { url } = parseUrl('unix:///run/mcp.sock#/mcp', 'linux');
   const judge = (location: string) => judgeRedirect({ method: 'POST', url, status: 307, location, hops: 0 });

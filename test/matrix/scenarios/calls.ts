@@ -162,8 +162,11 @@ export const CALLS: readonly Scenario[] = [
     title: 'each of fifty concurrent calls gets its own answer',
     needs: ['calls'],
     async run(t, cell) {
-      // One that can be asked something has a session, and maybe a process, for each of its calls: see questions.ts.
-      const client = await cell.connected('incapable', { capabilities: {} });
+      // A modern one that can be asked something has a session, and maybe a process, for each of its calls: see questions.ts.
+      const hasSessionForEachCall = cell.clientEra === 'modern' && cell.serverEra === 'legacy';
+      const client = hasSessionForEachCall
+        ? await cell.connected('incapable', { capabilities: {} })
+        : await cell.main();
       const values = Array.from({ length: 50 }, (_, index) => `value ${index}`);
       // The first asked is the last answered.
       const answers = await Promise.all(

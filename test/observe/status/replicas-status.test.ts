@@ -2,7 +2,7 @@ import test from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { mergeStatus, ReplicasStatus } from '../../../src/observe/status/replicas-status.ts';
 import { createStatus, type StatusDocument } from '../../../src/observe/status/status-document.ts';
-import type { OtherReplicas } from '../../../src/relay/other-replicas.ts';
+import type { OtherReplicas } from '../../../src/relay/cluster-ports.ts';
 import { client, inspectedServer, inspection, LEGACY_STDIO, runCall, WallClock } from './seen.ts';
 
 const OWN = 'http://10.0.0.1:8000';

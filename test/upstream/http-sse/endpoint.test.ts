@@ -53,7 +53,7 @@ for (const foreign of [
     const { server, posted } = await listenOld({ opening: `event: endpoint\ndata: ${data}\n\n` });
     const client = joinClient(t, server, dialHttpSse(server.url));
     const { error } = await client.answer(client.startInitialize());
-    t.regex(error?.message ?? '', /another origin|no URL/);
+    t.regex(error?.message ?? '', /another origin|not a URL/);
     t.is(client.ended?.code, 'ERR_UPSTREAM_PROTOCOL');
     t.is(posted.length + other.received.length, 0);
   });

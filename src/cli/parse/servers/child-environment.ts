@@ -2,6 +2,7 @@
  * What of our environment the wrapped server gets to see. docs/internals/decisions/0002-child-environment.md says why it is a
  * list of names and not everything.
  */
+import { parseEnv } from 'node:util';
 import { ENV_PREFIX } from '../../options/option-table.ts';
 
 /** Where programs, homes, languages, temporary files and the way to the network are found. No credentials. */
@@ -37,6 +38,16 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface EnvAssignment {
   readonly name: string;
   readonly value: string | undefined;
+}
+
+/** What an assignment can name. */
+export const VARIABLE_NAME = /^[^=\s\0]{1,1000}$/;
+
+/** The variables of a file that has `NAME=value` on each line; undefined: it is no text. */
+export function parseEnvFile(text: string): readonly EnvAssignment[] | undefined {
+  if (text.includes('\0')) return undefined;
+  const found = Object.entries(parseEnv(text)).map(([name, value]) => ({ name, value }));
+  return found.filter(({ name, value }) => value !== undefined && VARIABLE_NAME.test(name));
 }
 
 export interface ChildEnvironmentRequest {

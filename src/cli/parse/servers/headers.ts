@@ -74,14 +74,22 @@ function readHeaderFile({ given, headerFile, readFile }: HeaderSources) {
   return { lines, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
 }
 
+/** A file that is there and is not what is needed. The message ends a sentence, and holds nothing of the file. */
+export class UnusableFile extends Error {}
+
 /** Throws ERR_CONFIG_OPTION. */
 export function tryToRead<T>(source: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
-    throw new BridgeError('ERR_CONFIG_OPTION', `${source}: cannot read this file (${code}).`, { cause });
+    throw new BridgeError('ERR_CONFIG_OPTION', `${source}: ${explainUnreadable(cause)}.`, { cause });
   }
+}
+
+function explainUnreadable(cause: unknown): string {
+  if (cause instanceof UnusableFile) return cause.message;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
+  return code === 'ENOENT' ? 'this file does not exist' : `cannot read this file (${code})`;
 }
 
 function parseLines(lines: readonly HeaderLine[], env: Environment | 'expanded'): ReadonlyMap<string, string> {

@@ -10,7 +10,8 @@ import { mappedVariables, parseMappedHeaders } from '../listener/access.ts';
 import { hubVariables, parseHubs } from '../listener/hubs.ts';
 import { parseSessions } from '../listener/sessions.ts';
 import * as value from '../value.ts';
-import { composeChildEnvironment, type EnvAssignment } from './child-environment.ts';
+import { composeChildEnvironment, type EnvAssignment, parseEnvFile } from './child-environment.ts';
+import { tryToRead, warnOfOpenFile } from './headers.ts';
 import { parseRemote, type RemoteSurroundings } from './remote.ts';
 
 export interface ServerRequest {
@@ -35,13 +36,14 @@ export function parseServer(request: ServerRequest): ParsedServer {
   const { remote, warnings } = parseRemote(given, around, { target, verb });
   const mapHeaders = parseMappedHeaders(given);
   const { hubs, warnings: ofHubs } = parseHubs(given, around);
+  const { child, warnings: ofChild } = parseChild(request);
   const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders, hubs });
   const server: ServerConfig = {
     listing,
     target,
     protocol: parseProtocol(given, remote),
     remote,
-    child: parseChild(request),
+    child,
     mapHeaders,
     tools: {
       include: given.list('include-tool', value.parseText),
@@ -63,7 +65,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
     },
     hubs,
   };
-  return { server, warnings: [...warnings, ...ofHubs] };
+  return { server, warnings: [...warnings, ...ofHubs, ...ofChild] };
 }
 
 function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protocol {
@@ -75,12 +77,18 @@ function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protoc
   );
 }
 
-function parseChild({ given, around, withheld: ofTheBridge }: ServerRequest): ChildConfig {
+interface ParsedChild {
+  readonly child: ChildConfig;
+  readonly warnings: readonly string[];
+}
+
+function parseChild({ given, around, withheld: ofTheBridge }: ServerRequest): ParsedChild {
   const cwd = given.optional('cwd', value.parseText);
+  const files = readEnvFiles(given, around);
   const { env, withheld, missing } = composeChildEnvironment({
     ours: around.env,
     inheritAll: given.required('inherit-env', value.parseFlag),
-    assignments: given.list('env', parseAssignment),
+    assignments: [...files.assignments, ...given.list('env', parseAssignment)],
     withheldAlways: [...ofTheBridge, ...mappedVariables(given), ...hubVariables(given)],
     platform: around.platform,
   });
@@ -91,12 +99,28 @@ function parseChild({ given, around, withheld: ofTheBridge }: ServerRequest): Ch
       `${given.sourceOf('env')}: expected ${names} to be set in this environment, to copy it to the server; it is not. Set it, or write --env ${missing[0]}=value.`,
     );
   }
-  return {
+  const child: ChildConfig = {
     cwd: cwd === undefined ? undefined : resolve(around.cwd, cwd),
     env,
     withheldEnv: withheld,
     pty: given.required('pty', value.parseFlag),
   };
+  return { child, warnings: files.warnings };
+}
+
+/** Throws ERR_CONFIG_OPTION, which never shows what stands in the file. */
+function readEnvFiles(given: GivenOptions, { cwd, readFile }: RemoteSurroundings) {
+  const assignments: EnvAssignment[] = [];
+  const warnings: string[] = [];
+  for (const path of given.list('env-from', value.parseText)) {
+    const source = `${given.sourceOf('env-from')} ${resolve(cwd, path)}`;
+    const { text, isOpenToAll } = tryToRead(source, () => readFile(resolve(cwd, path)));
+    const found = parseEnvFile(text);
+    if (found === undefined) throw new BridgeError('ERR_CONFIG_OPTION', `${source}: this file is not a text file.`);
+    assignments.push(...found);
+    if (isOpenToAll) warnings.push(warnOfOpenFile(source));
+  }
+  return { assignments, warnings };
 }
 
 function parseAssignment(text: string): value.Parsed<EnvAssignment> {

@@ -33,12 +33,14 @@ export function parseTarget(verb: BridgeVerb, positionals: readonly string[], co
  * @param platform whose sockets and pipes are meant
  */
 export function parseServerUrl(argument: string, platform: NodeJS.Platform = process.platform): RunningTarget {
+  const expected =
+    'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://';
+  // `localhost:8000` has no scheme, although something stands before a colon.
+  if (!isUrlLike(argument)) throw refuse(`An address without a scheme was given; ${expected}.`);
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
   const parse = SCHEMES.get(scheme);
   if (parse !== undefined) return parse(argument, platform);
-  throw refuse(
-    `${scheme}:// is not supported; expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.`,
-  );
+  throw refuse(`${scheme}:// is not supported; ${expected}.`);
 }
 
 /** A server that runs already. */

@@ -3,7 +3,7 @@ import { assertNever } from '../../../errors.ts';
 import { inputRequiredFrame } from '../../../mcp/translate/input-requests.ts';
 import type { LogLevel } from '../../../mcp/vocabulary/log-levels.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
-import type { OutcomeStorage } from '../../../relay/outcome-storage.ts';
+import type { OutcomeStorage } from '../../../relay/cluster-ports.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import type { KeptOutcome, ParkedCalls } from './parked-calls.ts';
 import { type InputQuestion, OpenQuestions } from './questions.ts';

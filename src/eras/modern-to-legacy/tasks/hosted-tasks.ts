@@ -15,7 +15,7 @@ import {
   UNKNOWN_TASK,
   UPDATE_TASK,
 } from '../../../mcp/vocabulary/task-extension.ts';
-import type { OutcomeStorage, StoredOutcome } from '../../../relay/outcome-storage.ts';
+import type { OutcomeStorage, StoredOutcome } from '../../../relay/cluster-ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
