@@ -7,7 +7,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { openSession } from './raw-session.ts';
 import { SteadyClient } from './steady-client.ts';
-import { LEASE_MS, type Place, startTestBed, type TestBed } from './test-bed.ts';
+import { LEASE_MS, PATIENT_LEASE_MS, type Place, startTestBed, type TestBed } from './test-bed.ts';
 
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
@@ -66,9 +66,7 @@ test(`while the store is gone sessions with processes go on, and it is told${WHY
 });
 
 test(`a store that starts anew, with nothing in it, costs no session with a process${WHY}`, async (t) => {
-  // The default: on a busy machine a replica may take longer than the short lease of other tests to find the store again,
-  // and then counts as dead.
-  const bed = await startTestBed({ args: PROCESSES, leaseMs: 15_000 });
+  const bed = await startTestBed({ args: PROCESSES, leaseMs: PATIENT_LEASE_MS });
   const clients = clientsOf(bed);
   t.teardown(async () => {
     await Promise.all(clients.map((client) => client.close()));
@@ -142,7 +140,7 @@ test(`a replica that is stopped loses its sessions to another, and does not come
 
 test(`replicas that are restarted one after the other hand their sessions over${WHY}`, async (t) => {
   const server = await startLegacyHttp('stateful-resumable');
-  const bed = await startTestBed({ args: [server.url.href] });
+  const bed = await startTestBed({ args: [server.url.href], leaseMs: PATIENT_LEASE_MS });
   const clients = clientsOf(bed, 4);
   t.teardown(async () => {
     await Promise.all(clients.map((client) => client.close()));

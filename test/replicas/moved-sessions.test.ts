@@ -8,7 +8,7 @@ import { wrongRuns } from './counted-runs.ts';
 import { type RemoteName, startServers } from './served-servers.ts';
 import { answerQuestions, LASTING_CALLS } from './steady-calls.ts';
 import { SteadyClient } from './steady-client.ts';
-import { startTestBed, type TestBed } from './test-bed.ts';
+import { PATIENT_LEASE_MS, startTestBed, type TestBed } from './test-bed.ts';
 
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
@@ -47,7 +47,7 @@ async function callWhileEachIsRestarted({ places }: TestBed, clients: readonly S
 
 test(`sessions with servers that do not know them any more lose nothing where replicas are restarted${WHY}`, async (t) => {
   const servers = await startServers(MOVED);
-  const bed = await startTestBed({ args: servers.args });
+  const bed = await startTestBed({ args: servers.args, leaseMs: PATIENT_LEASE_MS });
   const clients = MOVED.map(
     (server) =>
       new SteadyClient({

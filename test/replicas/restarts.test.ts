@@ -4,7 +4,7 @@ import { startLegacyHttp } from '../matrix/servers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { openSession } from './raw-session.ts';
-import { type Place, startTestBed } from './test-bed.ts';
+import { PATIENT_LEASE_MS, type Place, startTestBed } from './test-bed.ts';
 
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
@@ -15,7 +15,7 @@ const GRACE = ['--shutdown-grace', '20s'];
 /** Two replicas of a remote server. */
 async function startTwo(t: ExecutionContext): Promise<readonly [Place, Place]> {
   const server = await startLegacyHttp('stateful-resumable');
-  const bed = await startTestBed({ args: [...GRACE, server.url.href], count: 2 });
+  const bed = await startTestBed({ args: [...GRACE, server.url.href], count: 2, leaseMs: PATIENT_LEASE_MS });
   t.teardown(async () => {
     await bed.stop();
     await server.stop();

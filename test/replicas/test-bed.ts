@@ -8,6 +8,11 @@ import { type Balancer, startBalancer } from './balancer.ts';
 export const KEY = randomBytes(24).toString('base64');
 /** Short, so that tests see what follows; long enough for a machine that others use. */
 export const LEASE_MS = 3000;
+/**
+ * The default, for tests in which nobody has to wait for its end: on a busy machine a replica may be silent for longer than
+ * the short one, and then serves nothing that others may have taken over.
+ */
+export const PATIENT_LEASE_MS = 15_000;
 
 export interface TestBedOptions {
   /** Options of each replica, then the server. */
