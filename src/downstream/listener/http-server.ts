@@ -13,13 +13,14 @@ import { boundAddress } from '../../http/server/listen-addresses.ts';
 import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
 import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
+import { METHOD_HEADER } from '../../mcp/vocabulary/headers.ts';
+import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { drained } from '../../relay/exchanges.ts';
 import { passedCallerOf } from '../cluster/hops.ts';
 import type { OwnerLinks } from '../cluster/link/owner-links.ts';
 import { LINK_PROTOCOL } from '../cluster/link/upgrade.ts';
 import type { Admission, Audience, Verdict } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
-import { OpenPosts } from './open-posts.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
 export type HttpRoute = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void;
@@ -126,7 +127,7 @@ export class HttpServer {
   /** Connections whose requests came to somebody else's server. */
   readonly #hostConnections: OpenConnections;
   /** Those that other replicas have passed on included. */
-  readonly #posts = new OpenPosts();
+  #openPosts = 0;
   #listening: readonly Listening[] = [];
   #droppedAtMs = Number.NEGATIVE_INFINITY;
   /** Whoever asks is told that its connection ends with the answer. */
@@ -264,10 +265,12 @@ export class HttpServer {
     const { onRefused, deps } = this.#options;
     const { socket } = request;
     connections?.begin(socket, response);
-    this.#posts.begin(request, response);
+    const isAwaited = endsWithAResponse(request);
+    if (isAwaited) this.#openPosts += 1;
     // Comes once. To take the listener away again would cost more than all it does.
     response.on('close', () => {
       connections?.end(socket, response);
+      if (isAwaited) this.#openPosts -= 1;
       if (onRefused !== undefined) tellRefusal(response, onRefused);
     });
     if (deps.log.isLevelEnabled('debug')) logWhenClosed(request, response, deps);
@@ -275,7 +278,7 @@ export class HttpServer {
 
   /** Resolves when every POST has its response, or after `graceMs`. */
   answered(graceMs: number): Promise<void> {
-    return drained(this.#options.deps.clock, graceMs, () => this.#posts.size > 0);
+    return drained(this.#options.deps.clock, graceMs, () => this.#openPosts > 0);
   }
 
   /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
@@ -315,6 +318,11 @@ function createSecureServer(options: ServerOptions, certificate: CertificateSour
     if (pair !== undefined) server.setSecureContext({ ...pair });
   });
   return server;
+}
+
+/** A subscription does not: its response lasts for as long as its client listens. */
+function endsWithAResponse({ method, headers }: IncomingMessage): boolean {
+  return method === 'POST' && headers[METHOD_HEADER] !== LISTEN;
 }
 
 function logWhenClosed(request: IncomingMessage, response: ServerResponse, { log, clock }: Deps): void {
