@@ -77,19 +77,20 @@ export class SessionRouter {
   route(id: string, travel: Pick<Travel, 'sessions' | 'request' | 'response' | 'serve'>): void {
     const { cluster, deps } = this.#options;
     const { sessions, request, response, serve } = travel;
+    const mayMove = sessions.takeOver !== undefined;
+    const serveIfHeld = (): void => {
+      // Others might have taken it over by now.
+      if (mayMove && !cluster.isHeld) respondError(response, NOT_HELD);
+      else serve();
+    };
+    if (sessions.has(id)) return serveIfHeld();
     const owner = cluster.tags.ownerOf(id);
     if (owner === undefined) return serve();
-    const isHere = sessions.has(id);
     const known = this.#moved.get(id) ?? owner;
-    const mayMove = !isHere && sessions.takeOver !== undefined;
     if (mayMove && (hasHopped(request) || known.id === cluster.self.id) && this.refuseWhileLeaving(request, response)) {
       return;
     }
-    if (owner.id === cluster.self.id || isHere) {
-      // Others might have taken it over by now.
-      if (sessions.takeOver !== undefined && !cluster.isHeld) return respondError(response, NOT_HELD);
-      return serve();
-    }
+    if (owner.id === cluster.self.id) return serveIfHeld();
     if (hasHopped(request)) return respondNotHere(response);
     const deadlineMs = deps.clock.now() + WAITED_LEASES * cluster.leaseMs;
     this.#go({ id, sessions, request, response, serve, body: undefined, deadlineMs }, known);
