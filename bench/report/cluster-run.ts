@@ -59,7 +59,7 @@ export interface SessionFigures {
   readonly redisMemoryBytes: number;
   /** Memory of its replica, measured in each of several steps. */
   readonly bytes: readonly number[];
-  /** The same where the client and the server each have a stream open. */
+  /** Memory of a session whose client and server each have an event stream open. */
   readonly bytesWithStream: readonly number[];
 }
 

@@ -6,7 +6,7 @@ export interface StoredOutcome {
   /** Unguessable, and the one its client comes back with. */
   readonly id: string;
   readonly principal: string;
-  /** Of the request, where only the same one may continue it. */
+  /** Identifies the request, where only the same one may continue it. */
   readonly digest: string | undefined;
   /**
    * - `begun`: it was under way when this was stored last.

@@ -23,7 +23,7 @@ export interface Balancer {
 /** What a replica listens at. */
 export interface BalancedPorts {
   readonly port: number;
-  /** Of the byte stream of each server. */
+  /** Where the byte stream of each server listens. */
   readonly streams?: ReadonlyMap<string, number>;
 }
 

@@ -37,7 +37,7 @@ export interface LinkConnectionOptions {
 export const FULL_BYTES = 1024 * 1024;
 /** A peer that lets so much wait beside bodies, which are held back, has stopped reading. */
 export const MAX_UNSENT_BYTES = 32 * 1024 * 1024;
-/** Of a peer that is gone without a word, the system of this machine finds out after this and some minutes. */
+/** The operating system finds out after this, and some minutes, that a peer is gone without having closed its connection. */
 const KEEP_ALIVE_MS = 30_000;
 
 /** One connection between two replicas, from either end: frames that are sent in one turn of the event loop leave together. */

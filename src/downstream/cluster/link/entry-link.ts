@@ -8,7 +8,7 @@ import { decodeReturnedHead, encodePassedHead, type PassedHead, type ReturnedHea
 /** Whoever passes a request on, and what it hears of it. */
 export interface PassedStreamListener {
   responded(head: ReturnedHead): void;
-  /** Of the response. Whoever has dealt with it says so to the stream. */
+  /** A part of the response's body has come. Whoever has dealt with it says so to the stream. */
   came(bytes: Buffer): void;
   /** The response is complete; `last` was the end of its body. Nothing else is heard. */
   completed(last: Buffer): void;
@@ -193,7 +193,7 @@ export class EntryLink implements LinkEnd {
     if (!stream.input.came(payload.length)) return this.#connection.cut('more came than was welcome');
     if (mark !== 'last') return stream.listener.came(detachPayload(payload));
     stream.input.end();
-    // Of a request that was refused before it was read, nobody wants the rest.
+    // Nobody wants the rest of a request that was refused before it was read.
     if (!stream.output.isOver) this.#connection.send('reset', stream.id, NOTHING);
     this.#forget(stream);
     stream.listener.completed(detachPayload(payload));

@@ -9,7 +9,7 @@ import { PassedRequest, PassedResponse } from './owner-exchange.ts';
 
 export interface OwnerStreamParts {
   readonly connection: LinkConnection;
-  /** Of the head of the request, as it passes. */
+  /** How long the head of a request may be, as it passes. */
   readonly maxHeadBytes: number;
   readonly serve: ServePassed;
   /** Nothing comes for it any more, and nothing goes. */
@@ -102,7 +102,7 @@ export class OwnerStream {
     }
     if (this.#state.kind !== 'served') return undefined;
     const { request, response } = this.#state;
-    // Of a request that was refused nobody wants the rest.
+    // Nobody wants the rest of a request that was refused.
     if (payload.length > 0 && !request.destroyed) request.came(detachPayload(payload));
     if (!isLast) return undefined;
     this.#isRead = true;

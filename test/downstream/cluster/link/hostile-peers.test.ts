@@ -49,7 +49,7 @@ test('what was recorded of a link is worth nothing on another', async (t) => {
   const first = await RawLink.open(t, port);
   const record = first.send(OPEN, END);
   await waitFor(() => served === 1);
-  // The same offer again opens a connection that has other keys.
+  // An offer that is sent a second time opens a connection that has other keys.
   for (let round = 0; round < 2; round += 1) {
     const { socket } = await askForLink(t, port, offer.text);
     let isClosed = false;
