@@ -9,6 +9,22 @@ import { build } from 'esbuild';
 /** ES modules all of them: what a CommonJS module exports, a bundle of it would not. */
 const MANY_FILES = /^(?:@modelcontextprotocol\/(?:sdk|client|server)|got|jose|zod)(?:\/|$)/;
 
+/**
+ * ES modules that hold what they import, and share what several of them do.
+ * @satisfies {import('esbuild').BuildOptions}
+ */
+export const FEW_MODULES = /** @type {const} */ ({
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  outExtension: { '.js': '.mjs' },
+  // Packages that are CommonJS ask for modules of Node with it.
+  banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
+  logLevel: 'warning',
+});
+
 /** Lets whatever is built import the bundles instead, and makes them of what was imported. */
 export class PackageBundles {
   #outdir;
@@ -37,18 +53,6 @@ export class PackageBundles {
   /** When everything that imports them is built. What two of them need is there once, in a file of its own. */
   async write() {
     if (this.#imported.size === 0) return;
-    await build({
-      entryPoints: Object.fromEntries(this.#imported),
-      outdir: this.#outdir,
-      bundle: true,
-      splitting: true,
-      format: 'esm',
-      platform: 'node',
-      target: 'node20.19',
-      outExtension: { '.js': '.mjs' },
-      // Packages that are CommonJS ask for modules of Node with it.
-      banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
-      logLevel: 'warning',
-    });
+    await build({ ...FEW_MODULES, entryPoints: Object.fromEntries(this.#imported), outdir: this.#outdir });
   }
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import { FEW_MODULES } from '../../scripts/bundle-packages.js';
 
 /** The paths of what is started again and again: some hundred times. */
 export interface Programs {
@@ -13,18 +14,10 @@ export interface Programs {
 export async function bundlePrograms(outdir: string): Promise<Programs> {
   await build({
     entryPoints: { client: pathOf('./client.ts'), server: pathOf('../fixtures/everything/server.js') },
+    // An era is in a file of its own, and loaded only when it is spoken.
+    ...FEW_MODULES,
     outdir,
-    bundle: true,
-    // An era is loaded only when it is spoken.
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    outExtension: { '.js': '.mjs' },
-    // Packages that are CommonJS ask for modules of Node with it.
-    banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
     plugins: [LOCATED],
-    logLevel: 'warning',
   });
   return { client: join(outdir, 'client.mjs'), server: join(outdir, 'server.mjs') };
 }
