@@ -35,7 +35,7 @@ export class PassedStream {
   readonly input: BodyInput;
   readonly #left: (stream: PassedStream) => void;
   /** What has come of the head of the response; undefined: all of it has. */
-  headParts: Buffer[] | undefined = [];
+  unreadHead: Buffer | undefined = NOTHING;
 
   constructor(
     id: number,
@@ -177,19 +177,18 @@ export class EntryLink implements LinkEnd {
   }
 
   #takeHead(stream: PassedStream, { payload, mark }: LinkFrame): void {
-    if (stream.headParts === undefined) return this.#connection.cut('it carried two heads of one response');
-    stream.headParts.push(payload);
-    const bytes = stream.headParts.length === 1 ? payload : Buffer.concat(stream.headParts);
+    if (stream.unreadHead === undefined) return this.#connection.cut('it carried two heads of one response');
+    const bytes = stream.unreadHead.length === 0 ? payload : Buffer.concat([stream.unreadHead, payload]);
     if (bytes.length > MAX_HEAD_BYTES) return this.#connection.cut('the head of a response is too large');
+    stream.unreadHead = mark === 'more' ? bytes : undefined;
     if (mark === 'more') return;
     const head = decodeReturnedHead(bytes);
     if (head === undefined) return this.#connection.cut('the head of a response is none');
-    stream.headParts = undefined;
     stream.listener.responded(head);
   }
 
   #takeData(stream: PassedStream, { payload, mark }: LinkFrame): void {
-    if (stream.headParts !== undefined) return this.#connection.cut('it carried a body in front of its head');
+    if (stream.unreadHead !== undefined) return this.#connection.cut('it carried a body in front of its head');
     if (!stream.input.came(payload.length)) return this.#connection.cut('more came than was welcome');
     if (mark !== 'last') return stream.listener.came(detachPayload(payload));
     stream.input.end();
