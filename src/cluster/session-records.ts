@@ -88,6 +88,7 @@ export class SessionRecords implements SessionStorage {
     const replay = new SessionReplay(id, cluster.store.logs, { maxEntries: MAX_REPLAY_ENTRIES, ttlMs: replayMs }, log);
     const kept: KeptSession = { id, principal, state, replay, record, writing: undefined, hasChanged: false };
     state.changed = () => this.#changed(kept);
+    state.positions = replay;
     this.#kept.set(id, kept);
     const { clock, ttlMs } = this.#options;
     this.#stopTimer ??= clock.every(ttlMs / REFRESHES, () => this.#refresh());

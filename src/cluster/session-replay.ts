@@ -1,27 +1,38 @@
 import type { Logger } from 'pino';
 import { toBridgeError } from '../errors.ts';
-import type { ReplayLog, ReplayRun, StoredReplay } from '../relay/sessions/session-storage.ts';
+import { type CallPositions, type ResumableCall, withoutArguments } from '../relay/sessions/resumable-call.ts';
+import type { ReplayLog, ReplayRun, StoredReplay, UnendedStream } from '../relay/sessions/session-storage.ts';
 import type { LogLimits, LogStore } from '../store/store.ts';
-import type { JsonRpcId } from '../wire/frame.ts';
+import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { readMessage, SERVER_LIMITS } from '../wire/read-message.ts';
 
-/** Entries stored of a session's streams: as much as its own replica keeps. An entry holds one event or several. */
-export const MAX_REPLAY_ENTRIES = 1000;
+/**
+ * Entries stored of a session's streams. Half of them may say how far calls have come; the others hold as many events as the
+ * session's own replica keeps, one each or several.
+ */
+export const MAX_REPLAY_ENTRIES = 2000;
 /** What waits to be stored; if the store is that far behind, it is left out, and whoever misses it is told so. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /** Stored together. */
 const MAX_TOGETHER = 100;
 
 const HEAD_BYTES = 16;
-const KINDS = { run: 0, opened: 1, ended: 2 } as const;
+const KINDS = { run: 0, opened: 1, ended: 2, moved: 3 } as const;
 
 /** The streams of one session in the store, written behind what is sent. */
-export class SessionReplay implements ReplayLog {
+export class SessionReplay implements ReplayLog, CallPositions {
   readonly #name: string;
   readonly #logs: LogStore;
   readonly #limits: LogLimits;
   readonly #log: Logger;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
+  /** How far calls have come, by their requests. */
+  readonly #calls = new Map<JsonRpcId, ResumableCall>();
+  /** The streams on which requests are answered. A call without one has a client that cannot come back for its answer. */
+  readonly #streams = new Map<JsonRpcId, number>();
+  /** Calls that have come further than is stored. */
+  readonly #moved = new Set<JsonRpcId>();
   #writing: Promise<void> | undefined;
 
   constructor(name: string, logs: LogStore, limits: LogLimits, log: Logger) {
@@ -38,27 +49,77 @@ export class SessionReplay implements ReplayLog {
   opened(stream: number, requests: readonly JsonRpcId[]): void {
     const head = encodeHead(KINDS.opened, { stream, sequence: 0, count: 0 });
     this.#append(Buffer.concat([head, Buffer.from(JSON.stringify(requests))]));
+    for (const id of requests) {
+      this.#streams.set(id, stream);
+      if (this.#calls.has(id)) this.#moved.add(id);
+    }
   }
 
   ended(stream: number): void {
     this.#append(encodeHead(KINDS.ended, { stream, sequence: 0, count: 0 }));
+    for (const [id, its] of this.#streams) if (its === stream) this.#streams.delete(id);
+  }
+
+  moved(request: Frame, lastEventId: string): void {
+    const id = request.id as JsonRpcId;
+    // What the event says is on its way to the client, and is added in this turn: the position is stored behind it.
+    process.nextTick(() => {
+      this.#calls.set(id, { request, lastEventId });
+      if (!this.#streams.has(id)) return;
+      this.#moved.add(id);
+      this.#begin();
+    });
+  }
+
+  over({ id }: Frame): void {
+    process.nextTick(() => {
+      this.#calls.delete(id as JsonRpcId);
+      this.#moved.delete(id as JsonRpcId);
+    });
+  }
+
+  isResumable(id: JsonRpcId): boolean {
+    return this.#calls.has(id) && this.#streams.has(id);
   }
 
   #append(entry: Buffer): void {
     if (this.#waitingBytes + entry.length > MAX_WAITING_BYTES) return;
     this.#waiting.push(entry);
     this.#waitingBytes += entry.length;
+    this.#begin();
+  }
+
+  #begin(): void {
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
     });
   }
 
+  /** All positions, where nothing waits that was said before them. */
+  #takePositions(): readonly Buffer[] {
+    if (this.#waiting.length > 0) return [];
+    const entries = [...this.#moved].map((id) => this.#encodePosition(id));
+    this.#moved.clear();
+    return entries.filter((entry) => entry !== undefined);
+  }
+
+  #encodePosition(id: JsonRpcId): Buffer | undefined {
+    const call = this.#calls.get(id);
+    const stream = this.#streams.get(id);
+    if (call === undefined || stream === undefined) return undefined;
+    const head = encodeHead(KINDS.moved, { stream, sequence: 0, count: 0 });
+    const request = withoutArguments(call.request).bytes;
+    return Buffer.concat([head, Buffer.from(JSON.stringify([call.lastEventId, request.toString()]))]);
+  }
+
   async #write(): Promise<void> {
     // What is said in one turn is stored together.
     await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const entries = this.#waiting.splice(0, MAX_TOGETHER);
-      for (const { length } of entries) this.#waitingBytes -= length;
+    while (this.#waiting.length > 0 || this.#moved.size > 0) {
+      const said = this.#waiting.splice(0, MAX_TOGETHER);
+      for (const { length } of said) this.#waitingBytes -= length;
+      const entries = [...said, ...this.#takePositions()];
+      if (entries.length === 0) continue;
       try {
         await this.#logs.append(this.#name, entries, this.#limits);
       } catch (thrown) {
@@ -75,16 +136,32 @@ export class SessionReplay implements ReplayLog {
   /** What was stored under this name. */
   static async read(logs: LogStore, name: string): Promise<StoredReplay> {
     const runs: ReplayRun[] = [];
-    const unended = new Map<number, readonly JsonRpcId[]>();
+    const unended = new Map<number, UnendedStream>();
     for (const entry of await logs.read(name)) {
       const { kind, ...head } = decodeHead(entry);
-      if (kind === KINDS.ended) unended.delete(head.stream);
+      const { stream } = head;
+      if (kind === KINDS.ended) unended.delete(stream);
       else if (kind === KINDS.run) runs.push({ ...head, bytes: entry.subarray(HEAD_BYTES) });
-      else unended.set(head.stream, JSON.parse(entry.toString('utf8', HEAD_BYTES)) as JsonRpcId[]); // sealed by a replica
+      else unended.set(stream, readStream(kind, entry.toString('utf8', HEAD_BYTES), unended.get(stream)));
     }
     return { runs, unended };
   }
 }
+
+/** What an entry says of a stream of which this was known before. All of it was sealed by a replica. */
+function readStream(kind: number, text: string, known: UnendedStream | undefined): UnendedStream {
+  if (kind === KINDS.opened) return { requests: JSON.parse(text) as JsonRpcId[], call: known?.call };
+  const [lastEventId, message] = JSON.parse(text) as [string, string];
+  const read = readMessage(Buffer.from(message), SERVER_LIMITS);
+  if (read.kind !== 'message') return known ?? NO_REQUESTS;
+  const { frame: request } = read;
+  // Of a long stream the first entries may be gone.
+  const requests = known?.requests ?? [request.id as JsonRpcId];
+  // Which of several are answered already is not known.
+  return { requests, call: requests.length === 1 ? { request, lastEventId } : undefined };
+}
+
+const NO_REQUESTS: UnendedStream = { requests: [], call: undefined };
 
 type Head = Omit<ReplayRun, 'bytes'>;
 

@@ -242,7 +242,7 @@ export class Exchanges implements Observing {
     return answer;
   }
 
-  /** The client has withdrawn its request, and gets no answer. */
+  /** The client has withdrawn its request, or waits for the answer elsewhere; here it gets none. */
   cancel(owner: ExchangeOwner, exchange: Exchange): void {
     exchange.cancel('client');
     this.#closed(owner, exchange);

@@ -51,6 +51,11 @@ export class Questions {
     return exchange;
   }
 
+  /** What was asked for this call somebody else takes the answers to. */
+  forget(exchange: Exchange): void {
+    for (const [id, asker] of this.#open) if (asker === exchange) this.#open.delete(id);
+  }
+
   /** The ids of all that is open, which is closed. */
   takeAll(): readonly JsonRpcId[] {
     const ids = [...this.#open.keys()];

@@ -26,6 +26,8 @@ export interface RelayOptions extends CallTimes {
   readonly maxOpenExchanges?: number | undefined;
   /** The handshake succeeded. */
   readonly onReady: (revision: Revision) => void;
+  /** Asked at the end: somebody else waits for the answer to this call, so its client is not told that there is none. */
+  readonly goesOn?: ((exchange: Exchange) => boolean) | undefined;
   /** Either end is gone, or the handshake was refused; both ends have been closed. Called once. */
   readonly onEnd: (reason: BridgeError) => void;
 }
@@ -85,6 +87,12 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#presence.agreed(revision.id);
     this.#peer?.negotiated(revision);
     this.#options.onReady(revision);
+  }
+
+  /** Another bridge has asked this of the client, in a call that goes on here. */
+  wasAsked(id: JsonRpcId, { id: call }: Frame): void {
+    const exchange = this.#open.find(call as JsonRpcId);
+    if (exchange !== undefined) this.#questions.open(id, exchange);
   }
 
   get isClosed(): boolean {
@@ -366,11 +374,17 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     if (this.isClosed) return;
     this.#state = 'closed';
     this.#endReason = reason;
-    for (const exchange of this.#open.all()) this.#fail(exchange, reason);
+    for (const exchange of this.#open.all()) this.#endCall(exchange, reason);
     this.#refuseOpenQuestions(reason);
     this.#closeEnds(reason);
     this.#presence.left(reason.code);
     this.#options.onEnd(reason);
+  }
+
+  #endCall(exchange: Exchange, reason: BridgeError): void {
+    if (this.#options.goesOn?.(exchange) !== true) return this.#fail(exchange, reason);
+    this.#questions.forget(exchange);
+    this.#exchanges.cancel(this, exchange);
   }
 
   #closeEnds(reason: BridgeError): void {

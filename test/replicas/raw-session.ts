@@ -3,6 +3,8 @@ export interface RawSession {
   readonly headers: Readonly<Record<string, string>>;
   /** Posts a message, whose `jsonrpc` is added. */
   send(port: number, message: object): Promise<Response>;
+  /** Comes back for what followed this event on its stream. */
+  resume(port: number, lastEventId: string): Promise<Response>;
   /** Sends a request with an id of its own. */
   post(port: number, method: string, params?: object): Promise<{ readonly status: number; readonly text: string }>;
   /** The text of a response with a result; undefined: it had none. */
@@ -37,6 +39,10 @@ export async function openSession(port: number, options: RawSessionOptions = {})
   return {
     headers,
     send,
+    resume: (at, lastEventId) =>
+      fetch(`http://127.0.0.1:${at}${path}`, {
+        headers: { ...headers, Accept: 'text/event-stream', 'Last-Event-ID': lastEventId },
+      }),
     post,
     async answered(at, method) {
       const { status, text } = await post(at, method);

@@ -3,6 +3,7 @@ import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { startLegacyHttp } from '../matrix/servers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
+import { EventText } from './event-text.ts';
 import { openSession } from './raw-session.ts';
 import { PATIENT_LEASE_MS, type Place, startTestBed } from './test-bed.ts';
 
@@ -13,9 +14,9 @@ const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
 const GRACE = ['--shutdown-grace', '20s'];
 
 /** Two replicas of a remote server. */
-async function startTwo(t: ExecutionContext): Promise<readonly [Place, Place]> {
+async function startTwo(t: ExecutionContext, grace = GRACE): Promise<readonly [Place, Place]> {
   const server = await startLegacyHttp('stateful-resumable');
-  const bed = await startTestBed({ args: [...GRACE, server.url.href], count: 2, leaseMs: PATIENT_LEASE_MS });
+  const bed = await startTestBed({ args: [...grace, server.url.href], count: 2, leaseMs: PATIENT_LEASE_MS });
   t.teardown(async () => {
     await bed.stop();
     await server.stop();
@@ -34,27 +35,6 @@ async function beginEnd({ port, bridge }: Place): Promise<void> {
       () => true,
     );
   await waitFor(isRefused, { message: 'the replica to stop listening' });
-}
-
-/** What comes on an event stream, as far as somebody waits for it. */
-class EventText {
-  text = '';
-  readonly #chunks: AsyncIterator<Uint8Array>;
-  readonly #decoder = new TextDecoder();
-
-  constructor({ body }: Response) {
-    if (body === null) throw new Error('there was to be a body');
-    this.#chunks = body[Symbol.asyncIterator]();
-  }
-
-  async until(expected: RegExp): Promise<string> {
-    while (!expected.test(this.text)) {
-      const { value, done } = await this.#chunks.next();
-      if (done === true) throw new Error(`the stream ended with ${this.text}`);
-      this.text += this.#decoder.decode(value, { stream: true });
-    }
-    return this.text;
-  }
 }
 
 const holding = (id: string, value: string): object => ({
@@ -108,6 +88,19 @@ test(`calls of a session that moves when its last call is answered wait, and run
   t.regex((await waiting).text, /elsewhere/);
   const { text } = await session.post(entry.port, 'test/record');
   t.is(text.split('"arguments":{"value":"elsewhere"}').length - 1, 1);
+});
+
+test(`a call that takes longer than its replica may take to end goes on through another one${WHY}`, async (t) => {
+  const [owner, entry] = await startTwo(t, ['--shutdown-grace', '2s']);
+  const session = await openSession(owner.port);
+  const stream = new EventText(await session.send(owner.port, holding('held', 'longer')));
+  await stream.until(/notifications\/progress/);
+  await beginEnd(owner);
+  await t.throwsAsync(stream.until(/"id":"held"/), { message: /the stream ended/ });
+  const rest = await session.resume(entry.port, stream.lastEventId);
+  await session.post(entry.port, 'tools/call', { name: 'release', arguments: { value: 'longer' } });
+  t.regex(await new EventText(rest).until(/"id":"held"/), /"result".*longer/);
+  t.is((await owner.bridge.exited).code, 0);
 });
 
 const SCHEMA = { type: 'object', properties: { name: { type: 'string' } } };

@@ -155,11 +155,18 @@ export class StreamableEndpoint {
 
   /** Continues a session that another bridge had. Throws a BridgeError when no session slot is free here. */
   restore(session: StoredSession, replay: StoredReplay, token: number): void {
-    this.#options.sessions.restore(session, (id, listener) => {
-      const peer = this.#createPeer(id, listener);
-      peer.restore(replay, token);
-      return peer;
+    const { peer, relay } = this.#options.sessions.restore(session, (id, listener) => {
+      const created = this.#createPeer(id, listener);
+      created.restore(replay, token);
+      return created;
     });
+    for (const { call, lane, asked } of peer.continueCalls()) {
+      session.state.resumes(call);
+      relay.fromClient(call.request, lane);
+      // It has reached the link, or was refused.
+      session.state.takeResumption(call.request);
+      for (const id of asked) relay.wasAsked(id, call.request);
+    }
   }
 
   /** What is wrong with the server is an answer to the request; what is wrong with the call is a refusal of it. */

@@ -5,27 +5,33 @@ import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
-import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { ReplayLog, StoredReplay } from '../../relay/sessions/session-storage.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { errorFrame } from '../../wire/write-message.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { TurnGate } from '../post/turn-gate.ts';
 import type { LiveStreams, Ticking } from '../stream/live-streams.ts';
-import { type LaneOwner, PostLane, type PostLaneOptions } from './post-lane.ts';
+import { type ContinuedCall, ContinuedLane, requestsAmong } from './continued-lane.ts';
+import { type InheritedCall, InheritedStreams } from './inherited-streams.ts';
+import {
+  COMMIT_AFTER_MS,
+  COMMIT_STORED_AFTER_MS,
+  type LaneOwner,
+  PostLane,
+  type PostLaneOptions,
+  type SessionLane,
+} from './post-lane.ts';
 import { type EventPosition, parseEventId, REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
 import { ResumableStream } from './resumable-stream.ts';
+import { StreamSlots } from './stream-slots.ts';
 import { canWait, UndeliveredQueue } from './undelivered-queue.ts';
 
 /** The stream opened by GET, for what belongs to no request. */
 const GET_STREAM = 0;
 /** Numbers of streams are not used again by the next owner of a session. */
 const STREAMS_OF_ONE_OWNER = 1_000_000;
-const LOST_WITH_OWNER = new BridgeError(
-  'ERR_CLUSTER_OWNER',
-  'The replica that ran this call was lost; whether it was carried out is not known, and it was not run again.',
-);
+/** Larger events are not searched for requests of the server. */
+const MAX_ASKED_BYTES = 4 * 1024 * 1024;
 
 export interface StreamablePeerOptions {
   readonly listener: ClientListener;
@@ -49,7 +55,7 @@ export interface StreamablePeerOptions {
 export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Holds POSTs back while the server or this client itself does not keep up. */
   readonly gate = new TurnGate();
-  readonly lanes = new LinkedList<PostLane>();
+  readonly lanes = new LinkedList<SessionLane>();
   readonly #clock: Clock;
   readonly #live: LiveStreams;
   readonly #listener: ClientListener;
@@ -66,10 +72,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Ticks while there are lanes or something waits. */
   #node: ListNode<Ticking> | undefined;
   #nextStream = GET_STREAM + 1;
-  /** Streams of another bridge that waited for answers, and what their clients get instead. */
-  readonly #lostStreams = new Map<number, readonly Frame[]>();
-  /** Its client has heard things that another bridge has said. */
-  #isRestored = false;
+  /** Undefined: the session began here. */
+  #inherited: InheritedStreams | undefined;
+  /** Calls of another bridge that go on here as soon as the revision is known. */
+  #toContinue: readonly InheritedCall[] = [];
   #revision: Revision = OLDEST_REVISION;
   /** Lanes and streams whose client does not keep up. */
   readonly #full = new Set<object>();
@@ -96,18 +102,33 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     return this.#replay.log !== undefined;
   }
 
+  get commitAfterMs(): number {
+    return this.isStored ? COMMIT_STORED_AFTER_MS : COMMIT_AFTER_MS;
+  }
+
   /**
-   * Goes on with the streams of another bridge. Calls whose answers were expected there are answered with an error: how far
-   * they have come nobody knows. @param token how many bridges have had the session
+   * Goes on with the streams of another bridge; `continueCalls` follows. A call whose answer cannot be waited for any more is
+   * answered with an error: how far it has come nobody knows. @param token how many bridges have had the session
    */
   restore(stored: StoredReplay, token: number): void {
     this.#replay.restore(stored);
     this.#nextStream = token * STREAMS_OF_ONE_OWNER;
-    for (const [key, requests] of stored.unended) {
-      const lost = requests.map((id) => errorFrame(id, rpcErrorOf(LOST_WITH_OWNER)));
-      if (key !== GET_STREAM) this.#lostStreams.set(key, lost);
-    }
-    this.#isRestored = true;
+    this.#inherited = new InheritedStreams();
+    this.#toContinue = this.#inherited.restore(stored, this.#replay, GET_STREAM);
+  }
+
+  /** The calls of another bridge that go on here. Called when the revision is known. */
+  continueCalls(): readonly ContinuedCall[] {
+    const calls = this.#toContinue.map(({ key, call, newest }): ContinuedCall => {
+      const stream = this.#createStream(key, { newest });
+      this.#streams.set(key, stream);
+      this.#replay.log?.opened(key, [call.request.id as JsonRpcId]);
+      const asked = requestsAmong(this.#replay.runsOf(key), MAX_ASKED_BYTES);
+      return { call, lane: new ContinuedLane(this, stream), asked };
+    });
+    this.#toContinue = [];
+    if (calls.length > 0) this.#node ??= this.#live.add(this);
+    return calls;
   }
 
   get nowMs(): number {
@@ -144,9 +165,9 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     return this.#sendUnsolicited(frame);
   }
 
-  #laneOf(exchange: Exchange | undefined): PostLane | undefined {
+  #laneOf(exchange: Exchange | undefined): SessionLane | undefined {
     const lane: Lane | undefined = exchange?.lane;
-    return lane instanceof PostLane && lane.isOpen ? lane : undefined;
+    return (lane instanceof PostLane || lane instanceof ContinuedLane) && lane.isOpen ? lane : undefined;
   }
 
   /** Answers an element of a batch that never became an exchange. */
@@ -165,7 +186,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     return true;
   }
 
-  #latestConnectedLane(): PostLane | undefined {
+  #latestConnectedLane(): SessionLane | undefined {
     return this.lanes.findLast((lane) => lane.isConnected);
   }
 
@@ -214,7 +235,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 
   openStream(lane: PostLane): ResumableStream {
-    const stream = this.#createStream(this.#nextStream, lane);
+    const stream = this.#createStream(this.#nextStream, { source: lane });
     this.#nextStream += 1;
     this.#streams.set(stream.key, stream);
     this.#replay.log?.opened(stream.key, lane.requests);
@@ -230,6 +251,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     const refusal = this.#slots.take(response, this.#getStream);
     if (refusal !== undefined) return refusal;
     this.#getStream ??= this.#createStream(GET_STREAM);
+    this.#inherited?.caughtUp(GET_STREAM);
     this.#getStream.open(response);
     this.#isListening = true;
     this.#flushWaiting();
@@ -239,17 +261,12 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Continues the stream that broke. An error: it cannot be continued without a loss, or there are too many. */
   resumeStream(response: ServerResponse, lastEventId: string): BridgeError | undefined {
     const position = parseEventId(lastEventId);
-    if (this.#isRestored && position?.stream === GET_STREAM) {
-      // What the client heard last may not have been stored any more. It misses nothing that is known of.
-      this.#getStream ??= this.#createStream(GET_STREAM);
-      if (this.#getStream.lastSequence === this.#replay.newestOf(GET_STREAM))
-        this.#getStream.advanceTo(position.sequence);
-    }
-    const lost = position && this.#lostStreams.get(position.stream);
+    const lost = position && this.#inherited?.answersOn(position.stream);
     if (position !== undefined && lost !== undefined) return this.#resumeLost(response, position, lost);
-    const stream = position?.stream === GET_STREAM ? this.#getStream : this.#streams.get(position?.stream ?? -1);
+    const stream = position && this.#streamAt(position.stream);
     stream?.flush();
-    const missed = position && this.#replay.after(position, stream?.lastSequence);
+    const known = position && (this.#inherited?.knownPosition(position) ?? position);
+    const missed = known && this.#replay.after(known, stream?.lastSequence);
     if (position === undefined || missed === undefined) {
       return new BridgeError(
         'ERR_HTTP_RESUME',
@@ -258,6 +275,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     }
     const refusal = this.#slots.take(response, stream);
     if (refusal !== undefined) return refusal;
+    this.#inherited?.caughtUp(position.stream);
+    stream?.advanceTo(position.sequence);
     if (stream !== undefined) stream.resume(response, missed);
     else this.#replayEnded(response, position.stream, missed);
     if (position.stream === GET_STREAM) {
@@ -265,6 +284,12 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
       this.#flushWaiting();
     } else this.#flushQuestions();
     return undefined;
+  }
+
+  #streamAt(key: number): ResumableStream | undefined {
+    if (key !== GET_STREAM) return this.#streams.get(key);
+    if (this.#inherited?.storedUpTo(key) !== undefined) this.#getStream ??= this.#createStream(key);
+    return this.#getStream;
   }
 
   /** What its client heard last may not have been stored: the end follows on that, whatever it was. */
@@ -277,7 +302,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     stream.resume(response, missed);
     for (const answer of lost) stream.send(answer);
     stream.end();
-    this.#lostStreams.delete(position.stream);
+    this.#inherited?.answered(position.stream);
     return undefined;
   }
 
@@ -288,13 +313,12 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     stream.end();
   }
 
-  /** `source`: on whose behalf it is full; itself unless it is a lane's. */
-  #createStream(key: number, source?: object): ResumableStream {
+  #createStream(key: number, { source, newest }: StreamOrigin = {}): ResumableStream {
     const { primingEvent: priming } = this.#revision;
     const context = { live: this.#live, replay: this.#replay, priming, pollAfterMs: this.#pollAfterMs };
     const drained = (): void => this.#drained(source ?? stream);
-    const newest = this.#isRestored && key === GET_STREAM ? this.#replay.newestOf(key) : 0;
-    const stream: ResumableStream = new ResumableStream(key, context, drained, newest);
+    const known = newest ?? this.#inherited?.storedUpTo(key);
+    const stream: ResumableStream = new ResumableStream(key, context, drained, known);
     return stream;
   }
 
@@ -334,13 +358,24 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#listener.undeliverable(request, new BridgeError('ERR_CLIENT_NO_STREAM', reason));
   }
 
-  /** Lanes end by themselves: the relay has answered every call, and refuses those that still come. */
+  /**
+   * The relay has answered every call, and refuses those that still come. A lane that is open all the same belongs to a call
+   * that goes on elsewhere.
+   */
   close(_reason: BridgeError): void {
+    for (const lane of this.lanes.toArray()) lane.leave();
     this.#waiting?.takeAll();
     this.#leaveIfIdle();
     this.#getStream?.end();
     this.gate.openForGood();
   }
+}
+
+interface StreamOrigin {
+  /** On whose behalf it is full; default: its own. */
+  readonly source?: object;
+  /** The newest event that it has had elsewhere; default: it begins here. */
+  readonly newest?: number;
 }
 
 /** Somebody waits for it: what the server asks, and that it asks no longer. */
@@ -351,46 +386,4 @@ function isQuestion(frame: Frame): boolean {
 /** Says nothing to a client that has lost the call. */
 function isAboutCall(frame: Frame, exchange: Exchange | undefined): boolean {
   return frame.method === PROGRESS && exchange !== undefined;
-}
-
-/** What may make way for a new connection of its own. */
-interface Connected {
-  readonly isConnected: boolean;
-  /** Ends the connection at once, whatever has not been read. */
-  cut(): void;
-}
-
-/**
- * Counts the responses of one session that are event streams or, as those of calls, may become one at any time. Each
- * holds a connection, and what its client has not read.
- */
-export class StreamSlots {
-  readonly #limit: number;
-  #taken = 0;
-  readonly #release = (): void => {
-    this.#taken -= 1;
-  };
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  /**
-   * Takes a slot for as long as the response is open, read to its end or not. An error: there is none. `continued` is
-   * the stream that goes on with this response: a connection that it has already, which may well be dead, makes way.
-   */
-  take(response: ServerResponse, continued?: Connected): BridgeError | undefined {
-    if (this.#taken >= this.#limit) {
-      if (!continued?.isConnected) return this.#limitReached();
-      continued.cut();
-    }
-    this.#taken += 1;
-    response.on('close', this.#release);
-    return undefined;
-  }
-
-  #limitReached(): BridgeError {
-    const message = `This session has ${this.#limit} event streams, calls that wait for an answer included, the most allowed; wait for answers or close streams before opening more, or raise --max-session-streams.`;
-    return new BridgeError('ERR_SESSION_BUSY', message, { retryAfterMs: 1000 });
-  }
 }

@@ -15,12 +15,16 @@ import type { ResumableStream } from './resumable-stream.ts';
 
 /** A call that is silent for this long gets its stream, so that proxies see a living connection. */
 export const COMMIT_AFTER_MS = 5000;
+/** Where another bridge may go on with the session. Only a client that has a stream can come back for its answer. */
+export const COMMIT_STORED_AFTER_MS = 250;
 
 /** What a lane needs of the session it belongs to. */
 export interface LaneOwner {
   openStream(lane: PostLane): ResumableStream;
   /** The open lanes of the session; each is ticked while it is in this list. */
-  readonly lanes: LinkedList<PostLane>;
+  readonly lanes: LinkedList<SessionLane>;
+  /** How long a call may be silent before it gets its stream. */
+  readonly commitAfterMs: number;
   readonly nowMs: number;
   streamEnded(stream: ResumableStream): void;
   /** The lane has capacity again after `send` has returned false. */
@@ -60,13 +64,24 @@ type LaneState =
 const HELD: LaneState = { kind: 'held' };
 const ENDED: LaneState = { kind: 'ended' };
 
+/** What carries the messages of a call to a client with a session. */
+export interface SessionLane extends Lane, Ticking {
+  readonly isConnected: boolean;
+  /** False: full. A response counts down to the end of the lane. */
+  send(frame: Frame): boolean;
+  /** One of the expected answers will not come. */
+  release(): void;
+  /** The call goes on elsewhere, where its client comes back for the rest: here only the connection ends. */
+  leave(): void;
+}
+
 /** The HTTP response of one POST that carried requests. */
-export class PostLane implements Lane, Ticking {
+export class PostLane implements SessionLane {
   readonly #response: ServerResponse;
   readonly #owner: LaneOwner;
   readonly #options: PostLaneOptions;
   readonly #openedAtMs: number;
-  readonly #node: ListNode<PostLane>;
+  readonly #node: ListNode<SessionLane>;
   readonly #collected: Frame[] = [];
   #collectedBytes = 0;
   #expected: number;
@@ -125,6 +140,12 @@ export class PostLane implements Lane, Ticking {
     }
   }
 
+  leave(): void {
+    if (this.#state.kind !== 'streaming') return;
+    this.#state.stream.disconnect();
+    this.#end();
+  }
+
   /** Makes the response a stream, whatever comes. */
   commit(): void {
     if (this.#state.kind === 'held') this.#commit(true);
@@ -145,7 +166,7 @@ export class PostLane implements Lane, Ticking {
   }
 
   tick(nowMs: number): void {
-    if (this.#state.kind === 'held' && nowMs - this.#openedAtMs >= COMMIT_AFTER_MS) this.commit();
+    if (this.#state.kind === 'held' && nowMs - this.#openedAtMs >= this.#owner.commitAfterMs) this.commit();
     if (this.#state.kind === 'unread') this.#state.writer.tick(nowMs);
   }
 

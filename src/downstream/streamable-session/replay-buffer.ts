@@ -55,6 +55,11 @@ export class ReplayBuffer {
     for (const { stream, sequence, count, bytes } of runs) this.#keep({ stream, sequence }, bytes, count);
   }
 
+  /** What is kept of a stream, oldest first. */
+  runsOf(stream: number): readonly Buffer[] {
+    return this.#runs.flatMap((run) => (run?.stream === stream ? run.bytes : []));
+  }
+
   /** The newest event of a stream that is known here; 0: none. */
   newestOf(stream: number): number {
     let newest = 0;

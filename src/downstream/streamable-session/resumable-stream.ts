@@ -91,7 +91,11 @@ export class ResumableStream implements EventStreamOwner, Ticking {
    * stream once the client has an event id and knows from `retry` when to come back; the priming event told it both.
    */
   tick(nowMs: number): void {
-    if (nowMs - this.#connectedAtMs < this.#context.pollAfterMs) return;
+    if (nowMs - this.#connectedAtMs >= this.#context.pollAfterMs) this.disconnect();
+  }
+
+  /** Ends the connection, not the stream. */
+  disconnect(): void {
     this.flush();
     const connection = this.#connection;
     this.#connection = undefined;

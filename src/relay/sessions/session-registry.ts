@@ -139,6 +139,7 @@ export class SessionRegistry {
       requestTimeoutMs,
       maxCallMs,
       maxOpenExchanges: maxCallsPerSession,
+      goesOn: ({ id: call }) => state?.isHandedOver === true && state.positions.isResumable(call),
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {
         if (this.#entries.delete(id)) this.#count(principal, -1);
@@ -336,18 +337,22 @@ export class SessionRegistry {
   }
 
   /**
-   * Lets others go on with what is stored: at once where no call is open, else when the last is answered. Resolves when all
-   * have been told that are told, or after `graceMs`.
+   * Lets others go on with what is stored: at once where no call is open, else when the last is answered, but no later than
+   * after `graceMs`. Calls that are open then go on with their session where the server's streams can be resumed, and fail
+   * where not. Resolves when all have been told that are told.
    */
   async handOver(graceMs: number, reason: BridgeError): Promise<void> {
     if (this.#options.storage === undefined) return;
     const told: Promise<void>[] = [];
+    const stored = (): readonly SessionEntry[] =>
+      [...this.#entries.values()].filter(({ state }) => state?.offer !== undefined);
     await drained(this.#options.deps.clock, graceMs, () => {
-      const stored = [...this.#entries.values()].filter(({ state }) => state?.offer !== undefined);
-      const idle = stored.filter(({ relay }) => relay.openExchanges === 0);
+      const entries = stored();
+      const idle = entries.filter(({ relay }) => relay.openExchanges === 0);
       for (const entry of idle) told.push(this.#handOver(entry, reason));
-      return idle.length < stored.length;
+      return idle.length < entries.length;
     });
+    for (const entry of stored()) told.push(this.#handOver(entry, reason));
     await Promise.all(told);
   }
 

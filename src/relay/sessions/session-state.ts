@@ -5,8 +5,9 @@ import { isSessionId } from '../../mcp/vocabulary/header-value.ts';
 import { INITIALIZE, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
 import { asFields, type Fields, parseSpan, readField, readPayload, showText } from '../../mcp/vocabulary/payload.ts';
 import { SubscribedUris } from '../../mcp/vocabulary/subscribed-uris.ts';
-import type { Frame } from '../../wire/frame.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { RestorableSession, Wish } from './restore-session.ts';
+import type { CallPositions, ResumableCall } from './resumable-call.ts';
 
 /** What the server answered to `initialize`, as far as another session is compared with it. */
 export interface SessionOffer {
@@ -36,6 +37,8 @@ export function isStanding(method: string | undefined): boolean {
   return method === INITIALIZE || method === SET_LEVEL || method === SUBSCRIBE || method === UNSUBSCRIBE;
 }
 
+const UNHEARD: CallPositions = { moved: () => {}, over: () => {}, isResumable: () => false };
+
 /**
  * Where a client stands in its session with a server: all that another connection, another session or another bridge
  * needs to go on from there. `restore-session.ts` brings a new session to it.
@@ -56,6 +59,10 @@ export class SessionState implements RestorableSession {
   isHandedOver = false;
   /** Called after each change of what is stored. */
   changed: () => void = () => {};
+  /** Told of the calls of this session. */
+  positions: CallPositions = UNHEARD;
+  /** Calls that another bridge has sent to the server: after which event their answers go on. */
+  readonly #resumable = new Map<JsonRpcId, string>();
 
   /** The server has been told `notifications/initialized`. */
   get isInitialized(): boolean {
@@ -75,6 +82,19 @@ export class SessionState implements RestorableSession {
   set sessionId(id: string | undefined) {
     this.#sessionId = id;
     this.changed();
+  }
+
+  /** The next request with this id is one that the server has already, and that waits for its answer. */
+  resumes({ request, lastEventId }: ResumableCall): void {
+    if (request.id !== undefined) this.#resumable.set(request.id, lastEventId);
+  }
+
+  /** The event after which the answer to this request goes on; undefined: the server does not have it yet. */
+  takeResumption(request: Frame): string | undefined {
+    if (this.#resumable.size === 0 || request.kind !== 'request' || request.id === undefined) return undefined;
+    const lastEventId = this.#resumable.get(request.id);
+    this.#resumable.delete(request.id);
+    return lastEventId;
   }
 
   /** False: it is a subscription beyond the limit. Else `succeeded` or `failed` follows. */

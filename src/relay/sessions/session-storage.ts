@@ -1,4 +1,5 @@
 import type { JsonRpcId } from '../../wire/frame.ts';
+import type { ResumableCall } from './resumable-call.ts';
 import type { SessionState } from './session-state.ts';
 
 /** Where sessions are kept for other bridges, which go on with them when this one is gone. */
@@ -34,6 +35,14 @@ export interface ReplayLog {
 export interface StoredReplay {
   /** Oldest first. */
   readonly runs: readonly ReplayRun[];
-  /** Streams that have not ended, and the requests whose answers were expected there. */
-  readonly unended: ReadonlyMap<number, readonly JsonRpcId[]>;
+  /** Streams that have not ended. */
+  readonly unended: ReadonlyMap<number, UnendedStream>;
+}
+
+/** A stream on which a client waits for answers. */
+export interface UnendedStream {
+  /** The requests that are answered there. */
+  readonly requests: readonly JsonRpcId[];
+  /** Its only request, where the server's answer can be waited for elsewhere. */
+  readonly call: ResumableCall | undefined;
 }

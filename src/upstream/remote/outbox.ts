@@ -178,6 +178,8 @@ export class Outgoing {
   attempts = 0;
   /** Its bytes have not all been handed to the system. */
   isWaiting = true;
+  /** The server has it, and its answer goes on after this event; undefined: it has to be posted. */
+  resumesAfter: string | undefined = undefined;
 
   constructor(frame: Frame, exchange?: Exchange, reply?: (answer: Frame | BridgeError) => void) {
     this.frame = frame;

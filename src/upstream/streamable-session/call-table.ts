@@ -12,6 +12,7 @@ const LOST_GRACE_MS = 10_000;
 /** The calls of a link that have not ended. */
 export class CallTable {
   readonly #clock: Clock;
+  readonly #over: (call: ServerCall) => void;
   #calls = new LinkedList<ServerCall>();
   readonly #lingering = new Lingering<ServerCall>(LINGERING_LIMITS, (call) => {
     this.delete(call);
@@ -19,8 +20,10 @@ export class CallTable {
   });
   readonly #cancelGrace = new Set<() => void>();
 
-  constructor(clock: Clock) {
+  /** @param over called with each call that leaves the table */
+  constructor(clock: Clock, over: (call: ServerCall) => void) {
     this.#clock = clock;
+    this.#over = over;
   }
 
   add(call: ServerCall): void {
@@ -30,7 +33,9 @@ export class CallTable {
   /** Returns false when it was not there. */
   delete(call: ServerCall): boolean {
     this.#lingering.delete(call);
-    return call.node?.remove() ?? false;
+    const wasThere = call.node?.remove() ?? false;
+    if (wasThere) this.#over(call);
+    return wasThere;
   }
 
   find(exchange: Exchange): ServerCall | undefined {

@@ -10,7 +10,7 @@ import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { Delivery } from '../remote/delivery.ts';
-import { Outbox, type Outgoing } from '../remote/outbox.ts';
+import { Outbox, Outgoing } from '../remote/outbox.ts';
 import { isOutOfReach } from '../remote/reachability.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
@@ -53,7 +53,9 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#options = options;
     this.#delivery = new Delivery(listener);
     this.#log = environment.log;
-    this.#calls = new CallTable(clock);
+    this.#calls = new CallTable(clock, ({ message: { frame, reply } }) => {
+      if (reply === undefined && frame.kind === 'request') session.positions.over(frame);
+    });
     this.#keeper = new SessionKeeper(this, session, clock, environment.log);
     this.#outbox = new Outbox({
       clock,
@@ -78,7 +80,18 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#options.environment.caller.note(frame, exchange);
     if (frame.method === CANCELLED && exchange !== undefined) return this.#cancel(frame, exchange);
     if (frame.isResponse) this.#delivery.answered(frame);
+    const resumesAfter = this.#options.session.takeResumption(frame);
+    if (resumesAfter !== undefined) return this.#resumeCall(frame, exchange, resumesAfter);
     return this.#outbox.send(frame, exchange);
+  }
+
+  /** It has been sent by another bridge, so it waits for nothing. */
+  #resumeCall(frame: Frame, exchange: Exchange | undefined, lastEventId: string): boolean {
+    const message = new Outgoing(frame, exchange);
+    message.isWaiting = false;
+    message.resumesAfter = lastEventId;
+    this.post(message);
+    return true;
   }
 
   /** What never left needs no withdrawal, and a withdrawal must not overtake what it is about. */
@@ -164,6 +177,10 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     if (frame.kind === 'result') this.#keeper.succeeded(message.frame, frame);
     this.#delivery.message(frame, message.exchange);
     if (message.frame.method === INITIALIZE) this.#outbox.opened();
+  }
+
+  moved({ message: { frame, reply } }: ServerCall, lastEventId: string): void {
+    if (reply === undefined) this.#options.session.positions.moved(frame, lastEventId);
   }
 
   faulted(fault: ServerFault): void {

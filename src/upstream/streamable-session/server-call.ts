@@ -59,6 +59,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
   #startedMs: number;
   #resume: ResumePlan | undefined = undefined;
   #seen: SeenEvents | undefined = undefined;
+  #notedEventId: string | undefined = undefined;
 
   constructor(
     environment: RemoteEnvironment,
@@ -74,7 +75,17 @@ export class ServerCall implements HttpHandler, AnswerSink {
     this.#needsAnswer = message.frame.kind === 'request';
     this.#isPaused = isPaused;
     this.#startedMs = environment.http.clock.now();
-    this.#state = { kind: 'posting', http: this.#begin(postRequest(environment, message, session)) };
+    this.#state =
+      message.resumesAfter === undefined
+        ? { kind: 'posting', http: this.#begin(postRequest(environment, message, session)) }
+        : this.#resumeElsewhere(message.resumesAfter);
+  }
+
+  /** Another bridge has posted it. */
+  #resumeElsewhere(lastEventId: string): CallState {
+    this.#wasSent = true;
+    this.#plan().brokeAt(lastEventId);
+    return { kind: 'waiting', cancel: this.#resumeIn(0) };
   }
 
   /** It still lacks its answer. */
@@ -154,7 +165,14 @@ export class ServerCall implements HttpHandler, AnswerSink {
     if (state.kind !== 'reading') return;
     const wasAnswered = this.#isAnswered;
     state.body.push(chunk);
-    if (!wasAnswered && this.#isAnswered && state.body.isStream) this.#answeredOnStream();
+    if (!wasAnswered && this.#isAnswered && state.body.isStream) return this.#answeredOnStream();
+    if (this.isOpen) this.#noteProgress(state.body.lastEventId);
+  }
+
+  #noteProgress(lastEventId: string | undefined): void {
+    if (lastEventId === undefined || lastEventId === this.#notedEventId) return;
+    this.#notedEventId = lastEventId;
+    this.#host.moved(this, lastEventId);
   }
 
   /** [spec 2025-11-25 transports#sending-messages-to-the-server] the server should end the stream now. */
@@ -211,15 +229,20 @@ export class ServerCall implements HttpHandler, AnswerSink {
     const plan = this.#plan();
     const delayMs = plan.nextDelayMs();
     if (delayMs === undefined) return this.#fail(this.#errors.lost(plan.lastEventId, cause), status);
+    this.#state = { kind: 'waiting', cancel: this.#resumeIn(delayMs) };
+  }
+
+  /** Returns what prevents it. */
+  #resumeIn(delayMs: number): () => void {
+    const plan = this.#plan();
     const { clock } = this.#environment.http;
-    const cancel = clock.after(delayMs, () => {
+    return clock.after(delayMs, () => {
       const elapsedMs = clock.now() - this.#startedMs;
       const { message, session } = this;
       const lastEventId = plan.lastEventId as string; // or there were no delay
       const request = resumeRequest(this.#environment, { message, session, lastEventId, elapsedMs });
       this.#state = { kind: 'resuming', http: this.#begin(request) };
     });
-    this.#state = { kind: 'waiting', cancel };
   }
 
   #resumed(http: HttpCall, { status, headers }: ResponseHead): void {
@@ -350,6 +373,8 @@ export interface ServerCallHost<Call> {
   responded(call: Call, head: ResponseHead): void;
   /** A message of the server, on the answer to this call. */
   received(call: Call, frame: Frame): void;
+  /** It is not answered yet, and its stream can be resumed after this event; all before that was received. */
+  moved(call: Call, lastEventId: string): void;
   /** Another message than the answer was too large to take. */
   faulted(fault: ServerFault): void;
   /** All that was wanted of the server is there, but its response has not ended. */

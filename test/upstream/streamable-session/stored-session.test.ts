@@ -5,8 +5,8 @@ import { Exchange } from '../../../src/relay/exchange.ts';
 import { SessionState } from '../../../src/relay/sessions/session-state.ts';
 import { CallerHeaders } from '../../../src/upstream/remote/caller-headers.ts';
 import { StreamableLink } from '../../../src/upstream/streamable-session/link.ts';
-import type { JsonRpcId } from '../../../src/wire/frame.ts';
-import { notificationFrame, requestFrame } from '../../../src/wire/write-message.ts';
+import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
+import { notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { FakeLane } from '../../support/fake-peers.ts';
 import { type SdkHttpServer, startStreamable } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -126,4 +126,40 @@ test('a session that was renewed elsewhere is stored as the new one, and what wa
   const third = openLink(t, server.url, SessionState.from(JSON.stringify(session)));
   t.deepEqual(await third.stateAtServer(1), { ...STATE, subscriptions: [] });
   t.deepEqual([...server.sessions.keys()], [session.sessionId]);
+});
+
+test('a call that another bridge has sent is answered from the event on that was passed on last', async (t) => {
+  const server = await startStreamable({ hasEventStore: true });
+  t.teardown(() => server.close());
+  const session = new SessionState();
+  const moved: string[] = [];
+  session.positions = { moved: (_, lastEventId) => moved.push(lastEventId), over: () => {}, isResumable: () => false };
+  const first = openLink(t, server.url, session);
+  const clientInfo = { name: 'client', version: '1' };
+  const capabilities = { sampling: {} };
+  await first.request(1, 'initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo });
+  first.link.send(notificationFrame('notifications/initialized'));
+  const asking = { name: 'ask', arguments: { prompt: 'Who?' } };
+  void first.request('asking', 'tools/call', asking).catch(() => undefined);
+  const isQuestion = ({ method }: Frame): boolean => method === 'sampling/createMessage';
+  const asked = await waitFor(() => first.listener.frames.find(isQuestion), { message: 'the question' });
+  const lastEventId = moved.at(-1) ?? '';
+  const stored = JSON.stringify(session);
+  first.close();
+  server.cut();
+
+  const resumed = SessionState.from(stored);
+  const request = requestFrame('asking', 'tools/call', { name: 'ask' });
+  resumed.resumes({ request, lastEventId });
+  const posts = (): number => server.asked.filter(({ method }) => method === 'POST').length;
+  const before = posts();
+  const second = openLink(t, server.url, resumed);
+  second.link.send(request, new Exchange('asking', 'tools/call', new FakeLane(), undefined, 0));
+  const content = { type: 'text', text: 'Ada' };
+  second.link.send(resultFrame(asked.id ?? '', { role: 'assistant', model: 'model', content }));
+  const { result } = await second.listener.answerTo('asking');
+  t.deepEqual(result, { content: [content] });
+  t.false(second.listener.frames.some(isQuestion));
+  // That is the answer of the client. The call was not sent again.
+  t.is(posts(), before + 1);
 });

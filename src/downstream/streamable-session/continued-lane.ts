@@ -1,0 +1,79 @@
+import type { ListNode } from '../../collections/linked-list.ts';
+import type { ResumableCall } from '../../relay/sessions/resumable-call.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
+import { SseDecoder } from '../../wire/sse-decode.ts';
+import type { LaneOwner, SessionLane } from './post-lane.ts';
+import type { ResumableStream } from './resumable-stream.ts';
+
+/** A call that another bridge has begun, and that goes on here. */
+export interface ContinuedCall {
+  readonly call: ResumableCall;
+  readonly lane: ContinuedLane;
+  /** What the server has asked on its stream. Whether the client has answered is not known. */
+  readonly asked: readonly JsonRpcId[];
+}
+
+/** The stream of a call that another bridge has begun: its client comes back for the rest. */
+export class ContinuedLane implements SessionLane {
+  readonly #owner: LaneOwner;
+  readonly #stream: ResumableStream;
+  readonly #node: ListNode<SessionLane>;
+  isOpen = true;
+
+  constructor(owner: LaneOwner, stream: ResumableStream) {
+    this.#owner = owner;
+    this.#stream = stream;
+    this.#node = owner.lanes.add(this);
+  }
+
+  get isConnected(): boolean {
+    return this.#stream.isConnected;
+  }
+
+  send(frame: Frame): boolean {
+    const hasCapacity = this.#stream.send(frame);
+    if (frame.isResponse) this.release();
+    return hasCapacity;
+  }
+
+  release(): void {
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.#stream.end();
+    this.#node.remove();
+    this.#owner.streamEnded(this.#stream);
+  }
+
+  leave(): void {
+    this.isOpen = false;
+    this.#stream.disconnect();
+    this.#node.remove();
+  }
+
+  /** Its connection is looked at by itself. */
+  get unsentBytes(): number {
+    return 0;
+  }
+
+  tick(): void {}
+}
+
+/** The ids of requests in events that were encoded for the wire. */
+export function requestsAmong(events: readonly Buffer[], maxEventBytes: number): readonly JsonRpcId[] {
+  const ids: JsonRpcId[] = [];
+  const decoder = new SseDecoder(
+    {
+      event: ({ data }) => {
+        const read = readMessage(data, SERVER_LIMITS);
+        const frame = read.kind === 'message' ? read.frame : undefined;
+        if (frame?.kind === 'request' && frame.id !== undefined) ids.push(frame.id);
+      },
+      retry: () => {},
+      oversized: () => {},
+    },
+    maxEventBytes,
+  );
+  for (const run of events) decoder.push(run);
+  return ids;
+}
