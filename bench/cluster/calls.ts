@@ -72,22 +72,21 @@ export async function measureCalls(
   { bed, meter }: { readonly bed: Bed; readonly meter: RedisMeter },
 ): Promise<CallFigures> {
   const storeless = await bed.startStoreless(target(bed));
-  const [owner, other] = [await bed.startReplica(target(bed)), await bed.startReplica(target(bed))];
+  const startReplica = (): Promise<Bridge> => bed.startReplica(target(bed));
+  const [alone, owner, other] = [await startReplica(), await startReplica(), await startReplica()];
   const open = (bridge: Bridge): Promise<readonly string[]> =>
     Promise.all(Array.from({ length: SESSIONS }, () => (call.era === 'modern' ? '' : openSession(portOf(bridge)))));
   const sessions = await open(owner);
+  const createRoute = async (name: RouteName, bridge: Bridge): Promise<Route> => {
+    return { name, port: portOf(bridge), sessions: await open(bridge), owner: bridge, forwarder: undefined };
+  };
   const routes: readonly Route[] = [
-    {
-      name: 'storeless',
-      port: portOf(storeless),
-      sessions: await open(storeless),
-      owner: storeless,
-      forwarder: undefined,
-    },
+    await createRoute('storeless', storeless),
+    await createRoute('alone', alone),
     { name: 'owned', port: portOf(owner), sessions, owner, forwarder: undefined },
     { name: 'forwarded', port: portOf(other), sessions, owner, forwarder: other },
   ];
-  const costs = { storeless: createCosts(), owned: createCosts(), forwarded: createCosts() };
+  const costs = { storeless: createCosts(), alone: createCosts(), owned: createCosts(), forwarded: createCosts() };
   for (let round = 0; round < effort.warmRounds; round += 1) {
     for (const { port, sessions: used } of routes) await callMany(port, used, call, effort.callsOfARound);
   }
@@ -97,8 +96,8 @@ export async function measureCalls(
       for (const route of routes) await measureRound(route, call, effort, costs[route.name]);
     }
   });
-  await bed.stop([storeless, owner, other]);
-  const callsToReplicas = effort.rounds * 2 * (effort.callsOfARound + effort.singleCalls);
+  await bed.stop([storeless, alone, owner, other]);
+  const callsToReplicas = effort.rounds * 3 * (effort.callsOfARound + effort.singleCalls);
   return {
     kind,
     routes: costs,

@@ -40,7 +40,8 @@ ${run.rounds} rounds of ${callsOfARound} calls for each figure, in turns, ${show
 medians of the rounds' ratios, and every response was checked. Run \`npm run bench:cluster\` to measure on your own machine.
 
 Processor time of mcp-portage for one call, without the MCP server. In parentheses: a replica with the session beside one
-bridge without Redis, and a forwarded call beside one in a replica with the session:
+bridge without Redis, first where all its calls are for its own sessions, then where half of them come from other replicas;
+and a forwarded call beside one in that last replica:
 
 ${renderCalls(run)}
 
@@ -61,12 +62,15 @@ ${renderCalculated(run)}`;
 }
 
 function renderCalls({ calls }: ClusterRun): string {
-  const rows = calls.flatMap(({ kind, routes: { storeless, owned, forwarded } }) =>
+  const rows = calls.flatMap(({ kind, routes: { storeless, alone, owned, forwarded } }) =>
     (['many', 'one'] as const).map((load) => [
       TITLES[kind],
       String(IN_FLIGHT[load]),
       micros(median(storeless[load].owner)),
-      `${micros(median(owned[load].owner))} (${times(medianRatio(owned[load].owner, storeless[load].owner))})`,
+      ...[alone, owned].map(
+        (route) =>
+          `${micros(median(route[load].owner))} (${times(medianRatio(route[load].owner, storeless[load].owner), 2)})`,
+      ),
       NEVER_FORWARDED.includes(kind)
         ? 'never forwarded'
         : `${micros(median(workOf(forwarded[load])))} (${times(medianRatio(workOf(forwarded[load]), owned[load].owner))})`,
@@ -76,6 +80,7 @@ function renderCalls({ calls }: ClusterRun): string {
     'Call',
     'In flight',
     'One bridge without Redis',
+    'Replica with the session, alone',
     'Replica with the session',
     'Forwarded: both replicas',
   ];
@@ -116,7 +121,7 @@ function renderHoldings({ rest, sessions, calls }: ClusterRun): string {
 function renderGains({ calls }: ClusterRun): string {
   const rows = calls.map((figures) => {
     const { kind, routes } = figures;
-    const rate = 1e6 / median(routes.owned.many.owner);
+    const rate = 1e6 / median(routes.alone.many.owner);
     const gain = gainOf(figures, workOf);
     return [
       TITLES[kind],
@@ -174,8 +179,10 @@ function workWithServers(costs: CallCosts): readonly number[] {
 /** How many times as many calls several replicas serve as one, when each call reaches any of them. */
 function gainOf({ kind, routes }: CallFigures, work: (costs: CallCosts) => readonly number[]): number {
   if (NEVER_FORWARDED.includes(kind)) return REPLICAS;
-  const ratio = medianRatio(work(routes.forwarded.many), work(routes.owned.many));
-  return REPLICAS / ((1 + (REPLICAS - 1) * ratio) / REPLICAS);
+  const owned = work(routes.owned.many);
+  const forwarded = work(routes.forwarded.many);
+  const ofAny = owned.map((spent, round) => (spent + (REPLICAS - 1) * (forwarded[round] ?? Number.NaN)) / REPLICAS);
+  return REPLICAS / medianRatio(ofAny, work(routes.alone.many));
 }
 
 function differences(values: readonly number[], others: readonly number[]): readonly number[] {
@@ -193,8 +200,8 @@ function shown(value: number, decimals = 1): string {
   return String(Number(value.toFixed(decimals)) + 0);
 }
 
-function times(ratio: number): string {
-  return `${ratio.toFixed(1)}×`;
+function times(ratio: number, decimals = 1): string {
+  return `${ratio.toFixed(decimals)}×`;
 }
 
 function micros(value: number): string {

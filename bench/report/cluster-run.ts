@@ -21,9 +21,13 @@ export interface CallCosts {
 }
 
 /**
- * Where calls arrive: at one bridge without a store, at the replica that has the session, or at another replica.
+ * Where calls arrive.
+ * - `storeless`: at one bridge without a store.
+ * - `alone`: at the replica that has the session, and to which none is forwarded.
+ * - `owned`: at the replica that has the session, and to which others are forwarded.
+ * - `forwarded`: at another replica, which forwards them.
  */
-export type RouteName = 'storeless' | 'owned' | 'forwarded';
+export type RouteName = 'storeless' | 'alone' | 'owned' | 'forwarded';
 
 /** So many that each process always has work, as at the limit of its capacity. */
 export const CALLS_IN_FLIGHT = 64;

@@ -34,6 +34,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
   /** Calls that have come further than is stored. */
   readonly #moved = new Set<JsonRpcId>();
   #writing: Promise<void> | undefined;
+  resumable: (request: JsonRpcId) => void = () => {};
 
   constructor(name: string, logs: LogStore, limits: LogLimits, log: Logger) {
     this.#name = name;
@@ -65,6 +66,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
     // What the event says is on its way to the client, and is added in this turn: the position is stored behind it.
     process.nextTick(() => {
       this.#calls.set(id, { request, lastEventId });
+      if (!this.#streams.has(id)) this.resumable(id);
       if (!this.#streams.has(id)) return;
       this.#moved.add(id);
       this.#begin();

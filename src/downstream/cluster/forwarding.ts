@@ -1,6 +1,8 @@
 import type { Owner } from '../../cluster/owner-tags.ts';
 import { BridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
+import { isRepeatable } from '../../mcp/classify/repeatable.ts';
+import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 import type { ForwardedRequest } from './forwarder.ts';
 import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';
 import type { EntryLinks, ReachedOwner } from './link/entry-links.ts';
@@ -10,8 +12,8 @@ import { passedHeaders, readReturnedHeaders } from './passed-headers.ts';
 /**
  * - `responded`: the client has its response, or what there is of it, or has left.
  * - `unreachable`: nothing of the request has reached the owner, and nothing has been responded.
- * - `not-here`: it does not have what was asked for, and has done nothing; nothing has been responded. `body` is what was
- *   read of the request; undefined: nothing.
+ * - `not-here`: it does not have what was asked for, and has done nothing, or nothing that it would harm to do twice; nothing
+ *   has been responded. `body` is what was read of the request; undefined: nothing.
  */
 export type ForwardOutcome =
   | { readonly kind: 'responded' }
@@ -144,10 +146,10 @@ export class Forwarding implements PassedStreamListener {
     this.#end({ kind: 'responded' });
   }
 
-  failed(how: 'unserved' | 'cut'): void {
+  failed(how: 'unserved' | 'cut' | 'lost'): void {
     switch (this.#state.kind) {
       case 'sending':
-        if (how === 'unserved') return this.#notHere();
+        if (how === 'unserved' || (how === 'lost' && this.#mayBeSentAgain())) return this.#notHere();
         respondError(this.#forwarded.response, GONE);
         return this.#end({ kind: 'responded' });
       case 'responding':
@@ -159,9 +161,21 @@ export class Forwarding implements PassedStreamListener {
 
   // ---- where it goes instead
 
+  /** To open or resume a stream, and to end a session, is the same the second time; of messages that depends on what they say. */
+  #mayBeSentAgain(): boolean {
+    if (this.#forwarded.request.method !== 'POST') return true;
+    if (!this.#isRead || this.#keptBytes > MAX_KEPT_BYTES) return false;
+    const read = readMessage(Buffer.concat(this.#kept), SERVER_LIMITS);
+    return read.kind === 'message' && isRepeatable(read.frame);
+  }
+
+  get #isRead(): boolean {
+    return this.#forwarded.body !== undefined || this.#forwarded.request.readableEnded;
+  }
+
   #notHere(): void {
-    const { request, body } = this.#forwarded;
-    const isRead = body !== undefined || request.readableEnded;
+    const { request } = this.#forwarded;
+    const isRead = this.#isRead;
     this.#state = { kind: 'diverted' };
     if (isRead && this.#keptBytes <= MAX_KEPT_BYTES) return this.#readAll();
     this.#divert();

@@ -128,7 +128,7 @@ class Question implements PassedStreamListener {
 
   drained(): void {}
 
-  failed(_how: 'unserved' | 'cut', reason: string): void {
+  failed(_how: 'unserved' | 'cut' | 'lost', reason: string): void {
     this.#end(reason);
   }
 

@@ -95,6 +95,13 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
       },
       options.replayLog,
     );
+    if (options.replayLog !== undefined) options.replayLog.resumable = (request) => this.#openStreamFor(request);
+  }
+
+  /** A client of an older revision gets an event id with the first message only: a stream without one is of no use to it. */
+  #openStreamFor(request: JsonRpcId): void {
+    if (!this.#revision.primingEvent) return;
+    for (const lane of this.lanes) if (lane instanceof PostLane && lane.requests.includes(request)) lane.commit();
   }
 
   /** Another bridge may go on with it. */

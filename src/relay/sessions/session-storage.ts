@@ -24,6 +24,8 @@ export interface ReplayRun {
 
 /** Takes what is said on the streams of a session. Nobody waits for it; what cannot be kept is missing later. */
 export interface ReplayLog {
+  /** Called with a request whose answer others could wait for, if only its client had a stream to come back to. */
+  resumable: (request: JsonRpcId) => void;
   add(run: ReplayRun): void;
   /** A stream that carries the answers to these requests. */
   opened(stream: number, requests: readonly JsonRpcId[]): void;

@@ -1,11 +1,12 @@
 import type { HttpRequest } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
+import { onlyReads } from '../../mcp/classify/repeatable.ts';
 import { standardHeaders } from '../../mcp/classify/standard-headers.ts';
 import { type RewrittenRequest, rewriteRequest } from '../../mcp/translate/rewrite.ts';
 import type { HeaderLine } from '../../mcp/vocabulary/header-value.ts';
 import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
-import { COMPLETE, GET_PROMPT, isCacheable, LISTEN } from '../../mcp/vocabulary/methods.ts';
+import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -35,7 +36,7 @@ export function postRequest(environment: RemoteEnvironment, { frame, headers, la
     // A subscription lasts as long as its client wants it.
     timeouts: frame.method === LISTEN ? { ...timeouts, callMs: 0 } : timeouts,
     cookies,
-    isRepeatable: mayRepeat(frame),
+    isRepeatable: onlyReads(frame),
   };
 }
 
@@ -52,17 +53,6 @@ function readRevision(frame: Frame): string | undefined {
   const revision = findUnmistakable(frame, meta.start, META_PROTOCOL_VERSION);
   if (revision === undefined || revision === 'unclear' || bytes[revision.start] !== QUOTE) return undefined;
   return decodeString(bytes, revision.start, revision.end);
-}
-
-/**
- * Does it no harm to send this request twice? It only reads, and does not carry what was asked of a person: a server
- * may take that once. [spec 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow]
- */
-export function mayRepeat(frame: Frame): boolean {
-  const { method = '' } = frame;
-  const onlyReads = isCacheable(method) || method === COMPLETE || method === GET_PROMPT || method === LISTEN;
-  const carries = (member: string): boolean => findUnmistakable(frame, frame.payloadStart, member) !== undefined;
-  return onlyReads && frame.kind === 'request' && !carries('inputResponses') && !carries('requestState');
 }
 
 /**

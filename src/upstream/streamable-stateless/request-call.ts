@@ -3,6 +3,7 @@ import { findProgressOf } from '../../mcp/classify/correlators.ts';
 import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
 import { paramHeadersFor } from '../../mcp/classify/param-headers.ts';
 import { isForeignRefusal } from '../../mcp/classify/probe-answer.ts';
+import { onlyReads } from '../../mcp/classify/repeatable.ts';
 import { type RequestMetadata, readRequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
 import { type RewrittenRequest, rewriteProgress } from '../../mcp/translate/rewrite.ts';
 import { findHeaderFault, type HeaderLine } from '../../mcp/vocabulary/header-value.ts';
@@ -17,7 +18,7 @@ import { errorFrame, requestFrame } from '../../wire/write-message.ts';
 import type { Outgoing } from '../remote/outbox.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
-import { mayRepeat, messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
+import { messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
 import type { AskForPage, KnownTool } from './tool-headers.ts';
 
 /**
@@ -176,7 +177,7 @@ export class RequestCall implements Call, PostHost {
   }
 
   #mayRepeat(): boolean {
-    return !this.#hasRepeated && mayRepeat(this.message.frame);
+    return !this.#hasRepeated && onlyReads(this.message.frame);
   }
 
   #repeat(): void {

@@ -116,6 +116,37 @@ test('a link that is cut before there is a response leaves it open what was done
   t.regex(await answer.text(), /whether the request was carried out is not known/);
 });
 
+for (const [what, message] of [
+  ['reads', { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'test://a' } }],
+  ['sets what may be set again', { jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'error' } }],
+  ['answers the server', { jsonrpc: '2.0', id: 7, result: {} }],
+] as const) {
+  test(`a message that ${what} goes elsewhere when the link is cut before there is a response`, async (t) => {
+    const { port, outcomes, ownerSockets } = await startPair(t, (incoming) =>
+      readBody(incoming, LIMITS, () => ownerSockets[0]?.destroy()),
+    );
+    const body = JSON.stringify(message);
+    t.is((await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body })).status, 599);
+    t.deepEqual(outcomes, [{ kind: 'not-here', body: Buffer.from(body) }]);
+  });
+}
+
+test('a call of a tool is not sent again when the link is cut before there is a response', async (t) => {
+  const { port, ownerSockets } = await startPair(t, (incoming) =>
+    readBody(incoming, LIMITS, () => ownerSockets[0]?.destroy()),
+  );
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'pay' } });
+  const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body });
+  t.is(answer.status, 503);
+  t.regex(await answer.text(), /whether the request was carried out is not known/);
+});
+
+test('a stream that was to be opened is opened elsewhere when the link is cut before there is a response', async (t) => {
+  const { port, outcomes, ownerSockets } = await startPair(t, () => ownerSockets[0]?.destroy());
+  t.is((await fetch(`http://127.0.0.1:${port}/`)).status, 599);
+  t.is(outcomes[0]?.kind, 'not-here');
+});
+
 test('a link that is cut in a response breaks that off', async (t) => {
   const { port, ownerSockets } = await startPair(t, (_, response) => response.write('half'));
   const answer = await fetch(`http://127.0.0.1:${port}/`);
@@ -169,8 +200,13 @@ test('a client that does not read stops the owner', async (t) => {
 });
 
 test('an owner that says nothing is given up when it is declared dead', async (t) => {
-  const { port, store } = await startPair(t, () => undefined, SHORT_LEASE_MS);
+  let hasArrived = false;
+  const arrived = (): void => {
+    hasArrived = true;
+  };
+  const { port, store } = await startPair(t, arrived, SHORT_LEASE_MS);
   const answering = fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'x' });
+  await waitFor(() => hasArrived, { message: 'the request to reach the owner' });
   await store.leases.release('owner');
   const answer = await answering;
   t.is(answer.status, 503);

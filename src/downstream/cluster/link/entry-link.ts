@@ -15,10 +15,12 @@ export interface PassedStreamListener {
   /** More of the request can be sent. */
   drained(): void;
   /**
-   * Nothing else is heard. `unserved`: the owner has done nothing. `cut`: nobody knows what it has done, and it does nothing
-   * further.
+   * Nothing else is heard.
+   * - `unserved`: the owner has done nothing.
+   * - `cut`: the owner has broken off. Nobody knows what it has done, and it does nothing further.
+   * - `lost`: so has the link, and most likely the owner with it.
    */
-  failed(how: 'unserved' | 'cut', reason: string): void;
+  failed(how: 'unserved' | 'cut' | 'lost', reason: string): void;
 }
 
 /** More than any response of a replica has. */
@@ -249,7 +251,7 @@ export class EntryLink implements LinkEnd {
     this.#streams.clear();
     for (const { output, listener } of streams) {
       output.stop();
-      listener.failed('cut', reason);
+      listener.failed('lost', reason);
     }
     this.#options.onClosed(reason);
   }

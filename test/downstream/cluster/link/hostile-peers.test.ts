@@ -135,7 +135,8 @@ async function answerEntry(t: ExecutionContext, frames: readonly WrittenFrame[])
   });
   const { port } = await listen(t, server);
   const entry = await startEntry(t, { id: 'owner', address: `http://127.0.0.1:${port}` });
-  return fetch(`http://127.0.0.1:${entry.port}/`);
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo' } });
+  return fetch(`http://127.0.0.1:${entry.port}/`, { method: 'POST', body });
 }
 
 const OF_OWNER: Readonly<Record<string, readonly WrittenFrame[]>> = {
