@@ -47,13 +47,14 @@ export class SessionReplay implements ReplayLog, CallPositions {
     this.#append(Buffer.concat([encodeHead(KINDS.run, { stream, sequence, count }), bytes]));
   }
 
-  opened(stream: number, requests: readonly JsonRpcId[]): void {
+  opened(stream: number, requests: readonly JsonRpcId[]): Promise<void> {
     const head = encodeHead(KINDS.opened, { stream, sequence: 0, count: 0 });
     this.#append(Buffer.concat([head, Buffer.from(JSON.stringify(requests))]));
     for (const id of requests) {
       this.#streams.set(id, stream);
       if (this.#calls.has(id)) this.#moved.add(id);
     }
+    return this.flushed();
   }
 
   ended(stream: number): void {

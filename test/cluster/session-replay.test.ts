@@ -61,6 +61,28 @@ test('a call whose client has no stream to come back to is not stored until it h
   t.true(replay.isResumable(7));
 });
 
+test('a call that could go on elsewhere is said to need a stream, and whoever opens one learns when that is stored', async (t) => {
+  const { replay, logs } = create();
+  const { append } = logs;
+  let isStored = false;
+  logs.append = async (...args) => {
+    await turn();
+    await append(...args);
+    isStored = true;
+  };
+  const needing: unknown[] = [];
+  let opened: Promise<boolean> | undefined;
+  replay.resumable = (id) => {
+    needing.push(id);
+    opened = replay.opened(1, [id]).then(() => isStored);
+  };
+  replay.moved(callOf(7), 'first');
+  await turn();
+  t.deepEqual(needing, [7]);
+  t.true(await opened);
+  t.is((await SessionReplay.read(logs, NAME)).unended.get(1)?.call?.lastEventId, 'first');
+});
+
 test('nobody waits for the answer to a call that has it', async (t) => {
   const { replay, read } = create();
   replay.opened(1, [7]);

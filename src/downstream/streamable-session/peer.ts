@@ -22,7 +22,7 @@ import {
   type SessionLane,
 } from './post-lane.ts';
 import { type EventPosition, parseEventId, REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
-import { ResumableStream } from './resumable-stream.ts';
+import { ResumableStream, type StreamBeginning } from './resumable-stream.ts';
 import { StreamSlots } from './stream-slots.ts';
 import { canWait, UndeliveredQueue } from './undelivered-queue.ts';
 
@@ -127,9 +127,9 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** The calls of another bridge that go on here. Called when the revision is known. */
   continueCalls(): readonly ContinuedCall[] {
     const calls = this.#toContinue.map(({ key, call, newest }): ContinuedCall => {
-      const stream = this.#createStream(key, { newest });
+      const stream = this.#createStream(key, { sequence: newest });
       this.#streams.set(key, stream);
-      this.#replay.log?.opened(key, [call.request.id as JsonRpcId]);
+      void this.#replay.log?.opened(key, [call.request.id as JsonRpcId]);
       const asked = requestsAmong(this.#replay.runsOf(key), MAX_ASKED_BYTES);
       return { call, lane: new ContinuedLane(this, stream), asked };
     });
@@ -242,10 +242,11 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 
   openStream(lane: PostLane): ResumableStream {
-    const stream = this.#createStream(this.#nextStream, { source: lane });
+    const key = this.#nextStream;
     this.#nextStream += 1;
-    this.#streams.set(stream.key, stream);
-    this.#replay.log?.opened(stream.key, lane.requests);
+    const stored = this.#replay.log?.opened(key, lane.requests);
+    const stream = this.#createStream(key, { source: lane, stored });
+    this.#streams.set(key, stream);
     return stream;
   }
 
@@ -320,12 +321,18 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     stream.end();
   }
 
-  #createStream(key: number, { source, newest }: StreamOrigin = {}): ResumableStream {
+  #createStream(key: number, { source, sequence, stored }: StreamOrigin = {}): ResumableStream {
     const { primingEvent: priming } = this.#revision;
-    const context = { live: this.#live, replay: this.#replay, priming, pollAfterMs: this.#pollAfterMs };
+    const context = {
+      clock: this.#clock,
+      live: this.#live,
+      replay: this.#replay,
+      priming,
+      pollAfterMs: this.#pollAfterMs,
+    };
     const drained = (): void => this.#drained(source ?? stream);
-    const known = newest ?? this.#inherited?.storedUpTo(key);
-    const stream: ResumableStream = new ResumableStream(key, context, drained, known);
+    const known = sequence ?? this.#inherited?.storedUpTo(key);
+    const stream: ResumableStream = new ResumableStream(key, context, { onDrain: drained, sequence: known, stored });
     return stream;
   }
 
@@ -378,12 +385,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 }
 
-interface StreamOrigin {
-  /** On whose behalf it is full; default: its own. */
-  readonly source?: object;
-  /** The newest event that it has had elsewhere; default: it begins here. */
-  readonly newest?: number;
-}
+/** `source`: on whose behalf the stream is full; default: its own. */
+type StreamOrigin = Pick<StreamBeginning, 'sequence' | 'stored'> & { readonly source?: object };
 
 /** Somebody waits for it: what the server asks, and that it asks no longer. */
 function isQuestion(frame: Frame): boolean {

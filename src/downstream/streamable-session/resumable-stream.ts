@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/linked-list.ts';
+import type { Clock } from '../../deps.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
@@ -9,13 +10,26 @@ import { eventIdPrefix, formatEventId, type ReplayBuffer } from './replay-buffer
 /** How long a client should wait before it reconnects after the connection of a stream broke, in milliseconds. */
 const RETRY_MS = 1000;
 
+/** For so long at most is a stream held back until it is stored: a store that is slow holds nobody up for long. */
+const MAX_HELD_MS = 250;
+
 export interface StreamContext {
+  readonly clock: Clock;
   readonly live: LiveStreams;
   readonly replay: ReplayBuffer;
   /** The client understands an event with an id and empty data. */
   readonly priming: boolean;
   /** A connection this old is closed, and the client comes back for the rest; 0: never. */
   readonly pollAfterMs: number;
+}
+
+export interface StreamBeginning {
+  /** Called when there is capacity again after `send` has returned false. */
+  readonly onDrain: () => void;
+  /** The newest event that the stream has had elsewhere; default: it begins here. */
+  readonly sequence?: number | undefined;
+  /** Nothing is sent before that, so that whoever has heard anything can come back for the rest; default: at once. */
+  readonly stored?: Promise<void> | undefined;
 }
 
 /**
@@ -31,22 +45,23 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   #run: Buffer[] = [];
   #runBytes = 0;
   #connection: EventStreamWriter | undefined;
+  /** A response on which nothing is sent before `#stored`. */
+  #held: ServerResponse | undefined;
+  readonly #stored: Promise<void> | undefined;
+  #isEnded = false;
   #connectedAtMs = 0;
   #node: ListNode<Ticking> | undefined;
 
-  /**
-   * `onDrain` is called when there is capacity again after `send` has returned false.
-   * @param sequence the newest event that the stream has had elsewhere
-   */
-  constructor(key: number, context: StreamContext, onDrain: () => void, sequence = 0) {
+  constructor(key: number, context: StreamContext, { onDrain, sequence = 0, stored }: StreamBeginning) {
     this.#sequence = sequence;
     this.key = key;
     this.#context = context;
     this.#onDrain = onDrain;
+    this.#stored = stored;
   }
 
   get isConnected(): boolean {
-    return this.#connection?.isOpen ?? false;
+    return this.#connection?.isOpen ?? this.#held?.destroyed === false;
   }
 
   get lastSequence(): number {
@@ -60,8 +75,31 @@ export class ResumableStream implements EventStreamOwner, Ticking {
 
   /** Carries the stream on this response from now on; an earlier connection ends. */
   open(response: ServerResponse): void {
+    if (this.#stored !== undefined) return this.#hold(response, this.#stored);
     const connection = this.#connect(response);
-    if (this.#context.priming) this.#prime(connection);
+    if (this.#context.priming) connection.write(this.#prime());
+  }
+
+  #hold(response: ServerResponse, stored: Promise<void>): void {
+    this.#held = response;
+    if (this.#context.priming) this.#prime();
+    const cancel = this.#context.clock.after(MAX_HELD_MS, () => this.#openHeld());
+    void stored.then(() => {
+      cancel();
+      this.#openHeld();
+    });
+  }
+
+  #openHeld(): void {
+    const response = this.#held;
+    this.#held = undefined;
+    if (response === undefined) return;
+    this.flush();
+    const { key: stream } = this;
+    const missed = this.#context.replay.after({ stream, sequence: 0 }, this.#sequence) ?? [];
+    if (!response.destroyed) this.resume(response, missed);
+    if (this.#isEnded) this.#connection?.end();
+    this.#onDrain();
   }
 
   /** Carries the stream on the response of a client that reconnects, after the events it missed. */
@@ -96,6 +134,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
 
   /** Ends the connection, not the stream. */
   disconnect(): void {
+    this.#openHeld();
     this.flush();
     const connection = this.#connection;
     this.#connection = undefined;
@@ -103,12 +142,12 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     connection?.end();
   }
 
-  #prime(connection: EventStreamWriter): void {
+  #prime(): Buffer {
     this.#sequence += 1;
     const position = { stream: this.key, sequence: this.#sequence };
     const event = encodePriming(formatEventId(position), RETRY_MS);
     this.#context.replay.add(position, event);
-    connection.write(event);
+    return event;
   }
 
   /** False: the connection is full. */
@@ -118,7 +157,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     this.#run.push(frame.bytes);
     this.#runBytes += frame.bytes.length;
     if (this.#runBytes >= this.#context.replay.maxRunBytes) this.flush();
-    return this.#connection?.hasCapacity ?? true;
+    return this.#connection?.hasCapacity ?? this.#held === undefined;
   }
 
   /** Writes what was sent in this turn now instead of at its end. */
@@ -137,11 +176,13 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   end(): void {
     this.flush();
     this.#context.replay.log?.ended(this.key);
+    this.#isEnded = true;
     this.#connection?.end();
   }
 
   /** Ends the connection, whatever has not been read; the stream goes on. */
   cut(): void {
+    this.#held?.destroy();
     this.#connection?.cut();
   }
 

@@ -27,8 +27,11 @@ export interface ReplayLog {
   /** Called with a request whose answer others could wait for, if only its client had a stream to come back to. */
   resumable: (request: JsonRpcId) => void;
   add(run: ReplayRun): void;
-  /** A stream that carries the answers to these requests. */
-  opened(stream: number, requests: readonly JsonRpcId[]): void;
+  /**
+   * A stream that carries the answers to these requests. Resolves when that is kept, with how far their calls have come, or
+   * cannot be kept.
+   */
+  opened(stream: number, requests: readonly JsonRpcId[]): Promise<void>;
   /** It has had its last event. */
   ended(stream: number): void;
 }
