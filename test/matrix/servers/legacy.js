@@ -4,20 +4,17 @@
  */
 import { randomUUID } from 'node:crypto';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { httpSse, stateful, stateless } from './legacy-http.js';
 import { LegacySession } from './legacy-server.js';
 import { ServerRecord } from './record.js';
-import { serveHttp } from './serve-http.js';
-import { transportOver } from './websocket.js';
 
-/** @type {Record<string, {path: string, handle: () => import('./legacy-http.js').Handle}>} */
+/** @type {Record<string, {path: string, handle: (kinds: typeof import('./legacy-http.js')) => import('./legacy-http.js').Handle}>} */
 const HTTP_KINDS = {
-  'http-sse': { path: '/sse', handle: () => httpSse(record) },
-  stateful: { path: '/mcp', handle: () => stateful(record) },
-  'stateful-resumable': { path: '/mcp', handle: () => stateful(record, { isResumable: true }) },
-  'stateful-json': { path: '/mcp', handle: () => stateful(record, { isJson: true }) },
-  stateless: { path: '/mcp', handle: () => stateless(record) },
-  'stateless-json': { path: '/mcp', handle: () => stateless(record, { isJson: true }) },
+  'http-sse': { path: '/sse', handle: ({ httpSse }) => httpSse(record) },
+  stateful: { path: '/mcp', handle: ({ stateful }) => stateful(record) },
+  'stateful-resumable': { path: '/mcp', handle: ({ stateful }) => stateful(record, { isResumable: true }) },
+  'stateful-json': { path: '/mcp', handle: ({ stateful }) => stateful(record, { isJson: true }) },
+  stateless: { path: '/mcp', handle: ({ stateless }) => stateless(record) },
+  'stateless-json': { path: '/mcp', handle: ({ stateless }) => stateless(record, { isJson: true }) },
 };
 
 const [kind = '', place] = process.argv.slice(2);
@@ -25,8 +22,8 @@ const record = new ServerRecord(kind === 'stdio' ? place : undefined);
 const http = HTTP_KINDS[kind];
 
 if (kind === 'stdio') serveStdio();
-else if (kind === 'websocket') serveWebSocket();
-else if (http !== undefined) serveHttp({ path: http.path, place: place ?? '0', record, handle: http.handle() });
+else if (kind === 'websocket') void serveWebSocket();
+else if (http !== undefined) void serveOverHttp(http);
 else {
   console.error(
     `usage: legacy.js stdio [file] | websocket [port] | (${Object.keys(HTTP_KINDS).join(' | ')}) [port or socket]`,
@@ -34,13 +31,22 @@ else {
   process.exitCode = 2;
 }
 
-function serveWebSocket() {
+// What speaks HTTP is loaded only where it is spoken: that takes as long as the start of a server on stdio.
+
+/** @param {(typeof HTTP_KINDS)[string]} kind */
+async function serveOverHttp({ path, handle }) {
+  const { serveHttp } = await import('./serve-http.js');
+  serveHttp({ path, place: place ?? '0', record, handle: handle(await import('./legacy-http.js')) });
+}
+
+async function serveWebSocket() {
+  const { serveWebSockets, transportOver } = await import('./websocket.js');
   const sessions = new Set();
   const connected = async (/** @type {import('ws').WebSocket} */ socket) => {
     const options = { name: randomUUID(), record, sessions, hasCallStreams: true };
     await new LegacySession(options).connect(transportOver(socket));
   };
-  serveHttp({ path: '/mcp', place: place ?? '0', record, connected });
+  serveWebSockets({ path: '/mcp', place: place ?? '0', record, connected });
 }
 
 function serveStdio() {

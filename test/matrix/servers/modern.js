@@ -5,11 +5,8 @@
  */
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
-import { handleModern } from './modern-http.js';
 import { createModernServer, ModernHost } from './modern-server.js';
 import { ServerRecord } from './record.js';
-import { serveHttp } from './serve-http.js';
-import { transportOver } from './websocket.js';
 
 /** @type {Record<string, (server: any) => Promise<void>>} */
 const SEND_CHANGED = {
@@ -22,8 +19,8 @@ const [kind = '', place = '0'] = process.argv.slice(2);
 const record = new ServerRecord(kind === 'stdio' && place !== '0' ? place : undefined);
 
 if (kind === 'stdio') serveOnStdio();
-else if (kind === 'http') serveOnHttp(place);
-else if (kind === 'websocket') serveOnWebSocket(place);
+else if (kind === 'http') void serveOnHttp(place);
+else if (kind === 'websocket') void serveOnWebSocket(place);
 else {
   console.error('usage: modern.js stdio [file] | (http | websocket) [port or socket]');
   process.exitCode = 2;
@@ -53,8 +50,11 @@ function serveOnStdio() {
   serveStdio(factory, { legacy: 'reject', transport });
 }
 
+// As in the legacy server, what speaks HTTP is loaded only where it is spoken.
+
 /** @param {string} place a port, of which 0 picks one */
-function serveOnWebSocket(place) {
+async function serveOnWebSocket(place) {
+  const { serveWebSockets, transportOver } = await import('./websocket.js');
   /** @type {Set<any>} */
   const servers = new Set();
   const host = new ModernHost({
@@ -83,11 +83,13 @@ function serveOnWebSocket(place) {
     };
     serveStdio(factory, { legacy: 'reject', transport });
   };
-  serveHttp({ path: '/mcp', place, record, connected });
+  serveWebSockets({ path: '/mcp', place, record, connected });
 }
 
 /** @param {string} place a port, of which 0 picks one, or the path of a socket */
-function serveOnHttp(place) {
+async function serveOnHttp(place) {
+  const { handleModern } = await import('./modern-http.js');
+  const { serveHttp } = await import('./serve-http.js');
   const host = new ModernHost({
     record,
     publish: (change) => {

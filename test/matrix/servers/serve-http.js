@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import { WebSocketServer } from 'ws';
 
 /**
  * Listens on 127.0.0.1, or at a Unix socket, prints the URL as a line of JSON, answers `GET /record` with what was seen, and ends the process
@@ -9,10 +8,10 @@ import { WebSocketServer } from 'ws';
  * @param {string} options.path of the endpoint
  * @param {string} options.place a port, of which 0 picks one, or the path of a socket
  * @param {import('./record.js').ServerRecord} options.record
- * @param {import('./legacy-http.js').Handle} [options.handle]
- * @param {(socket: import('ws').WebSocket) => void} [options.connected] takes WebSockets instead of requests
+ * @param {import('./legacy-http.js').Handle} [options.handle] default: there is nothing at this path
+ * @param {string} [options.scheme] of the URL
  */
-export function serveHttp({ path, place, record, handle, connected }) {
+export function serveHttp({ path, place, record, handle, scheme = 'http' }) {
   const server = createServer(async (request, response) => {
     try {
       if (request.url === '/record') return answerRecord(response);
@@ -23,7 +22,6 @@ export function serveHttp({ path, place, record, handle, connected }) {
       response.destroy();
     }
   });
-  if (connected !== undefined) new WebSocketServer({ server }).on('connection', connected);
   // Longer than anybody here is idle: a call that meets the end of its connection is lost, as it should be.
   server.keepAliveTimeout = 60_000;
   /** @param {import('node:http').ServerResponse} response */
@@ -37,8 +35,8 @@ export function serveHttp({ path, place, record, handle, connected }) {
   server.listen(address, () => {
     const bound = server.address();
     const host = bound !== null && typeof bound === 'object' ? `127.0.0.1:${bound.port}` : 'localhost';
-    const scheme = connected === undefined ? 'http' : 'ws';
     console.log(JSON.stringify({ url: `${scheme}://${host}${path}`, pid: process.pid }));
   });
   process.stdin.resume().on('end', () => process.exit());
+  return server;
 }

@@ -1,4 +1,19 @@
-import { WebSocket } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
+import { serveHttp } from './serve-http.js';
+
+/**
+ * Listens as `serveHttp` does, for WebSockets.
+ *
+ * @param {object} options
+ * @param {string} options.path
+ * @param {string} options.place
+ * @param {import('./record.js').ServerRecord} options.record
+ * @param {(socket: WebSocket) => void} options.connected
+ */
+export function serveWebSockets({ connected, ...options }) {
+  const server = serveHttp({ ...options, scheme: 'ws' });
+  new WebSocketServer({ server }).on('connection', connected);
+}
 
 /**
  * A transport of either SDK over a connection of `ws`.
