@@ -1,4 +1,4 @@
-import { LinkedList } from '../collections/linked-list.ts';
+import { LinkedList } from '../collections/short-lived-values.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';

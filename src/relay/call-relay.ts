@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { ListNode } from '../collections/linked-list.ts';
+import type { ListNode } from '../collections/short-lived-values.ts';
 import { assertNever, BridgeError } from '../errors.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
 import { LISTEN } from '../mcp/vocabulary/methods.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ListNode } from '../../collections/linked-list.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
 import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
 import { encodeComment, encodeEvents } from '../../wire/sse-encode.ts';
 import type { LiveStreams, Ticking } from './live-streams.ts';

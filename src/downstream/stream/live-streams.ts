@@ -1,4 +1,4 @@
-import { LinkedList, type ListNode } from '../../collections/linked-list.ts';
+import { LinkedList, type ListNode } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 
 /** Something with an open response that wants to be looked at now and then. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { LinkedList, type ListNode } from '../../collections/linked-list.ts';
+import { LinkedList, type ListNode } from '../../collections/short-lived-values.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/vocabulary/methods.ts';

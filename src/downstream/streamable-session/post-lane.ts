@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { LinkedList, ListNode } from '../../collections/linked-list.ts';
+import type { LinkedList, ListNode } from '../../collections/short-lived-values.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
 import { traceContextOf } from '../../http/trace-headers.ts';

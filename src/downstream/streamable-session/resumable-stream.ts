@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ListNode } from '../../collections/linked-list.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';

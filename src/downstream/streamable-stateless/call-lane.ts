@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ListNode } from '../../collections/linked-list.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { traceContextOf } from '../../http/trace-headers.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';

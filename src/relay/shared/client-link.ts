@@ -1,4 +1,4 @@
-import type { ListNode } from '../../collections/linked-list.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';

@@ -1,4 +1,4 @@
-import type { LinkedList } from '../../collections/linked-list.ts';
+import type { LinkedList } from '../../collections/short-lived-values.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { LinkedList } from '../../collections/linked-list.ts';
+import { LinkedList } from '../../collections/short-lived-values.ts';
 import { BridgeError } from '../../errors.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { showUrl } from '../../http/shown-url.ts';

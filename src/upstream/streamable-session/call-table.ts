@@ -1,4 +1,4 @@
-import { LinkedList } from '../../collections/linked-list.ts';
+import { LinkedList } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { Lingering } from '../remote/lingering.ts';

@@ -1,4 +1,4 @@
-import type { ListNode } from '../../collections/linked-list.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
 import type { ServerFault } from '../../relay/ports.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { ListNode } from '../../../src/collections/linked-list.ts';
+import type { ListNode } from '../../../src/collections/short-lived-values.ts';
 import { KEEP_ALIVE_MS } from '../../../src/downstream/stream/event-stream-writer.ts';
 import type { Ticking } from '../../../src/downstream/stream/live-streams.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';

@@ -1,4 +1,4 @@
-import { LinkedList, type ListNode } from '../../../collections/linked-list.ts';
+import { LinkedList, type ListNode } from '../../../collections/short-lived-values.ts';
 import type { Clock, Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import { type LogLevel, severityOf } from '../../../mcp/vocabulary/log-levels.ts';

@@ -1,4 +1,4 @@
-import { LinkedList, type ListNode } from '../../../collections/linked-list.ts';
+import { LinkedList, type ListNode } from '../../../collections/short-lived-values.ts';
 import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { ServerListener } from '../../../relay/ports.ts';

@@ -1,5 +1,5 @@
-import { LinkedList } from '../../../collections/linked-list.ts';
 import { RecentNames } from '../../../collections/recent-names.ts';
+import { LinkedList } from '../../../collections/short-lived-values.ts';
 import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import { type LogLevel, severityOf } from '../../../mcp/vocabulary/log-levels.ts';

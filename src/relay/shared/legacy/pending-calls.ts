@@ -1,4 +1,4 @@
-import { CellMap } from '../../../collections/cell-map.ts';
+import { CellMap } from '../../../collections/short-lived-values.ts';
 import { mayAsk } from '../../../mcp/vocabulary/methods.ts';
 import type { JsonRpcId } from '../../../wire/frame.ts';
 import type { Exchange } from '../../exchange.ts';

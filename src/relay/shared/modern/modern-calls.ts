@@ -1,4 +1,4 @@
-import { CellMap } from '../../../collections/cell-map.ts';
+import { CellMap } from '../../../collections/short-lived-values.ts';
 import type { Clock } from '../../../deps.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import type { Exchange } from '../../exchange.ts';

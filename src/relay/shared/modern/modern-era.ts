@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { LinkedList } from '../../../collections/linked-list.ts';
+import { LinkedList } from '../../../collections/short-lived-values.ts';
 import type { Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import { findSharedCancelledId } from '../../../mcp/classify/correlators.ts';
