@@ -2,7 +2,7 @@ import type { LinkedList } from '../../collections/short-lived-values.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { separateMessages } from '../../wire/separate-messages.ts';
+import { separateMessages } from '../../wire/read-message.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../ports.ts';
 import { ClientLink, type ClientLinkHost } from './client-link.ts';

@@ -14,9 +14,8 @@ import { rewriteProgress, rewriteRequest } from '../../../src/mcp/translate/rewr
 import { readFields } from '../../../src/mcp/vocabulary/payload.ts';
 import { Frame } from '../../../src/wire/frame.ts';
 import { LineSplitter } from '../../../src/wire/ndjson.ts';
-import { readMessage } from '../../../src/wire/read-message.ts';
+import { readMessage, separateMessages } from '../../../src/wire/read-message.ts';
 import { scanEnvelope } from '../../../src/wire/scan-envelope.ts';
-import { separateMessages } from '../../../src/wire/separate-messages.ts';
 import { SseDecoder } from '../../../src/wire/sse-decode.ts';
 import { createRandom } from '../../wire/json-text.ts';
 import { anySeed, TOKENS } from '../havoc.ts';
