@@ -6,7 +6,7 @@ import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
 import { parseSpan } from '../../mcp/vocabulary/payload.ts';
 import { failureToldBy } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { findUniqueMember } from '../../wire/json/find-member.ts';
+import { findUniqueMember } from '../../wire/json/outline.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 
 /** Answers in JSON where no response has started. */

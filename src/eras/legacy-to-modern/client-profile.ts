@@ -10,7 +10,7 @@ import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { asFields, type Fields, readFields } from '../../mcp/vocabulary/payload.ts';
 import { findRevision, LATEST_LEGACY_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findMember } from '../../wire/json/find-member.ts';
+import { findMember } from '../../wire/json/outline.ts';
 
 /** What a client told of itself in its handshake, in the words of the modern era. */
 export interface ClientProfile {

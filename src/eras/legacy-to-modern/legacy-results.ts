@@ -5,7 +5,7 @@ import { CALL_TOOL, LIST_TOOLS } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { RevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findMember } from '../../wire/json/find-member.ts';
+import { findMember } from '../../wire/json/outline.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
 
 /** Limits the tools remembered of one server, and the characters of their names. For other tools the value decides. */

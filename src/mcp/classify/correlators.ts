@@ -5,7 +5,7 @@
 
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
-import { findUniqueMember } from '../../wire/json/find-member.ts';
+import { findUniqueMember } from '../../wire/json/outline.ts';
 import { type Span, skipValue } from '../../wire/json/scan-json.ts';
 import { decodeId } from '../../wire/scan-envelope.ts';
 import { META_RELATED_TASK, META_SUBSCRIPTION_ID } from '../vocabulary/meta.ts';

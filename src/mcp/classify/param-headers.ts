@@ -4,7 +4,7 @@
 
 import type { Frame } from '../../wire/frame.ts';
 import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
-import { findUniqueMembers } from '../../wire/json/find-member.ts';
+import { findUniqueMembers } from '../../wire/json/outline.ts';
 import type { Span } from '../../wire/json/scan-json.ts';
 import {
   decodeHeaderValue,

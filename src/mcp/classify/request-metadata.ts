@@ -3,12 +3,10 @@
  * handshake. [spec 2026-07-28 basic#meta]
  */
 
-import { editFrame, withoutParams, withParams } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame, withoutParams, withParams } from '../../wire/frame.ts';
 import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
-import { findMember } from '../../wire/json/find-member.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
-import { visitMembers } from '../../wire/json/outline.ts';
+import { findMember, visitMembers } from '../../wire/json/outline.ts';
 import { findText, isStringToken, skipWhitespace } from '../../wire/json/scan-json.ts';
 import { parseLogLevel } from '../vocabulary/log-levels.ts';
 import {

@@ -1,6 +1,5 @@
 /** Which trace a request belongs to, by its `_meta`. */
-import { editFrame, withParams } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame, withParams } from '../../wire/frame.ts';
 import { OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';

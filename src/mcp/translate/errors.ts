@@ -1,10 +1,8 @@
 /** Errors of one era as the other one says them. */
 
-import { editFrame, withPayload } from '../../wire/edit-frame.ts';
-import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { editFrame, type Frame, idToken, type JsonRpcId, withPayload } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
-import { idToken } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { CALL_TOOL, GET_PROMPT, READ_RESOURCE } from '../vocabulary/methods.ts';
 import { asFields, type Fields, readFields, readPayload, showText } from '../vocabulary/payload.ts';

@@ -1,8 +1,6 @@
-import { editFrame } from '../../wire/edit-frame.ts';
-import { Frame, type JsonRpcId } from '../../wire/frame.ts';
+import { editFrame, encodeId, Frame, type JsonRpcId, replaceSpans } from '../../wire/frame.ts';
 import type { Edit, Span } from '../../wire/json/scan-json.ts';
 import { scanEnvelope } from '../../wire/scan-envelope.ts';
-import { encodeId, replaceSpans } from '../../wire/splice.ts';
 import {
   findCancelledId,
   findProgressOf,

@@ -3,8 +3,7 @@ import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
 import type { ServerFault } from '../../relay/ports.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { idToken, withId } from '../../wire/splice.ts';
+import { type Frame, idToken, withId } from '../../wire/frame.ts';
 import {
   AnswerBody,
   type AnswerForm,

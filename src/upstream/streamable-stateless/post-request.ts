@@ -8,10 +8,9 @@ import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
 import { COMPLETE, GET_PROMPT, isCacheable, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Lane } from '../../relay/exchange.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { type Frame, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
-import { withId } from '../../wire/splice.ts';
 import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
 import { ACCEPT_ANSWER } from '../remote/session-key.ts';
 

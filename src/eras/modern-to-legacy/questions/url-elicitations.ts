@@ -11,7 +11,7 @@ import { asFields, type Fields } from '../../../mcp/vocabulary/payload.ts';
 import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../../wire/frame.ts';
-import { findMember } from '../../../wire/json/find-member.ts';
+import { findMember } from '../../../wire/json/outline.ts';
 import { isStringToken } from '../../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { ClientAsker } from './questions.ts';

@@ -17,8 +17,7 @@ import {
 import { readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../../mcp/vocabulary/subscribed-uris.ts';
-import type { Frame } from '../../../wire/frame.ts';
-import { idToken, withId } from '../../../wire/splice.ts';
+import { type Frame, idToken, withId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';

@@ -19,10 +19,8 @@ import {
   type RevisionId,
 } from '../../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import { withPayload } from '../../../wire/edit-frame.ts';
-import type { Frame } from '../../../wire/frame.ts';
+import { type Frame, withId, withPayload } from '../../../wire/frame.ts';
 import { skipValue } from '../../../wire/json/scan-json.ts';
-import { withId } from '../../../wire/splice.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
 import type { ClientLink } from '../client-link.ts';
 import { EarlyQuestions } from './early-questions.ts';

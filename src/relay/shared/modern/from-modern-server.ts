@@ -7,8 +7,7 @@ import { rewriteProgress, rewriteSubscriptionId } from '../../../mcp/translate/r
 import { META_SUBSCRIPTION_ID } from '../../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN_ACKNOWLEDGED, LOG_MESSAGE, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
-import { withId } from '../../../wire/splice.ts';
+import { type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
 import type { CallTraits, ModernCall, ModernCalls, Subscription } from './modern-calls.ts';

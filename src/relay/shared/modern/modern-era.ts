@@ -8,8 +8,7 @@ import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/translate/r
 import { META_LOG_LEVEL } from '../../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
-import { idToken } from '../../../wire/splice.ts';
+import { type Frame, idToken, type JsonRpcId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
