@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import { rewriteSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { type ListenFilter, readListenFilter } from '../../mcp/translate/listen-filter.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
-import { rewriteSubscriptionId } from '../../mcp/translate/rewrite.ts';
 import { META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import {
   isListChanged,

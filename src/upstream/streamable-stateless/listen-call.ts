@@ -1,7 +1,6 @@
 import type { BridgeError } from '../../errors.ts';
-import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { findCancelledId, rewriteSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { missedChanges } from '../../mcp/translate/listen-filter.ts';
-import { rewriteSubscriptionId } from '../../mcp/translate/rewrite.ts';
 import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN_ACKNOWLEDGED, TOOLS_CHANGED } from '../../mcp/vocabulary/methods.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../../wire/frame.ts';

@@ -1,10 +1,9 @@
 import { BridgeError } from '../../errors.ts';
-import { findProgressOf } from '../../mcp/classify/correlators.ts';
+import { findProgressOf, type RewrittenRequest, rewriteProgress } from '../../mcp/classify/correlators.ts';
 import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
 import { paramHeadersFor } from '../../mcp/classify/param-headers.ts';
 import { isForeignRefusal } from '../../mcp/classify/probe-answer.ts';
 import { type RequestMetadata, readRequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
-import { type RewrittenRequest, rewriteProgress } from '../../mcp/translate/rewrite.ts';
 import { findHeaderFault, type HeaderLine } from '../../mcp/vocabulary/header-value.ts';
 import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { parseSpan, readField } from '../../mcp/vocabulary/payload.ts';

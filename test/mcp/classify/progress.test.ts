@@ -1,7 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { findProgressOf, readProgress } from '../../../src/mcp/classify/correlators.ts';
-import { rewriteProgress } from '../../../src/mcp/translate/rewrite.ts';
+import { findProgressOf, readProgress, rewriteProgress } from '../../../src/mcp/classify/correlators.ts';
 import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
 import { Frame, replaceSpans } from '../../../src/wire/frame.ts';
 import { findUniqueMember } from '../../../src/wire/json/outline.ts';

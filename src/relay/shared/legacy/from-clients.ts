@@ -1,6 +1,6 @@
 import { BridgeError } from '../../../errors.ts';
+import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
 import { hasLookAlike } from '../../../mcp/classify/look-alikes.ts';
-import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/translate/rewrite.ts';
 import { parseLogLevel } from '../../../mcp/vocabulary/log-levels.ts';
 import {
   CANCELLED,

@@ -1,7 +1,11 @@
 import type { Logger } from 'pino';
 import { assertNever, type BridgeError } from '../../../errors.ts';
-import { findCancelledId, findProgressOf } from '../../../mcp/classify/correlators.ts';
-import { rewriteProgress, rewriteServerCancelled } from '../../../mcp/translate/rewrite.ts';
+import {
+  findCancelledId,
+  findProgressOf,
+  rewriteProgress,
+  rewriteServerCancelled,
+} from '../../../mcp/classify/correlators.ts';
 import { parseLogLevel } from '../../../mcp/vocabulary/log-levels.ts';
 import {
   CANCELLED,

@@ -1,9 +1,14 @@
 import type { Logger } from 'pino';
 import { assertNever } from '../../../errors.ts';
-import { findCancelledId, findProgressOf, findSubscriptionId } from '../../../mcp/classify/correlators.ts';
+import {
+  findCancelledId,
+  findProgressOf,
+  findSubscriptionId,
+  rewriteProgress,
+  rewriteSubscriptionId,
+} from '../../../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../../../mcp/classify/modern-questions.ts';
 import { missedChanges } from '../../../mcp/translate/listen-filter.ts';
-import { rewriteProgress, rewriteSubscriptionId } from '../../../mcp/translate/rewrite.ts';
 import { META_SUBSCRIPTION_ID } from '../../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN_ACKNOWLEDGED, LOG_MESSAGE, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
