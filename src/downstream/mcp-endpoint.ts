@@ -2,10 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
 import { parseAccept } from '../http/content-type.ts';
 import { respondEmpty, respondError } from '../http/server/respond.ts';
-import { routeEra } from '../mcp/classify/route-era.ts';
-import { trimHeaderValue } from '../mcp/vocabulary/header-value.ts';
-import { PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
-import { eraOf } from '../mcp/vocabulary/revisions.ts';
+import { namesModern, routeEra } from '../mcp/classify/route-era.ts';
+import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { HttpRoute } from './listener/http-server.ts';
 import type { RouteCall } from './modern-routing.ts';
@@ -75,7 +73,7 @@ export class McpEndpoint {
 
   /** Whose messages go before this one is not known before its body was read; its headers tell it of honest clients. */
   #gateOf(request: IncomingMessage): TurnGate | undefined {
-    if (namesModern(request)) return this.#options.stateless.gate;
+    if (namesModern(request.headers)) return this.#options.stateless.gate;
     return this.#options.sessions.gateOf(request);
   }
 
@@ -120,12 +118,7 @@ export class McpEndpoint {
 
 /** Modern by its header, without a session that says otherwise. */
 function isModernCaller(request: IncomingMessage): boolean {
-  return request.headers[SESSION_ID_HEADER] === undefined && namesModern(request);
-}
-
-function namesModern(request: IncomingMessage): boolean {
-  const value = request.headers[PROTOCOL_VERSION_HEADER];
-  return typeof value === 'string' && eraOf(trimHeaderValue(value)) === 'modern';
+  return request.headers[SESSION_ID_HEADER] === undefined && namesModern(request.headers);
 }
 
 function refuseMethod(response: ServerResponse): void {

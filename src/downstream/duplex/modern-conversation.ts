@@ -1,6 +1,6 @@
 import { type BridgeError, toBridgeError } from '../../errors.ts';
-import { MetadataReader } from '../../mcp/classify/metadata-reader.ts';
-import { validateModern } from '../../mcp/classify/validate-modern.ts';
+import { validateModern } from '../../mcp/classify/modern-request.ts';
+import { MetadataReader } from '../../mcp/classify/request-metadata.ts';
 import { CANCELLED, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { MODERN_REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';

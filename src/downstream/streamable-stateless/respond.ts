@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { JSON_TYPE } from '../../http/content-type.ts';
-import type { ModernRefusal } from '../../mcp/classify/validate-modern.ts';
+import type { ModernRefusal } from '../../mcp/classify/modern-request.ts';
 import { modernHttpStatus } from '../../mcp/translate/errors.ts';
 import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
 import { parseSpan } from '../../mcp/vocabulary/payload.ts';

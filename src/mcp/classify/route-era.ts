@@ -1,13 +1,31 @@
+/** Which era a message is of, and who serves it where both are served. */
 import { Frame } from '../../wire/frame.ts';
+import { findMember, visitMembers } from '../../wire/json/outline.ts';
+import { isStringToken } from '../../wire/json/scan-json.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { type HeaderMap, trimHeaderValue } from '../vocabulary/header-value.ts';
 import { PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../vocabulary/headers.ts';
-import { META_PROTOCOL_VERSION } from '../vocabulary/meta.ts';
+import { META, META_PROTOCOL_VERSION } from '../vocabulary/meta.ts';
 import { INITIALIZE } from '../vocabulary/methods.ts';
 import { eraOf } from '../vocabulary/revisions.ts';
 import { INVALID_PARAMS, INVALID_REQUEST } from '../vocabulary/rpc-codes.ts';
-import { claimsModern } from './request-metadata.ts';
-import type { ModernRefusal } from './validate-modern.ts';
+import type { ModernRefusal } from './modern-request.ts';
+
+/**
+ * Does the message say of itself that it is modern? Exact, also for a key that is spelled with escapes or a `_meta`
+ * that occurs twice; whether the envelope is a good one is another question.
+ */
+export function claimsModern(frame: Frame): boolean {
+  const { bytes, payloadStart, outline } = frame;
+  if (payloadStart === -1 || frame.isResponse || outline?.mayHoldMeta === false) return false;
+  let isModern = false;
+  visitMembers(bytes, payloadStart, outline, (keyStart, keyEnd, valueStart) => {
+    const isMeta = isStringToken(bytes, keyStart, keyEnd, META);
+    isModern = isMeta && findMember(bytes, valueStart, META_PROTOCOL_VERSION, outline) !== undefined;
+    return !isModern;
+  });
+  return isModern;
+}
 
 /** Who serves what was posted to an endpoint of both eras. */
 export type EraRoute =
@@ -59,7 +77,8 @@ function readSessionId(headers: HeaderMap): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-function namesModern(headers: HeaderMap): boolean {
+/** Does the header that says which revision is spoken name a modern one? */
+export function namesModern(headers: HeaderMap): boolean {
   const value = headers[PROTOCOL_VERSION_HEADER];
   return typeof value === 'string' && eraOf(trimHeaderValue(value)) === 'modern';
 }

@@ -7,7 +7,8 @@ import { requestDigest } from '../../../src/eras/modern-to-legacy/questions/requ
 import { rewriteProgress, rewriteRequest } from '../../../src/mcp/classify/correlators.ts';
 import { hasLookAlike } from '../../../src/mcp/classify/look-alikes.ts';
 import { checkParamHeaders } from '../../../src/mcp/classify/param-headers.ts';
-import { claimsModern, readRequestMetadata, stripMetadata } from '../../../src/mcp/classify/request-metadata.ts';
+import { readRequestMetadata, stripMetadata } from '../../../src/mcp/classify/request-metadata.ts';
+import { claimsModern } from '../../../src/mcp/classify/route-era.ts';
 import { readToolPage } from '../../../src/mcp/classify/tool-list.ts';
 import { downgradeResult } from '../../../src/mcp/translate/downgrade-results.ts';
 import { toLegacyResult, toModernResult } from '../../../src/mcp/translate/results.ts';

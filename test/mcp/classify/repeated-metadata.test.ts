@@ -1,7 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { MetadataReader } from '../../../src/mcp/classify/metadata-reader.ts';
-import { readRequestMetadata } from '../../../src/mcp/classify/request-metadata.ts';
+import { MetadataReader, readRequestMetadata } from '../../../src/mcp/classify/request-metadata.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { anyJson, anyText, JsonPrinter } from '../../wire/json-text.ts';
 
