@@ -1,6 +1,5 @@
 import type { HttpListenerConfig } from '../config/listener.ts';
 import type { Deps } from '../deps.ts';
-import { Admission } from '../downstream/listener/admission.ts';
 import {
   type CertificateSource,
   HttpServer,
@@ -8,6 +7,7 @@ import {
   SOCKET_LIMITS,
 } from '../downstream/listener/http-server.ts';
 import { LiveStreams } from '../downstream/stream/live-streams.ts';
+import { Admission } from '../http/auth/callers.ts';
 import { AccessPolicy } from '../http/server/access-policy.ts';
 import { boundAddress } from '../http/server/listen-addresses.ts';
 import type { Authentication } from './create-authentication.ts';

@@ -12,8 +12,7 @@ import { addressOf, isBrowserNavigation } from '../downstream/listener/browser-p
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
-import { ANONYMOUS } from '../http/auth/authenticator.ts';
-import { principalOf } from '../http/auth/callers.ts';
+import { ANONYMOUS, principalOf } from '../http/auth/callers.ts';
 import { respondError } from '../http/server/respond.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { InspectedServer } from '../observe/inspection.ts';

@@ -20,7 +20,7 @@ import type { LiveStreams } from '../../src/downstream/stream/live-streams.ts';
 import { REPLAY_LIMITS } from '../../src/downstream/streamable-session/replay-buffer.ts';
 import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
-import { ALLOW_ANYONE, type Authenticator } from '../../src/http/auth/authenticator.ts';
+import { ALLOW_ANYONE, type Authenticator } from '../../src/http/auth/callers.ts';
 import type { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { Observer } from '../../src/relay/observer.ts';
 import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { ANONYMOUS } from '../../http/auth/authenticator.ts';
+import { ANONYMOUS } from '../../http/auth/callers.ts';
 import { ReadingWatch } from '../../http/reading-watch.ts';
 import type { BodyBudget } from '../../http/server/read-body.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
