@@ -107,7 +107,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'http/socket-url.ts',
     'http/server/listen-addresses.ts',
     'http/stream-address.ts',
-    'http/client/bearer-token.ts',
+    'http/client/credentials.ts',
     'http/server/certificate-files.ts',
     'http/request-headers.ts',
     'http/client/agents.ts',

@@ -1,5 +1,5 @@
-import { parseAuthChallenge } from '../http/client/auth-challenge.ts';
 import { ControlClient, type ControlResponse } from '../http/client/control-client.ts';
+import { parseAuthChallenge } from '../http/client/credentials.ts';
 import type { ResponseHead } from '../http/client/http-call.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { reachedAs } from '../http/socket-url.ts';

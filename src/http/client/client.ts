@@ -1,8 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { isConfigurable, isForwardable, pickHeaders } from '../request-headers.ts';
 import { Agents, type AgentsOptions } from './agents.ts';
-import { BearerTokenFile } from './bearer-token.ts';
-import type { CredentialRenewal, Credentials } from './credentials.ts';
+import { BearerTokenFile, type CredentialRenewal, type Credentials } from './credentials.ts';
 import { listHeaders } from './header-list.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, RequestHeaders } from './http-call.ts';
 import { HttpExchange } from './http-exchange.ts';

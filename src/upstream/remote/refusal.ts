@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { BridgeError } from '../../errors.ts';
-import { parseAuthChallenge } from '../../http/client/auth-challenge.ts';
+import { parseAuthChallenge } from '../../http/client/credentials.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';

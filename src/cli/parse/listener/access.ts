@@ -4,7 +4,7 @@ import type { AccessConfig, AuthConfig, KeyLocation, MappedHeader, TokenSource }
 import type { EndpointConfig, HttpListenerConfig, ListenAddress, TcpAddress } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isWildcard } from '../../../http/addresses.ts';
-import { isBearerToken } from '../../../http/client/bearer-token.ts';
+import { isBearerToken } from '../../../http/client/credentials.ts';
 import { boundAddress, isExposed, isOpenToAllUsers } from '../../../http/server/listen-addresses.ts';
 import { showStreamAddress } from '../../../http/stream-address.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
