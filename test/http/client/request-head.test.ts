@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { listHeaders } from '../../../src/http/client/header-list.ts';
+import { listHeaders } from '../../../src/http/client/client.ts';
 import type { HttpRequest } from '../../../src/http/client/http-call.ts';
 import { listen } from '../../fixtures/http-servers/listen.ts';
 import { closeAfter, createClient, RecordedCall } from '../recorded-call.ts';
