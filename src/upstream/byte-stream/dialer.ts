@@ -7,7 +7,7 @@ import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
 import { showStreamAddress } from '../../http/stream-address.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
-import { Reachability } from '../remote/reachability.ts';
+import { Reachability } from '../remote/remote-environment.ts';
 import { ByteStreamLink } from './link.ts';
 
 /** A connection is checked this often for a peer that vanished without a word (laptop asleep, cable). */

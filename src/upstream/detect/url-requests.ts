@@ -7,7 +7,7 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { CallContext, CallDialer, Readiness, ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import { isOutOfReach, Reachability } from '../remote/reachability.ts';
+import { isOutOfReach, Reachability } from '../remote/remote-environment.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline, untilAborted } from './deadline.ts';
 import { DetectingLinks, type FoundLink, type Request } from './detecting-link.ts';

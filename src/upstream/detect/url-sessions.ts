@@ -12,7 +12,7 @@ import { DecoratedSessions, type DecorateSession } from '../../relay/passing-lin
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
-import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-options.ts';
+import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-environment.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline } from './deadline.ts';

@@ -16,7 +16,7 @@ import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../
 import { Lingering } from '../remote/lingering.ts';
 import { Outbox, type Outgoing } from '../remote/outbox.ts';
 import type { Refusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { StreamMessages } from '../remote/server-messages.ts';
 import { createSessionKey } from '../remote/session-key.ts';
 import { MessagePost, type PostHost, type PostTarget } from './post.ts';

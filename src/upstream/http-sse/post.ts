@@ -4,7 +4,7 @@ import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Outgoing } from '../remote/outbox.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
+import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 
 /** Where the messages of a session are posted, and with what: the same object for as long as both stay the same. */
 export interface PostTarget {

@@ -9,8 +9,8 @@ import { showUrl } from '../../http/shown-url.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
 import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
-import type { CallerHeaders } from './caller-headers.ts';
 import { isPassing, MAX_REFUSAL_BYTES, readRefusal } from './refusal.ts';
+import type { CallerHeaders } from './remote-environment.ts';
 import { encodeEventId, toRetryPause } from './resumption.ts';
 
 /** How long a stream that broke is left alone, unless the server asks for another pause. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { StreamMessages, type StreamMessagesOptions } from '../remote/server-messages.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 

@@ -14,7 +14,7 @@ import {
 import { CallErrors, isCallLimit } from '../remote/call-errors.ts';
 import type { Outgoing } from '../remote/outbox.ts';
 import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { encodeEventId, toRetryPause } from '../remote/resumption.ts';
 import { SeenEvents, ServerMessages } from '../remote/server-messages.ts';
 import type { SessionKey } from '../remote/session-key.ts';

@@ -11,7 +11,7 @@ import type { Lane } from '../../relay/exchange.ts';
 import { type Frame, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
-import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
+import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 import { ACCEPT_ANSWER } from '../remote/session-key.ts';
 
 export interface PostedMessage {

@@ -8,7 +8,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { AnswerBody, type AnswerSink, classifyAnswer, type OversizedText } from '../remote/answer-reader.ts';
 import { CallErrors } from '../remote/call-errors.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { ServerMessages } from '../remote/server-messages.ts';
 
 /** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */

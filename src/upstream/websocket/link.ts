@@ -18,7 +18,7 @@ import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { AnswerLimit } from '../answer-limit.ts';
 import { readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { ServerMessages } from '../remote/server-messages.ts';
 
 /** What may wait for the connection: clients send little before they have had an answer. */
