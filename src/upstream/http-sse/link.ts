@@ -14,7 +14,7 @@ import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import { Lingering } from '../remote/lingering.ts';
-import { Outbox, type Outgoing } from '../remote/outbox.ts';
+import { Outbox, type Outgoing } from '../remote/link-messages.ts';
 import type { Refusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { StreamMessages } from '../remote/server-messages.ts';

@@ -2,7 +2,7 @@ import type { ListNode } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http-call.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
-import type { Outgoing } from '../remote/outbox.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 

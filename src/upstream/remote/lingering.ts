@@ -1,4 +1,4 @@
-import type { Outgoing } from './outbox.ts';
+import type { Outgoing } from './link-messages.ts';
 
 export interface LingeringLimits {
   readonly count: number;

@@ -9,8 +9,7 @@ import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/port
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
-import { Delivery } from '../remote/delivery.ts';
-import { Outbox, type Outgoing } from '../remote/outbox.ts';
+import { Delivery, Outbox, type Outgoing } from '../remote/link-messages.ts';
 import { isOutOfReach, type RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { CallTable } from './call-table.ts';

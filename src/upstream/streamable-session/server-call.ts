@@ -12,7 +12,7 @@ import {
   type OversizedText,
 } from '../remote/answer-reader.ts';
 import { CallErrors, isCallLimit } from '../remote/call-errors.ts';
-import type { Outgoing } from '../remote/outbox.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
 import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { encodeEventId, toRetryPause } from '../remote/resumption.ts';

@@ -9,7 +9,7 @@ import { Restoration, type RestoredConnection } from '../../relay/sessions/resto
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import { Outgoing } from '../remote/outbox.ts';
+import { Outgoing } from '../remote/link-messages.ts';
 import { createSessionKey, NO_SESSION, type SessionKey } from '../remote/session-key.ts';
 
 /** A new session that is lost sooner than this is not replaced for the sake of its event stream alone. */

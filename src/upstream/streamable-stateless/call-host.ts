@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { Outgoing } from '../remote/outbox.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 

@@ -12,7 +12,7 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import { type Frame, idToken, withId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
-import type { Outgoing } from '../remote/outbox.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
 import { mayRepeat, messageHeaders, postRequest, rewriteForPost } from './post-request.ts';

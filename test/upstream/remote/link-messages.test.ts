@@ -1,8 +1,10 @@
 import test from 'ava';
-import { MAX_WAITING_MESSAGES, Outbox, type Outgoing } from '../../../src/upstream/remote/outbox.ts';
+import { Exchange } from '../../../src/relay/exchange.ts';
+import { Delivery, MAX_WAITING_MESSAGES, Outbox, type Outgoing } from '../../../src/upstream/remote/link-messages.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { clientFrame } from '../../support/frames.ts';
+import { FakeServerListener } from '../../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../../support/frames.ts';
 
 function createOutbox() {
   const posted: Outgoing[] = [];
@@ -138,4 +140,36 @@ test('a server that asks and takes no answers gets so many of them, and no more 
   t.true(posted.length > 4000 && posted.length < 5000, `${posted.length}`);
   answer(10_001);
   t.is(posted.at(-1)?.frame.id, 10_001);
+});
+
+const ANSWER = serverFrame({ id: 1, result: {} });
+
+function asked() {
+  const listener = new FakeServerListener();
+  const exchange = new Exchange(1, 'tools/call', { isOpen: true }, undefined, 0);
+  return { listener, exchange, delivery: new Delivery(listener) };
+}
+
+test('the answer to an open call is its own', (t) => {
+  const { listener, exchange, delivery } = asked();
+  delivery.message(ANSWER, exchange);
+  t.is(listener.received.length, 1);
+  t.is(listener.received[0]?.frame, ANSWER);
+  t.is(listener.received[0]?.exchange, exchange);
+});
+
+test('the answer to a call that was withdrawn, or answered before, goes nowhere', (t) => {
+  for (const over of [(exchange: Exchange) => exchange.cancel('client'), (exchange: Exchange) => exchange.settle()]) {
+    const { listener, exchange, delivery } = asked();
+    over(exchange);
+    delivery.message(ANSWER, exchange);
+    t.is(listener.received.length, 0);
+  }
+});
+
+test('after its end nothing is told', (t) => {
+  const { listener, exchange, delivery } = asked();
+  delivery.close();
+  delivery.message(ANSWER, exchange);
+  t.is(listener.received.length, 0);
 });
