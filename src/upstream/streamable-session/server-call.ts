@@ -8,14 +8,15 @@ import {
   AnswerBody,
   type AnswerForm,
   type AnswerSink,
+  CallErrors,
   classifyAnswer,
+  isCallLimit,
   type OversizedText,
 } from '../remote/answer-reader.ts';
-import { CallErrors, isCallLimit } from '../remote/call-errors.ts';
+import { encodeEventId, toRetryPause } from '../remote/event-stream-reader.ts';
 import type { Outgoing } from '../remote/link-messages.ts';
 import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
-import { encodeEventId, toRetryPause } from '../remote/resumption.ts';
 import { SeenEvents, ServerMessages } from '../remote/server-messages.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';

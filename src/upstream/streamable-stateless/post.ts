@@ -5,8 +5,13 @@ import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { AnswerBody, type AnswerSink, classifyAnswer, type OversizedText } from '../remote/answer-reader.ts';
-import { CallErrors } from '../remote/call-errors.ts';
+import {
+  AnswerBody,
+  type AnswerSink,
+  CallErrors,
+  classifyAnswer,
+  type OversizedText,
+} from '../remote/answer-reader.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { ServerMessages } from '../remote/server-messages.ts';
