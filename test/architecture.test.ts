@@ -109,7 +109,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'http/stream-address.ts',
     'http/client/credentials.ts',
     'http/server/certificate-files.ts',
-    'http/request-headers.ts',
+    'http/headers.ts',
     'http/client/agents.ts',
     'process/command-name.ts',
     'http/stream-address.ts',

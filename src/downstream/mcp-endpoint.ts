@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
-import { parseAccept } from '../http/content-type.ts';
+import { parseAccept } from '../http/headers.ts';
 import { respondEmpty, respondError } from '../http/server/respond.ts';
 import { namesModern, routeEra } from '../mcp/classify/route-era.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { forwardedHeaders } from '../../http/request-headers.ts';
+import { forwardedHeaders, traceContextOf } from '../../http/headers.ts';
 import { respondError } from '../../http/server/respond.ts';
-import { traceContextOf } from '../../http/trace-headers.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Lane } from '../../relay/exchange.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../deps.ts';
 import { BridgeError, type ErrorCode } from '../../errors.ts';
-import { isJson, packingOf } from '../../http/content-type.ts';
+import { isJson, packingOf } from '../../http/headers.ts';
 import { type BodyLimits, readBody } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/short-lived-values.ts';
-import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { encodeComment, encodeEvents } from '../../wire/sse-encode.ts';
 import type { LiveStreams, Ticking } from './live-streams.ts';
 import { ResponseWriter } from './response-writer.ts';

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { parseAccept } from '../../http/content-type.ts';
-import { forwardedHeaders } from '../../http/request-headers.ts';
+import { forwardedHeaders, parseAccept } from '../../http/headers.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { LAST_EVENT_ID_HEADER, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';

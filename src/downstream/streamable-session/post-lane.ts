@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { LinkedList, ListNode } from '../../collections/short-lived-values.ts';
-import { JSON_TYPE } from '../../http/content-type.ts';
+import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
-import { traceContextOf } from '../../http/trace-headers.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import type { Lane } from '../../relay/exchange.ts';

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/short-lived-values.ts';
-import { JSON_TYPE } from '../../http/content-type.ts';
-import { traceContextOf } from '../../http/trace-headers.ts';
+import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
 import type { CallListener, CallPeer } from '../../relay/call-relay.ts';

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { toBridgeError } from '../../errors.ts';
-import { parseAccept } from '../../http/content-type.ts';
-import { forwardedHeaders } from '../../http/request-headers.ts';
+import { forwardedHeaders, parseAccept } from '../../http/headers.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { type ModernRefusal, validateModern } from '../../mcp/classify/modern-request.ts';
 import { MetadataReader } from '../../mcp/classify/request-metadata.ts';

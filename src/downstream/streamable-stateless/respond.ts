@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { JSON_TYPE } from '../../http/content-type.ts';
+import { JSON_TYPE } from '../../http/headers.ts';
 import type { ModernRefusal } from '../../mcp/classify/modern-request.ts';
 import { modernHttpStatus } from '../../mcp/translate/errors.ts';
 import { DISCOVER } from '../../mcp/vocabulary/methods.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { forwardedHeaders } from '../../http/request-headers.ts';
+import { forwardedHeaders } from '../../http/headers.ts';
 import { findHandshakeFault, WebSocketAcceptor } from '../../http/server/accept-websocket.ts';
 import type { BodyBudget } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../deps.ts';
-import { isConfigurable, isForwardable, pickHeaders } from '../request-headers.ts';
+import { isConfigurable, isForwardable, pickHeaders } from '../headers.ts';
 import { Agents, type AgentsOptions } from './agents.ts';
 import { BearerTokenFile, type CredentialRenewal, type Credentials } from './credentials.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, RequestHeaders } from './http-call.ts';

@@ -3,7 +3,7 @@ import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { packingOf } from '../content-type.ts';
+import { packingOf } from '../headers.ts';
 import { showUrl } from '../shown-url.ts';
 import { type RequestTarget, TCP_KEEP_ALIVE_MS } from './agents.ts';
 import { discardResponse, holdResponse, PhaseTimer, stopSending, timeoutError } from './call-limits.ts';

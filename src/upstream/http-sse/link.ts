@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { LinkedList } from '../../collections/short-lived-values.ts';
 import { BridgeError } from '../../errors.ts';
-import { JSON_TYPE } from '../../http/content-type.ts';
+import { JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { reachedAs } from '../../http/socket-url.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';

@@ -1,6 +1,6 @@
 /** Reads the answer to one message, in whatever form the server has chosen, and says what is wrong with it. */
 import { BridgeError } from '../../errors.ts';
-import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import { skipWhitespace } from '../../wire/json/scan-json.ts';

@@ -4,7 +4,7 @@ import type { CallTimeouts } from '../../http/client/call-limits.ts';
 import type { HttpClient } from '../../http/client/client.ts';
 import type { SessionCookies } from '../../http/client/cookies.ts';
 import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http-call.ts';
-import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { SkippedEnds } from '../../wire/skipped-bytes.ts';

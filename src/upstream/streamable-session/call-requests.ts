@@ -1,6 +1,6 @@
 import type { CallTimeouts } from '../../http/client/call-limits.ts';
 import type { HttpRequest } from '../../http/client/http-call.ts';
-import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Outgoing } from '../remote/link-messages.ts';

@@ -1,5 +1,5 @@
 import type { HttpRequest } from '../../http/client/http-call.ts';
-import { JSON_TYPE } from '../../http/content-type.ts';
+import { JSON_TYPE } from '../../http/headers.ts';
 import { type RewrittenRequest, rewriteRequest } from '../../mcp/classify/correlators.ts';
 import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
 import { standardHeaders } from '../../mcp/classify/modern-request.ts';

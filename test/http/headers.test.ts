@@ -1,5 +1,5 @@
 import test from 'ava';
-import { isJson, parseAccept } from '../../src/http/content-type.ts';
+import { isJson, parseAccept } from '../../src/http/headers.ts';
 
 test('knows JSON with and without parameters, in any case', (t) => {
   for (const type of [
