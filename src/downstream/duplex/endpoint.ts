@@ -14,7 +14,7 @@ import { type ReadLimits, type ReadResult, readMessage } from '../../wire/read-m
 import { recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type BatchItem, refusalOfBatch } from '../batch.ts';
-import { CLIENT_LIMITS } from '../post/read-post.ts';
+import { CLIENT_LIMITS } from '../http/read-post.ts';
 import type { ConnectionClient } from './connection-peer.ts';
 import { LegacyConversation } from './legacy-conversation.ts';
 import type { ConnectionListener, MessageConnection, OpenConnection } from './message-connection.ts';

@@ -12,11 +12,10 @@ import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { Frame } from '../../wire/frame.ts';
 import { encodeEvent, encodeEvents } from '../../wire/sse-encode.ts';
 import { faultAnswer, refusalOfBatch } from '../batch.ts';
+import { type EventStreamOwner, EventStreamWriter } from '../http/event-stream-writer.ts';
+import { type PostedMessages, readInTurn, TurnGate, type TurnLimits } from '../http/read-post.ts';
+import type { LiveStreams } from '../http/response-writer.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
-import { type PostedMessages, readInTurn, type TurnLimits } from '../post/read-post.ts';
-import { TurnGate } from '../post/turn-gate.ts';
-import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
-import type { LiveStreams } from '../stream/live-streams.ts';
 import type { Sunset } from './sunset.ts';
 
 /** Early clients of the C# SDK take an answer without this word for a refusal. A string leaves with the headers in one write. */

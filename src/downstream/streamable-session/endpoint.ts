@@ -23,9 +23,8 @@ import {
   holdsInitialize,
   refusalOfBatch,
 } from '../batch.ts';
-import { idOf, type PostedMessages } from '../post/read-post.ts';
-import type { TurnGate } from '../post/turn-gate.ts';
-import type { LiveStreams } from '../stream/live-streams.ts';
+import { idOf, type PostedMessages, type TurnGate } from '../http/read-post.ts';
+import type { LiveStreams } from '../http/response-writer.ts';
 import { StreamablePeer } from './peer.ts';
 import type { PostLaneOptions } from './post-lane.ts';
 

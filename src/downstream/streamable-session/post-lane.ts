@@ -8,8 +8,7 @@ import type { Lane } from '../../relay/exchange.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
 import { MAX_COLLECTED_BYTES } from '../batch.ts';
-import type { Ticking } from '../stream/live-streams.ts';
-import { ResponseWriter } from '../stream/response-writer.ts';
+import { ResponseWriter, type Ticking } from '../http/response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
 /** A call that is silent for this long gets its stream, so that proxies see a living connection. */

@@ -5,10 +5,9 @@ import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
 import type { CallListener, CallPeer } from '../../relay/call-relay.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { TurnGate } from '../post/turn-gate.ts';
-import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
-import type { LiveStreams, Ticking } from '../stream/live-streams.ts';
-import { ResponseWriter } from '../stream/response-writer.ts';
+import { type EventStreamOwner, EventStreamWriter } from '../http/event-stream-writer.ts';
+import { TurnGate } from '../http/read-post.ts';
+import { type LiveStreams, ResponseWriter, type Ticking } from '../http/response-writer.ts';
 import { COMMIT_AFTER_MS } from '../streamable-session/post-lane.ts';
 import { answerStatus } from './respond.ts';
 

@@ -11,8 +11,8 @@ import type { ConnectionEnd, WebSocketConnectionOptions } from '../../http/webso
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { ConnectionClient } from '../duplex/connection-peer.ts';
 import { DuplexEndpoint } from '../duplex/endpoint.ts';
+import { MAX_QUEUED_BYTES } from '../http/response-writer.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
-import { MAX_QUEUED_BYTES } from '../stream/response-writer.ts';
 import { ClientWebSocket } from './connection.ts';
 
 /** What clients get to read that was said last, and to see the end by, when the bridge ends. */

@@ -6,7 +6,7 @@ import {
   MAX_QUEUED_BYTES,
   ResponseWriter,
   SLICE_BYTES,
-} from '../../../src/downstream/stream/response-writer.ts';
+} from '../../../src/downstream/http/response-writer.ts';
 import { STALL_MS } from '../../../src/http/reading-watch.ts';
 
 const KIB = 1024;

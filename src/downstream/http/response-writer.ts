@@ -1,4 +1,7 @@
+/** Writes the responses of the HTTP server, no faster than clients read, and looks after those that stay open. */
 import type { ServerResponse } from 'node:http';
+import { LinkedList, type ListNode } from '../../collections/short-lived-values.ts';
+import type { Clock } from '../../deps.ts';
 import { ReadingWatch, type Written } from '../../http/reading-watch.ts';
 
 /** Bytes waiting for the client above which a response counts as full. */
@@ -141,3 +144,54 @@ export class ResponseWriter {
 const NOTHING: Written = { bytes: 0, queuedBytes: 0, socket: null };
 /** Parts already written that the list may still hold. */
 const MAX_SPENT_PARTS = 4096;
+
+// ---- All open responses together
+
+/** Something with an open response that wants to be looked at now and then. */
+export interface Ticking {
+  tick(nowMs: number): void;
+  /** Written to its response, and not taken by the system yet. */
+  readonly unsentBytes: number;
+}
+
+const TICK_MS = 1000;
+
+/**
+ * One timer for all open responses of the HTTP server: keep-alive comments, stalled readers, calls that have waited
+ * long enough for a stream. A timer each would be two per call.
+ */
+export class LiveStreams {
+  readonly #clock: Clock;
+  #members = new LinkedList<Ticking>();
+  #stop: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get nowMs(): number {
+    return this.#clock.now();
+  }
+
+  /** What all open responses together have not sent. */
+  get unsentBytes(): number {
+    return this.#members.toArray().reduce((sum, member) => sum + member.unsentBytes, 0);
+  }
+
+  /** The member ticks until its node is removed. */
+  add(member: Ticking): ListNode<Ticking> {
+    this.#stop ??= this.#clock.every(TICK_MS, () => this.#tick());
+    return this.#members.add(member);
+  }
+
+  close(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+    this.#members = new LinkedList();
+  }
+
+  #tick(): void {
+    const now = this.#clock.now();
+    for (const member of this.#members.toArray()) member.tick(now);
+  }
+}

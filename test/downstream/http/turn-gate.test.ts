@@ -5,7 +5,7 @@ import {
   MAX_WAITING_TURNS,
   type Turn,
   TurnGate,
-} from '../../../src/downstream/post/turn-gate.ts';
+} from '../../../src/downstream/http/read-post.ts';
 
 function createGate() {
   const gate = new TurnGate();

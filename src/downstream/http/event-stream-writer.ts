@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/short-lived-values.ts';
 import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { encodeComment, encodeEvents } from '../../wire/sse-encode.ts';
-import type { LiveStreams, Ticking } from './live-streams.ts';
-import { ResponseWriter } from './response-writer.ts';
+import { type LiveStreams, ResponseWriter, type Ticking } from './response-writer.ts';
 
 /** A comment after this much silence keeps proxies and clients from giving the connection up. */
 export const KEEP_ALIVE_MS = 15_000;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { LiveStreams } from '../../../src/downstream/stream/live-streams.ts';
+import { LiveStreams } from '../../../src/downstream/http/response-writer.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 function createLive() {
