@@ -7,8 +7,7 @@ import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.
 import { Sunset } from '../downstream/http-sse/sunset.ts';
 import { addressOf, browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
-import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
-import type { RouteCall } from '../downstream/modern-routing.ts';
+import { McpEndpoint, type RouteCall } from '../downstream/mcp-endpoint.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';

@@ -7,10 +7,9 @@ import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { Frame } from '../wire/frame.ts';
 import { idOf, type PostedMessages, readInTurn, type TurnGate, type TurnLimits } from './http/read-post.ts';
 import type { HttpRoute } from './listener/http-server.ts';
-import type { RouteCall } from './modern-routing.ts';
 import type { StreamableEndpoint } from './streamable-session/endpoint.ts';
+import { respondRefusal } from './streamable-stateless/call-lane.ts';
 import type { StatelessEndpoint } from './streamable-stateless/endpoint.ts';
-import { respondRefusal } from './streamable-stateless/respond.ts';
 
 export interface McpEndpointOptions {
   /** Serves clients of the legacy era. */
@@ -139,3 +138,15 @@ export function checkAccept(request: IncomingMessage): BridgeError | undefined {
     'The Accept header must list both application/json and text/event-stream: an answer may come as either.',
   );
 }
+
+/** A request of the modern era whose body was read, and that may have to be served elsewhere. */
+export interface RoutedCall {
+  readonly frame: Frame;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Serves it here. */
+  readonly serve: () => void;
+}
+
+/** Leads requests without a session to the replica where what they continue is. */
+export type RouteCall = (call: RoutedCall) => void;
