@@ -8,7 +8,7 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type ClientEnd, DuplexEndpoint } from '../duplex/endpoint.ts';
-import { LineConnection } from '../duplex/line-connection.ts';
+import { LineConnection } from '../duplex/message-connection.ts';
 import { MAX_QUEUED_BYTES } from '../http/response-writer.ts';
 
 /** A client sends its first message at once; who has sent none by then only takes a place. */

@@ -15,11 +15,9 @@ import { recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type BatchItem, refusalOfBatch } from '../batch.ts';
 import { CLIENT_LIMITS } from '../http/read-post.ts';
-import type { ConnectionClient } from './connection-peer.ts';
-import { LegacyConversation } from './legacy-conversation.ts';
+import { type ConnectionClient, SharedInput } from './connection-peer.ts';
+import { LegacyConversation, ModernConversation } from './conversations.ts';
 import type { ConnectionListener, MessageConnection, OpenConnection } from './message-connection.ts';
-import { ModernConversation } from './modern-conversation.ts';
-import { SharedInput } from './shared-input.ts';
 
 export interface DuplexEndpointOptions {
   readonly openConnection: OpenConnection;

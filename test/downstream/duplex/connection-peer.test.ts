@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { MAX_AHEAD_BYTES, SharedInput } from '../../../src/downstream/duplex/shared-input.ts';
+import { MAX_AHEAD_BYTES, SharedInput } from '../../../src/downstream/duplex/connection-peer.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
