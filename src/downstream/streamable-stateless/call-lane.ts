@@ -7,7 +7,7 @@ import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
 import { parseSpan } from '../../mcp/vocabulary/payload.ts';
 import { failureToldBy } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { CallListener, CallPeer } from '../../relay/call-relay.ts';
+import type { CallListener, CallPeer } from '../../relay/call-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { findUniqueMember } from '../../wire/json/outline.ts';
 import { errorFrame } from '../../wire/write-message.ts';
