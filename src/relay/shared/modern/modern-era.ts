@@ -11,10 +11,9 @@ import { type Frame, idToken, type JsonRpcId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
+import { type ClientMessage, refuse, UNCLEAR, WithdrawnRequests } from '../client-link.ts';
 import { type ServerEnd, type SharedEra, SharedServer, type SharedServerOptions } from '../shared-server.ts';
-import { type ClientMessage, refuse, UNCLEAR, WithdrawnRequests } from '../waiting-messages.ts';
-import { FromModernServer } from './from-modern-server.ts';
-import { type ModernCall, ModernCalls, type ModernClient } from './modern-calls.ts';
+import { FromModernServer, type ModernCall, ModernCalls, type ModernClient } from './modern-calls.ts';
 
 /** Open at one server for all clients together: each is one for as long as its client lives. */
 const MAX_SUBSCRIPTIONS = 1024;
