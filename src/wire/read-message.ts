@@ -61,7 +61,7 @@ function fault(kind: ReadFault, reason: string): ReadResult {
 }
 
 /** Without byte order mark and surrounding whitespace. */
-function trimText(bytes: Buffer): Buffer {
+export function trimText(bytes: Buffer): Buffer {
   const hasBom = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const start = skipWhitespace(bytes, hasBom ? 3 : 0);
   let end = bytes.length;

@@ -17,8 +17,8 @@ import { Lingering } from '../remote/lingering.ts';
 import { Outbox, type Outgoing } from '../remote/link-messages.ts';
 import type { Refusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
-import { StreamMessages } from '../remote/server-messages.ts';
 import { createSessionKey } from '../remote/session-key.ts';
+import { StreamMessages } from '../server-messages.ts';
 import { MessagePost, type PostHost, type PostTarget } from './post.ts';
 
 /** How long a server may take to say where its messages go. */

@@ -6,7 +6,7 @@ import { ByteCollector } from '../../wire/byte-collector.ts';
 import { skipWhitespace } from '../../wire/json/scan-json.ts';
 import { type RecoveredEnvelope, recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { SseDecoder } from '../../wire/sse-decode.ts';
-import { oversizedError } from '../oversized-error.ts';
+import { oversizedError } from '../server-messages.ts';
 
 /** Reads the body of a 2xx answer, whatever form the server chose. */
 export interface AnswerReader {

@@ -8,7 +8,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
-import { AnswerLimit } from '../answer-limit.ts';
+import { AnswerLimit } from '../server-messages.ts';
 
 /** More messages or bytes than this waiting to leave: the sender is asked to stop. */
 export const MAX_WAITING_MESSAGES = 256;

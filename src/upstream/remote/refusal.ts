@@ -6,7 +6,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { ServerMessages } from './server-messages.ts';
+import { ServerMessages } from '../server-messages.ts';
 
 /** Nothing beyond this much of an error page is looked at. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;

@@ -17,8 +17,8 @@ import { encodeEventId, toRetryPause } from '../remote/event-stream-reader.ts';
 import type { Outgoing } from '../remote/link-messages.ts';
 import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
-import { SeenEvents, ServerMessages } from '../remote/server-messages.ts';
 import type { SessionKey } from '../remote/session-key.ts';
+import { SeenEvents, ServerMessages } from '../server-messages.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
 
 /**

@@ -14,7 +14,7 @@ import {
 } from '../remote/answer-reader.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
-import { ServerMessages } from '../remote/server-messages.ts';
+import { ServerMessages } from '../server-messages.ts';
 
 /** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */
 const LINGER_MS = 1000;

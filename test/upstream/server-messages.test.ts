@@ -1,8 +1,9 @@
 import test from 'ava';
 import type { ServerFault } from '../../src/relay/ports.ts';
-import { ServerLines } from '../../src/upstream/server-lines.ts';
+import { AnswerLimit, SeenEvents, ServerLines, StreamMessages } from '../../src/upstream/server-messages.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { collectLog } from '../process/collected-log.ts';
+import { clientFrame } from '../support/frames.ts';
 
 const MAX_MESSAGE_BYTES = 2000;
 
@@ -147,4 +148,76 @@ test('takes what only looks like an answer for noise', (t) => {
   messages.push(Buffer.from(`${noise.join('\n')}\n${PING}\n`));
   t.deepEqual(faults, []);
   t.deepEqual(texts(), [PING]);
+});
+
+const MAX_BYTES = 100;
+
+/** An answer of exactly so many bytes, as an event brings it. */
+function answerOf(bytes: number) {
+  const frame = (text: string) => `{"jsonrpc":"2.0","id":7,"result":"${text}"}`;
+  return { event: 'message', id: undefined, data: Buffer.from(frame('x'.repeat(bytes - frame('').length))) };
+}
+
+test('a message of exactly the limit is taken, one byte more fails the call it answers', (t) => {
+  const taken: Frame[] = [];
+  const faults: ServerFault[] = [];
+  const messages = new StreamMessages({
+    name: 'the server',
+    maxMessageBytes: MAX_BYTES,
+    message: (frame) => taken.push(frame),
+    fault: (fault) => faults.push(fault),
+  });
+  t.true(messages.take(answerOf(MAX_BYTES)));
+  t.is(taken.length, 1);
+  t.true(messages.take(answerOf(MAX_BYTES + 1)));
+  t.is(taken.length, 1);
+  t.is(faults[0]?.id, 7);
+  t.is(faults[0]?.error.code, 'ERR_UPSTREAM_TOO_LARGE');
+});
+
+test('an event is repeated when it came before the break, not when one has the id of another', (t) => {
+  const seen = new SeenEvents();
+  t.false(seen.isRepeated('a'));
+  t.false(seen.isRepeated('a'), 'breaks the rules, but must not be lost');
+  seen.resumed();
+  t.true(seen.isRepeated('a'));
+  t.false(seen.isRepeated('b'));
+  t.false(seen.isRepeated(undefined));
+  t.false(seen.isRepeated(''));
+});
+
+test('so many ids are remembered, and of long ones, which a server chooses, fewer', (t) => {
+  const repeated = (ids: readonly string[]): readonly string[] => {
+    const seen = new SeenEvents();
+    for (const id of ids) seen.isRepeated(id);
+    seen.resumed();
+    return ids.filter((id) => seen.isRepeated(id));
+  };
+  const short = Array.from({ length: 100 }, (_, n) => `${n}`);
+  t.deepEqual(repeated(short), short.slice(-64));
+  const long = Array.from({ length: 100 }, (_, n) => `${n}`.padEnd(1024, 'x'));
+  t.deepEqual(repeated(long), long.slice(-8));
+});
+
+const MIB = 1024 * 1024;
+const answer = clientFrame({ id: 1, result: {} });
+
+test('only answers are left out, and only those for a server that takes nothing', (t) => {
+  const { log, entries } = collectLog();
+  const limit = new AnswerLimit(log);
+  for (let count = 0; count < 10_000; count++) t.false(limit.excludes(answer, false));
+  for (let count = 0; count < 4096; count++) t.false(limit.excludes(answer, true));
+  t.true(limit.excludes(answer, true));
+  t.true(limit.excludes(answer, true));
+  t.false(limit.excludes(clientFrame({ id: 1, method: 'tools/call' }), true));
+  t.is(entries.length, 1, 'it is said once');
+  t.false(limit.excludes(answer, false), 'it takes something again');
+  t.false(limit.excludes(answer, true));
+});
+
+test('their bytes count, too', (t) => {
+  const limit = new AnswerLimit(collectLog().log);
+  const large = clientFrame({ id: 1, result: { text: 'x'.repeat(16 * MIB) } });
+  const excluded = Array.from({ length: 5 }, () => limit.excludes(large, true));
+  t.deepEqual(excluded, [false, false, false, true, true]);
 });
