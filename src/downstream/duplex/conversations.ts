@@ -1,7 +1,7 @@
 /** What a client says on a long-lived connection: a conversation for each era, with a relay of its own. */
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { validateModern } from '../../mcp/classify/modern-request.ts';
 import { MetadataReader } from '../../mcp/classify/request-metadata.ts';
+import { validateModern } from '../../mcp/classify/route-era.ts';
 import { CANCELLED, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { MODERN_REVISION_IDS, OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/short-lived-values.ts';
 import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
-import type { ModernRefusal } from '../../mcp/classify/modern-request.ts';
+import type { ModernRefusal } from '../../mcp/classify/route-era.ts';
 import { modernHttpStatus } from '../../mcp/translate/errors.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER } from '../../mcp/vocabulary/methods.ts';

@@ -110,7 +110,7 @@ const badRequests: ReadonlySet<number> = new Set([
 
 /**
  * The HTTP status that goes with an error of the modern era, as long as no stream has been started. `-32602` is 400
- * where the envelope is at fault, which the code does not tell: modern-request.ts.
+ * where the envelope is at fault, which the code does not tell: route-era.ts.
  * [spec 2026-07-28 transports/streamable-http]
  */
 export function modernHttpStatus(code: number): number {

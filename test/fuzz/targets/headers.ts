@@ -1,8 +1,8 @@
 import { type IncomingMessage, validateHeaderValue } from 'node:http';
 import fc from 'fast-check';
 import { forwardedHeaders } from '../../../src/http/headers.ts';
-import { checkStandardHeaders, standardHeaders } from '../../../src/mcp/classify/modern-request.ts';
 import { checkParamHeaders, type ParamHeader, paramHeadersFor } from '../../../src/mcp/classify/param-headers.ts';
+import { checkStandardHeaders, standardHeaders } from '../../../src/mcp/classify/route-era.ts';
 import {
   decodeHeaderValue,
   encodeHeaderValue,
