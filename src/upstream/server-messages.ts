@@ -1,6 +1,6 @@
 /** Reads the messages that servers write, as lines, JSON texts or events, and bounds what they may cost. */
 import type { Logger } from 'pino';
-import { RecentNames } from '../collections/recent-names.ts';
+import { RecentNames } from '../collections/bounded-collections.ts';
 import { BridgeError } from '../errors.ts';
 import { toPrintable } from '../printable.ts';
 import type { ServerFault } from '../relay/ports.ts';

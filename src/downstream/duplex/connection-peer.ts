@@ -1,5 +1,5 @@
 /** The client of a long-lived connection as its conversations see it: where they write to, and the input they share. */
-import { ByteQueue } from '../../collections/byte-queue.ts';
+import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { Revision } from '../../mcp/vocabulary/revisions.ts';

@@ -1,6 +1,6 @@
 /** Reads what clients post, each message when it is its turn: one that cannot be taken is held back or stays unread. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ByteQueue } from '../../collections/byte-queue.ts';
+import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Clock } from '../../deps.ts';
 import { BridgeError, type ErrorCode } from '../../errors.ts';
 import { isJson, packingOf } from '../../http/headers.ts';

@@ -1,4 +1,4 @@
-import { RecentNames } from '../../collections/recent-names.ts';
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import { assertNever, type BridgeError } from '../../errors.ts';
 import { type InputRequest, readInputRequired } from '../../mcp/classify/input-required.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';

@@ -1,4 +1,4 @@
-import { RecentNames } from '../../collections/recent-names.ts';
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import { downgradeResult, downgradeTools } from '../../mcp/translate/downgrade-results.ts';
 import { toLegacyResult } from '../../mcp/translate/results.ts';
 import { CALL_TOOL, LIST_TOOLS } from '../../mcp/vocabulary/methods.ts';

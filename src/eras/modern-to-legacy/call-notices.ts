@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { ByteQueue } from '../../collections/byte-queue.ts';
+import { ByteQueue } from '../../collections/bounded-collections.ts';
 import { readProgress, rewriteProgress } from '../../mcp/classify/correlators.ts';
 import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
 import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED, TASK_STATUS } from '../../mcp/vocabulary/methods.ts';

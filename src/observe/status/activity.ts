@@ -1,4 +1,4 @@
-import { RecentNames } from '../../collections/recent-names.ts';
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import { LinkedList } from '../../collections/short-lived-values.ts';
 import type {
   CallEnding,

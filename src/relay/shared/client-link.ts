@@ -1,5 +1,5 @@
 /** The links of the clients of a shared server, and what they have sent while it takes nothing. */
-import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
+import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import type { ListNode } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { ByteQueue } from '../../collections/byte-queue.ts';
+import { ByteQueue } from '../../collections/bounded-collections.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import type { OpenWebSocket, WebSocketOpener, WebSocketOpening } from '../../http/client/open-websocket.ts';

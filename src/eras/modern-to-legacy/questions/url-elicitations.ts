@@ -1,6 +1,6 @@
 /** `-32042` of 2025-11-25: a call that wants its user to visit a URL first. The modern era asks instead of failing. */
 
-import { RecentNames } from '../../../collections/recent-names.ts';
+import { RecentNames } from '../../../collections/bounded-collections.ts';
 import type { Clock } from '../../../deps.ts';
 import type { CanonicalCapabilities } from '../../../mcp/translate/capabilities.ts';
 import { replaceCode } from '../../../mcp/translate/errors.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ByteQueue } from '../../src/collections/byte-queue.ts';
+import { ByteQueue, RecentNames } from '../../src/collections/bounded-collections.ts';
 
 const createQueue = (maxItems = 3, maxBytes = 10) =>
   new ByteQueue<string>({ maxItems, maxBytes }, (item) => item.length);
@@ -108,4 +108,46 @@ test('it behaves as a plain array does, whatever is done in whatever order', (t)
   for (let step = 0; step < 2500; step += 1) t.is(queue.shift(), array.shift());
   t.deepEqual(queue.toArray(), array);
   t.is(queue.bytes, array.join('').length);
+});
+
+const namesIn = <Value>(names: RecentNames<Value>): readonly string[] => Array.from(names, ([name]) => name);
+
+test('so many names are known, the latest', (t) => {
+  const names = new RecentNames<number>({ count: 2, length: 100 });
+  for (const [index, name] of ['a', 'b', 'a', 'c'].entries()) names.set(name, index);
+  t.deepEqual(Array.from(names), [['a', 2] as const, ['c', 3] as const]);
+  t.is(names.get('b'), undefined);
+  t.false(names.has('b'));
+  t.is(names.get('a'), 2);
+});
+
+test('they have so many characters together, with those of their values', (t) => {
+  const names = new RecentNames<true>({ count: 100, length: 10 });
+  names.set('aaaa', true);
+  names.set('bbbb', true);
+  names.set('c', true, 1);
+  t.is(names.size, 3);
+  names.set('d', true);
+  t.deepEqual(namesIn(names), ['bbbb', 'c', 'd']);
+});
+
+test('a name that is too long by itself is not kept, and drives out no other', (t) => {
+  const names = new RecentNames<true>({ count: 100, length: 10 });
+  names.set('aaaaa', true);
+  names.set('x'.repeat(11), true);
+  names.set('y', true, 10);
+  names.set('bbbbb', true);
+  t.deepEqual(namesIn(names), ['aaaaa', 'bbbbb']);
+});
+
+test('what is forgotten, one by one or all of it, frees capacity', (t) => {
+  const names = new RecentNames<true>({ count: 100, length: 10 });
+  names.set('aaaaaaaaaa', true);
+  names.delete('aaaaaaaaaa');
+  names.delete('aaaaaaaaaa');
+  names.set('bbbbbbbbbb', true);
+  t.deepEqual(namesIn(names), ['bbbbbbbbbb']);
+  names.clear();
+  names.set('cccccccccc', true);
+  t.deepEqual(namesIn(names), ['cccccccccc']);
 });
