@@ -29,10 +29,9 @@ import { ClientSubscription, type SubscriptionSlots } from './client-subscriptio
 import { type CallServices, LegacyCall } from './legacy-call.ts';
 import { passNotification } from './pass-notification.ts';
 import { tooManyCapabilities } from './pool/legacy-pool.ts';
-import type { SessionWanted } from './pool/session-wanted.ts';
+import { SessionLink, type SessionLinkUser, type SessionWanted } from './pool/session-link.ts';
 import type { Follower } from './questions/parked-call.ts';
 import { callIdOf, requestDigest, stateError } from './questions/request-state.ts';
-import { SessionLink, type SessionLinkUser } from './session-link.ts';
 import { answerOf } from './stored-answer.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './tasks/hosted-tasks.ts';
 
