@@ -50,7 +50,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     'a minute': ['bridge/hub-call.ts', 'MAX_PAUSE_MS'],
   },
   'docs/reference/audit.md': {
-    '256 characters': ['mcp/vocabulary/client-info.ts', 'MAX_NAME_LENGTH'],
+    '256 characters': ['mcp/vocabulary/client-declarations.ts', 'MAX_NAME_LENGTH'],
     '16 MiB': ['observe/audit/append-only-file.ts', 'maxBytes'],
   },
   'docs/reference/config-file.md': {

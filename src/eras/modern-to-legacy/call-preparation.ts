@@ -1,5 +1,5 @@
 import type { Clock } from '../../deps.ts';
-import type { LogLevel } from '../../mcp/vocabulary/log-levels.ts';
+import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, LIST_TOOLS, SET_LEVEL } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';

@@ -3,7 +3,7 @@ import { findProgressToken } from '../../mcp/classify/correlators.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
 import { discoverResult } from '../../mcp/translate/results.ts';
-import { type LogLevel, parseLogLevel } from '../../mcp/vocabulary/log-levels.ts';
+import { type LogLevel, parseLogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import {
   CANCELLED,
   DISCOVER,

@@ -3,7 +3,7 @@ import type { Deps } from '../../deps.ts';
 import { SHUTTING_DOWN } from '../../errors.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
-import { clientInfoOf } from '../../mcp/vocabulary/client-info.ts';
+import { clientInfoOf } from '../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type {

@@ -1,6 +1,6 @@
 import { assertNever, type BridgeError } from '../../errors.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
-import type { LogLevel } from '../../mcp/vocabulary/log-levels.ts';
+import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, CANCELLED, isInteractive } from '../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { featuresOf, findRevision, OLDEST_REVISION, type RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';

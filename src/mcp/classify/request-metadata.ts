@@ -7,7 +7,7 @@ import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.t
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { visitMembers } from '../../wire/json/outline.ts';
 import { findText, type Span, skipWhitespace } from '../../wire/json/scan-json.ts';
-import { parseLogLevel } from '../vocabulary/log-levels.ts';
+import { parseLogLevel } from '../vocabulary/client-declarations.ts';
 import {
   META,
   META_CLIENT_CAPABILITIES,

@@ -13,17 +13,15 @@ import {
   type HeaderLine,
   type HeaderMap,
   isExpressible,
-  NO_UNICODE,
-  trimHeaderValue,
-} from '../vocabulary/header-value.ts';
-import {
   METHOD_HEADER,
   METHOD_HEADER_OUT,
   NAME_HEADER,
   NAME_HEADER_OUT,
+  NO_UNICODE,
   PROTOCOL_VERSION_HEADER,
   PROTOCOL_VERSION_HEADER_OUT,
   SESSION_ID_HEADER,
+  trimHeaderValue,
 } from '../vocabulary/headers.ts';
 import { META, META_PROTOCOL_VERSION } from '../vocabulary/meta.ts';
 import { CALL_TOOL, GET_PROMPT, INITIALIZE, READ_RESOURCE } from '../vocabulary/methods.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { isSessionId } from '../../mcp/vocabulary/header-value.ts';
+import { isSessionId } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import { type Fields, readField } from '../../mcp/vocabulary/payload.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';

@@ -3,7 +3,7 @@ import { JSON_TYPE } from '../../http/headers.ts';
 import { type RewrittenRequest, rewriteRequest } from '../../mcp/classify/correlators.ts';
 import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
 import { standardHeaders } from '../../mcp/classify/route-era.ts';
-import type { HeaderLine } from '../../mcp/vocabulary/header-value.ts';
+import type { HeaderLine } from '../../mcp/vocabulary/headers.ts';
 import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
 import { COMPLETE, GET_PROMPT, isCacheable, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';

@@ -4,7 +4,7 @@ import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
 import { paramHeadersFor } from '../../mcp/classify/param-headers.ts';
 import { isForeignRefusal } from '../../mcp/classify/probe-answer.ts';
 import { type RequestMetadata, readRequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
-import { findHeaderFault, type HeaderLine } from '../../mcp/vocabulary/header-value.ts';
+import { findHeaderFault, type HeaderLine } from '../../mcp/vocabulary/headers.ts';
 import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { parseSpan, readField } from '../../mcp/vocabulary/payload.ts';
 import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';

@@ -10,7 +10,7 @@ import {
   type HeaderLine,
   type HeaderMap,
   INEXPRESSIBLE,
-} from '../../../src/mcp/vocabulary/header-value.ts';
+} from '../../../src/mcp/vocabulary/headers.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { anyText, JsonPrinter } from '../../wire/json-text.ts';

@@ -5,7 +5,7 @@ import type { Clock } from '../../../deps.ts';
 import type { CanonicalCapabilities } from '../../../mcp/translate/capabilities.ts';
 import { replaceCode } from '../../../mcp/translate/errors.ts';
 import { toModernResult } from '../../../mcp/translate/results.ts';
-import { isDeclared } from '../../../mcp/vocabulary/client-capabilities.ts';
+import { isDeclared } from '../../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, ELICIT } from '../../../mcp/vocabulary/methods.ts';
 import { asFields, type Fields } from '../../../mcp/vocabulary/payload.ts';
 import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../../mcp/vocabulary/rpc-codes.ts';

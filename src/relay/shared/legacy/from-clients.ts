@@ -1,7 +1,7 @@
 import { BridgeError } from '../../../errors.ts';
 import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
 import { hasLookAlike } from '../../../mcp/classify/look-alikes.ts';
-import { parseLogLevel } from '../../../mcp/vocabulary/log-levels.ts';
+import { parseLogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import {
   CANCELLED,
   INITIALIZE,
@@ -22,9 +22,9 @@ import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
 import { type ClientLink, refuse, UNCLEAR } from '../client-link.ts';
+import type { CallOutcome } from './from-server.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
 import type { LegacyState } from './legacy-state.ts';
-import type { CallOutcome } from './pending-calls.ts';
 import type { LegacyClient, SharingPolicy } from './sharing-policy.ts';
 
 type Client = ClientLink<LegacyClient>;

@@ -2,8 +2,10 @@ import test from 'ava';
 import {
   CARRIED_CAPABILITIES,
   missingCapability,
+  parseLogLevel,
   readClientCapabilities,
-} from '../../../src/mcp/vocabulary/client-capabilities.ts';
+  severityOf,
+} from '../../../src/mcp/vocabulary/client-declarations.ts';
 
 for (const [title, params] of [
   ['none', {}],
@@ -80,4 +82,22 @@ test('what the bridge declares for its clients covers every request it can carry
     t.is(missingCapability(CARRIED_CAPABILITIES, method, params), undefined);
   }
   t.false('listChanged' in CARRIED_CAPABILITIES.roots);
+});
+
+const LEAST_SEVERE_FIRST = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+
+test('knows the levels of the specification in their order', (t) => {
+  t.deepEqual(
+    LEAST_SEVERE_FIRST.map((name) => {
+      const level = parseLogLevel(name);
+      return level && severityOf(level);
+    }),
+    [0, 1, 2, 3, 4, 5, 6, 7],
+  );
+});
+
+test('takes nothing else for a level', (t) => {
+  for (const value of ['DEBUG', 'warn', '', 'constructor', '__proto__', 3, null, undefined, ['info'], {}]) {
+    t.is(parseLogLevel(value), undefined);
+  }
 });
