@@ -18,7 +18,7 @@ import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline } from './deadline.ts';
 import { DetectingLinks, dialWith, type FoundLink, type Request } from './detecting-link.ts';
 import { type Detection, detect, LEGACY_FIRST, type Step } from './detection.ts';
-import type { FirstFailures } from './first-failures.ts';
+import type { FirstFailures } from './detection-errors.ts';
 import { TrialAttempts } from './url-attempts.ts';
 import type { KeyOf, Verdict, VerdictCache } from './verdict-cache.ts';
 
