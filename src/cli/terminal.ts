@@ -1,3 +1,4 @@
+/** What a terminal is good for: colours, and a line that is written over while somebody waits. */
 import type { LogConfig } from '../config.ts';
 import type { Clock } from '../deps.ts';
 import type { Environment } from './parse/servers/child-environment.ts';
@@ -73,4 +74,15 @@ export class LiveLine {
     this.#output.write(`${ERASE}${shown}${time}`);
     this.#isDrawn = true;
   }
+}
+
+/**
+ * Whether output may have colours: on a terminal that has them, unless NO_COLOR says no [no-color.org], and elsewhere
+ * where FORCE_COLOR says yes.
+ */
+export function allowsColor(isTerminal: boolean, env: Environment): boolean {
+  if (env.NO_COLOR) return false;
+  const forced = env.FORCE_COLOR;
+  if (forced) return forced !== '0' && forced !== 'false';
+  return isTerminal && env.TERM !== 'dumb';
 }

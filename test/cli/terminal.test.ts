@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import test, { type ExecutionContext } from 'ava';
-import { allowsLiveLine, LiveLine, type LiveSurroundings } from '../../src/cli/live-line.ts';
+import { allowsColor, allowsLiveLine, LiveLine, type LiveSurroundings } from '../../src/cli/terminal.ts';
 import { loadOpenPty, type OpenPty } from '../../src/process/pty-child.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -139,3 +139,18 @@ ptyTest('a terminal gets nothing of the kind with NO_COLOR', async (t) => {
   await closed;
   t.is(screen(), '');
 });
+
+for (const [what, isTerminal, env, expected] of [
+  ['a terminal has colours', true, {}, true],
+  ['a file has none', false, {}, false],
+  ['NO_COLOR takes them from a terminal', true, { NO_COLOR: '1' }, false],
+  ['an empty NO_COLOR means nothing', true, { NO_COLOR: '' }, true],
+  ['FORCE_COLOR gives them to a file', false, { FORCE_COLOR: '1' }, true],
+  ['FORCE_COLOR=0 takes them from a terminal', true, { FORCE_COLOR: '0' }, false],
+  ['NO_COLOR wins over FORCE_COLOR', true, { NO_COLOR: '1', FORCE_COLOR: '1' }, false],
+  ['a terminal without the means has none', true, { TERM: 'dumb' }, false],
+] as const) {
+  test(what, (t) => {
+    t.is(allowsColor(isTerminal, env), expected);
+  });
+}
