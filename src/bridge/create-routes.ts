@@ -16,7 +16,7 @@ import { addressBase } from '../http/server/listen-addresses.ts';
 import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
-import { showStreamAddress } from '../http/stream-address.ts';
+import { showStreamAddress } from '../http/socket-addresses.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import type { EndpointAuthentication } from './create-authentication.ts';

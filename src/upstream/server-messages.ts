@@ -4,12 +4,12 @@ import { RecentNames } from '../collections/bounded-collections.ts';
 import { BridgeError } from '../errors.ts';
 import { toPrintable } from '../printable.ts';
 import type { ServerFault } from '../relay/ports.ts';
+import { KEPT_END_BYTES, type SkippedEnds } from '../wire/byte-collector.ts';
 import { Frame } from '../wire/frame.ts';
 import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET } from '../wire/json/ascii.ts';
 import { type LineSink, LineSplitter, type OversizedLine, toOneLine } from '../wire/ndjson.ts';
 import { readMessage, SERVER_LIMITS, trimText } from '../wire/read-message.ts';
 import { EnvelopeScanner, recoverEnvelope } from '../wire/scan-envelope.ts';
-import { KEPT_END_BYTES, type SkippedEnds } from '../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../wire/sse-decode.ts';
 
 // ---- Lines

@@ -5,7 +5,7 @@ import type { StreamAddress } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
-import { showStreamAddress } from '../../http/stream-address.ts';
+import { showStreamAddress } from '../../http/socket-addresses.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Reachability } from '../remote/remote-environment.ts';
 import { ByteStreamLink } from './link.ts';

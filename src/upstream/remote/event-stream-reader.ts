@@ -7,7 +7,7 @@ import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http
 import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
-import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
+import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
 import { isPassing, MAX_REFUSAL_BYTES, readRefusal } from './refusal.ts';
 import type { CallerHeaders } from './remote-environment.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
+import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';

@@ -1,4 +1,6 @@
-/** HTTP over a Unix socket or a Windows named pipe: how such an address is written, shown and kept with its URL. */
+/** Addresses other than those of HTTP over TCP: Unix sockets and named pipes, with or without HTTP, and byte streams. */
+import type { StreamAddress } from '../config/server.ts';
+import { toPrintable } from '../printable.ts';
 
 /** What named pipes of Windows are called to Node. */
 const PIPE_PREFIX = '\\\\.\\pipe\\';
@@ -47,4 +49,16 @@ export function isPipePath(path: string): boolean {
 
 function encodePath(path: string): string {
   return path.split('/').map(encodeURIComponent).join('/');
+}
+
+// ---- Byte streams: an address is shown as it is written.
+
+/** Longer ones cannot be paths of sockets. */
+const LONGEST_PATH = 1024;
+
+/** `tcp://host:port`, `tls://host:port`, `unix:///path.sock`. Holds no credential: who may use a socket is up to its file. */
+export function showStreamAddress(address: StreamAddress): string {
+  if (address.kind === 'socket') return toPrintable(showSocketPath(address.path), LONGEST_PATH);
+  const { host, port, tls } = address;
+  return `${tls === 'on' ? 'tls' : 'tcp'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
