@@ -14,12 +14,14 @@ const PARTS = [
     tests: ['test/http/server/access-policy.test.ts', 'test/downstream/access.test.ts'],
   },
   {
-    source: 'src/downstream/listener/admission.ts',
-    tests: ['test/downstream/access.test.ts', 'test/downstream/authentication.test.ts', 'test/downstream/listener'],
-  },
-  {
     source: 'src/http/auth',
-    tests: ['test/http/auth', 'test/downstream/authentication.test.ts', 'test/downstream/mapped-headers.test.ts'],
+    tests: [
+      'test/http/auth',
+      'test/downstream/access.test.ts',
+      'test/downstream/authentication.test.ts',
+      'test/downstream/mapped-headers.test.ts',
+      'test/downstream/listener',
+    ],
   },
   { source: 'src/http/login', tests: ['test/http/login'] },
   { source: 'src/relay', tests: ['test/relay', 'test/eras'] },

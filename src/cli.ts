@@ -4,7 +4,6 @@ import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
 import { showBanner } from './cli/banner.ts';
 import { readTextFile } from './cli/check-files.ts';
-import { allowsColor } from './cli/colors.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import type { HelpTopic } from './cli/help/topic.ts';
@@ -15,11 +14,11 @@ import {
   type RunningBridge,
   superviseBridge,
 } from './cli/lifecycle.ts';
-import { allowsLiveLine, type LiveLine } from './cli/live-line.ts';
 import { type LoadedConfig, loadConfig, loadSnippet } from './cli/load-config.ts';
 import type { reportUsage, showTop } from './cli/looking.ts';
 import type { ProbeOptions } from './cli/parse/config.ts';
 import type { ReloadParts } from './cli/reload.ts';
+import { allowsColor, allowsLiveLine, type LiveLine } from './cli/terminal.ts';
 import type { Config } from './config.ts';
 import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
@@ -238,7 +237,7 @@ export function main(keepCompiledCode: () => void): Promise<void> {
     createLog: async (options) => (await import('./log.ts')).createLog(options),
     createLiveLine: async () => {
       const [{ LiveLine }, { systemClock }] = await Promise.all([
-        import('./cli/live-line.ts'),
+        import('./cli/terminal.ts'),
         import('./cli/system-deps.ts'),
       ]);
       return new LiveLine(process.stderr, systemClock);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
-import { LiveLine } from '../src/cli/live-line.ts';
+import { LiveLine } from '../src/cli/terminal.ts';
 import { type CliHost, runCli } from '../src/cli.ts';
 import type { Config } from '../src/config.ts';
 import { BridgeError } from '../src/errors.ts';

@@ -1,6 +1,13 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { LoginConfig } from '../config/remote.ts';
-import type { CommandTarget, ServerConfig, ServerLimits, StreamTarget, UrlTarget } from '../config/server.ts';
+import type {
+  CommandTarget,
+  ServerConfig,
+  ServerLimits,
+  StreamTarget,
+  ToolChoice,
+  UrlTarget,
+} from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import type { OpenSharedText } from '../http/login/login-storage.ts';
@@ -12,7 +19,7 @@ import { CallsOverSessions, DecoratedDialer, DecoratedSessions, type DecorateSes
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
-import { FilteredDialers } from '../relay/tool-filter.ts';
+import { FilteredDialers, type IsHidden } from '../relay/tool-filter.ts';
 import { createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { nameTarget } from '../upstream/name-target.ts';
@@ -26,7 +33,6 @@ import { DialerByEnvironment, forEveryCaller } from '../upstream/stdio/dialer-by
 import { CLIENT_INFO } from '../version.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import { toLegacy, toModern } from './join-eras.ts';
-import { createToolFilter } from './tool-patterns.ts';
 
 /** One server, and for whom it is dialled. */
 export interface ServerToDial extends ServerConfig {
@@ -283,4 +289,16 @@ function watchProcesses(
     legacy: createWatchingDialer(legacy, { ...options, era: 'legacy' }),
     modern: createWatchingDialer(modern, { ...options, era: 'modern' }),
   };
+}
+
+/** A name is one word, whatever stands in it: no part of it is a folder or hidden, and an exclamation mark is one. */
+const OPTIONS = { bash: true, dot: true, nonegate: true };
+
+/** Undefined: nothing is hidden. */
+export async function createToolFilter({ include, exclude }: ToolChoice): Promise<IsHidden | undefined> {
+  if (include.length === 0 && exclude.length === 0) return undefined;
+  const { default: picomatch } = await import('picomatch');
+  const isIncluded = include.length === 0 ? () => true : picomatch([...include], OPTIONS);
+  const isExcluded = picomatch([...exclude], OPTIONS);
+  return (name) => !isIncluded(name) || isExcluded(name);
 }

@@ -1,13 +1,13 @@
 import type { HttpListenerConfig } from '../config/listener.ts';
 import type { Deps } from '../deps.ts';
-import { Admission } from '../downstream/listener/admission.ts';
+import { LiveStreams } from '../downstream/http/response-writer.ts';
 import {
   type CertificateSource,
   HttpServer,
   type OnRefused,
   SOCKET_LIMITS,
 } from '../downstream/listener/http-server.ts';
-import { LiveStreams } from '../downstream/stream/live-streams.ts';
+import { Admission } from '../http/auth/callers.ts';
 import { AccessPolicy } from '../http/server/access-policy.ts';
 import { boundAddress } from '../http/server/listen-addresses.ts';
 import type { Authentication } from './create-authentication.ts';

@@ -1,5 +1,5 @@
 /** Arguments that stand where they mean nothing: what was most likely meant, and the command line that says it. */
-import { scriptRunner } from '../process/script-runner.ts';
+import { scriptRunner } from '../process/command-name.ts';
 import { showArguments } from '../process/shown-arguments.ts';
 import { BRIDGE_VERBS, type BridgeVerb } from './options/option-spec.ts';
 import { findOption } from './options/option-table.ts';

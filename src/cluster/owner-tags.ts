@@ -1,4 +1,4 @@
-import { RecentNames } from '../collections/recent-names.ts';
+import { RecentNames } from '../collections/bounded-collections.ts';
 import type { ClusterKey } from '../store/cluster-key.ts';
 
 /** A replica that has something, and where the others reach it. */

@@ -1,4 +1,4 @@
-import { RecentNames } from '../collections/recent-names.ts';
+import { RecentNames } from '../collections/bounded-collections.ts';
 import type { Clock } from '../deps.ts';
 import type { LeaseReading, LeaseStore } from '../store/store.ts';
 

@@ -1,19 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
-import { parseAccept } from '../http/content-type.ts';
+import { parseAccept } from '../http/headers.ts';
 import { respondEmpty, respondError } from '../http/server/respond.ts';
-import { routeEra } from '../mcp/classify/route-era.ts';
-import { trimHeaderValue } from '../mcp/vocabulary/header-value.ts';
-import { PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
-import { eraOf } from '../mcp/vocabulary/revisions.ts';
+import { namesModern, routeEra } from '../mcp/classify/route-era.ts';
+import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { Frame } from '../wire/frame.ts';
+import { idOf, type PostedMessages, readInTurn, type TurnGate, type TurnLimits } from './http/read-post.ts';
 import type { HttpRoute } from './listener/http-server.ts';
-import type { RouteCall } from './modern-routing.ts';
-import { idOf, type PostedMessages, readInTurn, type TurnLimits } from './post/read-post.ts';
-import type { TurnGate } from './post/turn-gate.ts';
 import type { StreamableEndpoint } from './streamable-session/endpoint.ts';
+import { respondRefusal } from './streamable-stateless/call-lane.ts';
 import type { StatelessEndpoint } from './streamable-stateless/endpoint.ts';
-import { respondRefusal } from './streamable-stateless/respond.ts';
 
 export interface McpEndpointOptions {
   /** Serves clients of the legacy era. */
@@ -75,7 +71,7 @@ export class McpEndpoint {
 
   /** Whose messages go before this one is not known before its body was read; its headers tell it of honest clients. */
   #gateOf(request: IncomingMessage): TurnGate | undefined {
-    if (namesModern(request)) return this.#options.stateless.gate;
+    if (namesModern(request.headers)) return this.#options.stateless.gate;
     return this.#options.sessions.gateOf(request);
   }
 
@@ -120,12 +116,7 @@ export class McpEndpoint {
 
 /** Modern by its header, without a session that says otherwise. */
 function isModernCaller(request: IncomingMessage): boolean {
-  return request.headers[SESSION_ID_HEADER] === undefined && namesModern(request);
-}
-
-function namesModern(request: IncomingMessage): boolean {
-  const value = request.headers[PROTOCOL_VERSION_HEADER];
-  return typeof value === 'string' && eraOf(trimHeaderValue(value)) === 'modern';
+  return request.headers[SESSION_ID_HEADER] === undefined && namesModern(request.headers);
 }
 
 function refuseMethod(response: ServerResponse): void {
@@ -147,3 +138,15 @@ export function checkAccept(request: IncomingMessage): BridgeError | undefined {
     'The Accept header must list both application/json and text/event-stream: an answer may come as either.',
   );
 }
+
+/** A request of the modern era whose body was read, and that may have to be served elsewhere. */
+export interface RoutedCall {
+  readonly frame: Frame;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Serves it here. */
+  readonly serve: () => void;
+}
+
+/** Leads requests without a session to the replica where what they continue is. */
+export type RouteCall = (call: RoutedCall) => void;

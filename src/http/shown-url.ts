@@ -1,5 +1,5 @@
 import { toPrintable } from '../printable.ts';
-import { isSocketUrl, showSocketPath } from './socket-url.ts';
+import { isSocketUrl, showSocketPath } from './socket-addresses.ts';
 
 /** A name that holds digits among its letters is at most this long; what is longer is more likely a key or a UUID. */
 const LONGEST_NAME = 11;

@@ -1,8 +1,8 @@
-import { parseAuthChallenge } from '../http/client/auth-challenge.ts';
 import { ControlClient, type ControlResponse } from '../http/client/control-client.ts';
+import { parseAuthChallenge } from '../http/client/credentials.ts';
 import type { ResponseHead } from '../http/client/http-call.ts';
 import { showUrl } from '../http/shown-url.ts';
-import { reachedAs } from '../http/socket-url.ts';
+import { reachedAs } from '../http/socket-addresses.ts';
 import { isStringArray } from '../mcp/vocabulary/discover.ts';
 import { asFields, type Fields } from '../mcp/vocabulary/payload.ts';
 import type { HttpTarget } from '../upstream/detect/ask-url.ts';

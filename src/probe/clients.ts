@@ -1,7 +1,7 @@
 import type { RemoteConfig } from '../config/remote.ts';
 import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
-import { showStreamAddress } from '../http/stream-address.ts';
+import { showStreamAddress } from '../http/socket-addresses.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { quoteForShell, showArguments } from '../process/shown-arguments.ts';
 import type { ClientAdvice, ClientKind, Offer, OfferTransport } from './report.ts';

@@ -19,8 +19,7 @@ import {
   modernHeaders,
   parseDiscovery,
 } from '../mcp/vocabulary/discover.ts';
-import { isSessionId } from '../mcp/vocabulary/header-value.ts';
-import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
+import { isSessionId, SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE, INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import { findRevision, LATEST_MODERN_REVISION, OLDEST_REVISION } from '../mcp/vocabulary/revisions.ts';

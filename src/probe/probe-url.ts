@@ -1,6 +1,6 @@
 import type { RemoteConfig } from '../config/remote.ts';
 import { showUrl } from '../http/shown-url.ts';
-import { reachedAs } from '../http/socket-url.ts';
+import { reachedAs } from '../http/socket-addresses.ts';
 import { showTarget } from './clients.ts';
 import { Findings } from './findings.ts';
 import {

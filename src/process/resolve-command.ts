@@ -4,7 +4,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 import { BridgeError } from '../errors.ts';
-import { scriptRunner } from './script-runner.ts';
+import { scriptRunner } from './command-name.ts';
 
 export interface CommandLookup {
   readonly command: string;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ByteQueue } from '../collections/byte-queue.ts';
+import { ByteQueue } from '../collections/bounded-collections.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';

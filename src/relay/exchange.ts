@@ -1,4 +1,4 @@
-import { CellMap } from '../collections/cell-map.ts';
+import { CellMap } from '../collections/short-lived-values.ts';
 import { BridgeError } from '../errors.ts';
 import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZE, isInteractive } from '../mcp/vocabulary/methods.ts';

@@ -6,8 +6,7 @@ import { withTraceContext } from '../mcp/classify/trace-context.ts';
 import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN } from '../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
-import type { Frame, JsonRpcId } from '../wire/frame.ts';
-import { withId } from '../wire/splice.ts';
+import { type Frame, type JsonRpcId, withId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
 import { Exchange, type Lane } from './exchange.ts';
 import {

@@ -1,4 +1,4 @@
-import { RecentNames } from '../collections/recent-names.ts';
+import { RecentNames } from '../collections/bounded-collections.ts';
 import { lengthOf } from '../mcp/classify/param-headers.ts';
 import { type ListedTool, readToolPage, type ToolPage } from '../mcp/classify/tool-list.ts';
 import type { Frame } from '../wire/frame.ts';

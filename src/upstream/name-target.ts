@@ -1,6 +1,6 @@
 import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
-import { showStreamAddress } from '../http/stream-address.ts';
+import { showStreamAddress } from '../http/socket-addresses.ts';
 import { nameCommand } from '../process/command-name.ts';
 
 /** How a server is called where people look, unless a file names it. Holds no credential. */

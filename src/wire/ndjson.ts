@@ -1,7 +1,6 @@
-import { ByteCollector } from './byte-collector.ts';
+import { ByteCollector, SkippedBytes, type SkippedEnds } from './byte-collector.ts';
 import { CR, LF, SPACE } from './json/ascii.ts';
 import { isWhitespace } from './json/scan-json.ts';
-import { SkippedBytes, type SkippedEnds } from './skipped-bytes.ts';
 
 const BOM = Buffer.of(0xef, 0xbb, 0xbf);
 

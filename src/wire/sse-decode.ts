@@ -1,8 +1,7 @@
 /** Reads event streams as bytes. [spec WHATWG HTML server-sent events#event-stream-interpretation] */
 
-import { ByteCollector } from './byte-collector.ts';
+import { ByteCollector, SkippedBytes, type SkippedEnds } from './byte-collector.ts';
 import { COLON, CR, LF, SPACE } from './json/ascii.ts';
-import { SkippedBytes, type SkippedEnds } from './skipped-bytes.ts';
 
 /**
  * Lines up to this length are read even in an event that is over the limit: an `id` among them must count, or a

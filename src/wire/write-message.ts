@@ -1,6 +1,5 @@
 /** Messages of the bridge's own. */
-import { Frame, type FrameKind, type JsonRpcId } from './frame.ts';
-import { decodeToken, encodeId } from './splice.ts';
+import { decodeToken, encodeId, Frame, type FrameKind, type JsonRpcId } from './frame.ts';
 
 /** The `error` member of a response. */
 export interface RpcError {

@@ -6,8 +6,7 @@ import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dial
 import { BridgeError, SHUTTING_DOWN } from '../../src/errors.ts';
 import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
 import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
-import { CallRegistry } from '../../src/relay/call-registry.ts';
-import type { CallListener } from '../../src/relay/call-relay.ts';
+import { type CallListener, CallRegistry } from '../../src/relay/call-registry.ts';
 import type { CallOutcome } from '../../src/relay/observer.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
 import type { Session } from '../../src/relay/sessions/session-entry.ts';

@@ -50,7 +50,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     'a minute': ['bridge/hub-call.ts', 'MAX_PAUSE_MS'],
   },
   'docs/reference/audit.md': {
-    '256 characters': ['mcp/vocabulary/client-info.ts', 'MAX_NAME_LENGTH'],
+    '256 characters': ['mcp/vocabulary/client-declarations.ts', 'MAX_NAME_LENGTH'],
     '16 MiB': ['observe/audit/append-only-file.ts', 'maxBytes'],
   },
   'docs/reference/config-file.md': {
@@ -63,8 +63,8 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '1 MiB': ['relay/exchange.ts', 'MAX_INITIALIZE_BYTES'],
     '1024 characters': ['http/auth/callers.ts', 'MAX_VALUE_LENGTH'],
     '30 seconds': ['http/auth/key-source.ts', 'UNKNOWN_KEY_PAUSE_MS'],
-    '50 s': ['eras/modern-to-legacy/pool/session-queue.ts', 'LEASE_WAIT_MS'],
-    '8 MiB': ['downstream/duplex/shared-input.ts', 'MAX_AHEAD_BYTES'],
+    '50 s': ['eras/modern-to-legacy/pool/session-link.ts', 'LEASE_WAIT_MS'],
+    '8 MiB': ['downstream/duplex/connection-peer.ts', 'MAX_AHEAD_BYTES'],
     '75 s': { of: 'three pings of a WebSocket connection (PING_MS): two that are missed, and the time after the last' },
     '16 KiB': { of: 'Node, which reads no longer head of a response' },
     'four minutes': ['http/login/authorize-in-browser.ts', 'LOGIN_TIMEOUT_MS'],

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { HttpRoute } from '../../src/downstream/listener/http-server.ts';
-import type { Authenticator } from '../../src/http/auth/authenticator.ts';
+import type { Authenticator } from '../../src/http/auth/callers.ts';
 import { respondEmpty } from '../../src/http/server/respond.ts';
 import { callHttp, type HttpAnswer } from '../support/http-call.ts';
 import { type HttpHarness, startHttpHarness } from '../support/http-harness.ts';

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import { MAX_WAITING_TURNS } from '../../src/downstream/post/turn-gate.ts';
-import { MAX_QUEUED_BYTES } from '../../src/downstream/stream/response-writer.ts';
+import { MAX_WAITING_TURNS } from '../../src/downstream/http/read-post.ts';
+import { MAX_QUEUED_BYTES } from '../../src/downstream/http/response-writer.ts';
 import { STALL_MS } from '../../src/http/reading-watch.ts';
 import type { EventReader } from '../support/event-reader.ts';
 import type { FakeConnection } from '../support/fake-server.ts';

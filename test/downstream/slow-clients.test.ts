@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import { KEEP_ALIVE_MS } from '../../src/downstream/http/event-stream-writer.ts';
 import { SOCKET_LIMITS } from '../../src/downstream/listener/http-server.ts';
-import { KEEP_ALIVE_MS } from '../../src/downstream/stream/event-stream-writer.ts';
 import { BODIES_AT_A_TIME, FREE_BODY_BYTES } from '../../src/http/server/read-body.ts';
 import { callHttp } from '../support/http-call.ts';
 import {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import test from 'ava';
-import { NO_TIMEOUTS } from '../../src/http/client/phase-timer.ts';
+import { NO_TIMEOUTS } from '../../src/http/client/call-limits.ts';
 import { listen } from '../fixtures/http-servers/listen.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,10 +1,10 @@
 import type { ExecutionContext } from 'ava';
 import { systemClock } from '../../src/cli/system-deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
+import { NO_TIMEOUTS } from '../../src/http/client/call-limits.ts';
 import { HttpClient, type HttpClientOptions } from '../../src/http/client/client.ts';
 import { SessionCookies } from '../../src/http/client/cookies.ts';
 import type { HttpHandler, HttpRequest, ResponseHead } from '../../src/http/client/http-call.ts';
-import { NO_TIMEOUTS } from '../../src/http/client/phase-timer.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 export function createClient(options: Partial<HttpClientOptions> = {}): HttpClient {

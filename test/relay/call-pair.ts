@@ -1,6 +1,10 @@
 import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
-import { CallRegistry, type CallRegistryOptions } from '../../src/relay/call-registry.ts';
-import type { CallListener, CallPeer } from '../../src/relay/call-relay.ts';
+import {
+  type CallListener,
+  type CallPeer,
+  CallRegistry,
+  type CallRegistryOptions,
+} from '../../src/relay/call-registry.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';
 import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';

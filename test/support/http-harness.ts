@@ -9,6 +9,7 @@ import type { MappedHeader } from '../../src/config/access.ts';
 import type { BoundAddress, EndpointConfig, HttpListenerConfig } from '../../src/config/listener.ts';
 import type { ServerConfig } from '../../src/config/server.ts';
 import type { Deps } from '../../src/deps.ts';
+import type { LiveStreams } from '../../src/downstream/http/response-writer.ts';
 import {
   type CertificateSource,
   type HttpRoute,
@@ -16,11 +17,10 @@ import {
   type HttpServerOptions,
   SOCKET_LIMITS,
 } from '../../src/downstream/listener/http-server.ts';
-import type { LiveStreams } from '../../src/downstream/stream/live-streams.ts';
 import { REPLAY_LIMITS } from '../../src/downstream/streamable-session/replay-buffer.ts';
 import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
-import { ALLOW_ANYONE, type Authenticator } from '../../src/http/auth/authenticator.ts';
+import { ALLOW_ANYONE, type Authenticator } from '../../src/http/auth/callers.ts';
 import type { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { Observer } from '../../src/relay/observer.ts';
 import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';

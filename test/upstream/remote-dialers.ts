@@ -5,7 +5,7 @@ import type { Clock } from '../../src/deps.ts';
 import type { HttpClientOptions } from '../../src/http/client/client.ts';
 import type { SessionDialer, UpstreamDialer } from '../../src/relay/ports.ts';
 import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
-import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-options.ts';
+import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-environment.ts';
 import { createStreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
 import { createStatelessDialer } from '../../src/upstream/streamable-stateless/dialer.ts';
 import { createWebSocketDialer } from '../../src/upstream/websocket/dialer.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
-import { KEPT_END_BYTES, type SkippedEnds } from '../../src/wire/skipped-bytes.ts';
+import { KEPT_END_BYTES, type SkippedEnds } from '../../src/wire/byte-collector.ts';
 import { type DecodedEvent, SseDecoder } from '../../src/wire/sse-decode.ts';
 import { encodeComment, encodeEvent, encodePriming, encodeRetry } from '../../src/wire/sse-encode.ts';
 import { chunkSizes, chunksOf, mutate } from './json-text.ts';

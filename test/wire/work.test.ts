@@ -8,13 +8,12 @@ import { modernToolEdits } from '../../src/mcp/translate/modern-tools.ts';
 import { readFields } from '../../src/mcp/vocabulary/payload.ts';
 import { Frame } from '../../src/wire/frame.ts';
 import { checkJson } from '../../src/wire/json/check-json.ts';
-import { findUniqueMember } from '../../src/wire/json/find-member.ts';
 import { ObjectEditor } from '../../src/wire/json/object-editor.ts';
-import { outlineOf } from '../../src/wire/json/outline.ts';
+import { findUniqueMember, outlineOf } from '../../src/wire/json/outline.ts';
 import { countValues, isDeeperThan } from '../../src/wire/json/scan-json.ts';
 import { LineSplitter } from '../../src/wire/ndjson.ts';
+import { separateMessages } from '../../src/wire/read-message.ts';
 import { scanEnvelope } from '../../src/wire/scan-envelope.ts';
-import { separateMessages } from '../../src/wire/separate-messages.ts';
 
 /** The same bytes, and how often one of them was looked at, or some of them were decoded. */
 function watched(bytes: Buffer) {

@@ -18,7 +18,7 @@ import { ReplicaQueries } from '../../downstream/cluster/replica-queries.ts';
 import { SessionRouter, type TakenOver } from '../../downstream/cluster/session-router.ts';
 import { SESSION_PARAMETER } from '../../downstream/http-sse/endpoint.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';
-import type { RouteCall, RoutedCall } from '../../downstream/modern-routing.ts';
+import type { RouteCall, RoutedCall } from '../../downstream/mcp-endpoint.ts';
 import type { RefuseMoved } from '../../downstream/streamable-session/endpoint.ts';
 import { BridgeError } from '../../errors.ts';
 import { principalOf } from '../../http/auth/callers.ts';

@@ -2,10 +2,10 @@
 import type { HttpListenerConfig } from '../../config/listener.ts';
 import type { ObservationConfig } from '../../config/observation.ts';
 import type { Deps } from '../../deps.ts';
-import type { Audience } from '../../downstream/listener/admission.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { BearerAuthenticator, createTokenChecks } from '../../http/auth/bearer-authenticator.ts';
+import type { Audience } from '../../http/auth/callers.ts';
 import { isForOneUser } from '../../http/server/listen-addresses.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
 import type { Inspect, InspectedServer } from '../../observe/inspection.ts';

@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net';
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { ANONYMOUS } from '../../http/auth/authenticator.ts';
+import { ANONYMOUS } from '../../http/auth/callers.ts';
 import { ReadingWatch } from '../../http/reading-watch.ts';
 import type { BodyBudget } from '../../http/server/read-body.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type ClientEnd, DuplexEndpoint } from '../duplex/endpoint.ts';
-import { LineConnection } from '../duplex/line-connection.ts';
-import { MAX_QUEUED_BYTES } from '../stream/response-writer.ts';
+import { LineConnection } from '../duplex/message-connection.ts';
+import { MAX_QUEUED_BYTES } from '../http/response-writer.ts';
 
 /** A client sends its first message at once; who has sent none by then only takes a place. */
 export const FIRST_MESSAGE_MS = 10_000;

@@ -9,7 +9,7 @@ import { isTaskRequest } from '../../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../../mcp/vocabulary/payload.ts';
 import { readTaskId } from '../../mcp/vocabulary/task-extension.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { RoutedCall } from '../modern-routing.ts';
+import type { RoutedCall } from '../mcp-endpoint.ts';
 import type { Forwarder } from './forwarder.ts';
 import { hasHopped, type LeavingStage, respondNotHere } from './hops.ts';
 import { UNREACHABLE } from './session-router.ts';

@@ -1,4 +1,4 @@
-import { ABOUT_CONNECTION } from '../../http/request-headers.ts';
+import { ABOUT_CONNECTION } from '../../http/headers.ts';
 import type { ForwardedRequest } from './forwarder.ts';
 import { NOT_HERE_HEADER } from './hops.ts';
 

@@ -2,8 +2,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { TOO_MANY_ARRIVE } from '../../http/server/read-body.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
-import { claimsModern } from '../../mcp/classify/request-metadata.ts';
-import { routeEra } from '../../mcp/classify/route-era.ts';
+import { claimsModern, routeEra } from '../../mcp/classify/route-era.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { drained } from '../../relay/exchanges.ts';
@@ -15,12 +14,10 @@ import { type ReadLimits, type ReadResult, readMessage } from '../../wire/read-m
 import { recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type BatchItem, refusalOfBatch } from '../batch.ts';
-import { CLIENT_LIMITS } from '../post/read-post.ts';
-import type { ConnectionClient } from './connection-peer.ts';
-import { LegacyConversation } from './legacy-conversation.ts';
+import { CLIENT_LIMITS } from '../http/read-post.ts';
+import { type ConnectionClient, SharedInput } from './connection-peer.ts';
+import { LegacyConversation, ModernConversation } from './conversations.ts';
 import type { ConnectionListener, MessageConnection, OpenConnection } from './message-connection.ts';
-import { ModernConversation } from './modern-conversation.ts';
-import { SharedInput } from './shared-input.ts';
 
 export interface DuplexEndpointOptions {
   readonly openConnection: OpenConnection;

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { forwardedHeaders } from '../../http/request-headers.ts';
+import { forwardedHeaders, traceContextOf } from '../../http/headers.ts';
 import { respondError } from '../../http/server/respond.ts';
-import { traceContextOf } from '../../http/trace-headers.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Lane } from '../../relay/exchange.ts';
@@ -13,11 +12,10 @@ import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import { Frame } from '../../wire/frame.ts';
 import { encodeEvent, encodeEvents } from '../../wire/sse-encode.ts';
 import { faultAnswer, refusalOfBatch } from '../batch.ts';
+import { type EventStreamOwner, EventStreamWriter } from '../http/event-stream-writer.ts';
+import { type PostedMessages, readInTurn, TurnGate, type TurnLimits } from '../http/read-post.ts';
+import type { LiveStreams } from '../http/response-writer.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
-import { type PostedMessages, readInTurn, type TurnLimits } from '../post/read-post.ts';
-import { TurnGate } from '../post/turn-gate.ts';
-import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
-import type { LiveStreams } from '../stream/live-streams.ts';
 import type { Sunset } from './sunset.ts';
 
 /** Early clients of the C# SDK take an answer without this word for a refusal. A string leaves with the headers in one write. */

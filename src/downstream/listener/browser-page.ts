@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import type { PublicUrl } from '../../http/server/public-url.ts';
 import { respondText } from '../../http/server/respond.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';

@@ -1,4 +1,4 @@
-import type { Authenticator } from '../../http/auth/authenticator.ts';
+import type { Authenticator } from '../../http/auth/callers.ts';
 import { respondJson } from '../../http/server/respond.ts';
 import type { Readiness } from '../../relay/ports.ts';
 import type { OpenRoute } from './http-server.ts';

@@ -4,8 +4,14 @@ import { Server as NetServer } from 'node:net';
 import type { BoundAddress, ListenAddress } from '../../config/listener.ts';
 import type { Deps } from '../../deps.ts';
 import type { BridgeError, ErrorCode } from '../../errors.ts';
-import type { Authenticator, AuthRefusal } from '../../http/auth/authenticator.ts';
-import { principalOf } from '../../http/auth/callers.ts';
+import {
+  type Admission,
+  type Audience,
+  type Authenticator,
+  type AuthRefusal,
+  principalOf,
+  type Verdict,
+} from '../../http/auth/callers.ts';
 import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
 import { explainListenError, HTTP_OPTIONS, type Listening, listenAt } from '../../http/server/listen.ts';
@@ -19,7 +25,6 @@ import { drained } from '../../relay/exchanges.ts';
 import { passedCallerOf } from '../cluster/hops.ts';
 import type { OwnerLinks } from '../cluster/link/owner-links.ts';
 import { LINK_PROTOCOL } from '../cluster/link/upgrade.ts';
-import type { Admission, Audience, Verdict } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */

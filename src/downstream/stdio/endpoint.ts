@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { ArrivingMessage } from '../../http/server/read-body.ts';
 import type { ConnectionClient } from '../duplex/connection-peer.ts';
 import { DuplexEndpoint, type DuplexEndpointOptions } from '../duplex/endpoint.ts';
-import { LineConnection } from '../duplex/line-connection.ts';
+import { LineConnection } from '../duplex/message-connection.ts';
 
 export interface StdioEndpointOptions
   extends Omit<DuplexEndpointOptions, 'openConnection' | 'client' | 'unreadable' | 'maxWaitingBytes'> {

@@ -1,4 +1,4 @@
-import type { ListNode } from '../../collections/linked-list.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
 import type { ResumableCall } from '../../relay/sessions/resumable-call.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';

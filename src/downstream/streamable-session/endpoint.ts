@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { parseAccept } from '../../http/content-type.ts';
-import { forwardedHeaders } from '../../http/request-headers.ts';
+import { forwardedHeaders, parseAccept } from '../../http/headers.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { LAST_EVENT_ID_HEADER, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
@@ -24,9 +23,8 @@ import {
   holdsInitialize,
   refusalOfBatch,
 } from '../batch.ts';
-import { idOf, type PostedMessages } from '../post/read-post.ts';
-import type { TurnGate } from '../post/turn-gate.ts';
-import type { LiveStreams } from '../stream/live-streams.ts';
+import { idOf, type PostedMessages, type TurnGate } from '../http/read-post.ts';
+import type { LiveStreams } from '../http/response-writer.ts';
 import { StreamablePeer } from './peer.ts';
 import type { PostLaneOptions } from './post-lane.ts';
 

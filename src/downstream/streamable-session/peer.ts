@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { LinkedList, type ListNode } from '../../collections/linked-list.ts';
+import { LinkedList, type ListNode } from '../../collections/short-lived-values.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
@@ -9,8 +9,8 @@ import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { ReplayLog, StoredReplay } from '../../relay/sessions/session-storage.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { TurnGate } from '../post/turn-gate.ts';
-import type { LiveStreams, Ticking } from '../stream/live-streams.ts';
+import { TurnGate } from '../http/read-post.ts';
+import type { LiveStreams, Ticking } from '../http/response-writer.ts';
 import { type ContinuedCall, ContinuedLane, requestsAmong } from './continued-lane.ts';
 import { type InheritedCall, InheritedStreams } from './inherited-streams.ts';
 import {

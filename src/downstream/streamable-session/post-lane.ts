@@ -1,16 +1,14 @@
 import type { ServerResponse } from 'node:http';
-import type { LinkedList, ListNode } from '../../collections/linked-list.ts';
-import { JSON_TYPE } from '../../http/content-type.ts';
+import type { LinkedList, ListNode } from '../../collections/short-lived-values.ts';
+import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
-import { traceContextOf } from '../../http/trace-headers.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
 import { MAX_COLLECTED_BYTES } from '../batch.ts';
-import type { Ticking } from '../stream/live-streams.ts';
-import { ResponseWriter } from '../stream/response-writer.ts';
+import { ResponseWriter, type Ticking } from '../http/response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
 /** A call that is silent for this long gets its stream, so that proxies see a living connection. */

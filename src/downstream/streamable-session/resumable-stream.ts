@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import type { ListNode } from '../../collections/linked-list.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
-import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
-import type { LiveStreams, Ticking } from '../stream/live-streams.ts';
+import { type EventStreamOwner, EventStreamWriter } from '../http/event-stream-writer.ts';
+import type { LiveStreams, Ticking } from '../http/response-writer.ts';
 import { eventIdPrefix, formatEventId, type ReplayBuffer } from './replay-buffer.ts';
 
 /** How long a client should wait before it reconnects after the connection of a stream broke, in milliseconds. */

@@ -1,4 +1,4 @@
-import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
+import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import { isListChanged, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
 import type { Frame } from '../../wire/frame.ts';
 

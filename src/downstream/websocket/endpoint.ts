@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { forwardedHeaders } from '../../http/request-headers.ts';
+import { forwardedHeaders } from '../../http/headers.ts';
 import { findHandshakeFault, WebSocketAcceptor } from '../../http/server/accept-websocket.ts';
 import type { BodyBudget } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
@@ -11,8 +11,8 @@ import type { ConnectionEnd, WebSocketConnectionOptions } from '../../http/webso
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { ConnectionClient } from '../duplex/connection-peer.ts';
 import { DuplexEndpoint } from '../duplex/endpoint.ts';
+import { MAX_QUEUED_BYTES } from '../http/response-writer.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
-import { MAX_QUEUED_BYTES } from '../stream/response-writer.ts';
 import { ClientWebSocket } from './connection.ts';
 
 /** What clients get to read that was said last, and to see the end by, when the bridge ends. */

@@ -1,4 +1,4 @@
-import { RecentNames } from '../../collections/recent-names.ts';
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import { assertNever, type BridgeError } from '../../errors.ts';
 import { type InputRequest, readInputRequired } from '../../mcp/classify/input-required.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
@@ -6,9 +6,8 @@ import { asFields, type Fields, readFields } from '../../mcp/vocabulary/payload.
 import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../mcp/vocabulary/rpc-codes.ts';
 import { TASKS_EXTENSION } from '../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import { withParams, withPayload } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { findMember } from '../../wire/json/find-member.ts';
+import { type Frame, withParams, withPayload } from '../../wire/frame.ts';
+import { findMember } from '../../wire/json/outline.ts';
 import { errorFrame, joinMembers, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import { type ClientCallHost, violation } from './call-host.ts';
 import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';

@@ -10,8 +10,7 @@ import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
-import { editFrame } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import {

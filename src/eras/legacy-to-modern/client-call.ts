@@ -7,9 +7,8 @@ import { asFields, type Fields, readField, readFields } from '../../mcp/vocabula
 import { findCommonModern } from '../../mcp/vocabulary/revisions.ts';
 import { INVALID_PARAMS, UNSUPPORTED_REVISION } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { type Frame, withId } from '../../wire/frame.ts';
 import { OPEN_BRACE } from '../../wire/json/ascii.ts';
-import { withId } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { AbsorbedTask, declaringTasks, MAX_TASK_ID_LENGTH, needsTasks } from './absorbed-task.ts';
 import { type CallKeeper, errorAnswer, inputFailure, violation } from './call-host.ts';

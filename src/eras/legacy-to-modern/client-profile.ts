@@ -5,12 +5,12 @@ import {
   toModernCapabilities,
 } from '../../mcp/translate/capabilities.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
-import { shortInfo } from '../../mcp/vocabulary/client-info.ts';
+import { shortInfo } from '../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { asFields, type Fields, readFields } from '../../mcp/vocabulary/payload.ts';
 import { findRevision, LATEST_LEGACY_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findMember } from '../../wire/json/find-member.ts';
+import { findMember } from '../../wire/json/outline.ts';
 
 /** What a client told of itself in its handshake, in the words of the modern era. */
 export interface ClientProfile {

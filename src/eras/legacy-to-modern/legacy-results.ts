@@ -1,11 +1,11 @@
-import { RecentNames } from '../../collections/recent-names.ts';
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import { downgradeResult, downgradeTools } from '../../mcp/translate/downgrade-results.ts';
 import { toLegacyResult } from '../../mcp/translate/results.ts';
 import { CALL_TOOL, LIST_TOOLS } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { RevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findMember } from '../../wire/json/find-member.ts';
+import { findMember } from '../../wire/json/outline.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
 
 /** Limits the tools remembered of one server, and the characters of their names. For other tools the value decides. */

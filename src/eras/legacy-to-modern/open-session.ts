@@ -2,8 +2,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { findProgressOf, findSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
-import { isDeclared } from '../../mcp/vocabulary/client-capabilities.ts';
-import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
+import { isDeclared, type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/client-declarations.ts';
 import {
   CANCELLED,
   DISCOVER,

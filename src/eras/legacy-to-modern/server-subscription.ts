@@ -1,4 +1,4 @@
-import { RecentNames } from '../../collections/recent-names.ts';
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import type { Clock } from '../../deps.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { ListenFilter } from '../../mcp/translate/listen-filter.ts';

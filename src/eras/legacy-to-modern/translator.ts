@@ -1,4 +1,4 @@
-import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
+import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';

@@ -3,8 +3,7 @@ import { findProgressOf, findProgressToken, findSubscriptionId } from '../../mcp
 import { CANCELLED, LISTEN, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
 import type { UpstreamLink } from '../../relay/ports.ts';
-import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { withId } from '../../wire/splice.ts';
+import { type Frame, type JsonRpcId, withId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 
 /** Hears what comes of a request it has sent to the server. */

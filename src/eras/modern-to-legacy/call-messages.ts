@@ -10,14 +10,11 @@ import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { TaskStatus } from '../../mcp/vocabulary/task-extension.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
-import { withPayload } from '../../wire/edit-frame.ts';
-import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { type Frame, type JsonRpcId, replaceSpans, withPayload } from '../../wire/frame.ts';
 import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
-import { findMember } from '../../wire/json/find-member.ts';
 import { itemSpans, ObjectEditor } from '../../wire/json/object-editor.ts';
-import { MAX_MEMBERS } from '../../wire/json/outline.ts';
+import { findMember, MAX_MEMBERS } from '../../wire/json/outline.ts';
 import { isStringToken, skipValue, walkMembers } from '../../wire/json/scan-json.ts';
-import { replaceSpans } from '../../wire/splice.ts';
 import { errorFrame, joinMembers, resultFrame } from '../../wire/write-message.ts';
 
 const CHANGED = ['arguments', 'context'];

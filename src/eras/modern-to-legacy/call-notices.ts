@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
-import { ByteQueue } from '../../collections/byte-queue.ts';
-import { readProgress } from '../../mcp/classify/correlators.ts';
-import { rewriteProgress } from '../../mcp/translate/rewrite.ts';
-import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
+import { ByteQueue } from '../../collections/bounded-collections.ts';
+import { readProgress, rewriteProgress } from '../../mcp/classify/correlators.ts';
+import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/client-declarations.ts';
 import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED, TASK_STATUS } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../deps.ts';
-import type { LogLevel } from '../../mcp/vocabulary/log-levels.ts';
+import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, LIST_TOOLS, SET_LEVEL } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
@@ -7,7 +7,7 @@ import type { InitializeResult } from '../../relay/shared/legacy/initialize-resu
 import type { ToolListing } from '../../relay/tool-catalogue.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
-import { type SessionLink, upstreamExchange } from './session-link.ts';
+import { type SessionLink, upstreamExchange } from './pool/session-link.ts';
 import { listTaskTools, offersTasks, type TaskTools } from './tasks/task-tools.ts';
 
 /** A server that takes longer to set its log level serves the call as it is. */

@@ -6,8 +6,7 @@ import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { type Exchange, MAX_OPEN_EXCHANGES } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { idToken } from '../../wire/splice.ts';
+import { type Frame, idToken } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 
 export interface ClientConversationsOptions {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import { rewriteSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { type ListenFilter, readListenFilter } from '../../mcp/translate/listen-filter.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
-import { rewriteSubscriptionId } from '../../mcp/translate/rewrite.ts';
 import { META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import {
   isListChanged,
@@ -22,14 +22,11 @@ import { MAX_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import { TASK_CHANGED } from '../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
-import { editFrame, withParams } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame, idToken, withParams } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
-import { idToken } from '../../wire/splice.ts';
 import { errorFrame, joinMembers, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import type { SessionWanted } from './pool/session-wanted.ts';
-import { SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
+import { SessionLink, type SessionLinkUser, type SessionWanted, upstreamExchange } from './pool/session-link.ts';
 import type { HostedTask } from './tasks/hosted-task.ts';
 
 /** A resource whose server has not agreed by then is left out. */

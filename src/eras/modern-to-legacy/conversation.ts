@@ -3,7 +3,7 @@ import { findProgressToken } from '../../mcp/classify/correlators.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
 import { discoverResult } from '../../mcp/translate/results.ts';
-import { type LogLevel, parseLogLevel } from '../../mcp/vocabulary/log-levels.ts';
+import { type LogLevel, parseLogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import {
   CANCELLED,
   DISCOVER,
@@ -20,20 +20,18 @@ import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { encodeId, type Frame, idToken, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
-import { findUniqueMember } from '../../wire/json/find-member.ts';
+import { findUniqueMember } from '../../wire/json/outline.ts';
 import { decodeString, type Span } from '../../wire/json/scan-json.ts';
-import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
 import { type CallServices, LegacyCall } from './legacy-call.ts';
 import { passNotification } from './pass-notification.ts';
 import { tooManyCapabilities } from './pool/legacy-pool.ts';
-import type { SessionWanted } from './pool/session-wanted.ts';
+import { SessionLink, type SessionLinkUser, type SessionWanted } from './pool/session-link.ts';
 import type { Follower } from './questions/parked-call.ts';
 import { callIdOf, requestDigest, stateError } from './questions/request-state.ts';
-import { SessionLink, type SessionLinkUser } from './session-link.ts';
 import { answerOf } from './stored-answer.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './tasks/hosted-tasks.ts';
 

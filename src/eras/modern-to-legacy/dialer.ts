@@ -3,7 +3,7 @@ import type { Deps } from '../../deps.ts';
 import { SHUTTING_DOWN } from '../../errors.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
-import { clientInfoOf } from '../../mcp/vocabulary/client-info.ts';
+import { clientInfoOf } from '../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type {
@@ -19,7 +19,7 @@ import { ClientConversations } from './client-conversations.ts';
 import { SubscriptionSlots } from './client-subscription.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
 import { LegacyPool, type LegacyPoolLimits } from './pool/legacy-pool.ts';
-import { type SessionWanted, sessionFor } from './pool/session-wanted.ts';
+import { type SessionWanted, sessionFor } from './pool/session-link.ts';
 import type { Attribution } from './pool/sole-owner.ts';
 import type { Follower, ParkedCall } from './questions/parked-call.ts';
 import { KeptOutcomes, PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './questions/parked-calls.ts';

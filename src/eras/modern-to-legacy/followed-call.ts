@@ -4,7 +4,7 @@ import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import type { SessionWanted } from './pool/session-wanted.ts';
+import type { SessionWanted } from './pool/session-link.ts';
 import { type Follower, ParkedCall, type ParkedCallHost } from './questions/parked-call.ts';
 import type { ParkedCalls } from './questions/parked-calls.ts';
 import type { ClientAsker, InputQuestion } from './questions/questions.ts';

@@ -4,8 +4,7 @@ import { stripMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import type { SessionWanted } from './pool/session-wanted.ts';
-import { SessionLink, type SessionLinkUser } from './session-link.ts';
+import { SessionLink, type SessionLinkUser, type SessionWanted } from './pool/session-link.ts';
 
 export interface NotificationRoute {
   readonly pool: LegacyPool;

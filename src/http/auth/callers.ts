@@ -1,9 +1,88 @@
+/** Who sent a request: that is found out, and whether it is served, before anything else is done with it. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { MappedHeader } from '../../config/access.ts';
 import { BridgeError } from '../../errors.ts';
+import type { AccessPolicy } from '../server/access-policy.ts';
 
-/** Who sent a request. It is found out before anything else is done with the request. */
+/** The principal of all callers where no authentication is configured. No authenticated caller can have it. */
+export const ANONYMOUS = 'anonymous';
+
+export type AuthVerdict =
+  /** The name includes who authenticated the caller, so equal names are the same caller. */
+  | { readonly kind: 'principal'; readonly principal: string }
+  | { readonly kind: 'refused'; readonly refusal: AuthRefusal };
+
+export interface AuthRefusal {
+  readonly error: BridgeError;
+  /** For `WWW-Authenticate`; undefined: another credential would not help. */
+  readonly challenge: string | undefined;
+}
+
+/**
+ * Finds out who sent a request. Implemented for tokens handed out by the user and for access tokens of an OAuth issuer.
+ */
+export interface Authenticator {
+  /** Calls `decided` once: before it returns where that can be told at once, later where keys have to be fetched. */
+  authenticate(request: IncomingMessage, decided: (verdict: AuthVerdict) => void): void;
+}
+
+/** Accepts every request, for a server that only this machine can reach or that the user has opened to all. */
+export const ALLOW_ANYONE: Authenticator = {
+  authenticate: (_request, decided) => decided({ kind: 'principal', principal: ANONYMOUS }),
+};
+
+export type Verdict =
+  | { readonly kind: 'admitted' }
+  /** Its Host, Origin or Sec-Fetch-Site tells that it must not be answered, not even to say why to a web page. */
+  | { readonly kind: 'foreign'; readonly error: BridgeError }
+  /** It does not say who calls, or not convincingly. */
+  | { readonly kind: 'unauthenticated'; readonly refusal: AuthRefusal };
+
+/** For whom something is served: for everybody who comes by a name of this server, or for callers who show who they are. */
+export type Audience = 'anybody' | Authenticator;
+
+const ADMITTED: Verdict = { kind: 'admitted' };
+
+/**
+ * Decides who is served. Every request that a listener takes passes here before anything else is read of it, whether it is
+ * answered, upgraded or only asked about.
+ */
+export class Admission {
+  readonly #policy: AccessPolicy;
+
+  constructor(policy: AccessPolicy) {
+    this.#policy = policy;
+  }
+
+  /**
+   * Calls `decided` once, at once where possible: keys of an issuer may have to be fetched. An admitted caller's name is
+   * with its request from then on (`principalOf`).
+   */
+  admit(request: IncomingMessage, audience: Audience, decided: (verdict: Verdict) => void): void {
+    const error = this.#policy.check(request);
+    if (error !== undefined) return decided({ kind: 'foreign', error });
+    if (audience === 'anybody') return decided(ADMITTED);
+    audience.authenticate(request, (verdict) => {
+      if (verdict.kind === 'refused') return decided({ kind: 'unauthenticated', refusal: verdict.refusal });
+      identifyCaller(request, verdict.principal);
+      decided(ADMITTED);
+    });
+  }
+
+  /**
+   * Admits a request that another replica has passed on. That replica has found out who its caller is, and has judged its
+   * Host by the names that it answers to.
+   */
+  admitPassed(request: IncomingMessage, caller: string): Verdict {
+    identifyCaller(request, caller);
+    return ADMITTED;
+  }
+}
+
+// ---- What is known of the caller, kept with the request
+
+/** What is known of whoever sent a request. */
 interface Caller {
   readonly principal: string;
   /** As it was before what the server is told of the caller became part of it. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from 'jose';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import type { JwtOutcome, JwtVerifier } from './authenticator.ts';
+import type { JwtOutcome, JwtVerifier } from './bearer-authenticator.ts';
 import type { KeySet, KeySource } from './key-source.ts';
 
 /**

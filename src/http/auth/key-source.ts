@@ -1,6 +1,6 @@
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
-import { RecentNames } from '../../collections/recent-names.ts';
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import type { OAuthConfig } from '../../config/access.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';

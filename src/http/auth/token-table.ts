@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { TokenSource } from '../../config/access.ts';
 import { ChangingFile } from '../changing-file.ts';
-import { isBearerToken } from '../client/bearer-token.ts';
+import { isBearerToken } from '../client/credentials.ts';
 
 interface Entry {
   readonly principal: string;

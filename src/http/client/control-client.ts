@@ -3,10 +3,10 @@ import type { Agent as HttpsAgent } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Got } from 'got';
 import { BridgeError } from '../../errors.ts';
+import { timeoutError } from './call-limits.ts';
 import type { HttpClient } from './client.ts';
 import type { SessionCookies } from './cookies.ts';
 import { codeOf, toConnectError } from './network-error.ts';
-import { timeoutError } from './phase-timer.ts';
 
 /** Metadata documents are small; whoever sends more is cut off. */
 const MAX_BODY_BYTES = 1024 * 1024;

@@ -1,5 +1,7 @@
-import type { BridgeError } from '../../errors.ts';
-import type { AuthChallenge } from './auth-challenge.ts';
+/** The credentials that a server is shown: how they are renewed, a token in a file, and what a refusal says of them. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { BridgeError } from '../../errors.ts';
+import { ChangingFile } from '../changing-file.ts';
 
 /** The credentials that the server is shown. */
 export interface Credentials {
@@ -43,3 +45,138 @@ export type RenewalOutcome =
   /** The server offers no way to get any, so its refusal stands. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly error: BridgeError };
+
+// ---- Bearer tokens
+
+/** [RFC 6750 2.1] b64token; also keeps line breaks and whatever else is not a token out of the header. */
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
+
+/** Common servers take 8 to 16 KiB of headers, so a longer token reaches nobody; it would be sent with every request. */
+export const MAX_TOKEN_LENGTH = 16 * 1024;
+
+/** Could this be sent as a bearer token? */
+export function isBearerToken(text: string): boolean {
+  return findTokenFault(text) === undefined;
+}
+
+/** Why this is no bearer token, as the end of a sentence that does not show it; undefined: it is one. */
+export function findTokenFault(token: string): string | undefined {
+  if (token === '') return 'is empty';
+  if (token.length > MAX_TOKEN_LENGTH) {
+    return `has ${token.length} characters, more than the ${MAX_TOKEN_LENGTH} that a bearer token may have`;
+  }
+  return TOKEN.test(token) ? undefined : 'holds something that is no bearer token';
+}
+
+/** A token in a file that somebody else renews. Errors name the file, never what is in it. */
+export class BearerTokenFile implements Credentials {
+  readonly renewal = undefined;
+  readonly #file: ChangingFile<string>;
+
+  constructor(path: string) {
+    this.#file = new ChangingFile(path, (text) => text.trim());
+  }
+
+  /** Looks at the file each time (microseconds) and reads it when it has changed. Throws ERR_UPSTREAM_AUTH. */
+  current(): string {
+    const token = this.#read();
+    const fault = findTokenFault(token);
+    if (fault === undefined) return token;
+    throw this.#error(`The bearer token file ${this.#file.path} ${fault}; expected one token and nothing else`);
+  }
+
+  authorization(): string {
+    return `Bearer ${this.current()}`;
+  }
+
+  close(): void {}
+
+  #read(): string {
+    try {
+      return this.#file.current();
+    } catch (cause) {
+      const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
+      throw this.#error(`Cannot read the bearer token file ${this.#file.path} (${code})`, cause);
+    }
+  }
+
+  #error(message: string, cause?: unknown): BridgeError {
+    return new BridgeError('ERR_UPSTREAM_AUTH', `${message}.`, { cause });
+  }
+}
+
+// ---- Challenges
+
+/** What a refusal says about the way in. */
+export interface AuthChallenge {
+  /** `Bearer`, mostly. */
+  readonly scheme: string | undefined;
+  /** Where the server's protected resource metadata is. [RFC 9728 5.1] */
+  readonly resourceMetadata: URL | undefined;
+  /** `invalid_token`, `insufficient_scope`. [RFC 6750 3.1] */
+  readonly error: string | undefined;
+  /** What a token has to allow; empty: nothing is said of that. */
+  readonly scopes: readonly string[];
+}
+
+/**
+ * Space, a separator, a quoted text (which may lack its end) or a run of other characters. Every character begins one of
+ * these, and its first character tells which, so a text is read once from its beginning to its end.
+ */
+const LEXEME = /\s+|[,=]|"(?:[^"\\]|\\.)*"?|[^\s,="]+/gs;
+const NAME = /^[A-Za-z0-9_-]+$/;
+const QUOTED = /^"(.*)"$/s;
+
+/** The parts that a value of `WWW-Authenticate` consists of: joined, they are that value. */
+export function* lexAuthChallenge(text: string): Iterable<string> {
+  for (const [lexeme] of text.matchAll(LEXEME)) yield lexeme;
+}
+
+/** Reads `WWW-Authenticate`. Several challenges are read as one: only one of them names metadata. */
+export function parseAuthChallenge(headers: IncomingHttpHeaders): AuthChallenge {
+  const text = headers['www-authenticate'] ?? '';
+  const parameters = readParameters(text);
+  const metadata = parameters.get('resource_metadata');
+  const isWeb = metadata !== undefined && /^https?:/i.test(metadata) && URL.canParse(metadata);
+  return {
+    scheme: /^\s*([A-Za-z][A-Za-z0-9-]*)(?=\s|,|$)/.exec(text)?.[1],
+    resourceMetadata: isWeb ? new URL(metadata) : undefined,
+    error: parameters.get('error'),
+    scopes: splitScopes(parameters.get('scope') ?? ''),
+  };
+}
+
+/** By name in lower case; of a name that comes twice the first one counts. */
+function readParameters(text: string): ReadonlyMap<string, string> {
+  const parameters = new Map<string, string>();
+  let word: string | undefined;
+  /** Name and value of the parameter that is being read; an unquoted value may come in several parts. */
+  let name: string | undefined;
+  let parts: string[] = [];
+  const finish = (value: string): void => {
+    if (name !== undefined && value !== '' && !parameters.has(name)) parameters.set(name, value);
+    name = undefined;
+    parts = [];
+    word = undefined;
+  };
+  for (const lexeme of lexAuthChallenge(text)) {
+    const isSpace = lexeme.trim() === '';
+    if (name === undefined) {
+      if (lexeme === '=' && word !== undefined && NAME.test(word)) name = word.toLowerCase();
+      else if (!isSpace) word = lexeme;
+    } else if (lexeme === ',' || (isSpace && parts.length > 0)) {
+      finish(parts.join(''));
+    } else if (lexeme.startsWith('"')) {
+      const quoted = parts.length === 0 ? QUOTED.exec(lexeme)?.[1] : undefined;
+      finish(quoted?.replace(/\\(.)/gs, '$1') ?? parts.join(''));
+    } else if (!isSpace) {
+      parts.push(lexeme);
+    }
+  }
+  finish(parts.join(''));
+  return parameters;
+}
+
+function splitScopes(text: string): readonly string[] {
+  return text.split(' ').filter((scope) => scope !== '');
+}

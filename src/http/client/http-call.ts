@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { Agents } from './agents.ts';
+import type { CallTimeouts } from './call-limits.ts';
 import type { SessionCookies } from './cookies.ts';
 import type { CredentialRenewal } from './credentials.ts';
-import type { CallTimeouts } from './phase-timer.ts';
 
 export interface RequestHeaders {
   /** The headers of the transport itself; they win over all others. */

@@ -3,16 +3,13 @@ import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { packingOf } from '../content-type.ts';
+import { packingOf } from '../headers.ts';
 import { showUrl } from '../shown-url.ts';
 import { type RequestTarget, TCP_KEEP_ALIVE_MS } from './agents.ts';
-import { parseAuthChallenge } from './auth-challenge.ts';
-import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
-import { completeHead } from './header-list.ts';
-import { discardResponse, holdResponse, stopSending } from './held-response.ts';
+import { discardResponse, holdResponse, PhaseTimer, stopSending, timeoutError } from './call-limits.ts';
+import { type CredentialRenewal, parseAuthChallenge, type RenewalOutcome } from './credentials.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, ResponseHead } from './http-call.ts';
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
-import { PhaseTimer, timeoutError } from './phase-timer.ts';
 import { judgeRedirect } from './redirects.ts';
 
 /** The errors of a request on a kept connection that the server was just closing. */
@@ -336,4 +333,12 @@ export class HttpExchange implements HttpCall {
   get #name(): string {
     return `The server at ${showUrl(this.#url)}`;
   }
+}
+
+/** What Node adds by itself to the headers of an object: where the request goes, and how long its body is. */
+function completeHead(listed: readonly string[], host: string | undefined, body: Buffer | undefined): string[] {
+  const head = [...listed];
+  if (host !== undefined) head.push('Host', host);
+  if (body !== undefined) head.push('Content-Length', String(body.length));
+  return head;
 }

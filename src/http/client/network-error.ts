@@ -1,6 +1,6 @@
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { showUrl } from '../shown-url.ts';
-import { isSocketUrl } from '../socket-url.ts';
+import { isSocketUrl } from '../socket-addresses.ts';
 
 /** On the way to whoever is connected to, which is the proxy where there is one: what happened, and the way out. */
 const unconnected: ReadonlyMap<string, readonly [what: string, wayOut: string]> = new Map([

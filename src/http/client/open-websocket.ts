@@ -7,12 +7,10 @@ import { showUrl } from '../shown-url.ts';
 import { LIBRARY_OPTIONS, maxPayloadOf, SUBPROTOCOL } from '../websocket/connection.ts';
 import { handshakeUrlOf, webSocketUrlOf } from '../websocket/url.ts';
 import { TCP_KEEP_ALIVE_MS } from './agents.ts';
-import { parseAuthChallenge } from './auth-challenge.ts';
-import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
-import { discardResponse, holdResponse } from './held-response.ts';
+import { discardResponse, holdResponse, PhaseTimer, timeoutError } from './call-limits.ts';
+import { type CredentialRenewal, parseAuthChallenge, type RenewalOutcome } from './credentials.ts';
 import type { HttpExchangeHost, RequestHeaders, ResponseHead } from './http-call.ts';
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
-import { PhaseTimer, timeoutError } from './phase-timer.ts';
 import { judgeRedirect } from './redirects.ts';
 
 /** How often one opening gets other credentials, as for other requests. */

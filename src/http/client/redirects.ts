@@ -1,5 +1,5 @@
 import { showUrl } from '../shown-url.ts';
-import { reachedAs } from '../socket-url.ts';
+import { reachedAs } from '../socket-addresses.ts';
 
 /** The request fails after this many redirects, which may go in a circle. */
 export const MAX_REDIRECTS = 3;

@@ -1,7 +1,7 @@
 import { Agent, type AgentOptions, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import type { SocketUrl } from '../socket-url.ts';
+import type { SocketUrl } from '../socket-addresses.ts';
 
 /** Connects to one Unix socket or named pipe, whatever it is asked for. */
 export class SocketAgent extends Agent {

@@ -2,7 +2,7 @@ import type { AuthorizationServer } from 'oauth4webapi';
 import type { LoginConfig } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import type { AuthChallenge } from '../client/auth-challenge.ts';
+import type { AuthChallenge } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import { type AddressGuard, isSecure } from './address-guard.ts';
 import { authorizeInBrowser, OFFLINE_ACCESS, type OpenBrowser } from './authorize-in-browser.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { LoginConfig } from '../../config/remote.ts';
-import { isBearerToken } from '../client/bearer-token.ts';
+import { isBearerToken } from '../client/credentials.ts';
 
 /** Only the user may read them: the files are as good as passwords. */
 const FOLDER_MODE = 0o700;

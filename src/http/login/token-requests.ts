@@ -12,7 +12,7 @@ import {
 } from 'oauth4webapi';
 import type { RegisteredClient } from '../../config/remote.ts';
 import { BridgeError } from '../../errors.ts';
-import { findTokenFault, MAX_TOKEN_LENGTH } from '../client/bearer-token.ts';
+import { findTokenFault, MAX_TOKEN_LENGTH } from '../client/credentials.ts';
 import { authenticate } from './client-identity.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';

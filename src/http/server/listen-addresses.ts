@@ -1,7 +1,7 @@
 /** What is known of the addresses where we listen before anybody comes. */
 import type { BoundAddress, HttpListenerConfig, ListenAddress, SocketAddress } from '../../config/listener.ts';
 import { isLoopback } from '../addresses.ts';
-import { showSocketPath } from '../socket-url.ts';
+import { showSocketPath } from '../socket-addresses.ts';
 
 /** Write permission is what connecting takes. */
 const GROUP_OR_OTHERS_CONNECT = 0o022;

@@ -2,7 +2,7 @@
 import type { AddressInfo, Server } from 'node:net';
 import type { BoundAddress, ListenAddress, TcpAddress } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
-import { isPipePath } from '../socket-url.ts';
+import { isPipePath } from '../socket-addresses.ts';
 import { begin } from './begin-listening.ts';
 import { listenAtSocketFile, type SocketFile } from './socket-file.ts';
 

@@ -3,7 +3,7 @@ import type { BridgeError, ErrorCode } from '../../errors.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { JSON_TYPE } from '../content-type.ts';
+import { JSON_TYPE } from '../headers.ts';
 
 const AS_IT_IS: OutgoingHttpHeaders = {
   // It is about one caller and its session, which is no part of the URL that caches go by. [RFC 9111 4.2.2]

@@ -3,15 +3,14 @@
  * [spec 2026-07-28 basic/patterns/mrtr]
  */
 
-import { editFrame } from '../../wire/edit-frame.ts';
 import { isNullToken } from '../../wire/envelope-members.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame } from '../../wire/frame.ts';
 import { OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
-import { findMember, findUniqueMember } from '../../wire/json/find-member.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
+import { findMember, findUniqueMember } from '../../wire/json/outline.ts';
 import { decodeString, isStringToken, MemberCursor, type Span } from '../../wire/json/scan-json.ts';
 import { joinMembers } from '../../wire/write-message.ts';
-import { type ClientCapabilities, isDeclared, missingCapability } from '../vocabulary/client-capabilities.ts';
+import { type ClientCapabilities, isDeclared, missingCapability } from '../vocabulary/client-declarations.ts';
 import { ELICIT, LIST_ROOTS, SAMPLE } from '../vocabulary/methods.ts';
 import { asFields } from '../vocabulary/payload.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../vocabulary/rpc-codes.ts';

@@ -3,12 +3,11 @@
  * [spec 2026-07-28 basic/patterns/mrtr#inputresponses]
  */
 
-import type { Frame } from '../../wire/frame.ts';
+import { type Frame, replaceSpans } from '../../wire/frame.ts';
 import { OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../../wire/json/ascii.ts';
-import { findUniqueMember } from '../../wire/json/find-member.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
+import { findUniqueMember } from '../../wire/json/outline.ts';
 import { decodeString, isStringToken, MemberCursor, type Span, skipValue } from '../../wire/json/scan-json.ts';
-import { replaceSpans } from '../../wire/splice.ts';
 import { ELICIT, LIST_ROOTS, SAMPLE } from '../vocabulary/methods.ts';
 
 export interface InputResponses {

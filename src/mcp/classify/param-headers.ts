@@ -4,7 +4,7 @@
 
 import type { Frame } from '../../wire/frame.ts';
 import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
-import { findUniqueMembers } from '../../wire/json/find-member.ts';
+import { findUniqueMembers } from '../../wire/json/outline.ts';
 import type { Span } from '../../wire/json/scan-json.ts';
 import {
   decodeHeaderValue,
@@ -13,8 +13,9 @@ import {
   type HeaderMap,
   isExpressible,
   NO_UNICODE,
-} from '../vocabulary/header-value.ts';
-import { PARAM_HEADER_PREFIX, PARAM_HEADER_PREFIX_OUT } from '../vocabulary/headers.ts';
+  PARAM_HEADER_PREFIX,
+  PARAM_HEADER_PREFIX_OUT,
+} from '../vocabulary/headers.ts';
 import { asFields, type Fields, parseSpan } from '../vocabulary/payload.ts';
 import { isNameMap, isSchemaKeyword, PARAM_HEADER_KEYWORD } from '../vocabulary/schema-keywords.ts';
 import { findUnmistakable } from './look-alikes.ts';

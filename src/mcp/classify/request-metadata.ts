@@ -2,16 +2,14 @@
  * The envelope of a modern request: the keys of `params._meta` that say what a legacy client says once, in its
  * handshake. [spec 2026-07-28 basic#meta]
  */
-
-import { editFrame, withoutParams, withParams } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame, withoutParams, withParams } from '../../wire/frame.ts';
 import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
-import { findMember } from '../../wire/json/find-member.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { visitMembers } from '../../wire/json/outline.ts';
-import { findText, isStringToken, skipWhitespace } from '../../wire/json/scan-json.ts';
-import { parseLogLevel } from '../vocabulary/log-levels.ts';
+import { findText, type Span, skipWhitespace } from '../../wire/json/scan-json.ts';
+import { parseLogLevel } from '../vocabulary/client-declarations.ts';
 import {
+  META,
   META_CLIENT_CAPABILITIES,
   META_CLIENT_INFO,
   META_LOG_LEVEL,
@@ -46,24 +44,7 @@ export interface MetadataFault {
   readonly fault: string;
 }
 
-export const META = '_meta';
 const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL] as const;
-
-/**
- * Does the message say of itself that it is modern? Exact, also for a key that is spelled with escapes or a `_meta`
- * that occurs twice; whether the envelope is a good one is another question.
- */
-export function claimsModern(frame: Frame): boolean {
-  const { bytes, payloadStart, outline } = frame;
-  if (payloadStart === -1 || frame.isResponse || outline?.mayHoldMeta === false) return false;
-  let isModern = false;
-  visitMembers(bytes, payloadStart, outline, (keyStart, keyEnd, valueStart) => {
-    const isMeta = isStringToken(bytes, keyStart, keyEnd, META);
-    isModern = isMeta && findMember(bytes, valueStart, META_PROTOCOL_VERSION, outline) !== undefined;
-    return !isModern;
-  });
-  return isModern;
-}
 
 /**
  * The envelope of a request. A key that occurs twice, or beside one that some parsers take for it, is refused: what was
@@ -245,4 +226,54 @@ function envelopeOf({ revision, capabilities, clientInfo, logLevel }: RequestMet
 
 function encode(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
+}
+
+/** No more clients are likely to call in the same moment; the one met first makes way. */
+const MAX_KNOWN = 8;
+/** No usual envelope is larger. */
+const MAX_BYTES = 2048;
+
+interface Known {
+  readonly meta: Buffer;
+  readonly metadata: RequestMetadata;
+}
+
+/**
+ * `readRequestMetadata` for the requests of some clients. Each sends the same envelope with every request, byte for byte,
+ * so what was found in one holds for the next.
+ */
+export class MetadataReader {
+  readonly #known: Known[] = [];
+  #oldest = 0;
+
+  /** Returns what `readRequestMetadata(frame)` would. */
+  read(frame: Frame): RequestMetadata | MetadataFault {
+    const meta = findUnmistakable(frame, frame.payloadStart, META);
+    if (meta === undefined || meta === 'unclear') return readRequestMetadata(frame);
+    for (const known of this.#known) if (isEqual(frame, meta, known.meta)) return known.metadata;
+    const metadata = readRequestMetadata(frame);
+    if (!('fault' in metadata) && holdsNothingElse(frame, meta, metadata)) this.#learn(frame, meta, metadata);
+    return metadata;
+  }
+
+  #learn({ bytes }: Frame, { start, end }: Span, metadata: RequestMetadata): void {
+    if (end - start > MAX_BYTES) return;
+    this.#known[this.#oldest] = { meta: Buffer.from(bytes.subarray(start, end)), metadata };
+    this.#oldest = (this.#oldest + 1) % MAX_KNOWN;
+  }
+}
+
+function isEqual({ bytes }: Frame, { start, end }: Span, meta: Buffer): boolean {
+  return end - start === meta.length && bytes.compare(meta, 0, meta.length, start, end) === 0;
+}
+
+/** With a progress token or the like, which is another one in each request, a `_meta` does not come twice. */
+function holdsNothingElse({ bytes, outline }: Frame, { start }: Span, metadata: RequestMetadata): boolean {
+  const { clientInfo, logLevel } = metadata;
+  let expected = 2 + (clientInfo === undefined ? 0 : 1) + (logLevel === undefined ? 0 : 1);
+  visitMembers(bytes, start, outline, () => {
+    expected -= 1;
+    return expected >= 0;
+  });
+  return expected === 0;
 }

@@ -1,10 +1,9 @@
 /** The tools of a `tools/list`, as far as they decide how a tool is called, and whether it may be shown. */
 
-import { editFrame } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame } from '../../wire/frame.ts';
 import { COMMA } from '../../wire/json/ascii.ts';
-import { findUniqueMember, type UniqueMember } from '../../wire/json/find-member.ts';
 import { itemSpans } from '../../wire/json/object-editor.ts';
+import { findUniqueMember, type UniqueMember } from '../../wire/json/outline.ts';
 import type { Span } from '../../wire/json/scan-json.ts';
 import { asFields, PartReader, parseSpan, readFields } from '../vocabulary/payload.ts';
 import { PARAM_HEADER_KEYWORD } from '../vocabulary/schema-keywords.ts';

@@ -1,14 +1,12 @@
 /** Which trace a request belongs to, by its `_meta`. */
-import { editFrame, withParams } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame, withParams } from '../../wire/frame.ts';
 import { OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
-import { TRACE_KEYS, type TraceContext } from '../vocabulary/meta.ts';
+import { META, TRACE_KEYS, type TraceContext } from '../vocabulary/meta.ts';
 import { asFields, type Fields } from '../vocabulary/payload.ts';
 import { findAllUnmistakable, findUnmistakable } from './look-alikes.ts';
 
-const META = '_meta';
 const META_KEYS = [META];
 
 /** Bytes of one text with its quotes: the largest that W3C Baggage asks anybody to pass on. A longer one is ignored. */

@@ -1,5 +1,5 @@
 /** What one side can do, said in the words of the other era. */
-import { isDeclared } from '../vocabulary/client-capabilities.ts';
+import { isDeclared } from '../vocabulary/client-declarations.ts';
 import { asFields, type Fields } from '../vocabulary/payload.ts';
 import { featuresOf, type RevisionFeatures, type RevisionId } from '../vocabulary/revisions.ts';
 import { TASKS_EXTENSION } from '../vocabulary/task-extension.ts';

@@ -2,9 +2,10 @@
  * What a server asks, for a client of an older revision. Where that has no words for it, it is not asked in other words:
  * the answer would be to those.
  */
+
+import { replaceSpans } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { isStringToken } from '../../wire/json/scan-json.ts';
-import { replaceSpans } from '../../wire/splice.ts';
 import type { InputFault, InputRequest } from '../classify/input-required.ts';
 import { ELICIT, SAMPLE } from '../vocabulary/methods.ts';
 import { asFields, type Fields, parseSpan } from '../vocabulary/payload.ts';

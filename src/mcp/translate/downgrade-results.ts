@@ -3,11 +3,10 @@
  * for byte.
  */
 
-import { editFrame } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame } from '../../wire/frame.ts';
 import { OPEN_BRACE } from '../../wire/json/ascii.ts';
-import { findMember } from '../../wire/json/find-member.ts';
 import { itemEditors, itemSpans, ObjectEditor } from '../../wire/json/object-editor.ts';
+import { findMember } from '../../wire/json/outline.ts';
 import { type Edit, findText, isStringToken, type Span } from '../../wire/json/scan-json.ts';
 import { CALL_TOOL, GET_PROMPT, LIST_TOOLS } from '../vocabulary/methods.ts';
 import { asFields, type Fields, PartReader, parseSpan, showText } from '../vocabulary/payload.ts';

@@ -1,10 +1,8 @@
 /** Errors of one era as the other one says them. */
 
-import { editFrame, withPayload } from '../../wire/edit-frame.ts';
-import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { editFrame, type Frame, idToken, type JsonRpcId, withPayload } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
-import { idToken } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { CALL_TOOL, GET_PROMPT, READ_RESOURCE } from '../vocabulary/methods.ts';
 import { asFields, type Fields, readFields, readPayload, showText } from '../vocabulary/payload.ts';
@@ -112,7 +110,7 @@ const badRequests: ReadonlySet<number> = new Set([
 
 /**
  * The HTTP status that goes with an error of the modern era, as long as no stream has been started. `-32602` is 400
- * where the envelope is at fault, which the code does not tell: validate-modern.ts.
+ * where the envelope is at fault, which the code does not tell: route-era.ts.
  * [spec 2026-07-28 transports/streamable-http]
  */
 export function modernHttpStatus(code: number): number {

@@ -2,11 +2,9 @@
  * A legacy server's own requests as what a modern client is asked for: entries of an `input_required` result.
  * [spec 2026-07-28 basic/patterns/mrtr#inputrequests]
  */
-import { withPayload } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { type Frame, replaceSpans, withPayload } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
-import { replaceSpans } from '../../wire/splice.ts';
 import { type IdOrToken, joinMembers, resultFrame } from '../../wire/write-message.ts';
 import { META_RELATED_TASK, META_SERVER_INFO } from '../vocabulary/meta.ts';
 import { ELICIT, LIST_ROOTS } from '../vocabulary/methods.ts';

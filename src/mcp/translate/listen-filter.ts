@@ -1,10 +1,10 @@
 /** What a `subscriptions/listen` wants to hear. [spec 2026-07-28 basic/patterns/subscriptions#notification-filter] */
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
+import { rewriteSubscriptionId } from '../classify/correlators.ts';
 import { META_SUBSCRIPTION_ID } from '../vocabulary/meta.ts';
 import { PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED } from '../vocabulary/methods.ts';
 import { asFields, readField } from '../vocabulary/payload.ts';
-import { rewriteSubscriptionId } from './rewrite.ts';
 
 export interface ListenFilter {
   readonly toolsListChanged: boolean;

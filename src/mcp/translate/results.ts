@@ -1,7 +1,7 @@
 /** Results of one era as the other one has them: a few members more or less, the rest byte for byte. */
-import { editFrame } from '../../wire/edit-frame.ts';
+
 import { isNullToken } from '../../wire/envelope-members.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, type Frame } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { type Edit, isStringToken } from '../../wire/json/scan-json.ts';
 import { META_RELATED_TASK, META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../vocabulary/meta.ts';

@@ -1,6 +1,6 @@
 /** Tasks as the modern era has them: an extension, which both sides declare and only the server decides on. [SEP-2663] */
 import type { Frame } from '../../wire/frame.ts';
-import { isDeclared } from './client-capabilities.ts';
+import { isDeclared } from './client-declarations.ts';
 import { asFields, type Fields, readField } from './payload.ts';
 import { INVALID_PARAMS, MISSING_CAPABILITY } from './rpc-codes.ts';
 import type { RpcError } from './rpc-errors.ts';

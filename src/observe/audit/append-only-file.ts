@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { ByteQueue } from '../../collections/byte-queue.ts';
+import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Clock } from '../../deps.ts';
 import { LF } from '../../wire/json/ascii.ts';
 

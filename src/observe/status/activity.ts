@@ -1,5 +1,5 @@
-import { LinkedList } from '../../collections/linked-list.ts';
-import { RecentNames } from '../../collections/recent-names.ts';
+import { RecentNames } from '../../collections/bounded-collections.ts';
+import { LinkedList } from '../../collections/short-lived-values.ts';
 import type {
   CallEnding,
   CallOutcome,

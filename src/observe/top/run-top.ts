@@ -2,7 +2,7 @@ import { type ErrorEvent, EventSource } from 'eventsource';
 import type { Clock } from '../../deps.ts';
 import { fetchOverSocket } from '../../http/client/socket-agent.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { isSocketUrl, reachedAs, showSocketPath } from '../../http/socket-url.ts';
+import { isSocketUrl, reachedAs, showSocketPath } from '../../http/socket-addresses.ts';
 import type { StatusDocument } from '../status/status-document.ts';
 import { renderTop } from './render-top.ts';
 import { paintLine } from './text-layout.ts';

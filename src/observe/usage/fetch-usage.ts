@@ -3,7 +3,7 @@ import type { Response } from 'got';
 import { BridgeError } from '../../errors.ts';
 import { SocketAgent } from '../../http/client/socket-agent.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { isSocketUrl, reachedAs } from '../../http/socket-url.ts';
+import { isSocketUrl, reachedAs } from '../../http/socket-addresses.ts';
 import { parseUsage, type Usage, UsageFault } from './usage.ts';
 
 export interface FetchUsageRequest {

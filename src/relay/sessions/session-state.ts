@@ -1,7 +1,7 @@
 import { BridgeError } from '../../errors.ts';
 import { withoutTraceContext } from '../../mcp/classify/trace-context.ts';
 import { announcingCapabilities, changeNotifications } from '../../mcp/translate/change-notifications.ts';
-import { isSessionId } from '../../mcp/vocabulary/header-value.ts';
+import { isSessionId } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
 import { asFields, type Fields, parseSpan, readField, readPayload, showText } from '../../mcp/vocabulary/payload.ts';
 import { SubscribedUris } from '../../mcp/vocabulary/subscribed-uris.ts';

@@ -1,6 +1,11 @@
-import type { ListNode } from '../../collections/linked-list.ts';
-import type { BridgeError } from '../../errors.ts';
-import type { Frame } from '../../wire/frame.ts';
+/** The links of the clients of a shared server, and what they have sent while it takes nothing. */
+import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import { type Frame, idToken } from '../../wire/frame.ts';
+import { errorFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ServerListener, UpstreamLink } from '../ports.ts';
 
@@ -51,3 +56,126 @@ export class ClientLink<State> implements UpstreamLink {
     this.#host.leave(this);
   }
 }
+
+// ---- Messages that wait for the server
+
+/** Messages that may wait while the server starts. Each client is held back from its first one on. */
+const MAX_HELD = 1024;
+/** The first of each client may be as large as messages get. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
+
+/** A message of a client, and whose it is. */
+export interface ClientMessage<State> {
+  readonly client: ClientLink<State>;
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
+}
+
+/** What the clients of a shared server say while it cannot hear them. */
+export class HeldMessages<State> {
+  /** Undefined until the first has to wait: most servers always hear. */
+  #held: ByteQueue<ClientMessage<State>> | undefined;
+
+  get isFull(): boolean {
+    return this.#held?.isFull ?? false;
+  }
+
+  add(message: ClientMessage<State>): void {
+    this.#held ??= new ByteQueue<ClientMessage<State>>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
+    this.#held.add(message);
+  }
+
+  /** Everything, in order; nothing is left. */
+  takeAll(): readonly ClientMessage<State>[] {
+    return this.#held?.takeAll() ?? [];
+  }
+
+  /** Passes on what has waited and is still wanted. False: the server is full. `send` says whether it is not. */
+  passOn(send: (message: ClientMessage<State>) => boolean): boolean {
+    let hasCapacity = true;
+    for (const message of this.takeAll()) {
+      if (!isOver(message) && message.client.node !== undefined) hasCapacity = send(message) && hasCapacity;
+    }
+    return hasCapacity;
+  }
+
+  dropOf(client: ClientLink<State>): void {
+    this.#held?.removeAll((held) => held.client === client);
+  }
+}
+
+/**
+ * A call gets the reason for an answer; for anything else there is nobody to tell. Returns what its client's `send`
+ * returns: the server's pipe is no fuller than before.
+ */
+export function refuse(message: ClientMessage<unknown>, reason: BridgeError): true {
+  const { client, frame, exchange } = message;
+  if (frame.kind === 'request' && !isOver(message)) {
+    client.listener.fromServer(errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
+  }
+  return true;
+}
+
+/** Its call was answered or withdrawn meanwhile. */
+function isOver({ exchange }: ClientMessage<unknown>): boolean {
+  return exchange !== undefined && exchange.state.kind !== 'open';
+}
+
+/** Why a message is refused that two servers may read in two ways. */
+export const UNCLEAR = new BridgeError(
+  'ERR_WIRE_MESSAGE',
+  'This message can be read in several ways: a name occurs twice or in another case, or progressToken is neither a ' +
+    'string nor a number. On a server shared by several clients that is refused.',
+);
+
+/** More than that is nobody's change of mind: a server that takes nothing is asked for more and more in vain. */
+export const MAX_WITHDRAWN_BYTES = 64 * 1024 * 1024;
+/** Beyond it one small request goes on now and then: only a call that is given up shows that a server hangs. */
+export const TRIAL_MS = 1000;
+export const MAX_TRIAL_BYTES = 16 * 1024;
+
+/**
+ * Requests that were withdrawn before a full server has taken them. They wait to be written all the same, and count as
+ * nobody's open call any more.
+ */
+export class WithdrawnRequests {
+  readonly #clock: Clock;
+  #isFull = false;
+  #bytes = 0;
+  #nextTrialMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Notes what the server's link has said to a message, and passes it on. */
+  sent(hasCapacity: boolean): boolean {
+    this.#isFull ||= !hasCapacity;
+    return hasCapacity;
+  }
+
+  add(bytes: number): void {
+    if (this.#isFull) this.#bytes += bytes;
+  }
+
+  /** The server has capacity again, or is another one. */
+  clear(): void {
+    this.#isFull = false;
+    this.#bytes = 0;
+  }
+
+  /** Why the server is not asked for this, of so many bytes; undefined: it is. */
+  refusalOf(requestBytes: number): BridgeError | undefined {
+    if (this.#bytes < MAX_WITHDRAWN_BYTES) return undefined;
+    const nowMs = this.#clock.now();
+    if (requestBytes > MAX_TRIAL_BYTES || nowMs < this.#nextTrialMs) return TOO_MUCH;
+    this.#nextTrialMs = nowMs + TRIAL_MS;
+    return undefined;
+  }
+}
+
+const TOO_MUCH = new BridgeError(
+  'ERR_SESSION_BUSY',
+  `The server reads nothing, and ${MAX_WITHDRAWN_BYTES} bytes of cancelled requests wait for it; try again later.`,
+  { retryAfterMs: 1000 },
+);

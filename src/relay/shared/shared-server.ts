@@ -1,13 +1,19 @@
-import type { LinkedList } from '../../collections/linked-list.ts';
+import type { LinkedList } from '../../collections/short-lived-values.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { separateMessages } from '../../wire/separate-messages.ts';
+import { separateMessages } from '../../wire/read-message.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../ports.ts';
-import { ClientLink, type ClientLinkHost } from './client-link.ts';
+import {
+  ClientLink,
+  type ClientLinkHost,
+  type ClientMessage,
+  HeldMessages,
+  refuse,
+  type WithdrawnRequests,
+} from './client-link.ts';
 import { dialRefusalOf, logEnd, ProcessReplacement, RestartPause } from './process-replacement.ts';
-import { type ClientMessage, HeldMessages, refuse, type WithdrawnRequests } from './waiting-messages.ts';
 
 /** What the era of a shared server decides: how it is spoken to, and what belongs to whom. */
 export interface SharedEra<State> {

@@ -5,9 +5,9 @@ import type { StreamAddress } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
-import { showStreamAddress } from '../../http/stream-address.ts';
+import { showStreamAddress } from '../../http/socket-addresses.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
-import { Reachability } from '../remote/reachability.ts';
+import { Reachability } from '../remote/remote-environment.ts';
 import { ByteStreamLink } from './link.ts';
 
 /** A connection is checked this often for a peer that vanished without a word (laptop asleep, cable). */

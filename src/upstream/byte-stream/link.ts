@@ -5,8 +5,7 @@ import type { BridgeError } from '../../errors.ts';
 import { LineWriter } from '../../io/line-writer.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { AnswerLimit } from '../answer-limit.ts';
-import { ServerLines } from '../server-lines.ts';
+import { AnswerLimit, ServerLines } from '../server-messages.ts';
 import { connectError, connectTimeout, endError } from './connect-error.ts';
 
 /** A server that has been told the end has so long to close its side, too. */

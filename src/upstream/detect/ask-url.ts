@@ -2,7 +2,7 @@ import type { BridgeError } from '../../errors.ts';
 import type { HttpClient } from '../../http/client/client.ts';
 import type { SessionCookies } from '../../http/client/cookies.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
-import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { ProbeOutcome } from '../../mcp/classify/probe-answer.ts';
 import { toPrintable } from '../../printable.ts';

@@ -1,7 +1,7 @@
 import type { Protocol } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
-import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-capabilities.ts';
+import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { type Era, LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';

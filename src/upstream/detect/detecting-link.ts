@@ -1,4 +1,4 @@
-import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
+import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';

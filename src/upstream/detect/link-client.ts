@@ -1,4 +1,4 @@
-import { ByteQueue } from '../../collections/byte-queue.ts';
+import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { ProbeOutcome } from '../../mcp/classify/probe-answer.ts';

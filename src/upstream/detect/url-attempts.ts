@@ -1,5 +1,5 @@
 import { assertNever, BridgeError } from '../../errors.ts';
-import { JSON_TYPE } from '../../http/content-type.ts';
+import { JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { createDiscoverRequest, modernHeaders } from '../../mcp/vocabulary/discover.ts';
 import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';

@@ -12,13 +12,13 @@ import { DecoratedSessions, type DecorateSession } from '../../relay/passing-lin
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
-import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-options.ts';
+import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-environment.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline } from './deadline.ts';
 import { DetectingLinks, dialWith, type FoundLink, type Request } from './detecting-link.ts';
 import { type Detection, detect, LEGACY_FIRST, type Step } from './detection.ts';
-import type { FirstFailures } from './first-failures.ts';
+import type { FirstFailures } from './detection-errors.ts';
 import { TrialAttempts } from './url-attempts.ts';
 import type { KeyOf, Verdict, VerdictCache } from './verdict-cache.ts';
 

@@ -2,9 +2,7 @@ import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
-import { CallerHeaders } from '../remote/caller-headers.ts';
-import { Reachability } from '../remote/reachability.ts';
-import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import { HttpSseLink } from './link.ts';
 
 /** Sessions with a server over HTTP+SSE, the transport of 2024-11-05. */

@@ -1,24 +1,23 @@
 import type { Logger } from 'pino';
-import { LinkedList } from '../../collections/linked-list.ts';
+import { LinkedList } from '../../collections/short-lived-values.ts';
 import { BridgeError } from '../../errors.ts';
-import { JSON_TYPE } from '../../http/content-type.ts';
+import { JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { reachedAs } from '../../http/socket-url.ts';
+import { reachedAs } from '../../http/socket-addresses.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
-import { Lingering } from '../remote/lingering.ts';
-import { Outbox, type Outgoing } from '../remote/outbox.ts';
+import { Lingering, Outbox, type Outgoing } from '../remote/link-messages.ts';
 import type { Refusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import { StreamMessages } from '../remote/server-messages.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { createSessionKey } from '../remote/session-key.ts';
+import { StreamMessages } from '../server-messages.ts';
 import { MessagePost, type PostHost, type PostTarget } from './post.ts';
 
 /** How long a server may take to say where its messages go. */

@@ -1,10 +1,10 @@
-import type { ListNode } from '../../collections/linked-list.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http-call.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
-import type { Outgoing } from '../remote/outbox.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
+import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 
 /** Where the messages of a session are posted, and with what: the same object for as long as both stay the same. */
 export interface PostTarget {

@@ -1,17 +1,16 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
+import type { CallTimeouts } from '../../http/client/call-limits.ts';
 import type { HttpClient } from '../../http/client/client.ts';
 import type { SessionCookies } from '../../http/client/cookies.ts';
 import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http-call.ts';
-import type { CallTimeouts } from '../../http/client/phase-timer.ts';
-import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
-import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
+import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
-import type { CallerHeaders } from './caller-headers.ts';
 import { isPassing, MAX_REFUSAL_BYTES, readRefusal } from './refusal.ts';
-import { encodeEventId, toRetryPause } from './resumption.ts';
+import type { CallerHeaders } from './remote-environment.ts';
 
 /** How long a stream that broke is left alone, unless the server asks for another pause. */
 const RECONNECT_MS = 3000;
@@ -303,4 +302,22 @@ export class StreamAttempt implements HttpHandler {
     const livedMs = this.#state.kind === 'open' ? this.#target.http.clock.now() - this.#state.sinceMs : 0;
     this.#owner.broke(error, livedMs);
   }
+}
+
+/** What the server has said of a stream that is lost: the event to go on after, and the pause before that. */
+
+/** [spec WHATWG HTML server-sent events] an id travels back as UTF-8; Node takes header values as Latin-1. */
+export function encodeEventId(id: string): string | undefined {
+  const value = Buffer.from(id, 'utf8').toString('latin1');
+  return /^[\t\x20-\x7e\x80-\xff]+$/.test(value) ? value : undefined;
+}
+
+/** A server that says 0 is still not asked without a pause, or it would be asked as fast as it answers, for ever. */
+export const MIN_RETRY_MS = 50;
+/** The longest delay a timer can take; beyond it one would fire at once. */
+export const MAX_RETRY_MS = 2 ** 31 - 1;
+
+/** The pause before a server is asked again, of whatever it wants. */
+export function toRetryPause(wantedMs: number): number {
+  return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, wantedMs));
 }

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import { BridgeError } from '../../errors.ts';
-import { parseAuthChallenge } from '../../http/client/auth-challenge.ts';
+import { parseAuthChallenge } from '../../http/client/credentials.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { ServerMessages } from './server-messages.ts';
+import { ServerMessages } from '../server-messages.ts';
 
 /** Nothing beyond this much of an error page is looked at. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;

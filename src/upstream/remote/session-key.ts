@@ -1,4 +1,4 @@
-import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/headers.ts';
 import { PROTOCOL_VERSION_HEADER_OUT, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { Revision } from '../../mcp/vocabulary/revisions.ts';
 

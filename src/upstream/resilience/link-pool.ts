@@ -1,4 +1,4 @@
-import { ByteQueue } from '../../collections/byte-queue.ts';
+import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Deps } from '../../deps.ts';
 import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';

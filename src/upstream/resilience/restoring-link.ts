@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
+import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';

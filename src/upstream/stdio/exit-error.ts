@@ -5,7 +5,7 @@ import { namesIn } from '../../process/stderr-log.ts';
 export interface ExitContext {
   readonly name: string;
   readonly hasServed: boolean;
-  /** What it printed to stdout that was no message; see server-lines.ts. */
+  /** What it printed to stdout that was no message; see server-messages.ts. */
   readonly noise: readonly string[];
   readonly withheldEnv: readonly string[];
   /** When a new child may be started. */

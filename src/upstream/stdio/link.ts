@@ -7,8 +7,7 @@ import { mayDownload } from '../../process/command-name.ts';
 import type { RestartPolicy } from '../../process/supervisor.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { AnswerLimit } from '../answer-limit.ts';
-import { ServerLines } from '../server-lines.ts';
+import { AnswerLimit, ServerLines } from '../server-messages.ts';
 import { exitError } from './exit-error.ts';
 
 /** Who waits for the first answer of a server wants to know soon that something happens: most are there by then. */

@@ -1,10 +1,10 @@
+import type { CallTimeouts } from '../../http/client/call-limits.ts';
 import type { HttpRequest } from '../../http/client/http-call.ts';
-import type { CallTimeouts } from '../../http/client/phase-timer.ts';
-import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
-import type { Outgoing } from '../remote/outbox.ts';
-import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
+import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 
 /**

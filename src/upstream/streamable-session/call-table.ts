@@ -1,7 +1,7 @@
-import { LinkedList } from '../../collections/linked-list.ts';
+import { LinkedList } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import { Lingering } from '../remote/lingering.ts';
+import { Lingering } from '../remote/link-messages.ts';
 import type { ServerCall } from './server-call.ts';
 
 /** Limits calls that were answered, or taken. Their requests are of no use any more, so no large one is kept. */

@@ -4,9 +4,7 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { SessionState } from '../../relay/sessions/session-state.ts';
-import { CallerHeaders } from '../remote/caller-headers.ts';
-import { Reachability } from '../remote/reachability.ts';
-import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamableLink } from './link.ts';
 

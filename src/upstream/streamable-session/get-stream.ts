@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
+import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import { StreamMessages, type StreamMessagesOptions } from '../remote/server-messages.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
+import { StreamMessages, type StreamMessagesOptions } from '../server-messages.ts';
 
 /** A server that is slow to answer the GET does not hold up the session for longer than this. */
 const SETTLE_MS = 1000;

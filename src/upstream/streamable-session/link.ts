@@ -9,10 +9,8 @@ import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/port
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
-import { Delivery } from '../remote/delivery.ts';
-import { Outbox, Outgoing } from '../remote/outbox.ts';
-import { isOutOfReach } from '../remote/reachability.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { Delivery, Outbox, Outgoing } from '../remote/link-messages.ts';
+import { isOutOfReach, type RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { CallTable } from './call-table.ts';
 import { GetStream } from './get-stream.ts';

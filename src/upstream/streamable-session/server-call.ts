@@ -1,24 +1,24 @@
-import type { ListNode } from '../../collections/linked-list.ts';
+import type { ListNode } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
 import type { ServerFault } from '../../relay/ports.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { idToken, withId } from '../../wire/splice.ts';
+import { type Frame, idToken, withId } from '../../wire/frame.ts';
 import {
   AnswerBody,
   type AnswerForm,
   type AnswerSink,
+  CallErrors,
   classifyAnswer,
+  isCallLimit,
   type OversizedText,
 } from '../remote/answer-reader.ts';
-import { CallErrors, isCallLimit } from '../remote/call-errors.ts';
-import type { Outgoing } from '../remote/outbox.ts';
+import { encodeEventId, toRetryPause } from '../remote/event-stream-reader.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
 import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import { encodeEventId, toRetryPause } from '../remote/resumption.ts';
-import { SeenEvents, ServerMessages } from '../remote/server-messages.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
+import { SeenEvents, ServerMessages } from '../server-messages.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
 
 /**

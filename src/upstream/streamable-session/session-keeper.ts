@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { isSessionId } from '../../mcp/vocabulary/header-value.ts';
+import { isSessionId } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import { type Fields, readField } from '../../mcp/vocabulary/payload.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
@@ -9,7 +9,7 @@ import { Restoration, type RestoredConnection } from '../../relay/sessions/resto
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import { Outgoing } from '../remote/outbox.ts';
+import { Outgoing } from '../remote/link-messages.ts';
 import { createSessionKey, NO_SESSION, type SessionKey } from '../remote/session-key.ts';
 
 /** A new session that is lost sooner than this is not replaced for the sake of its event stream alone. */

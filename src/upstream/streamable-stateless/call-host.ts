@@ -1,7 +1,7 @@
 import type { BridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { Outgoing } from '../remote/outbox.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
 /** Who carries a message of the client to the server and brings back what belongs to it. */

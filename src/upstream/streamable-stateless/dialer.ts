@@ -3,9 +3,7 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
-import { CallerHeaders } from '../remote/caller-headers.ts';
-import { Reachability } from '../remote/reachability.ts';
-import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import { StatelessLink, type StatelessServer } from './link.ts';
 import { ToolHeaders } from './tool-headers.ts';
 

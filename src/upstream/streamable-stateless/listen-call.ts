@@ -1,13 +1,11 @@
 import type { BridgeError } from '../../errors.ts';
-import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { findCancelledId, rewriteSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { missedChanges } from '../../mcp/translate/listen-filter.ts';
-import { rewriteSubscriptionId } from '../../mcp/translate/rewrite.ts';
 import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN_ACKNOWLEDGED, TOOLS_CHANGED } from '../../mcp/vocabulary/methods.ts';
-import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { idToken, withId } from '../../wire/splice.ts';
+import { type Frame, idToken, type JsonRpcId, withId } from '../../wire/frame.ts';
 import { resultFrame } from '../../wire/write-message.ts';
-import type { Outgoing } from '../remote/outbox.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
 import { isPassing } from '../remote/refusal.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';

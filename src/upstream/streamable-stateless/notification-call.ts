@@ -1,5 +1,5 @@
 import type { Frame } from '../../wire/frame.ts';
-import type { Outgoing } from '../remote/outbox.ts';
+import type { Outgoing } from '../remote/link-messages.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
 import { messageHeaders, postRequest } from './post-request.ts';

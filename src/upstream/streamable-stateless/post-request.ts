@@ -1,19 +1,18 @@
 import type { HttpRequest } from '../../http/client/http-call.ts';
-import { JSON_TYPE } from '../../http/content-type.ts';
+import { JSON_TYPE } from '../../http/headers.ts';
+import { type RewrittenRequest, rewriteRequest } from '../../mcp/classify/correlators.ts';
 import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
 import { onlyReads } from '../../mcp/classify/repeatable.ts';
-import { standardHeaders } from '../../mcp/classify/standard-headers.ts';
-import { type RewrittenRequest, rewriteRequest } from '../../mcp/translate/rewrite.ts';
-import type { HeaderLine } from '../../mcp/vocabulary/header-value.ts';
+import { standardHeaders } from '../../mcp/classify/route-era.ts';
+import type { HeaderLine } from '../../mcp/vocabulary/headers.ts';
 import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Lane } from '../../relay/exchange.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { type Frame, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
-import { withId } from '../../wire/splice.ts';
-import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-options.ts';
+import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 import { ACCEPT_ANSWER } from '../remote/session-key.ts';
 
 export interface PostedMessage {

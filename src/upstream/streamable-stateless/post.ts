@@ -5,11 +5,16 @@ import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { AnswerBody, type AnswerSink, classifyAnswer, type OversizedText } from '../remote/answer-reader.ts';
-import { CallErrors } from '../remote/call-errors.ts';
+import {
+  AnswerBody,
+  type AnswerSink,
+  CallErrors,
+  classifyAnswer,
+  type OversizedText,
+} from '../remote/answer-reader.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import { ServerMessages } from '../remote/server-messages.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
+import { ServerMessages } from '../server-messages.ts';
 
 /** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */
 const LINGER_MS = 1000;

@@ -5,9 +5,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import { MAX_MISSED_PINGS, PING_MS } from '../../http/websocket/connection.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { createHttpClient, type RemoteOptions } from '../detect/url-sessions.ts';
-import { CallerHeaders } from '../remote/caller-headers.ts';
-import { Reachability } from '../remote/reachability.ts';
-import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import { WebSocketLink } from './link.ts';
 
 /** A moment for the server to be told of the end. */

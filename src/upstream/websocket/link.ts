@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { ByteQueue } from '../../collections/byte-queue.ts';
+import { ByteQueue } from '../../collections/bounded-collections.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import type { OpenWebSocket, WebSocketOpener, WebSocketOpening } from '../../http/client/open-websocket.ts';
@@ -16,10 +16,9 @@ import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { AnswerLimit } from '../answer-limit.ts';
 import { readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import { ServerMessages } from '../remote/server-messages.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
+import { AnswerLimit, ServerMessages } from '../server-messages.ts';
 
 /** What may wait for the connection: clients send little before they have had an answer. */
 const WAITING_LIMITS = { maxItems: 1024, maxBytes: 1024 * 1024 };

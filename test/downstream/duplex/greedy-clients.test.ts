@@ -1,6 +1,6 @@
 /** Clients on connections that both ends keep, who want more memory than there is for them. */
 import test, { type ExecutionContext } from 'ava';
-import { MAX_QUEUED_BYTES } from '../../../src/downstream/stream/response-writer.ts';
+import { MAX_QUEUED_BYTES } from '../../../src/downstream/http/response-writer.ts';
 import { BODIES_AT_A_TIME, FREE_BODY_BYTES } from '../../../src/http/server/read-body.ts';
 import type { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
 import type { FakeServer } from '../../support/fake-server.ts';

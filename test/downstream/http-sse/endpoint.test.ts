@@ -1,5 +1,5 @@
 import test from 'ava';
-import { KEEP_ALIVE_MS } from '../../../src/downstream/stream/event-stream-writer.ts';
+import { KEEP_ALIVE_MS } from '../../../src/downstream/http/event-stream-writer.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { callHttp, callHttpAndArrive } from '../../support/http-call.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import type { Authenticator, AuthVerdict } from '../../../src/http/auth/authenticator.ts';
+import type { Authenticator, AuthVerdict } from '../../../src/http/auth/callers.ts';
 import { callHttp } from '../../support/http-call.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
 import { openStreamable } from '../../support/legacy-clients.ts';

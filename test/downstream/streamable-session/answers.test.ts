@@ -1,7 +1,7 @@
 import test from 'ava';
-import type { ListNode } from '../../../src/collections/linked-list.ts';
-import { KEEP_ALIVE_MS } from '../../../src/downstream/stream/event-stream-writer.ts';
-import type { Ticking } from '../../../src/downstream/stream/live-streams.ts';
+import type { ListNode } from '../../../src/collections/short-lived-values.ts';
+import { KEEP_ALIVE_MS } from '../../../src/downstream/http/event-stream-writer.ts';
+import type { Ticking } from '../../../src/downstream/http/response-writer.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
 import { call, cancellation, openStreamable } from '../../support/legacy-clients.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { KEEP_ALIVE_MS } from '../../../src/downstream/stream/event-stream-writer.ts';
+import { KEEP_ALIVE_MS } from '../../../src/downstream/http/event-stream-writer.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
 import { BridgeError, type ErrorCode } from '../../../src/errors.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ListedTools } from '../../../src/downstream/streamable-stateless/listed-tools.ts';
+import { ListedTools } from '../../../src/downstream/streamable-stateless/endpoint.ts';
 import { TOOL_LIMITS } from '../../../src/relay/tool-catalogue.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';

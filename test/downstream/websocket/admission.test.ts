@@ -1,7 +1,7 @@
 /** Who may come in by WebSocket is decided before the upgrade, as for every other request, and told over HTTP. */
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError, SHUTTING_DOWN } from '../../../src/errors.ts';
-import type { Authenticator } from '../../../src/http/auth/authenticator.ts';
+import type { Authenticator } from '../../../src/http/auth/callers.ts';
 import { callHttp } from '../../support/http-call.ts';
 import { type HttpHarness, type HttpHarnessOptions, startHttpHarness } from '../../support/http-harness.ts';
 import { call, initialize, POST_HEADERS } from '../../support/legacy-clients.ts';

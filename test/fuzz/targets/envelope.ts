@@ -1,12 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { Frame } from '../../../src/wire/frame.ts';
+import { Frame, withId } from '../../../src/wire/frame.ts';
 import { checkJson } from '../../../src/wire/json/check-json.ts';
 import { walkMembers } from '../../../src/wire/json/scan-json.ts';
 import { type ReadResult, readMessage } from '../../../src/wire/read-message.ts';
 import { recoverEnvelope, scanEnvelope, scanStrictEnvelope } from '../../../src/wire/scan-envelope.ts';
-import { withId } from '../../../src/wire/splice.ts';
 import { anyMessage, createRandom } from '../../wire/json-text.ts';
 import { listMembers, listVisited, objectsDownTo } from '../../wire/list-members.ts';
 import { anySeed, damaged } from '../havoc.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
+import { KEPT_END_BYTES } from '../../../src/wire/byte-collector.ts';
 import { LineSplitter } from '../../../src/wire/ndjson.ts';
-import { KEPT_END_BYTES } from '../../../src/wire/skipped-bytes.ts';
 import { anyMessage } from '../../wire/json-text.ts';
 import { anySeed, damaged, pieces } from '../havoc.ts';
 import { fuzzTarget, insist } from '../target.ts';

@@ -1,8 +1,8 @@
 import { type IncomingMessage, validateHeaderValue } from 'node:http';
 import fc from 'fast-check';
-import { forwardedHeaders } from '../../../src/http/request-headers.ts';
+import { forwardedHeaders } from '../../../src/http/headers.ts';
 import { checkParamHeaders, type ParamHeader, paramHeadersFor } from '../../../src/mcp/classify/param-headers.ts';
-import { checkStandardHeaders, standardHeaders } from '../../../src/mcp/classify/standard-headers.ts';
+import { checkStandardHeaders, standardHeaders } from '../../../src/mcp/classify/route-era.ts';
 import {
   decodeHeaderValue,
   encodeHeaderValue,
@@ -10,7 +10,7 @@ import {
   type HeaderLine,
   type HeaderMap,
   INEXPRESSIBLE,
-} from '../../../src/mcp/vocabulary/header-value.ts';
+} from '../../../src/mcp/vocabulary/headers.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { anyText, JsonPrinter } from '../../wire/json-text.ts';

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
-import type { SkippedEnds } from '../../../src/wire/skipped-bytes.ts';
+import type { SkippedEnds } from '../../../src/wire/byte-collector.ts';
 import { SseDecoder } from '../../../src/wire/sse-decode.ts';
 import { encodeEvent } from '../../../src/wire/sse-encode.ts';
 import { anyMessage } from '../../wire/json-text.ts';

@@ -4,19 +4,19 @@
  */
 import fc from 'fast-check';
 import { requestDigest } from '../../../src/eras/modern-to-legacy/questions/request-state.ts';
+import { rewriteProgress, rewriteRequest } from '../../../src/mcp/classify/correlators.ts';
 import { hasLookAlike } from '../../../src/mcp/classify/look-alikes.ts';
 import { checkParamHeaders } from '../../../src/mcp/classify/param-headers.ts';
-import { claimsModern, readRequestMetadata, stripMetadata } from '../../../src/mcp/classify/request-metadata.ts';
+import { readRequestMetadata, stripMetadata } from '../../../src/mcp/classify/request-metadata.ts';
+import { claimsModern } from '../../../src/mcp/classify/route-era.ts';
 import { readToolPage } from '../../../src/mcp/classify/tool-list.ts';
 import { downgradeResult } from '../../../src/mcp/translate/downgrade-results.ts';
 import { toLegacyResult, toModernResult } from '../../../src/mcp/translate/results.ts';
-import { rewriteProgress, rewriteRequest } from '../../../src/mcp/translate/rewrite.ts';
 import { readFields } from '../../../src/mcp/vocabulary/payload.ts';
 import { Frame } from '../../../src/wire/frame.ts';
 import { LineSplitter } from '../../../src/wire/ndjson.ts';
-import { readMessage } from '../../../src/wire/read-message.ts';
+import { readMessage, separateMessages } from '../../../src/wire/read-message.ts';
 import { scanEnvelope } from '../../../src/wire/scan-envelope.ts';
-import { separateMessages } from '../../../src/wire/separate-messages.ts';
 import { SseDecoder } from '../../../src/wire/sse-decode.ts';
 import { createRandom } from '../../wire/json-text.ts';
 import { anySeed, TOKENS } from '../havoc.ts';

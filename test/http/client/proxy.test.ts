@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { findProxy } from '../../../src/http/client/agents.ts';
+import { NO_TIMEOUTS } from '../../../src/http/client/call-limits.ts';
 import { ControlClient } from '../../../src/http/client/control-client.ts';
 import { SessionCookies } from '../../../src/http/client/cookies.ts';
-import { NO_TIMEOUTS } from '../../../src/http/client/phase-timer.ts';
 import { answerJson, listen } from '../../fixtures/http-servers/listen.ts';
 import { startProxy } from '../../fixtures/http-servers/proxy.ts';
 import { waitFor } from '../../support/wait-for.ts';

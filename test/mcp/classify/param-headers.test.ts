@@ -6,7 +6,7 @@ import {
   type ParamType,
   paramHeadersFor,
 } from '../../../src/mcp/classify/param-headers.ts';
-import { encodeHeaderValue, type HeaderMap } from '../../../src/mcp/vocabulary/header-value.ts';
+import { encodeHeaderValue, type HeaderMap } from '../../../src/mcp/vocabulary/headers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { anyText } from '../../wire/json-text.ts';
 

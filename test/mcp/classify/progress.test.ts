@@ -1,12 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { findProgressOf, readProgress } from '../../../src/mcp/classify/correlators.ts';
-import { rewriteProgress } from '../../../src/mcp/translate/rewrite.ts';
+import { findProgressOf, readProgress, rewriteProgress } from '../../../src/mcp/classify/correlators.ts';
 import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
-import { Frame } from '../../../src/wire/frame.ts';
-import { findUniqueMember } from '../../../src/wire/json/find-member.ts';
+import { Frame, replaceSpans } from '../../../src/wire/frame.ts';
+import { findUniqueMember } from '../../../src/wire/json/outline.ts';
 import { decodeId, scanEnvelope } from '../../../src/wire/scan-envelope.ts';
-import { replaceSpans } from '../../../src/wire/splice.ts';
 import { serverFrame } from '../../support/frames.ts';
 import { progressLine } from '../../support/progress-lines.ts';
 

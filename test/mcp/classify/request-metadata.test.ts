@@ -1,12 +1,12 @@
 import test from 'ava';
 import fc from 'fast-check';
 import {
-  claimsModern,
   type RequestMetadata,
   readRequestMetadata,
   stampMetadata,
   stripMetadata,
 } from '../../../src/mcp/classify/request-metadata.ts';
+import { claimsModern } from '../../../src/mcp/classify/route-era.ts';
 import { readMessage } from '../../../src/wire/read-message.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { anyJson, anyText, JsonPrinter } from '../../wire/json-text.ts';

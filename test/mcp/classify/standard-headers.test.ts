@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { checkStandardHeaders, standardHeaders } from '../../../src/mcp/classify/standard-headers.ts';
-import { encodeHeaderValue, type HeaderLine, type HeaderMap } from '../../../src/mcp/vocabulary/header-value.ts';
+import { checkStandardHeaders, standardHeaders } from '../../../src/mcp/classify/route-era.ts';
+import { encodeHeaderValue, type HeaderLine, type HeaderMap } from '../../../src/mcp/vocabulary/headers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { anyText } from '../../wire/json-text.ts';
 

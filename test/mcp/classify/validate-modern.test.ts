@@ -1,5 +1,5 @@
 import test from 'ava';
-import { validateModern } from '../../../src/mcp/classify/validate-modern.ts';
+import { validateModern } from '../../../src/mcp/classify/route-era.ts';
 import { clientFrame } from '../../support/frames.ts';
 
 const VERSION = 'io.modelcontextprotocol/protocolVersion';

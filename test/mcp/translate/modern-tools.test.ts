@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { modernToolEdits } from '../../../src/mcp/translate/modern-tools.ts';
-import { replaceSpans } from '../../../src/wire/splice.ts';
+import { replaceSpans } from '../../../src/wire/frame.ts';
 import { anyJson, JsonPrinter } from '../../wire/json-text.ts';
 
 function modernTools(text: string): string {

@@ -1,6 +1,5 @@
 import test from 'ava';
-import { ClientLink } from '../../../src/relay/shared/client-link.ts';
-import { HeldMessages } from '../../../src/relay/shared/waiting-messages.ts';
+import { ClientLink, HeldMessages } from '../../../src/relay/shared/client-link.ts';
 import { FakeServerListener } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { loginError } from '../../../src/http/login/login-error.ts';
-import { FirstFailures, REPEATED_MS } from '../../../src/upstream/detect/first-failures.ts';
+import { FirstFailures, REPEATED_MS } from '../../../src/upstream/detect/detection-errors.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 

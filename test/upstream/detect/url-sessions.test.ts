@@ -7,7 +7,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { DECISION_TIMEOUT_MS } from '../../../src/upstream/detect/deadline.ts';
 import { MAX_HELD } from '../../../src/upstream/detect/detecting-link.ts';
-import { FirstFailures } from '../../../src/upstream/detect/first-failures.ts';
+import { FirstFailures } from '../../../src/upstream/detect/detection-errors.ts';
 import { LinkClient } from '../../../src/upstream/detect/link-client.ts';
 import { createSessionDialer } from '../../../src/upstream/detect/url-sessions.ts';
 import { createKeyOf, VerdictCache } from '../../../src/upstream/detect/verdict-cache.ts';

@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { EventSource } from 'eventsource';
 import { pino } from 'pino';
+import { NO_TIMEOUTS } from '../../../src/http/client/call-limits.ts';
 import { SessionCookies } from '../../../src/http/client/cookies.ts';
-import { NO_TIMEOUTS } from '../../../src/http/client/phase-timer.ts';
-import { CallerHeaders } from '../../../src/upstream/remote/caller-headers.ts';
 import { EventStreamReader } from '../../../src/upstream/remote/event-stream-reader.ts';
+import { CallerHeaders } from '../../../src/upstream/remote/remote-environment.ts';
 import { listenScripted, openStream } from '../../fixtures/http-servers/scripted.ts';
 import { createClient } from '../../http/recorded-call.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import { NO_TIMEOUTS } from '../../../src/http/client/call-limits.ts';
 import { SessionCookies } from '../../../src/http/client/cookies.ts';
-import { NO_TIMEOUTS } from '../../../src/http/client/phase-timer.ts';
-import { CallerHeaders } from '../../../src/upstream/remote/caller-headers.ts';
 import { EventStreamReader, type StreamEnd } from '../../../src/upstream/remote/event-stream-reader.ts';
+import { CallerHeaders } from '../../../src/upstream/remote/remote-environment.ts';
 import { listenScripted, openStream } from '../../fixtures/http-servers/scripted.ts';
 import { createClient } from '../../http/recorded-call.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

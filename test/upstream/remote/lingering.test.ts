@@ -1,6 +1,5 @@
 import test from 'ava';
-import { Lingering } from '../../../src/upstream/remote/lingering.ts';
-import { Outgoing } from '../../../src/upstream/remote/outbox.ts';
+import { Lingering, Outgoing } from '../../../src/upstream/remote/link-messages.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { clientFrame } from '../../support/frames.ts';
 

@@ -3,7 +3,7 @@ import { SHUTTING_DOWN } from '../../../src/errors.ts';
 import { SessionCookies } from '../../../src/http/client/cookies.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
 import { SessionState } from '../../../src/relay/sessions/session-state.ts';
-import { CallerHeaders } from '../../../src/upstream/remote/caller-headers.ts';
+import { CallerHeaders } from '../../../src/upstream/remote/remote-environment.ts';
 import { StreamableLink } from '../../../src/upstream/streamable-session/link.ts';
 import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { replaceSpans } from '../../../src/wire/frame.ts';
 import { ObjectEditor } from '../../../src/wire/json/object-editor.ts';
-import { replaceSpans } from '../../../src/wire/splice.ts';
 import { anyJson, anyText, JsonPrinter } from '../json-text.ts';
 
 const keys = ['a', 'b', 'c/d', '__proto__'] as const;

@@ -1,14 +1,12 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { Frame } from '../../../src/wire/frame.ts';
+import { Frame, replaceSpans } from '../../../src/wire/frame.ts';
 import { checkJson } from '../../../src/wire/json/check-json.ts';
-import { findMember } from '../../../src/wire/json/find-member.ts';
 import { ObjectEditor } from '../../../src/wire/json/object-editor.ts';
-import { MAX_MEMBERS, Outline, visitMembers, walkOutline } from '../../../src/wire/json/outline.ts';
+import { findMember, MAX_MEMBERS, Outline, visitMembers, walkOutline } from '../../../src/wire/json/outline.ts';
 import type { Edit } from '../../../src/wire/json/scan-json.ts';
 import { readMessage } from '../../../src/wire/read-message.ts';
 import { scanEnvelope } from '../../../src/wire/scan-envelope.ts';
-import { replaceSpans } from '../../../src/wire/splice.ts';
 import { anyJson, anyText, JsonPrinter } from '../json-text.ts';
 import { listMembers, listVisited } from '../list-members.ts';
 

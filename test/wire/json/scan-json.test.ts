@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { findMember, findUniqueMember } from '../../../src/wire/json/find-member.ts';
+import { findMember, findUniqueMember } from '../../../src/wire/json/outline.ts';
 import {
   decodeString,
   isDeeperThan,

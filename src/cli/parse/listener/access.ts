@@ -4,9 +4,9 @@ import type { AccessConfig, AuthConfig, KeyLocation, MappedHeader, TokenSource }
 import type { EndpointConfig, HttpListenerConfig, ListenAddress, TcpAddress } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isWildcard } from '../../../http/addresses.ts';
-import { isBearerToken } from '../../../http/client/bearer-token.ts';
+import { isBearerToken } from '../../../http/client/credentials.ts';
 import { boundAddress, isExposed, isOpenToAllUsers } from '../../../http/server/listen-addresses.ts';
-import { showStreamAddress } from '../../../http/stream-address.ts';
+import { showStreamAddress } from '../../../http/socket-addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import type { OptionName } from '../../options/option-table.ts';
 import { parseKeySource } from '../cluster.ts';

@@ -1,7 +1,7 @@
 /** Where serve listens: at a port, at sockets of this machine, at what whoever started it has opened, and on byte streams. */
 import type { ListenAddress, SocketAddress, TcpAddress } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
-import { showStreamAddress } from '../../../http/stream-address.ts';
+import { showStreamAddress } from '../../../http/socket-addresses.ts';
 import { findInheritedSockets } from '../../inherited-sockets.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import { envNameOf } from '../../options/option-table.ts';

@@ -1,6 +1,6 @@
 /** Paths of Unix sockets and names of named pipes, as users write them. */
 import { resolve } from 'node:path';
-import { isPipePath, pipePath } from '../../../http/socket-url.ts';
+import { isPipePath, pipePath } from '../../../http/socket-addresses.ts';
 import type { Parsed } from '../value.ts';
 
 interface SocketSurroundings {

@@ -3,7 +3,7 @@
 import type { StreamConfig } from '../../../config/listener.ts';
 import type { ServerConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
-import { showStreamAddress } from '../../../http/stream-address.ts';
+import { showStreamAddress } from '../../../http/socket-addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import { suggest } from '../../suggest.ts';
 import type { WrittenStream } from './stream-address.ts';

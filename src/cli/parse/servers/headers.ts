@@ -2,7 +2,7 @@
 
 import { validateHeaderValue } from 'node:http';
 import { BridgeError } from '../../../errors.ts';
-import { isConfigurable, isForwardable } from '../../../http/request-headers.ts';
+import { isConfigurable, isForwardable } from '../../../http/headers.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import { BEARER_TOKEN_VARIABLE } from '../../options/option-table.ts';
 import type { Parsed } from '../value.ts';

@@ -1,7 +1,7 @@
 /** Which server is meant: the command behind `--`, or one URL. */
 import type { StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
-import { SocketUrl } from '../../../http/socket-url.ts';
+import { SocketUrl } from '../../../http/socket-addresses.ts';
 import type { BridgeVerb } from '../../options/option-spec.ts';
 import { parseSocketUrlPath } from '../listener/socket-path.ts';
 import { parseNetworkAddress } from '../listener/stream-address.ts';

@@ -1,7 +1,7 @@
-import { LinkedList, type ListNode } from '../../../collections/linked-list.ts';
+import { LinkedList, type ListNode } from '../../../collections/short-lived-values.ts';
 import type { Clock, Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import { type LogLevel, severityOf } from '../../../mcp/vocabulary/log-levels.ts';
+import { type LogLevel, severityOf } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
 import { SET_LEVEL } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';

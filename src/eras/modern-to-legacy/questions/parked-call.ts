@@ -1,7 +1,7 @@
 import type { Clock } from '../../../deps.ts';
 import { assertNever } from '../../../errors.ts';
 import { inputRequiredFrame } from '../../../mcp/translate/input-requests.ts';
-import type { LogLevel } from '../../../mcp/vocabulary/log-levels.ts';
+import type { LogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { OutcomeStorage } from '../../../relay/cluster-ports.ts';
 import type { Frame } from '../../../wire/frame.ts';

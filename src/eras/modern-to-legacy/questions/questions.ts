@@ -1,8 +1,7 @@
 import type { Clock } from '../../../deps.ts';
-import { findCancelledId, findProgressToken } from '../../../mcp/classify/correlators.ts';
+import { findCancelledId, findProgressToken, rewriteProgress } from '../../../mcp/classify/correlators.ts';
 import { readInputResponses } from '../../../mcp/classify/input-responses.ts';
 import { inputKey, toInputRequest } from '../../../mcp/translate/input-requests.ts';
-import { rewriteProgress } from '../../../mcp/translate/rewrite.ts';
 import { LIST_ROOTS, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import type { RevisionFeatures } from '../../../mcp/vocabulary/revisions.ts';
 import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';

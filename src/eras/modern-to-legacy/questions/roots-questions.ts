@@ -1,8 +1,7 @@
 import type { Clock } from '../../../deps.ts';
 import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
-import { withPayload } from '../../../wire/edit-frame.ts';
-import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
+import { type Frame, type JsonRpcId, withPayload } from '../../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 
 /** Servers ask right after the handshake, which was made for a call that follows. */

@@ -1,17 +1,17 @@
 /** `-32042` of 2025-11-25: a call that wants its user to visit a URL first. The modern era asks instead of failing. */
 
-import { RecentNames } from '../../../collections/recent-names.ts';
+import { RecentNames } from '../../../collections/bounded-collections.ts';
 import type { Clock } from '../../../deps.ts';
 import type { CanonicalCapabilities } from '../../../mcp/translate/capabilities.ts';
 import { replaceCode } from '../../../mcp/translate/errors.ts';
 import { toModernResult } from '../../../mcp/translate/results.ts';
-import { isDeclared } from '../../../mcp/vocabulary/client-capabilities.ts';
+import { isDeclared } from '../../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, ELICIT } from '../../../mcp/vocabulary/methods.ts';
 import { asFields, type Fields } from '../../../mcp/vocabulary/payload.ts';
 import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../../wire/frame.ts';
-import { findMember } from '../../../wire/json/find-member.ts';
+import { findMember } from '../../../wire/json/outline.ts';
 import { isStringToken } from '../../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { ClientAsker } from './questions.ts';

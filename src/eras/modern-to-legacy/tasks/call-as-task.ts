@@ -4,8 +4,8 @@ import { CANCEL_TASK } from '../../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../../wire/write-message.ts';
+import { CALL_OVER, type SessionLink, upstreamExchange } from '../pool/session-link.ts';
 import { MAX_CALL_MS } from '../questions/parked-call.ts';
-import { CALL_OVER, type SessionLink, upstreamExchange } from '../session-link.ts';
 import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
 
 /** How long a server may take to end a task before it is left alone with it. */

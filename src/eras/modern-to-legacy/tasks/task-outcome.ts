@@ -4,7 +4,7 @@ import { failureToldBy } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
-import { type SessionLink, upstreamExchange } from '../session-link.ts';
+import { type SessionLink, upstreamExchange } from '../pool/session-link.ts';
 import { TASK_RESULT } from './task-tools.ts';
 
 /** The pause after a connection broke: the server knows the outcome, or will. */

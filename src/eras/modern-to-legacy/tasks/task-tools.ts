@@ -4,8 +4,7 @@
  */
 import { asFields, type Fields, readField, readFields } from '../../../mcp/vocabulary/payload.ts';
 import { type ToolCatalogue, ToolListing } from '../../../relay/tool-catalogue.ts';
-import { editFrame } from '../../../wire/edit-frame.ts';
-import type { Frame } from '../../../wire/frame.ts';
+import { editFrame, type Frame } from '../../../wire/frame.ts';
 import { ObjectEditor } from '../../../wire/json/object-editor.ts';
 import type { LegacySession } from '../pool/legacy-session.ts';
 

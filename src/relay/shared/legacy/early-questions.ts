@@ -1,4 +1,4 @@
-import { ByteQueue } from '../../../collections/byte-queue.ts';
+import { ByteQueue } from '../../../collections/bounded-collections.ts';
 import type { Clock } from '../../../deps.ts';
 
 /** A client that has not said by then that its handshake is done will not say it. */

@@ -1,7 +1,7 @@
 import { BridgeError } from '../../../errors.ts';
+import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
 import { hasLookAlike } from '../../../mcp/classify/look-alikes.ts';
-import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/translate/rewrite.ts';
-import { parseLogLevel } from '../../../mcp/vocabulary/log-levels.ts';
+import { parseLogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import {
   CANCELLED,
   INITIALIZE,
@@ -17,16 +17,14 @@ import {
 import { readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../../mcp/vocabulary/subscribed-uris.ts';
-import type { Frame } from '../../../wire/frame.ts';
-import { idToken, withId } from '../../../wire/splice.ts';
+import { type Frame, idToken, withId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import type { ClientLink } from '../client-link.ts';
-import { refuse, UNCLEAR } from '../waiting-messages.ts';
+import { type ClientLink, refuse, UNCLEAR } from '../client-link.ts';
+import type { CallOutcome } from './from-server.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
 import type { LegacyState } from './legacy-state.ts';
-import type { CallOutcome } from './pending-calls.ts';
 import type { LegacyClient, SharingPolicy } from './sharing-policy.ts';
 
 type Client = ClientLink<LegacyClient>;

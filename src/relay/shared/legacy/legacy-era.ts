@@ -16,6 +16,7 @@ import {
   type Wish,
 } from '../../sessions/restore-session.ts';
 import { wishesOf } from '../../sessions/session-state.ts';
+import type { ClientMessage } from '../client-link.ts';
 import {
   type ServerEnd,
   type ServerLifecycle,
@@ -23,7 +24,6 @@ import {
   SharedServer,
   type SharedServerOptions,
 } from '../shared-server.ts';
-import type { ClientMessage } from '../waiting-messages.ts';
 import { FromClients } from './from-clients.ts';
 import { FromServer } from './from-server.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';

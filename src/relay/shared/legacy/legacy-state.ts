@@ -1,15 +1,13 @@
-import { LinkedList } from '../../../collections/linked-list.ts';
-import { RecentNames } from '../../../collections/recent-names.ts';
+import { RecentNames } from '../../../collections/bounded-collections.ts';
+import { LinkedList } from '../../../collections/short-lived-values.ts';
 import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import { type LogLevel, severityOf } from '../../../mcp/vocabulary/log-levels.ts';
+import { type LogLevel, severityOf } from '../../../mcp/vocabulary/client-declarations.ts';
 import { SubscribedUris } from '../../../mcp/vocabulary/subscribed-uris.ts';
-import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
-import { withId } from '../../../wire/splice.ts';
-import type { ClientLink } from '../client-link.ts';
-import { WithdrawnRequests } from '../waiting-messages.ts';
+import { type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
+import { type ClientLink, WithdrawnRequests } from '../client-link.ts';
+import { PendingCalls, type SoleOne } from './from-server.ts';
 import type { InitializeResult } from './initialize-result.ts';
-import { PendingCalls, type SoleOne } from './pending-calls.ts';
 import type { LegacyClient } from './sharing-policy.ts';
 
 /** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */

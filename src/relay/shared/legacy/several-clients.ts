@@ -9,7 +9,7 @@ import {
   type ClientCapabilities,
   missingCapability,
   readClientCapabilities,
-} from '../../../mcp/vocabulary/client-capabilities.ts';
+} from '../../../mcp/vocabulary/client-declarations.ts';
 import { ELICIT } from '../../../mcp/vocabulary/methods.ts';
 import { readField, readFields } from '../../../mcp/vocabulary/payload.ts';
 import {
@@ -19,15 +19,13 @@ import {
   type RevisionId,
 } from '../../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import { withPayload } from '../../../wire/edit-frame.ts';
-import type { Frame } from '../../../wire/frame.ts';
+import { type Frame, withId, withPayload } from '../../../wire/frame.ts';
 import { skipValue } from '../../../wire/json/scan-json.ts';
-import { withId } from '../../../wire/splice.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
 import type { ClientLink } from '../client-link.ts';
 import { EarlyQuestions } from './early-questions.ts';
+import type { Owner, PendingCall } from './from-server.ts';
 import type { LegacyState } from './legacy-state.ts';
-import type { Owner, PendingCall } from './pending-calls.ts';
 import type { AnsweredCall, LegacyClient, ServerQuestion, SharingPolicy } from './sharing-policy.ts';
 
 /** Clients that must learn nothing of each other. One is asked only what certainly belongs to a call of its own. */

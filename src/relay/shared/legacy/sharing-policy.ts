@@ -6,8 +6,8 @@ import type { Exchange, Lane } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
 import type { ClientLink } from '../client-link.ts';
 import type { ServerEnd } from '../shared-server.ts';
+import type { Owner, PendingCall } from './from-server.ts';
 import type { InitializeResult } from './initialize-result.ts';
-import type { Owner, PendingCall } from './pending-calls.ts';
 
 /** What a shared legacy server's messages have to be for one of its clients, and when it may have them. */
 export interface LegacyClient {

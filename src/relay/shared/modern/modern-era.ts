@@ -1,22 +1,19 @@
 import type { Logger } from 'pino';
-import { LinkedList } from '../../../collections/linked-list.ts';
+import { LinkedList } from '../../../collections/short-lived-values.ts';
 import type { Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import { findSharedCancelledId } from '../../../mcp/classify/correlators.ts';
+import { findSharedCancelledId, rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
 import { findUnmistakable, hasLookAlike } from '../../../mcp/classify/look-alikes.ts';
-import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/translate/rewrite.ts';
 import { META_LOG_LEVEL } from '../../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
-import { idToken } from '../../../wire/splice.ts';
+import { type Frame, idToken, type JsonRpcId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
+import { type ClientMessage, refuse, UNCLEAR, WithdrawnRequests } from '../client-link.ts';
 import { type ServerEnd, type SharedEra, SharedServer, type SharedServerOptions } from '../shared-server.ts';
-import { type ClientMessage, refuse, UNCLEAR, WithdrawnRequests } from '../waiting-messages.ts';
-import { FromModernServer } from './from-modern-server.ts';
-import { type ModernCall, ModernCalls, type ModernClient } from './modern-calls.ts';
+import { FromModernServer, type ModernCall, ModernCalls, type ModernClient } from './modern-calls.ts';
 
 /** Open at one server for all clients together: each is one for as long as its client lives. */
 const MAX_SUBSCRIPTIONS = 1024;

@@ -1,0 +1,297 @@
+/** What a client says on a long-lived connection: a conversation for each era, with a relay of its own. */
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { MetadataReader } from '../../mcp/classify/request-metadata.ts';
+import { validateModern } from '../../mcp/classify/route-era.ts';
+import { CANCELLED, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
+import { MODERN_REVISION_IDS, OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { Session } from '../../relay/sessions/session-entry.ts';
+import { Frame, type JsonRpcId } from '../../wire/frame.ts';
+import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
+import { BatchBudget, type BatchItem, BatchLane, countAnswers, faultAnswer } from '../batch.ts';
+import { ConnectionPeer, type ConversationOptions, logRefusal, takenId } from './connection-peer.ts';
+
+export interface LegacyConversationOptions extends ConversationOptions {
+  /** The server ended after the handshake: the client could not know that another one is new. */
+  readonly onServerEnded: (reason: BridgeError) => void;
+}
+
+/**
+ * The legacy session of the connection, one at a time. A server that cannot be reached is an answer to the request that was
+ * to open it; the client may try again.
+ */
+export class LegacyConversation {
+  readonly #options: LegacyConversationOptions;
+  readonly #budget = new BatchBudget();
+  #session: Session<LegacyPeer> | undefined;
+
+  constructor(options: LegacyConversationOptions) {
+    this.#options = options;
+  }
+
+  get hasSession(): boolean {
+    return this.#session !== undefined;
+  }
+
+  /** The revision of the session; undefined: none is open. */
+  get revision(): Revision | undefined {
+    return this.#session?.peer.revision;
+  }
+
+  isOpen(id: JsonRpcId): boolean {
+    return this.#session?.relay.isOpen(id) === true;
+  }
+
+  get openCalls(): number {
+    return this.#session?.relay.openExchanges ?? 0;
+  }
+
+  take(frame: Frame): void {
+    const { deps } = this.#options;
+    if (this.#isTaken(frame)) return this.#refuse(frame, takenId(frame.id as JsonRpcId));
+    const session = this.#sessionFor(frame);
+    if (session !== undefined) session.relay.fromClient(frame, session.peer);
+    else if (frame.kind !== 'request') deps.log.debug({ kind: frame.kind }, 'message dropped: no session is open');
+  }
+
+  /** Called with what `refusalOfBatch` lets through. */
+  takeBatch(items: readonly BatchItem[]): void {
+    const session = this.#session;
+    if (session === undefined) return;
+    const lane = new BatchLane({
+      expected: countAnswers(items),
+      budget: this.#budget,
+      write: (message) => session.peer.write(message),
+    });
+    session.relay.batched();
+    for (const item of items) {
+      if (!(item instanceof Frame)) lane.send(faultAnswer(item));
+      else if (this.#isTaken(item)) lane.send(errorFrame(item.id, rpcErrorOf(takenId(item.id as JsonRpcId))));
+      else session.relay.fromClient(item, lane);
+    }
+  }
+
+  #isTaken({ kind, id }: Frame): boolean {
+    return kind === 'request' && this.#options.isTaken(id as JsonRpcId);
+  }
+
+  #sessionFor(frame: Frame): Session<LegacyPeer> | undefined {
+    if (this.#session !== undefined || frame.kind !== 'request') return this.#session;
+    try {
+      this.#session = this.#open();
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      logRefusal(this.#options.deps, error);
+      this.#refuse(frame, error);
+    }
+    return this.#session;
+  }
+
+  #open(): Session<LegacyPeer> {
+    const { sessions, connection, client, input } = this.#options;
+    const { transport, principal, environment } = client;
+    return sessions.open(
+      (_id, listener) => {
+        const peer: LegacyPeer = new LegacyPeer({
+          connection,
+          client,
+          input,
+          listener,
+          onClose: (reason) => this.#sessionEnded(peer, reason),
+        });
+        return peer;
+      },
+      { transport, era: 'legacy', principal, environment },
+    );
+  }
+
+  /** Before the handshake nothing is lost with a session. */
+  #sessionEnded(peer: LegacyPeer, reason: BridgeError): void {
+    if (this.#session?.peer !== peer) return;
+    this.#session = undefined;
+    if (peer.isReady) this.#options.onServerEnded(reason);
+  }
+
+  /** Nothing of what the client has said waits any more, so it answers nothing that is not answered yet. */
+  inputEnded(): void {
+    this.#session?.relay.refuseQuestions(INPUT_ENDED);
+  }
+
+  #refuse(request: Frame, error: BridgeError): void {
+    this.#options.connection.send(errorFrame(request.id, rpcErrorOf(error)).bytes);
+  }
+
+  drained(): void {
+    this.#session?.peer.drained();
+  }
+
+  /** Takes no new calls. */
+  drain(): void {
+    this.#session?.relay.drain();
+  }
+
+  close(reason: BridgeError): void {
+    this.#session?.relay.close(reason);
+  }
+}
+
+const INPUT_ENDED = new BridgeError(
+  'ERR_CLIENT_NO_STREAM',
+  'The client has ended its input and can no longer answer; it only waits for the results of its calls.',
+);
+
+class LegacyPeer extends ConnectionPeer {
+  #revision: Revision | undefined;
+
+  get revision(): Revision {
+    return this.#revision ?? OLDEST_REVISION;
+  }
+
+  /** The handshake has succeeded. */
+  get isReady(): boolean {
+    return this.#revision !== undefined;
+  }
+
+  override negotiated(revision: Revision): void {
+    this.#revision = revision;
+  }
+
+  override send(frame: Frame, exchange?: Exchange): boolean {
+    const lane = exchange?.lane;
+    return lane instanceof BatchLane && frame.isResponse ? lane.send(frame) : this.write(frame.bytes);
+  }
+
+  override release(exchange: Exchange): void {
+    if (exchange.lane instanceof BatchLane) exchange.lane.release();
+  }
+}
+
+/**
+ * The modern requests of the connection. They share one to the server but nothing else: each says everything of
+ * itself, so that one may end, and another one be made for the next request, without the client losing more than
+ * the answers that are open. [spec 2026-07-28 transports/stdio#unexpected-termination]
+ */
+export class ModernConversation {
+  readonly #options: ConversationOptions;
+  readonly #reader = new MetadataReader();
+  #link: Session<ModernPeer> | undefined;
+  #hasServed = false;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  /** The client has sent a modern request that was in order. */
+  get hasServed(): boolean {
+    return this.#hasServed;
+  }
+
+  isOpen(id: JsonRpcId): boolean {
+    return this.#link?.relay.isOpen(id) === true;
+  }
+
+  get hasLink(): boolean {
+    return this.#link !== undefined;
+  }
+
+  get openCalls(): number {
+    return this.#link?.relay.openExchanges ?? 0;
+  }
+
+  take(frame: Frame): void {
+    if (frame.kind === 'request') return this.#request(frame);
+    const link = this.#link;
+    if (link !== undefined) link.relay.fromClient(frame, link.peer);
+    else this.#options.deps.log.debug({ method: frame.method }, 'modern notification dropped: no request is open');
+  }
+
+  #request(frame: Frame): void {
+    const checked = validateModern({
+      frame,
+      headers: undefined,
+      supportedRevisions: MODERN_REVISION_IDS,
+      isKnownMethod: isModernRequest,
+      reader: this.#reader,
+    });
+    if (!('ok' in checked)) {
+      const { code, message, data } = checked;
+      this.#options.deps.log.debug({ code, method: frame.method }, `modern request refused: ${message}`);
+      return this.#refuse(frame, { code, message, data });
+    }
+    this.#hasServed = true;
+    const id = frame.id as JsonRpcId;
+    if (this.#options.isTaken(id)) return this.#refuse(frame, rpcErrorOf(takenId(id)));
+    const link = this.#linkFor(frame);
+    link?.relay.fromClient(frame, link.peer);
+  }
+
+  #linkFor(frame: Frame): Session<ModernPeer> | undefined {
+    if (this.#link !== undefined) return this.#link;
+    try {
+      this.#link = this.#open();
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      logRefusal(this.#options.deps, error);
+      this.#refuse(frame, rpcErrorOf(error));
+    }
+    return this.#link;
+  }
+
+  #open(): Session<ModernPeer> {
+    const { sessions, connection, client, input } = this.#options;
+    const { transport, principal, environment, callerName, headers } = client;
+    const context = { principal: callerName, metadata: undefined, headers };
+    return sessions.open(
+      (_id, listener) => {
+        const peer: ModernPeer = new ModernPeer({
+          connection,
+          client,
+          input,
+          listener,
+          onClose: (reason) => this.#ended(peer, reason),
+        });
+        return peer;
+      },
+      { transport, era: 'modern', principal, environment, context },
+    );
+  }
+
+  #ended(peer: ModernPeer, reason: BridgeError): void {
+    if (this.#link?.peer !== peer) return;
+    this.#link = undefined;
+    const { log } = this.#options.deps;
+    // Closed by ourselves, or never let in: nobody lost anything. Why it was not let in is told where it was refused.
+    const level = reason.code === 'ERR_SESSION_CLOSED' || reason.code === 'ERR_UPSTREAM_AUTH' ? 'debug' : 'info';
+    log[level]({ code: reason.code }, `the next modern request connects anew: ${reason.message}`);
+  }
+
+  #refuse(request: Frame, error: RpcError): void {
+    this.#options.connection.send(errorFrame(request.id, error).bytes);
+  }
+
+  drained(): void {
+    this.#link?.peer.drained();
+  }
+
+  /** Takes no new calls, and ends subscriptions. */
+  drain(): void {
+    this.#link?.relay.drain();
+  }
+
+  close(reason: BridgeError): void {
+    this.#link?.relay.close(reason);
+  }
+}
+
+class ModernPeer extends ConnectionPeer {
+  /**
+   * The specification names two signs that a subscription has ended, the result and this notification; here clients get
+   * both. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure, basic/patterns/cancellation]
+   */
+  override send(frame: Frame, exchange?: Exchange): boolean {
+    const hasCapacity = this.write(frame.bytes);
+    if (frame.kind !== 'result' || exchange?.method !== LISTEN) return hasCapacity;
+    return this.write(notificationFrame(CANCELLED, { requestId: exchange.id }).bytes);
+  }
+}

@@ -1,0 +1,197 @@
+/** Writes the responses of the HTTP server, no faster than clients read, and looks after those that stay open. */
+import type { ServerResponse } from 'node:http';
+import { LinkedList, type ListNode } from '../../collections/short-lived-values.ts';
+import type { Clock } from '../../deps.ts';
+import { ReadingWatch, type Written } from '../../http/reading-watch.ts';
+
+/** Bytes waiting for the client above which a response counts as full. */
+export const FULL_BYTES = 256 * 1024;
+/**
+ * A client is let go that lets this much pile up beside the largest message that waits: where its sender cannot be stopped
+ * (it is one of several on a link), or has sent more before it could be.
+ */
+export const MAX_QUEUED_BYTES = 8 * 1024 * 1024;
+/** Handed to the socket at a time. Not less: each slice costs a turn of the event loop, 16 of them half an answer of 1 MiB. */
+export const SLICE_BYTES = 1024 * 1024;
+
+/**
+ * Writes to a response whose headers are set, no faster than the client reads. What is written in one turn of the
+ * event loop leaves together. Its owner calls `tick` now and then.
+ */
+export class ResponseWriter {
+  readonly #response: ServerResponse;
+  readonly #onDrain: () => void;
+  #pending: Buffer[] = [];
+  /** Index of the first pending part; what lies before it is cut off now and then, not one by one. */
+  #first = 0;
+  #pendingBytes = 0;
+  /** Size of the largest message among those that wait. */
+  #largestBytes = 0;
+  #givenBytes = 0;
+  /** - `idle`: the socket takes bytes. - `scheduled`: and gets some at the end of this turn. - `blocked`: it has enough. */
+  #socket: 'idle' | 'scheduled' | 'blocked' = 'idle';
+  #isFull = false;
+  #isEnding = false;
+  readonly #openedAtMs: number;
+  /** Made when it is first looked at: most responses are over by then. */
+  #reading: ReadingWatch | undefined;
+
+  /** `onDrain` is called when there is capacity again after `write` has returned false. */
+  constructor(response: ServerResponse, nowMs: number, onDrain: () => void) {
+    this.#response = response;
+    this.#onDrain = onDrain;
+    this.#openedAtMs = nowMs;
+  }
+
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** Bytes the operating system has not taken yet. */
+  get queuedBytes(): number {
+    return this.#pendingBytes + this.#response.writableLength;
+  }
+
+  /** False: full. */
+  write(bytes: Buffer): boolean {
+    this.#add(bytes);
+    if (this.queuedBytes > MAX_QUEUED_BYTES + this.#largestBytes) this.#response.destroy();
+    else if (this.#socket === 'idle') {
+      this.#socket = 'scheduled';
+      process.nextTick(() => this.#socket === 'scheduled' && this.#flush());
+    }
+    return !this.#isFull;
+  }
+
+  /** Ends the response after what was written and `last`. */
+  end(last?: Buffer): void {
+    this.#isEnding = true;
+    if (last !== undefined) {
+      if (this.#pendingBytes === 0 && last.length <= SLICE_BYTES) return this.#endAtOnce(last);
+      this.#add(last);
+    }
+    if (this.#socket !== 'blocked') this.#flush();
+  }
+
+  /** The usual answer: headers and body in one go. */
+  #endAtOnce(body: Buffer): void {
+    this.#givenBytes += body.length;
+    this.#response.end(body);
+    if (this.queuedBytes < FULL_BYTES) return;
+    this.#isFull = true;
+    this.#response.once('finish', () => this.#flush());
+  }
+
+  /** Lets the client go, whatever it has not read. */
+  cut(): void {
+    this.#response.destroy();
+  }
+
+  /** Lets the client go if it has stopped reading. */
+  tick(nowMs: number): void {
+    const { socket } = this.#response;
+    // Behind other answers on its connection there is nothing to read yet; only what is large does not wait for that.
+    const waitsForTurn = socket === null && !this.#isFull;
+    const written = waitsForTurn ? NOTHING : { bytes: this.#givenBytes, queuedBytes: this.queuedBytes, socket };
+    this.#reading ??= new ReadingWatch(this.#openedAtMs);
+    if (this.#reading.hasStopped(written, nowMs)) this.#response.destroy();
+  }
+
+  #add(bytes: Buffer): void {
+    this.#pending.push(bytes);
+    if (this.#pendingBytes === 0 || bytes.length > this.#largestBytes) this.#largestBytes = bytes.length;
+    this.#pendingBytes += bytes.length;
+    this.#givenBytes += bytes.length;
+    if (this.queuedBytes >= FULL_BYTES) this.#isFull = true;
+  }
+
+  #flush(): void {
+    if (this.#response.destroyed) return;
+    this.#socket = 'idle';
+    while (this.#pendingBytes > 0) {
+      if (this.#response.write(this.#takeSlice())) continue;
+      this.#socket = 'blocked';
+      this.#response.once('drain', () => this.#flush());
+      return;
+    }
+    if (this.#isEnding && !this.#response.writableEnded) this.#response.end();
+    if (!this.#isFull) return;
+    this.#isFull = false;
+    this.#onDrain();
+  }
+
+  #takeSlice(): Buffer {
+    const parts: Buffer[] = [];
+    let length = 0;
+    while (length < SLICE_BYTES && length < this.#pendingBytes) {
+      const part = this.#pending[this.#first] as Buffer;
+      const capacity = SLICE_BYTES - length;
+      if (part.length <= capacity) this.#first += 1;
+      else this.#pending[this.#first] = part.subarray(capacity);
+      parts.push(part.length <= capacity ? part : part.subarray(0, capacity));
+      length += Math.min(part.length, capacity);
+    }
+    this.#pendingBytes -= length;
+    if (this.#pendingBytes === 0 || this.#first > MAX_SPENT_PARTS) {
+      this.#pending = this.#pending.slice(this.#first);
+      this.#first = 0;
+    }
+    const [only] = parts;
+    return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, length);
+  }
+}
+
+const NOTHING: Written = { bytes: 0, queuedBytes: 0, socket: null };
+/** Parts already written that the list may still hold. */
+const MAX_SPENT_PARTS = 4096;
+
+// ---- All open responses together
+
+/** Something with an open response that wants to be looked at now and then. */
+export interface Ticking {
+  tick(nowMs: number): void;
+  /** Written to its response, and not taken by the system yet. */
+  readonly unsentBytes: number;
+}
+
+const TICK_MS = 1000;
+
+/**
+ * One timer for all open responses of the HTTP server: keep-alive comments, stalled readers, calls that have waited
+ * long enough for a stream. A timer each would be two per call.
+ */
+export class LiveStreams {
+  readonly #clock: Clock;
+  #members = new LinkedList<Ticking>();
+  #stop: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get nowMs(): number {
+    return this.#clock.now();
+  }
+
+  /** What all open responses together have not sent. */
+  get unsentBytes(): number {
+    return this.#members.toArray().reduce((sum, member) => sum + member.unsentBytes, 0);
+  }
+
+  /** The member ticks until its node is removed. */
+  add(member: Ticking): ListNode<Ticking> {
+    this.#stop ??= this.#clock.every(TICK_MS, () => this.#tick());
+    return this.#members.add(member);
+  }
+
+  close(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+    this.#members = new LinkedList();
+  }
+
+  #tick(): void {
+    const now = this.#clock.now();
+    for (const member of this.#members.toArray()) member.tick(now);
+  }
+}
