@@ -22,7 +22,7 @@ import {
 import { isSessionId, SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE, INITIALIZED } from '../mcp/vocabulary/methods.ts';
-import { findRevision, LATEST_MODERN_REVISION, OLDEST_REVISION } from '../mcp/vocabulary/revisions.ts';
+import { LATEST_MODERN_REVISION, servedRevision } from '../mcp/vocabulary/revisions.ts';
 import { type Answer, describeStatus } from '../upstream/detect/answer.ts';
 import { askEventStream, askHttp, type HttpTarget } from '../upstream/detect/ask-url.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
@@ -225,7 +225,7 @@ function openSession(probe: HttpProbe, offer: OfferDraft, head: ResponseHead | u
     probe.findings.problem('It gives a session id that cannot be sent back.');
   }
   offer.session = id === undefined ? 'stateless' : 'session';
-  const key = createSessionKey(id, findRevision(offer.revision) ?? OLDEST_REVISION, 0);
+  const key = createSessionKey(id, servedRevision(offer.revision), 0);
   if (id !== undefined) {
     probe.onClose(async () => {
       const { clock } = probe.options.deps;

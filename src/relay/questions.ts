@@ -19,13 +19,24 @@ export function refusalOfId(id: JsonRpcId): BridgeError | undefined {
 export class Questions {
   readonly #clock: Clock;
   readonly #open = new Map<JsonRpcId, Exchange | undefined>();
+  #refused: BridgeError | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
+  /** The client answers nothing any more. */
+  refuse(reason: BridgeError): void {
+    this.#refused = reason;
+  }
+
+  get areRefused(): boolean {
+    return this.#refused !== undefined;
+  }
+
   /** Why the client is not asked something under this id; undefined: it can be. */
   refusalOf(id: JsonRpcId): BridgeError | undefined {
+    if (this.#refused !== undefined) return this.#refused;
     return this.#open.size >= MAX_OPEN_QUESTIONS ? TOO_MANY : refusalOfId(id);
   }
 

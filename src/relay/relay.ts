@@ -4,7 +4,7 @@ import { findCancelledId } from '../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
 import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, PING, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
-import { type Era, findRevision, OLDEST_REVISION, type Revision } from '../mcp/vocabulary/revisions.ts';
+import { type Era, type Revision, servedRevision } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, resultFrame } from '../wire/write-message.ts';
@@ -58,8 +58,6 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   #peer: DownstreamPeer | undefined;
   #link: UpstreamLink | undefined;
   #endReason: BridgeError | undefined;
-  /** Why the client answers nothing any more. */
-  #unanswerable: BridgeError | undefined;
   #unasked: ModernQuestions | undefined;
 
   constructor(options: RelayOptions) {
@@ -193,7 +191,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   clientClosed(reason: BridgeError): void {
-    this.#end(reason);
+    this.close(reason);
   }
 
   undeliverable(request: Frame, reason: BridgeError): void {
@@ -208,7 +206,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
    */
   refuseQuestions(reason: BridgeError): void {
     if (this.isClosed) return;
-    this.#unanswerable = reason;
+    this.#questions.refuse(reason);
     this.#refuseOpenQuestions(reason);
   }
 
@@ -254,7 +252,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
       this.#toClient(frame, exchange);
       return this.#handshakeFailed(failureToldBy(frame) ?? REFUSED);
     }
-    const revision = negotiatedRevision(frame);
+    const revision = servedRevision(readField(frame, 'protocolVersion'));
     if (this.#state === 'opening') {
       this.#state = 'ready';
       this.#presence.agreed(revision.id);
@@ -266,7 +264,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   /** Without a handshake there is no session. A second one is the server's to refuse; what runs goes on. */
   #handshakeFailed(reason: BridgeError): void {
-    if (this.#state !== 'ready') this.#end(reason);
+    if (this.#state !== 'ready') this.close(reason);
   }
 
   #notificationFromServer(frame: Frame, known: Exchange | undefined): void {
@@ -296,8 +294,8 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     }
     const id = frame.id as JsonRpcId;
     // It is asked whether somebody is there, and somebody is: who reads the answers.
-    if (this.#unanswerable !== undefined && frame.method === PING) return this.#toServer(resultFrame(id, {}));
-    const refusal = this.#unanswerable ?? this.#questions.refusalOf(id);
+    if (this.#questions.areRefused && frame.method === PING) return this.#toServer(resultFrame(id, {}));
+    const refusal = this.#questions.refusalOf(id);
     if (refusal !== undefined) return this.#toServer(errorFrame(id, rpcErrorOf(refusal)));
     const exchange = known ?? this.#open.likelyAsker();
     this.#questions.open(id, exchange);
@@ -330,7 +328,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   serverClosed(reason: BridgeError): void {
-    this.#end(reason);
+    this.close(reason);
   }
 
   // ---- time and end
@@ -367,10 +365,6 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   /** Answers what is open with the reason, then lets both ends go. */
   close(reason: BridgeError): void {
-    this.#end(reason);
-  }
-
-  #end(reason: BridgeError): void {
     if (this.isClosed) return;
     this.#state = 'closed';
     this.#endReason = reason;
@@ -405,9 +399,4 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   describe(request: Frame): ObservedClient {
     return this.#presence.describe(request);
   }
-}
-
-/** A server that names no revision, or one nobody knows, is served like the oldest: it takes no liberties. */
-function negotiatedRevision(frame: Frame): Revision {
-  return findRevision(readField(frame, 'protocolVersion')) ?? OLDEST_REVISION;
 }

@@ -3,7 +3,7 @@ import { readServerInfo } from '../../mcp/translate/results.ts';
 import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, CANCELLED, isInteractive } from '../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
-import { featuresOf, findRevision, OLDEST_REVISION, type RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
+import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
@@ -193,7 +193,7 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
   }
 
   get #features(): RevisionFeatures {
-    return featuresOf((findRevision(this.#server?.protocolVersion) ?? OLDEST_REVISION).id);
+    return featuresOf(servedRevision(this.#server?.protocolVersion).id);
   }
 
   // ---- what the park decides

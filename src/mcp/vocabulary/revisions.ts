@@ -41,6 +41,11 @@ export function findRevision(id: unknown): Revision | undefined {
   return typeof id === 'string' ? byId.get(id) : undefined;
 }
 
+/** A server that names no revision, or one nobody knows, is served like the oldest: it takes no liberties. */
+export function servedRevision(id: unknown): Revision {
+  return findRevision(id) ?? OLDEST_REVISION;
+}
+
 /** Did the first of two legacy revisions come before the other? */
 export function isEarlierRevision(id: RevisionId, other: RevisionId): boolean {
   const indexOf = (wanted: RevisionId): number => revisions.findIndex((revision) => revision.id === wanted);

@@ -1,6 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import type { WiderLimits, WiderRefusal } from '../cluster-ports.ts';
 import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from '../exchanges.ts';
 import type { ClientOrigin, Transport } from '../observer.ts';
@@ -118,7 +118,7 @@ export class SessionRegistry {
     const { transport, principal } = client;
     const origin = { transport, principal, server: this.#options.exchanges.server };
     const session = this.#open({ id, state, client, origin }, createPeer);
-    session.relay.resume(findRevision(state.offer?.protocolVersion) ?? OLDEST_REVISION);
+    session.relay.resume(servedRevision(state.offer?.protocolVersion));
     // Nobody listened meanwhile. A new session tells by itself what may have been missed before it was there.
     if (state.continuation === 'same-session') for (const frame of state.missed()) session.relay.fromServer(frame);
     return session;

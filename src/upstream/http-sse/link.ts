@@ -6,7 +6,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import { reachedAs } from '../../http/socket-addresses.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
-import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { SkippedEnds } from '../../wire/byte-collector.ts';
@@ -207,7 +207,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   /** A newer revision may be agreed on over this transport, too; then its header is due. */
   #negotiated(frame: Frame): void {
     if (this.#state.kind !== 'open') return;
-    const revision = findRevision(readField(frame, 'protocolVersion')) ?? OLDEST_REVISION;
+    const revision = servedRevision(readField(frame, 'protocolVersion'));
     const { headers } = createSessionKey(undefined, revision, 0);
     this.#state.target = { url: this.#state.target.url, headers: { ...POST_HEADERS, ...headers } };
   }

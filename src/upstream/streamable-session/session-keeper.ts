@@ -4,7 +4,7 @@ import { BridgeError } from '../../errors.ts';
 import { isSessionId } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import { type Fields, readField } from '../../mcp/vocabulary/payload.ts';
-import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { Restoration, type RestoredConnection } from '../../relay/sessions/restore-session.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -98,7 +98,7 @@ export class SessionKeeper implements RestoredConnection {
 
   /** From here on messages are posted to the session that the server named last. */
   #enter(protocolVersion: unknown): void {
-    const revision = findRevision(protocolVersion) ?? OLDEST_REVISION;
+    const revision = servedRevision(protocolVersion);
     this.#key = createSessionKey(this.session.sessionId, revision, this.#key.generation);
   }
 
