@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ClientName } from '../matrix/clients.ts';
 import { REPOSITORY } from '../support/bridge.ts';
 import { findProgram } from '../support/find-program.ts';
 import { ownPort } from '../support/own-port.ts';
@@ -81,4 +82,23 @@ function streamSection(name: string, port: number, replicas: readonly BalancedPo
   );
   const head = [`listen stream-${name}`, '  mode tcp', `  bind 127.0.0.1:${port}`, '  balance roundrobin'];
   return [...head, '  option httpchk GET /readyz', ...servers, ''].join('\n');
+}
+
+/** Where a client of this kind finds a server by its name. */
+export function urlOf(
+  client: ClientName,
+  server: string,
+  { url, streamUrls }: Pick<Balancer, 'url' | 'streamUrls'>,
+): URL {
+  switch (client) {
+    case 'stream':
+      return streamUrls.get(server) ?? url;
+    case 'httpSse':
+      return new URL(`/${server}/sse`, url);
+    case 'webSocket':
+    case 'modernWebSocket':
+      return new URL(`/${server}/ws`, `ws://${url.host}`);
+    default:
+      return new URL(`/${server}/mcp`, url);
+  }
 }

@@ -4,7 +4,7 @@ import anyTest, { type TestFn } from 'ava';
 import type { ClientName } from '../matrix/clients.ts';
 import { fromServer, type MatrixClient } from '../matrix/matrix-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { WHY_NO_CLUSTER } from './balancer.ts';
+import { urlOf, WHY_NO_CLUSTER } from './balancer.ts';
 import { wrongRuns } from './counted-runs.ts';
 import { COMMAND_NAMES, REMOTE_NAMES, type ServedName, startServers } from './served-servers.ts';
 import { answerQuestions, CALLS_WITHOUT_QUESTIONS, ESSENTIAL_CALLS } from './steady-calls.ts';
@@ -58,20 +58,6 @@ const hasSessions = ({ server }: Cell): boolean => server !== 'stateless';
 const isSubscribed = (cell: Cell): boolean =>
   cell.client === 'streamable' && cell.consequence === 'nothing' && hasSessions(cell);
 
-function urlOf({ client, server }: Cell, { url, streamUrls }: TestBed['balancer']): URL {
-  switch (client) {
-    case 'stream':
-      return streamUrls.get(server) ?? url;
-    case 'httpSse':
-      return new URL(`/${server}/sse`, url);
-    case 'webSocket':
-    case 'modernWebSocket':
-      return new URL(`/${server}/ws`, `ws://${url.host}`);
-    default:
-      return new URL(`/${server}/mcp`, url);
-  }
-}
-
 function createClient(cell: Cell, { balancer }: TestBed): SteadyClient {
   const { client: kind, server, consequence } = cell;
   const setUp = async (client: MatrixClient): Promise<void> => {
@@ -81,7 +67,7 @@ function createClient(cell: Cell, { balancer }: TestBed): SteadyClient {
   return new SteadyClient({
     name: `${kind} to ${server}`,
     kind,
-    url: urlOf(cell, balancer),
+    url: urlOf(kind, server, balancer),
     setUp,
     calls: hasSessions(cell) ? ESSENTIAL_CALLS : CALLS_WITHOUT_QUESTIONS,
     endsWith: consequence === 'a new connection' ? 'connection' : 'session',

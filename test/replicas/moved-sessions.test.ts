@@ -1,9 +1,10 @@
 /** Sessions with remote servers that do not know them any more once their replica is gone: another one opens them anew. */
 import { setTimeout as delay } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
+import type { ClientName } from '../matrix/clients.ts';
 import { fromServer } from '../matrix/matrix-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { WHY_NO_CLUSTER } from './balancer.ts';
+import { urlOf, WHY_NO_CLUSTER } from './balancer.ts';
 import { wrongRuns } from './counted-runs.ts';
 import { type RemoteName, startServers } from './served-servers.ts';
 import { answerQuestions, LASTING_CALLS } from './steady-calls.ts';
@@ -88,5 +89,45 @@ test(`sessions with servers that do not know them any more lose nothing where re
     const before = fromServer(connected, UPDATED).length;
     await connected.callTool('touch', { uri: URI });
     await waitFor(() => client.heard(UPDATED, before), { message: `${client.name} to hear of the resource` });
+  }
+});
+
+/** Clients whose calls stand on their own, or whose session is a connection: they have nothing to move. */
+const OTHERS = [
+  'modernHttp',
+  'httpSse',
+  'webSocket',
+  'modernWebSocket',
+  'stream',
+] as const satisfies readonly ClientName[];
+
+test(`clients without sessions that could move are answered, or find their connection ended, where replicas are restarted${WHY}`, async (t) => {
+  const servers = await startServers(['resumable']);
+  const bed = await startTestBed({ args: servers.args, leaseMs: PATIENT_LEASE_MS, streams: ['resumable'] });
+  const clients = OTHERS.map(
+    (kind) =>
+      new SteadyClient({
+        name: kind,
+        kind,
+        url: urlOf(kind, 'resumable', bed.balancer),
+        setUp: async (client) => answerQuestions(client),
+        calls: LASTING_CALLS,
+        endsWith: kind === 'modernHttp' ? 'session' : 'connection',
+      }),
+  );
+  t.teardown(async () => {
+    await Promise.all(clients.map((client) => client.close()));
+    await bed.stop();
+    await servers.stop();
+  });
+  await Promise.all(clients.map((client) => client.call()));
+  await callWhileEachIsRestarted(bed, clients);
+  const seen = await servers.seenBy('resumable');
+  for (const { name, answered, attempts, failures, connections } of clients) {
+    t.log(`${name}: ${answered} answered, ${failures.length} failed, ${connections} connections`, ...new Set(failures));
+    t.deepEqual(wrongRuns(attempts, seen), [], name);
+    if (name === 'modernHttp') t.deepEqual(failures, []);
+    // Each failure is the end of a connection, after which there is another.
+    else t.true(failures.length < connections, name);
   }
 });
