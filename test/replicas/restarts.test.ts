@@ -1,4 +1,6 @@
 /** What is under way while a replica ends on SIGTERM, where it would be lost with it. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { startLegacyHttp } from '../matrix/servers.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -101,6 +103,27 @@ test(`a call that takes longer than its replica may take to end goes on through 
   await session.post(entry.port, 'tools/call', { name: 'release', arguments: { value: 'longer' } });
   t.regex(await new EventText(rest).until(/"id":"held"/), /"result".*longer/);
   t.is((await owner.bridge.exited).code, 0);
+});
+
+test(`a request whose session moves while its body is on the way is to be sent again, and the session is not called unknown${WHY}`, async (t) => {
+  const [owner, entry] = await startTwo(t);
+  const session = await openSession(owner.port);
+  const headers = { ...session.headers, 'Transfer-Encoding': 'chunked' };
+  const slow = request({ host: '127.0.0.1', port: owner.port, path: '/mcp', method: 'POST', headers });
+  const responded = once(slow, 'response') as Promise<[IncomingMessage]>;
+  slow.write('{"jsonrpc":"2.0","id":"slow","method":');
+  // The owner has begun to read it, before it answers what came later.
+  await session.post(owner.port, 'ping');
+  owner.bridge.kill('SIGTERM');
+  // The session is at the other one as soon as that serves it by itself.
+  const isMoved = (): boolean => JSON.stringify(entry.bridge.logs).includes('went on with a session');
+  await waitFor(async () => (await session.post(entry.port, 'ping')) && isMoved(), { message: 'the session to move' });
+  slow.end('"ping"}');
+  const [response] = await responded;
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  t.is(response.statusCode, 503, text);
+  t.regex(text, /send the request again/);
 });
 
 const SCHEMA = { type: 'object', properties: { name: { type: 'string' } } };

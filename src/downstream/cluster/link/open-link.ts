@@ -26,16 +26,13 @@ export function openLink(
   done: (opened: OpenedLink) => void,
 ): () => void {
   const { hostname, port, protocol, host } = new URL(address);
-  const isSecure = protocol === 'https:';
-  const name = hostname.replace(/^\[|\]$/g, '');
   const offer = secrets.offer(id);
-  const request = (isSecure ? requestHttps : requestHttp)({
+  const request = (protocol === 'https:' ? requestHttps : requestHttp)({
     agent: false,
-    host: name,
+    host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? undefined : Number(port),
     path: '/',
     headers: { Host: host, Connection: 'Upgrade', Upgrade: LINK_PROTOCOL, [LINK_HEADER]: offer.text },
-    ...(isSecure && { servername: name }),
   });
   let isOver = false;
   const end = (opened: OpenedLink): void => {
