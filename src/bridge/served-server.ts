@@ -131,7 +131,9 @@ export class ServedServer {
   /** Takes nothing new, and resolves when what is open has ended or the grace time is over. */
   async drain(graceMs: number): Promise<void> {
     this.webSockets.refuse(SHUTTING_DOWN);
-    await Promise.all([this.sessions.drain(graceMs), this.calls.drain(graceMs)]);
+    // Other replicas bring the answers that calls wait for.
+    const isAwaited = (): boolean => this.#member !== undefined && this.#dialled.queues.itemsIn('parked_calls') > 0;
+    await Promise.all([this.sessions.drain(graceMs), this.calls.drain(graceMs, isAwaited)]);
   }
 
   /**

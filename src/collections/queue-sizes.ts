@@ -17,6 +17,10 @@ export class QueueSizes {
     return () => void this.#sources.delete(look);
   }
 
+  itemsIn(queue: string): number {
+    return this.sizes.find((size) => size.queue === queue)?.items ?? 0;
+  }
+
   get sizes(): readonly QueueSize[] {
     return sumOfQueues([...this.#sources].flatMap((look) => look()));
   }

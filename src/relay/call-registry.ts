@@ -4,6 +4,7 @@ import { assertNever, BridgeError, toBridgeError } from '../errors.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import { LISTEN } from '../mcp/vocabulary/methods.ts';
+import { readField } from '../mcp/vocabulary/payload.ts';
 import type { Frame } from '../wire/frame.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import type { WiderLimits } from './cluster-ports.ts';
@@ -91,7 +92,7 @@ export class CallRegistry {
   }
 
   #dial({ frame, principal, metadata, environment, headers }: CallRequest, call: CallRelay): UpstreamLink {
-    this.#checkLimits(principal, frame.bytes.length);
+    this.#checkLimits(principal, frame);
     return this.#options.dialers.forCaller(environment).dialCalls(call, { principal, metadata, headers });
   }
 
@@ -100,11 +101,12 @@ export class CallRegistry {
     if (!this.#isDraining) this.#callerLinks.send(notification, caller);
   }
 
-  #checkLimits(principal: string, requestBytes: number): void {
-    if (this.#isDraining) {
+  #checkLimits(principal: string, frame: Frame): void {
+    // What waits for answers is open still: they may come.
+    if (this.#isDraining && readField(frame, 'requestState') === undefined) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
     }
-    const refusal = this.exchanges.refusalOf(requestBytes);
+    const refusal = this.exchanges.refusalOf(frame.bytes.length);
     if (refusal !== undefined) throw refusal;
     if (this.countOf(principal) >= this.#maxPerCaller) {
       const message = `${this.#maxPerCaller} calls are open for this caller, the most allowed; wait for answers, or close subscriptions, before sending more.`;
@@ -143,10 +145,13 @@ export class CallRegistry {
     for (const call of this.#calls.toArray()) call.sweep(nowMs, this.#options);
   }
 
-  /** No new calls; resolves when all but the subscriptions are answered, or after `graceMs`. */
-  drain(graceMs: number): Promise<void> {
+  /**
+   * No new calls; resolves when all but the subscriptions are answered and nothing is awaited that they may still become, or
+   * after `graceMs`.
+   */
+  drain(graceMs: number, isAwaited: () => boolean = () => false): Promise<void> {
     this.#isDraining = true;
-    return drained(this.exchanges.clock, graceMs, () => this.#hasOpenCalls());
+    return drained(this.exchanges.clock, graceMs, () => this.#hasOpenCalls() || isAwaited());
   }
 
   #hasOpenCalls(): boolean {

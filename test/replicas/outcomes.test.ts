@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import anyTest, { type TestFn } from 'ava';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
-import { startTestBed } from './test-bed.ts';
+import { type Place, startTestBed } from './test-bed.ts';
 
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
@@ -60,6 +60,15 @@ function fromOther(port: number, method: string, params: Readonly<Record<string,
   );
 }
 
+/** Calls a tool that asks its client, which has the answer. */
+async function begin(owner: Place) {
+  const { result } = await post(owner.port, 'tools/call', { name: 'ask', arguments: {} });
+  const { requestState, inputRequests = {} } = result ?? {};
+  const [key = ''] = Object.keys(inputRequests);
+  const inputResponses = { [key]: { action: 'accept', content: { name: 'Ada' } } };
+  return { name: 'ask', arguments: {}, requestState, inputResponses };
+}
+
 test(`outcomes are told by another replica when their own is gone, and no tool runs twice${WHY}`, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'portage-outcomes-'));
   const file = join(folder, 'runs');
@@ -70,13 +79,7 @@ test(`outcomes are told by another replica when their own is gone, and no tool r
     await bed.stop();
     await rm(folder, { recursive: true, force: true });
   });
-  const ask = async () => {
-    const { result } = await post(owner.port, 'tools/call', { name: 'ask', arguments: {} });
-    const { requestState, inputRequests = {} } = result ?? {};
-    const [key = ''] = Object.keys(inputRequests);
-    const inputResponses = { [key]: { action: 'accept', content: { name: 'Ada' } } };
-    return { name: 'ask', arguments: {}, requestState, inputResponses };
-  };
+  const ask = () => begin(owner);
   const finished = await ask();
   const answered = await post(owner.port, 'tools/call', finished);
   t.regex(JSON.stringify(answered), /hello Ada/);
@@ -107,4 +110,28 @@ test(`outcomes are told by another replica when their own is gone, and no tool r
     ['state_lost', 'task_lost', 'state_lost'],
   );
   t.deepEqual((await readFile(file, 'utf8')).trim().split('\n'), ['ask', 'ask', 'task', 'endless']);
+});
+
+test(`a call that waits for answers when its replica ends gets them through another one${WHY}`, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'portage-outcomes-'));
+  const args = ['--shutdown-grace', '30s', '--', process.execPath, SERVER, join(folder, 'runs')];
+  const bed = await startTestBed({ args, count: 2 });
+  const [owner, other] = bed.places;
+  if (owner === undefined || other === undefined) throw new Error('there are two');
+  t.teardown(async () => {
+    await bed.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const call = await begin(owner);
+  // Whoever has passed something on lately has a link to it, which stays when it accepts no new ones.
+  await post(other.port, 'tools/list', {});
+  owner.bridge.kill('SIGTERM');
+  const isRefused = (): Promise<boolean> =>
+    fetch(`http://127.0.0.1:${owner.port}/healthz`).then(
+      () => false,
+      () => true,
+    );
+  await waitFor(isRefused, { message: 'the replica to stop listening' });
+  t.regex(JSON.stringify(await post(other.port, 'tools/call', call)), /hello Ada/);
+  t.is((await owner.bridge.exited).code, 0);
 });

@@ -92,7 +92,7 @@ class ModernToLegacyDialer implements CallDialer {
     };
     this.#leaveQueues = options.queues?.add(() => [
       { queue: 'sessions_wanted', items: this.#pool.waiting, bytes: undefined },
-      { queue: 'parked_calls', items: this.#calls.size, bytes: bytes.total },
+      { queue: 'parked_calls', items: this.#calls.open, bytes: bytes.total },
       { queue: 'pooled_sessions', items: this.#pool.size, bytes: undefined },
     ]);
   }

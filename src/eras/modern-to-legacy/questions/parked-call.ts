@@ -107,6 +107,10 @@ export class ParkedCall<Observer extends CallObserver> {
     return this.#id;
   }
 
+  get isOver(): boolean {
+    return this.#state.kind === 'held' || this.#state.kind === 'done' || this.#state.kind === 'dead';
+  }
+
   get principal(): string {
     return this.#options.principal;
   }

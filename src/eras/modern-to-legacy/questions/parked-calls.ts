@@ -19,6 +19,8 @@ export const PARKING_LIMITS: ParkingLimits = {
 export interface Parkable {
   readonly id: string;
   readonly principal: string;
+  /** It has ended, and only its outcome is kept. */
+  readonly isOver: boolean;
 }
 
 interface Entry<Call> {
@@ -44,8 +46,9 @@ export class ParkedCalls<Call extends Parkable> {
     this.outcomes = outcomes;
   }
 
-  get size(): number {
-    return this.#byId.size;
+  /** Calls that have not ended. */
+  get open(): number {
+    return this.all().filter(({ isOver }) => !isOver).length;
   }
 
   /**

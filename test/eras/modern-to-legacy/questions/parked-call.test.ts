@@ -191,7 +191,7 @@ for (const [start, event, end, did] of table) {
     events[event](trial);
     t.deepEqual(trial.did, did);
     t.is(trial.call.state, end);
-    if (end !== 'running') t.is(trial.calls.size, end === 'done' || end === 'dead' ? 0 : 1);
+    if (end !== 'running') t.is(trial.calls.all().length, end === 'done' || end === 'dead' ? 0 : 1);
   });
 }
 
@@ -222,7 +222,7 @@ test('an outcome that is given up leaves nothing behind, and who comes back for 
   t.is(trial.calls.outcomes.bytes, OUTCOME.bytes.length + REQUEST_BYTES);
   trial.calls.outcomes.keep({ id: 'other', principal: 'ada', bytes: PARKING_LIMITS.bytes, giveUp: () => {} });
   t.is(trial.call.state, 'dead');
-  t.is(trial.calls.size, 0);
+  t.is(trial.calls.all().length, 0);
   t.is(trial.clock.pendingTimers, 0);
   t.is(trial.calls.lossOf('c', 'ada'), 'state_given_up');
   t.is(trial.calls.lossOf('c', 'bob'), 'state_lost');
@@ -295,7 +295,7 @@ test('what is over is not kept, and no timer either', (t) => {
   for (const start of ['parked', 'held', 'dead'] as const) {
     const trial = starts[start](new Trial());
     trial.clock.advance(PARK_MS);
-    t.is(trial.calls.size, 0, start);
+    t.is(trial.calls.all().length, 0, start);
     t.is(trial.calls.outcomes.bytes, 0, start);
     t.is(trial.clock.pendingTimers, 0, start);
   }

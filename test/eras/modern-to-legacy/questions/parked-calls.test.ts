@@ -26,7 +26,7 @@ class Trial {
 
   #call(principal: string): Parkable {
     this.#count += 1;
-    return { id: `${this.#count}`, principal };
+    return { id: `${this.#count}`, principal, isOver: false };
   }
 }
 
