@@ -1,15 +1,30 @@
+/** What the calls of a legacy client need of the translator that they run in: who the client is, and what they share. */
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
+import {
+  MAX_CAPABILITIES_BYTES,
+  MAX_CAPABILITIES_LENGTH,
+  toModernCapabilities,
+} from '../../mcp/translate/capabilities.ts';
+import { readServerInfo } from '../../mcp/translate/results.ts';
+import { shortInfo } from '../../mcp/vocabulary/client-declarations.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { CALL_TOOL } from '../../mcp/vocabulary/methods.ts';
-import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
+import { asFields, type Fields, readFields } from '../../mcp/vocabulary/payload.ts';
+import {
+  findRevision,
+  LATEST_LEGACY_REVISION,
+  type ModernRevisionId,
+  type Revision,
+} from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { findMember } from '../../wire/json/outline.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import type { ClientProfile } from './client-profile.ts';
 import type { PendingInput, PendingInputs } from './input-round.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
@@ -76,4 +91,39 @@ export function errorAnswer(id: JsonRpcId, error: BridgeError): Frame {
 export function inputFailure(id: JsonRpcId, method: string, error: BridgeError): Frame {
   if (method !== CALL_TOOL) return errorAnswer(id, error);
   return resultFrame(id, { content: [{ type: 'text', text: error.message }], isError: true });
+}
+
+/** What a client told of itself in its handshake, in the words of the modern era. */
+export interface ClientProfile {
+  /** The one it is served in. */
+  readonly revision: Revision;
+  readonly capabilities: Fields;
+  readonly clientInfo: Fields;
+}
+
+/**
+ * Reads an `initialize`. What it leaves out is taken for nothing; `fallback` names a client that has no name. An error:
+ * it declares more than can be repeated with each request.
+ */
+export function readClientProfile(initialize: Frame, fallback: Implementation): ClientProfile | BridgeError {
+  const { bytes, payloadStart } = initialize;
+  const written = payloadStart === -1 ? undefined : findMember(bytes, payloadStart, 'capabilities');
+  const writtenBytes = written === undefined ? 0 : written.end - written.start;
+  if (writtenBytes > MAX_CAPABILITIES_BYTES) return tooManyCapabilities(writtenBytes);
+  const { protocolVersion, capabilities, clientInfo } = readFields(initialize, [
+    'protocolVersion',
+    'capabilities',
+    'clientInfo',
+  ]);
+  // [spec 2025-11-25 basic/lifecycle#version-negotiation] a revision nobody knows gets the latest as an offer.
+  const revision = findRevision(protocolVersion) ?? LATEST_LEGACY_REVISION;
+  const declared = toModernCapabilities(asFields(capabilities) ?? {}, revision.id);
+  const { length } = JSON.stringify(declared);
+  if (length > MAX_CAPABILITIES_LENGTH) return tooManyCapabilities(length);
+  return { revision, capabilities: declared, clientInfo: shortInfo(readServerInfo(clientInfo) ?? { ...fallback }) };
+}
+
+function tooManyCapabilities(length: number): BridgeError {
+  const message = `The capabilities of this client have ${length} characters as JSON; a modern server, which is told them with each request, can be told ${MAX_CAPABILITIES_LENGTH}.`;
+  return new BridgeError('ERR_WIRE_MESSAGE', message);
 }

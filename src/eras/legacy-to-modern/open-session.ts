@@ -1,15 +1,20 @@
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { findProgressOf, findSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
+import { downgradeResult, downgradeTools } from '../../mcp/translate/downgrade-results.ts';
+import { toLegacyResult } from '../../mcp/translate/results.ts';
 import { isDeclared, type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/client-declarations.ts';
 import {
+  CALL_TOOL,
   CANCELLED,
   DISCOVER,
   INITIALIZE,
   INITIALIZED,
   isClientNotification,
   isTaskRequest,
+  LIST_TOOLS,
   LISTEN,
   LOG_MESSAGE,
   PROGRESS,
@@ -18,21 +23,21 @@ import {
   UNSUBSCRIBE,
 } from '../../mcp/vocabulary/methods.ts';
 import { type Fields, readField } from '../../mcp/vocabulary/payload.ts';
-import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
+import type { ModernRevisionId, RevisionId } from '../../mcp/vocabulary/revisions.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import { EarlyQuestions } from '../../relay/shared/legacy/early-questions.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { findMember } from '../../wire/json/outline.ts';
+import { decodeString } from '../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
 import type { AbsorbedTask } from './absorbed-task.ts';
-import { type CallKeeper, errorAnswer } from './call-host.ts';
+import { type CallKeeper, type ClientProfile, errorAnswer } from './call-host.ts';
 import { ChangeListener } from './change-listener.ts';
 import { ClientCall } from './client-call.ts';
-import type { ClientProfile } from './client-profile.ts';
 import { type PendingInput, PendingInputs } from './input-round.ts';
-import { LegacyResults } from './legacy-results.ts';
 import { announcedLists, takesSubscriptions } from './server-subscription.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
@@ -274,4 +279,44 @@ const SECOND_INITIALIZE = new BridgeError('ERR_WIRE_MESSAGE', 'This session is i
 
 function notFound({ id }: Exchange): Frame {
   return errorFrame(id, { code: METHOD_NOT_FOUND, message: 'The server has no such method.' });
+}
+
+/** Limits the tools remembered of one server, and the characters of their names. For other tools the value decides. */
+const WRAPPED_LIMITS = { count: 1000, length: 64 * 1024 };
+
+/**
+ * Results as one client's revision has them. What a tool answers follows the schema that its client saw in the list, so
+ * that is remembered.
+ */
+export class LegacyResults {
+  readonly #clientRevision: RevisionId;
+  /** Tools whose output is no object, which legacy clients get as a member of one. */
+  readonly #wrapped = new RecentNames<true>(WRAPPED_LIMITS);
+
+  constructor(clientRevision: RevisionId) {
+    this.#clientRevision = clientRevision;
+  }
+
+  toLegacy(result: Frame, request: Frame): Frame {
+    const method = request.method ?? '';
+    const legacy = toLegacyResult(result, method);
+    if (method === LIST_TOOLS) return this.#toLegacyTools(legacy, request);
+    const isWrapped = method === CALL_TOOL && this.#isWrapped(request) ? true : undefined;
+    return downgradeResult(legacy, { method, clientRevision: this.#clientRevision, isWrapped });
+  }
+
+  #toLegacyTools(page: Frame, request: Frame): Frame {
+    const { frame, wrapped } = downgradeTools(page, this.#clientRevision);
+    // A list begun anew replaces what was known; its further pages add to it.
+    if (readField(request, 'cursor') === undefined) this.#wrapped.clear();
+    for (const name of wrapped) this.#wrapped.set(name, true);
+    return frame;
+  }
+
+  #isWrapped({ bytes, payloadStart }: Frame): boolean {
+    if (this.#wrapped.size === 0) return false;
+    const name = findMember(bytes, payloadStart, 'name');
+    const text = name && decodeString(bytes, name.start, name.end);
+    return text !== undefined && this.#wrapped.has(text);
+  }
 }

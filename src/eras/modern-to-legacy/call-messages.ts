@@ -9,12 +9,14 @@ import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
 import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { TaskStatus } from '../../mcp/vocabulary/task-extension.ts';
+import type { StoredOutcome } from '../../relay/cluster-ports.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import { type Frame, type JsonRpcId, replaceSpans, withPayload } from '../../wire/frame.ts';
 import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
 import { itemSpans, ObjectEditor } from '../../wire/json/object-editor.ts';
 import { findMember, MAX_MEMBERS } from '../../wire/json/outline.ts';
 import { isStringToken, skipValue, walkMembers } from '../../wire/json/scan-json.ts';
+import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 import { errorFrame, joinMembers, resultFrame } from '../../wire/write-message.ts';
 
 const CHANGED = ['arguments', 'context'];
@@ -169,4 +171,11 @@ export function readRpcError(frame: Frame): RpcError {
     message: typeof message === 'string' ? message : 'the server gave no reason',
     ...(data !== undefined && { data }),
   };
+}
+
+/** The answer to a call or a task that another replica has run; undefined: it was under way. */
+export function answerOf({ state }: StoredOutcome): Frame | undefined {
+  if (state.kind === 'begun') return undefined;
+  const read = readMessage(state.answer, SERVER_LIMITS);
+  return read.kind === 'message' ? read.frame : undefined;
 }

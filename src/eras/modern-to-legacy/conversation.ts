@@ -25,6 +25,7 @@ import { QUOTE } from '../../wire/json/ascii.ts';
 import { findUniqueMember } from '../../wire/json/outline.ts';
 import { decodeString, type Span } from '../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import { answerOf } from './call-messages.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
 import { type CallServices, LegacyCall } from './legacy-call.ts';
 import { passNotification } from './pass-notification.ts';
@@ -32,7 +33,6 @@ import { tooManyCapabilities } from './pool/legacy-pool.ts';
 import { SessionLink, type SessionLinkUser, type SessionWanted } from './pool/session-link.ts';
 import type { Follower } from './questions/parked-call.ts';
 import { callIdOf, requestDigest, stateError } from './questions/request-state.ts';
-import { answerOf } from './stored-answer.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './tasks/hosted-tasks.ts';
 
 /** What all conversations with one server have in common. */

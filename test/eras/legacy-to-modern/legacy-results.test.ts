@@ -1,5 +1,5 @@
 import test from 'ava';
-import { LegacyResults } from '../../../src/eras/legacy-to-modern/legacy-results.ts';
+import { LegacyResults } from '../../../src/eras/legacy-to-modern/open-session.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 
 const LIST = clientFrame({ id: 1, method: 'tools/list' });

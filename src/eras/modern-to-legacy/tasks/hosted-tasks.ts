@@ -20,10 +20,9 @@ import type { InitializeResult } from '../../../relay/shared/legacy/initialize-r
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
 import { ParkedBytes } from '../../parked-bytes.ts';
-import { modernResult } from '../call-messages.ts';
+import { answerOf, modernResult } from '../call-messages.ts';
 import { MAX_CALL_MS } from '../questions/parked-call.ts';
 import { KeptOutcomes, PARKING_LIMITS, type ParkingLimits } from '../questions/parked-calls.ts';
-import { answerOf } from '../stored-answer.ts';
 import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
 import { offersTasks } from './task-tools.ts';
 
