@@ -1,4 +1,7 @@
-/** Those that take longest, and mostly wait: they begin first, since the last one to end decides how long all take. */
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+
+/** Those that take longest, and mostly wait: the last one to end decides how long all take. */
 const LONGEST = [
   'test/observe/status/page',
   'test/store/redis/topologies',
@@ -14,13 +17,34 @@ const LONGEST = [
   'test/contract/upstream-byte-stream',
 ];
 
-/** @param {string} file a bundle in build/ */
-const rank = (file) => {
-  const index = LONGEST.findIndex((name) => file.replaceAll('\\', '/').endsWith(`/${name}.test.js`));
-  // Next come files that share a process.
-  if (index < 0) return LONGEST.length + (/together-\d+\.test\.js$/.test(file) ? 0 : 1);
-  return index;
-};
+/** Many of these take a minute. Some wait for replicas, some compute, and in the order of their names all of a kind would run at once. */
+const TAKES_LONG = /\/test\/(?:faults|matrix|real-peers|replicas)\//;
+
+/**
+ * Where a file begins. Those that share a process mostly compute, so they alternate with the ones that wait. Files that take a
+ * second come last, so that no processor waits for the last one to end.
+ * @param {string} file a bundle in build/
+ */
+function placeOf(file) {
+  const path = file.replaceAll('\\', '/');
+  const index = LONGEST.findIndex((name) => path.endsWith(`/${name}.test.js`));
+  if (index >= 0) return 2 * index;
+  const group = /together-(\d+)\.test\.js$/.exec(path)?.[1];
+  if (group !== undefined) return 2 * Number(group) - 1;
+  return TAKES_LONG.test(path) ? MIXED : LAST;
+}
+
+const MIXED = 1000;
+const LAST = 2000;
+
+/** Without the folder of one run: the order is the same each time. */
+const digestOf = (file) => createHash('sha1').update(basename(file)).digest('hex');
+
+function compare(a, b) {
+  const place = placeOf(a);
+  if (place !== placeOf(b)) return place - placeOf(b);
+  return place === MIXED ? digestOf(a).localeCompare(digestOf(b)) : a.localeCompare(b);
+}
 
 export default {
   files: ['build/*/test/**/*.test.js'],
@@ -29,5 +53,5 @@ export default {
   nodeArguments: ['--enable-source-maps', '--max-semi-space-size=32'],
   timeout: '2m',
   concurrency: 4,
-  sortTestFiles: (a, b) => rank(a) - rank(b) || a.localeCompare(b),
+  sortTestFiles: compare,
 };

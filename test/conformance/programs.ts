@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import { FEW_MODULES } from '../../scripts/bundle-packages.js';
+import type { SuiteCommand } from './suite-command.ts';
 
 /** The paths of what is started again and again: some hundred times. */
 export interface Programs {
@@ -20,6 +21,20 @@ export async function bundlePrograms(outdir: string): Promise<Programs> {
     plugins: [LOCATED],
   });
   return { client: join(outdir, 'client.mjs'), server: join(outdir, 'server.mjs') };
+}
+
+/**
+ * What starts the suite from a single file: to find and read the files of its packages takes it longer than most scenarios.
+ * It still believes to be where it is installed, since it reads other files from there.
+ */
+export async function bundleSuite([node, script]: SuiteCommand, outdir: string): Promise<SuiteCommand> {
+  await build({
+    entryPoints: { suite: script },
+    ...FEW_MODULES,
+    outdir,
+    define: { 'import.meta.url': JSON.stringify(pathToFileURL(script).href) },
+  });
+  return [node, join(outdir, 'suite.mjs')];
 }
 
 const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));

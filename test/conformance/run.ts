@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { scoreAuthorizationRole } from './authorization-role.ts';
 import { scoreClientRole } from './client-role.ts';
 import { compareScores, type ExpectedDifference, type RoleScores } from './compare.ts';
-import { bundlePrograms } from './programs.ts';
+import { bundlePrograms, bundleSuite } from './programs.ts';
 import { printDifferences, printTable } from './report.ts';
 import { scoreServerRole } from './server-role.ts';
 import type { SuiteRevision } from './suite.ts';
@@ -20,11 +20,12 @@ import { Turns } from './turns.ts';
 const AT_A_TIME = availableParallelism() + 1;
 const EXPECTED = new URL('./expected-differences.json', import.meta.url);
 
-const suite = await findSuite();
+const installed = await findSuite();
 // Nothing is fetched from now on. Node decodes these certificates and all its own at each start, which takes longer than the
 // rest of a start.
 delete process.env.NODE_EXTRA_CA_CERTS;
 const results = await mkdtemp(join(tmpdir(), 'mcp-portage-conformance-'));
+const suite = await bundleSuite(installed, join(results, 'suite'));
 const programs = await bundlePrograms(join(results, 'programs'));
 /** By role and by what was compared with the direct score. */
 const allowed: Readonly<Record<string, Readonly<Record<string, readonly ExpectedDifference[]>>>> = JSON.parse(

@@ -9,8 +9,8 @@ const VERSION = '0.2.0-alpha.12';
 const SUITE_NODE = 'node@24';
 const SUITE_NODE_MAJOR = 22;
 
-/** What starts the suite: a program and its first arguments. */
-export type SuiteCommand = readonly [program: string, ...args: string[]];
+/** What starts the suite: Node, and the script that it is given. */
+export type SuiteCommand = readonly [node: string, script: string];
 
 /**
  * Has npx fetch the suite, once, and finds out what it would start: to go through npx each time would take a second for

@@ -84,8 +84,8 @@ export async function listClientScenarios(suite: SuiteCommand, revision: SuiteRe
 }
 
 /** Resolves with what was printed, whatever the exit code: a failed check is a result, not a failure to run. */
-async function runSuite([program, ...first]: SuiteCommand, args: readonly string[]): Promise<string> {
-  const child = spawn(program, [...first, ...args], {
+async function runSuite([node, script]: SuiteCommand, args: readonly string[]): Promise<string> {
+  const child = spawn(node, [script, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: SUITE_TIMEOUT_MS,
     // To compile the suite takes half of a short run of it.
