@@ -31,6 +31,7 @@ import { endSession } from '../upstream/detect/url-attempts.ts';
 import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
 import { createSessionKey, type SessionKey } from '../upstream/remote/session-key.ts';
 import type { Frame } from '../wire/frame.ts';
+import { EnvelopeScanner } from '../wire/scan-envelope.ts';
 import { notificationFrame, requestFrame } from '../wire/write-message.ts';
 import { findAuthorization } from './authorization.ts';
 import { createInitializeRequest, type Findings, STEP_TIMEOUT_MS, STREAM_TIMEOUT_MS } from './findings.ts';
@@ -131,7 +132,9 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   }
 
   const { url } = target;
-  const dialer = createHttpSseDialer({ url, http, timeouts: remote.timeouts, maxMessageBytes, tracing: 'off', deps });
+  const { timeouts } = remote;
+  const scanner = new EnvelopeScanner();
+  const dialer = createHttpSseDialer({ url, http, timeouts, maxMessageBytes, tracing: 'off', scanner, deps });
   const client = new LinkClient(dialer, deps.clock);
   probe.onClose(async () => client.close());
   const ask = (frame: Frame): Promise<Answer<ProbeOutcome>> =>

@@ -112,10 +112,12 @@ export class ServerLines implements LineSink {
 
 /** Reads what a server wrote as JSON texts, in one answer or on one stream. */
 export class ServerMessages {
-  readonly #scanner = new EnvelopeScanner();
+  readonly #scanner: EnvelopeScanner;
   readonly #deliver: (frame: Frame) => void;
 
-  constructor(deliver: (frame: Frame) => void) {
+  /** @param scanner for all that one server says; default: one for these texts */
+  constructor(deliver: (frame: Frame) => void, scanner = new EnvelopeScanner()) {
+    this.#scanner = scanner;
     this.#deliver = deliver;
   }
 

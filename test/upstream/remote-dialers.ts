@@ -9,6 +9,7 @@ import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-envir
 import { createStreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
 import { createStatelessDialer } from '../../src/upstream/streamable-stateless/dialer.ts';
 import { createWebSocketDialer } from '../../src/upstream/websocket/dialer.ts';
+import { EnvelopeScanner } from '../../src/wire/scan-envelope.ts';
 import { createClient } from '../http/recorded-call.ts';
 
 export interface DialOptions {
@@ -44,6 +45,7 @@ export function dialerOptions(
     timeouts: { connectMs: 60_000, firstByteMs: 0, idleMs: 0, callMs: 0, ...timeouts },
     maxMessageBytes: maxMessageBytes ?? 16 * 1024 * 1024,
     tracing: 'off',
+    scanner: new EnvelopeScanner(),
     deps: clock === undefined ? deps : { ...deps, clock },
   };
 }

@@ -11,6 +11,7 @@ import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import { DecoratedSessions, type DecorateSession } from '../../relay/passing-link.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
+import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
 import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-environment.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';
@@ -80,7 +81,8 @@ function createHttpSseSessions(options: RemoteOptions): SessionDialer {
 export function dialerOptions(options: Omit<RemoteOptions, 'keepStored'>): RemoteDialerOptions {
   const { target, remote, maxMessageBytes, tracing, deps } = options;
   const { timeouts } = remote;
-  return { url: target.url, http: createHttpClient(options), timeouts, maxMessageBytes, tracing, deps };
+  const http = createHttpClient(options);
+  return { url: target.url, http, timeouts, maxMessageBytes, tracing, scanner: new EnvelopeScanner(), deps };
 }
 
 export function createHttpClient({

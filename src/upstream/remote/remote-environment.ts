@@ -12,6 +12,7 @@ import { traceHeadersOf } from '../../mcp/classify/trace-context.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Readiness } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 
 /** What every dialer of a remote server is made from. */
 export interface RemoteDialerOptions {
@@ -22,6 +23,8 @@ export interface RemoteDialerOptions {
   readonly timeouts: RemoteTimeouts;
   readonly maxMessageBytes: number;
   readonly tracing: RemoteTracing;
+  /** Reads the envelopes of all answers. */
+  readonly scanner: EnvelopeScanner;
   readonly deps: Deps;
 }
 
@@ -34,6 +37,8 @@ export interface RemoteEnvironment {
   readonly url: URL;
   readonly cookies: SessionCookies;
   readonly caller: CallerHeaders;
+  /** Reads the envelopes of all answers. */
+  readonly scanner: EnvelopeScanner;
   readonly timeouts: RemoteTimeouts;
   readonly maxMessageBytes: number;
   readonly tracing: RemoteTracing;

@@ -51,7 +51,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
   readonly #environment: RemoteEnvironment;
   readonly #host: ServerCallHost<ServerCall>;
   readonly #needsAnswer: boolean;
-  readonly #messages = new ServerMessages((frame) => this.#deliver(frame));
+  readonly #messages: ServerMessages;
   #state: CallState;
   #isPaused: boolean;
   #isAnswered = false;
@@ -71,6 +71,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
     this.message = message;
     this.session = session;
     this.#environment = environment;
+    this.#messages = new ServerMessages((frame) => this.#deliver(frame), environment.scanner);
     this.#host = host;
     this.#needsAnswer = message.frame.kind === 'request';
     this.#isPaused = isPaused;

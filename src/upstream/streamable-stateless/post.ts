@@ -78,7 +78,7 @@ const DONE: PostState = { kind: 'done' };
 export class Post implements HttpHandler, AnswerSink {
   readonly #options: PostOptions;
   readonly #needsAnswer: boolean;
-  readonly #messages = new ServerMessages((frame) => this.#take(frame));
+  readonly #messages: ServerMessages;
   #state: PostState;
   #wasSent = false;
   #questions: ModernQuestions | undefined = undefined;
@@ -86,6 +86,7 @@ export class Post implements HttpHandler, AnswerSink {
   constructor(options: PostOptions) {
     const { environment, frame, request, isPaused } = options;
     this.#options = options;
+    this.#messages = new ServerMessages((frame) => this.#take(frame), environment.scanner);
     this.#needsAnswer = frame.kind === 'request';
     const http = environment.http.request(request, this);
     if (isPaused) http.pause();

@@ -4,6 +4,7 @@ import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { MAX_MISSED_PINGS, PING_MS } from '../../http/websocket/connection.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { createHttpClient, type RemoteOptions } from '../detect/url-sessions.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import { WebSocketLink } from './link.ts';
@@ -41,6 +42,7 @@ export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): Se
     pingMs,
     // Messages say in `_meta` what trace they are of; the handshake is of none.
     tracing: 'off',
+    scanner: new EnvelopeScanner(),
     credentials: options.credentials,
     deps,
   });
