@@ -14,6 +14,9 @@ import type { RedisMeter } from './redis-counts.ts';
 import { type Bed, LEAST_COMMAND, portOf, SDK_COMMAND } from './replicas.ts';
 
 export interface CallEffort {
+  /** How often all is measured with new processes: one may be faster than another that does the same. */
+  readonly sets: number;
+  /** Rounds of each set. */
   readonly rounds: number;
   /** Rounds that are not measured, in which new processes compile their code. */
   readonly warmRounds: number;
@@ -66,11 +69,35 @@ interface Route {
   readonly forwarder: Bridge | undefined;
 }
 
-export async function measureCalls(
-  { kind, target, call }: MeasuredCall,
+export async function measureCalls(measured: MeasuredCall, effort: CallEffort, parts: Parts): Promise<CallFigures> {
+  const routes = { storeless: createCosts(), alone: createCosts(), owned: createCosts(), forwarded: createCosts() };
+  const asked = { commands: 0, bytes: 0 };
+  for (let set = 0; set < effort.sets; set += 1) {
+    const { commands, bytes } = await measureSet(measured, effort, parts, routes);
+    asked.commands += commands;
+    asked.bytes += bytes;
+  }
+  const callsToReplicas = effort.sets * effort.rounds * 3 * (effort.callsOfARound + effort.singleCalls);
+  return {
+    kind: measured.kind,
+    routes,
+    redisCommands: asked.commands / callsToReplicas,
+    redisBytes: asked.bytes / callsToReplicas,
+  };
+}
+
+interface Parts {
+  readonly bed: Bed;
+  readonly meter: RedisMeter;
+}
+
+/** Adds what calls cost with new processes. Returns what Redis was asked meanwhile. */
+async function measureSet(
+  { target, call }: MeasuredCall,
   effort: CallEffort,
-  { bed, meter }: { readonly bed: Bed; readonly meter: RedisMeter },
-): Promise<CallFigures> {
+  { bed, meter }: Parts,
+  costs: CallFigures['routes'],
+): Promise<{ readonly commands: number; readonly bytes: number }> {
   const storeless = await bed.startStoreless(target(bed));
   const startReplica = (): Promise<Bridge> => bed.startReplica(target(bed));
   const [alone, owner, other] = [await startReplica(), await startReplica(), await startReplica()];
@@ -86,7 +113,6 @@ export async function measureCalls(
     { name: 'owned', port: portOf(owner), sessions, owner, forwarder: undefined },
     { name: 'forwarded', port: portOf(other), sessions, owner, forwarder: other },
   ];
-  const costs = { storeless: createCosts(), alone: createCosts(), owned: createCosts(), forwarded: createCosts() };
   for (let round = 0; round < effort.warmRounds; round += 1) {
     for (const { port, sessions: used } of routes) await callMany(port, used, call, effort.callsOfARound);
   }
@@ -97,13 +123,7 @@ export async function measureCalls(
     }
   });
   await bed.stop([storeless, alone, owner, other]);
-  const callsToReplicas = effort.rounds * 3 * (effort.callsOfARound + effort.singleCalls);
-  return {
-    kind,
-    routes: costs,
-    redisCommands: redis.commands / callsToReplicas,
-    redisBytes: redis.bytes / callsToReplicas,
-  };
+  return redis;
 }
 
 function createCosts(): RouteCosts {

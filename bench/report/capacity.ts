@@ -36,7 +36,7 @@ export function renderCapacity(run: ClusterRun): string {
   return `### Measured
 
 On ${run.date}, on ${machine.cores} cores of ${machine.cpu}, with mcp-portage ${versions['mcp-portage']}, Node ${versions.Node} and Redis ${versions.Redis}:
-${run.rounds} rounds of ${callsOfARound} calls for each figure, in turns, ${shown(run.seconds / 60)} minutes in all. Figures are medians of the rounds, ratios are
+${run.rounds} rounds of ${callsOfARound} calls for each figure, in turns, with new processes every few rounds, ${shown(run.seconds / 60)} minutes in all. Figures are medians of the rounds, ratios are
 medians of the rounds' ratios, and every response was checked. Run \`npm run bench:cluster\` to measure on your own machine.
 
 Processor time of mcp-portage for one call, without the MCP server. In parentheses: a replica with the session beside one

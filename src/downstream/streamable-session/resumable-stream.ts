@@ -12,6 +12,9 @@ const RETRY_MS = 1000;
 
 /** For so long at most is a stream held back until it is stored: a store that is slow holds nobody up for long. */
 const MAX_HELD_MS = 250;
+/** The server is asked to stop when so much is held back: far less than is kept for clients that come back. */
+const MAX_HELD_EVENTS = 100;
+const MAX_HELD_BYTES = 256 * 1024;
 
 export interface StreamContext {
   readonly clock: Clock;
@@ -47,6 +50,8 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   #connection: EventStreamWriter | undefined;
   /** A response on which nothing is sent before `#stored`. */
   #held: ServerResponse | undefined;
+  #heldEvents = 0;
+  #heldBytes = 0;
   readonly #stored: Promise<void> | undefined;
   #isEnded = false;
   #connectedAtMs = 0;
@@ -157,7 +162,10 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     this.#run.push(frame.bytes);
     this.#runBytes += frame.bytes.length;
     if (this.#runBytes >= this.#context.replay.maxRunBytes) this.flush();
-    return this.#connection?.hasCapacity ?? this.#held === undefined;
+    if (this.#held === undefined) return this.#connection?.hasCapacity ?? true;
+    this.#heldEvents += 1;
+    this.#heldBytes += frame.bytes.length;
+    return this.#heldEvents < MAX_HELD_EVENTS && this.#heldBytes < MAX_HELD_BYTES;
   }
 
   /** Writes what was sent in this turn now instead of at its end. */
