@@ -122,12 +122,12 @@ function renderGains({ calls }: ClusterRun): string {
   const rows = calls.map((figures) => {
     const { kind, routes } = figures;
     const rate = 1e6 / median(routes.alone.many.owner);
-    const gain = gainOf(figures, workOf);
+    const gain = gainOf(figures, 0);
     return [
       TITLES[kind],
       twoDigits(rate),
       `${twoDigits(rate * gain)} (${times(gain)})`,
-      WITH_SERVERS.includes(kind) ? times(gainOf(figures, workWithServers)) : '–',
+      WITH_SERVERS.includes(kind) ? times(gainOf(figures, serverMicros(routes))) : '–',
     ];
   });
   const head = [
@@ -172,17 +172,29 @@ function workOf({ owner, forwarder }: CallCosts): readonly number[] {
   return owner.map((spent, round) => spent + (forwarder[round] ?? Number.NaN));
 }
 
-function workWithServers(costs: CallCosts): readonly number[] {
-  return workOf(costs).map((spent, round) => spent + (costs.servers[round] ?? Number.NaN));
+/** Of one call. It is the same work wherever the call arrives. */
+function serverMicros(routes: CallFigures['routes']): number {
+  return median(Object.values(routes).flatMap(({ many }) => many.servers));
 }
 
-/** How many times as many calls several replicas serve as one, when each call reaches any of them. */
-function gainOf({ kind, routes }: CallFigures, work: (costs: CallCosts) => readonly number[]): number {
+/**
+ * How many times as many calls several replicas serve as one, when each call reaches any of them.
+ * @param others what else each call costs on the same cores, in microseconds
+ */
+function gainOf({ kind, routes }: CallFigures, others: number): number {
   if (NEVER_FORWARDED.includes(kind)) return REPLICAS;
-  const owned = work(routes.owned.many);
-  const forwarded = work(routes.forwarded.many);
-  const ofAny = owned.map((spent, round) => (spent + (REPLICAS - 1) * (forwarded[round] ?? Number.NaN)) / REPLICAS);
-  return REPLICAS / medianRatio(ofAny, work(routes.alone.many));
+  const owned = routes.owned.many.owner;
+  const forwarded = workOf(routes.forwarded.many);
+  const ofAny = owned.map(
+    (spent, round) => (spent + (REPLICAS - 1) * (forwarded[round] ?? Number.NaN)) / REPLICAS + others,
+  );
+  return (
+    REPLICAS /
+    medianRatio(
+      ofAny,
+      routes.alone.many.owner.map((spent) => spent + others),
+    )
+  );
 }
 
 function differences(values: readonly number[], others: readonly number[]): readonly number[] {
