@@ -175,7 +175,7 @@ test(`replicas that are restarted one after the other hand their sessions over${
 });
 
 test(`what is said on a stream while its replica dies is said once, by the next one${WHY}`, async (t) => {
-  const server = await startLegacyHttp('stateful-resumable');
+  const server = await startLegacyHttp('stateful');
   const bed = await startTestBed({ args: [server.url.href], count: 2 });
   const [dying, other] = bed.places;
   if (dying === undefined || other === undefined) throw new Error('there are two');
@@ -184,7 +184,7 @@ test(`what is said on a stream while its replica dies is said once, by the next 
     await server.stop();
   });
   const { headers, post } = await openSession(dying.port);
-  // A call whose answer never comes, on a stream of its own.
+  // A call whose answer never comes, on a stream of its own. A server without event ids sends it to nobody else.
   const streaming = { ...headers, Accept: 'text/event-stream, application/json;q=0.1' };
   const params = { name: 'hold', arguments: { value: 'held' }, _meta: { progressToken: 'p' } };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 'held', method: 'tools/call', params });
