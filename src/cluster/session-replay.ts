@@ -158,7 +158,7 @@ function readStream(kind: number, text: string, known: UnendedStream | undefined
   const read = readMessage(Buffer.from(message), SERVER_LIMITS);
   if (read.kind !== 'message') return known ?? NO_REQUESTS;
   const { frame: request } = read;
-  // Of a long stream the first entries may be gone.
+  // The store drops the first entries of a long stream.
   const requests = known?.requests ?? [request.id as JsonRpcId];
   // Which of several are answered already is not known.
   return { requests, call: requests.length === 1 ? { request, lastEventId } : undefined };

@@ -149,6 +149,7 @@ export function eventIdPrefix(stream: number): string {
 
 /** Undefined for everything `formatEventId` does not write. */
 export function parseEventId(id: string): EventPosition | undefined {
-  const match = /^(0|[1-9]\d{0,14})-([1-9]\d{0,14})$/.exec(id);
+  // A client may go on from any of them, and stored positions have six bytes.
+  const match = /^(0|[1-9]\d{0,13})-([1-9]\d{0,13})$/.exec(id);
   return match === null ? undefined : { stream: Number(match[1]), sequence: Number(match[2]) };
 }

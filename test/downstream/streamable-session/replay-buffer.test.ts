@@ -199,3 +199,10 @@ test('lets go of the bytes of events it no longer keeps', async (t) => {
   t.is(kept.filter((bytes) => bytes.deref() !== undefined).length, 1);
   t.is(recorded.after(1, 4)?.length, 1);
 });
+
+test('a position that is larger than a stored one can be is none', (t) => {
+  t.is(parseEventId('0-999999999999999'), undefined);
+  t.is(parseEventId('999999999999999-1'), undefined);
+  t.deepEqual(parseEventId('0-99999999999999'), { stream: 0, sequence: 99_999_999_999_999 });
+  t.true(99_999_999_999_999 < 2 ** 48);
+});
