@@ -3,7 +3,7 @@
  * handshake. [spec 2026-07-28 basic#meta]
  */
 import { editFrame, type Frame, withoutParams, withParams } from '../../wire/frame.ts';
-import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
+import { BACKSLASH, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE } from '../../wire/json/ascii.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { visitMembers } from '../../wire/json/outline.ts';
 import { findText, type Span, skipWhitespace } from '../../wire/json/scan-json.ts';
@@ -232,15 +232,21 @@ function encode(value: unknown): Buffer {
 const MAX_KNOWN = 8;
 /** No usual envelope is larger. */
 const MAX_BYTES = 2048;
+/** No usual progress token or trace context is longer. */
+const MAX_VARIABLE_BYTES = 128;
 
+/** How a client writes its `_meta`: the same bytes each time, except the value of one member, if there is one. */
 interface Known {
-  readonly meta: Buffer;
+  readonly head: Buffer;
+  /** What follows that value; undefined: all of it is the head. */
+  readonly tail: Buffer | undefined;
   readonly metadata: RequestMetadata;
 }
 
 /**
  * `readRequestMetadata` for the requests of some clients. Each sends the same envelope with every request, byte for byte,
- * so what was found in one holds for the next.
+ * so what was found in one holds for the next. Beside the envelope there may be one member whose value is another one in
+ * each request, such as a progress token.
  */
 export class MetadataReader {
   readonly #known: Known[] = [];
@@ -250,30 +256,65 @@ export class MetadataReader {
   read(frame: Frame): RequestMetadata | MetadataFault {
     const meta = findUnmistakable(frame, frame.payloadStart, META);
     if (meta === undefined || meta === 'unclear') return readRequestMetadata(frame);
-    for (const known of this.#known) if (isEqual(frame, meta, known.meta)) return known.metadata;
+    for (const known of this.#known) if (isLike(frame.bytes, meta, known)) return known.metadata;
     const metadata = readRequestMetadata(frame);
-    if (!('fault' in metadata) && holdsNothingElse(frame, meta, metadata)) this.#learn(frame, meta, metadata);
+    if (!('fault' in metadata)) this.#learn(frame, meta, metadata);
     return metadata;
   }
 
-  #learn({ bytes }: Frame, { start, end }: Span, metadata: RequestMetadata): void {
+  #learn(frame: Frame, { start, end }: Span, metadata: RequestMetadata): void {
     if (end - start > MAX_BYTES) return;
-    this.#known[this.#oldest] = { meta: Buffer.from(bytes.subarray(start, end)), metadata };
+    const others = findOthers(frame, start);
+    if (others.length > 1) return;
+    const [variable = { start: end, end }] = others;
+    const { bytes } = frame;
+    this.#known[this.#oldest] = {
+      head: Buffer.from(bytes.subarray(start, variable.start)),
+      tail: others.length === 0 ? undefined : Buffer.from(bytes.subarray(variable.end, end)),
+      metadata,
+    };
     this.#oldest = (this.#oldest + 1) % MAX_KNOWN;
   }
 }
 
-function isEqual({ bytes }: Frame, { start, end }: Span, meta: Buffer): boolean {
-  return end - start === meta.length && bytes.compare(meta, 0, meta.length, start, end) === 0;
+/** The values beside the envelope; no more than two are looked for. */
+function findOthers({ bytes, outline }: Frame, metaStart: number): readonly Span[] {
+  const others: Span[] = [];
+  visitMembers(bytes, metaStart, outline, (keyStart, keyEnd, start, end) => {
+    if (findText(bytes, keyStart, keyEnd, ENVELOPE_KEYS) === undefined) others.push({ start, end });
+    return others.length < 2;
+  });
+  return others;
 }
 
-/** With a progress token or the like, which is another one in each request, a `_meta` does not come twice. */
-function holdsNothingElse({ bytes, outline }: Frame, { start }: Span, metadata: RequestMetadata): boolean {
-  const { clientInfo, logLevel } = metadata;
-  let expected = 2 + (clientInfo === undefined ? 0 : 1) + (logLevel === undefined ? 0 : 1);
-  visitMembers(bytes, start, outline, () => {
-    expected -= 1;
-    return expected >= 0;
-  });
-  return expected === 0;
+function isLike(bytes: Buffer, { start, end }: Span, { head, tail }: Known): boolean {
+  const headEnd = start + head.length;
+  const tailStart = tail === undefined ? end : end - tail.length;
+  if (tail === undefined ? headEnd !== end : headEnd >= tailStart) return false;
+  if (bytes.compare(head, 0, head.length, start, headEnd) !== 0) return false;
+  if (tail === undefined) return true;
+  return isPlainValue(bytes, headEnd, tailStart) && bytes.compare(tail, 0, tail.length, tailStart, end) === 0;
 }
+
+/**
+ * Whether these bytes of a message that is JSON are one value and nothing else: a string without escapes, or what has no
+ * structure, such as a number. Other values may be as well, but are not worth a parser.
+ */
+function isPlainValue(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start > MAX_VARIABLE_BYTES) return false;
+  const isString = bytes[start] === QUOTE;
+  if (isString && (end - start < 2 || bytes[end - 1] !== QUOTE)) return false;
+  for (let at = isString ? start + 1 : start; at < (isString ? end - 1 : end); at += 1) {
+    const byte = bytes[at];
+    if (byte === QUOTE || byte === BACKSLASH) return false;
+    if (!isString && !isScalarByte(byte as number)) return false;
+  }
+  return true;
+}
+
+/** Digits, letters and signs, of which numbers and `true`, `false` and `null` consist. */
+function isScalarByte(byte: number): boolean {
+  return byte > SPACE && byte < 0x80 && !STRUCTURE.has(byte);
+}
+
+const STRUCTURE: ReadonlySet<number> = new Set(Buffer.from('{}[]:,'));

@@ -65,10 +65,35 @@ test('what is known of an envelope does not keep its message', (t) => {
   t.is(reader.read(from('a')), first);
 });
 
-test('envelopes with something that is another one in each request are not kept', (t) => {
+test('an envelope is not read again where one value beside it is another one in each request', (t) => {
   const reader = new MetadataReader();
   const first = reader.read(from('a', { progressToken: 1 }));
-  t.not(reader.read(from('a', { progressToken: 1 })), first);
+  for (const progressToken of [1, 23_456, 'a token', '', -1.5e3]) {
+    t.is(reader.read(from('a', { progressToken })), first, String(progressToken));
+  }
+  t.not(reader.read(from('b', { progressToken: 1 })), first);
+  t.not(reader.read(from('a')), first);
+});
+
+test('an envelope is read again where the value beside it might be more than a value', (t) => {
+  const reader = new MetadataReader();
+  const withToken = (token: string) =>
+    request(`{"name":"x","_meta":${JSON.stringify(envelope).slice(0, -1)},"progressToken":${token}}}`);
+  const first = reader.read(withToken('1'));
+  for (const token of ['"a\\\\"', '[1]', '{}', `"${'x'.repeat(200)}"`, '1 ']) {
+    t.not(reader.read(withToken(token)), first, token);
+    t.deepEqual(reader.read(withToken(token)), first, token);
+  }
+  for (const injected of [`1,"${VERSION}":"2000-01-01"`, `"a","${VERSION}":"b"`, `1,"${LEVEL}":"info"`]) {
+    t.deepEqual(reader.read(withToken(injected)), readRequestMetadata(withToken(injected)), injected);
+    t.notDeepEqual(reader.read(withToken(injected)), first, injected);
+  }
+});
+
+test('envelopes with several other members are not kept', (t) => {
+  const reader = new MetadataReader();
+  const first = reader.read(from('a', { progressToken: 1, traceparent: '00' }));
+  t.not(reader.read(from('a', { progressToken: 1, traceparent: '00' })), first);
 });
 
 test('a few envelopes are known, and none that is large', (t) => {
