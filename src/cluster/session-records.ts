@@ -84,13 +84,13 @@ export class SessionRecords implements SessionStorage {
   }
 
   #keep(id: string, principal: string, { state, record }: Pick<KeptSession, 'state' | 'record'>): SessionState {
-    const { cluster, ttlMs: replayMs, log } = this.#options;
-    const replay = new SessionReplay(id, cluster.store.logs, { maxEntries: MAX_REPLAY_ENTRIES, ttlMs: replayMs }, log);
+    const { cluster, ttlMs, clock, log } = this.#options;
+    const limits = { maxEntries: MAX_REPLAY_ENTRIES, ttlMs };
+    const replay = new SessionReplay({ name: id, logs: cluster.store.logs, limits, clock, log });
     const kept: KeptSession = { id, principal, state, replay, record, writing: undefined, hasChanged: false };
     state.changed = () => this.#changed(kept);
     state.positions = replay;
     this.#kept.set(id, kept);
-    const { clock, ttlMs } = this.#options;
     this.#stopTimer ??= clock.every(ttlMs / REFRESHES, () => this.#refresh());
     return state;
   }
@@ -157,6 +157,7 @@ export class SessionRecords implements SessionStorage {
   ended(id: string): void {
     const kept = this.#forget(id);
     if (kept === undefined) return;
+    kept.replay.close();
     const { record } = kept;
     kept.record = { kind: 'gone' };
     if (record.kind === 'written') this.#remove(id, record.ownership);
@@ -185,6 +186,7 @@ export class SessionRecords implements SessionStorage {
     const kept = this.#forget(id);
     if (kept === undefined) return;
     await Promise.all([kept.writing, kept.replay.flushed()]);
+    kept.replay.close();
     const { record } = kept;
     kept.record = { kind: 'gone' };
     if (record.kind !== 'written') return;
@@ -198,7 +200,9 @@ export class SessionRecords implements SessionStorage {
   lost(): void {
     for (const id of [...this.#kept.keys()]) {
       const kept = this.#forget(id);
-      if (kept !== undefined) kept.record = { kind: 'gone' };
+      if (kept === undefined) continue;
+      kept.replay.close();
+      kept.record = { kind: 'gone' };
     }
   }
 

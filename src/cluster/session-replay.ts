@@ -1,4 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Clock } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
 import { type CallPositions, type ResumableCall, withoutArguments } from '../relay/sessions/resumable-call.ts';
 import type { ReplayLog, ReplayRun, StoredReplay, UnendedStream } from '../relay/sessions/session-storage.ts';
@@ -15,16 +17,30 @@ export const MAX_REPLAY_ENTRIES = 2000;
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /** Stored together. */
 const MAX_TOGETHER = 100;
+/** Nobody waits longer for what is to be stored: a store that is slow holds no stream up for long. */
+const MAX_WAIT_MS = 1000;
+/** Most calls are over sooner, and nobody asks for what their streams have said. */
+export const YOUNG_MS = 250;
+/** What young streams say is stored before it takes more memory than this. */
+const MAX_YOUNG_BYTES = 256 * 1024;
 
 const HEAD_BYTES = 16;
 const KINDS = { run: 0, opened: 1, ended: 2, moved: 3 } as const;
 
-/** The streams of one session in the store, written behind what is sent. */
+export interface SessionReplayOptions {
+  readonly name: string;
+  readonly logs: LogStore;
+  readonly limits: LogLimits;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * The streams of one session in the store, written behind what is sent. Streams of calls that can go on elsewhere are stored at
+ * once, others when they are no longer young: until then another replica could only tell that the call was lost.
+ */
 export class SessionReplay implements ReplayLog, CallPositions {
-  readonly #name: string;
-  readonly #logs: LogStore;
-  readonly #limits: LogLimits;
-  readonly #log: Logger;
+  readonly #options: SessionReplayOptions;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   /** How far calls have come, by their requests. */
@@ -33,33 +49,82 @@ export class SessionReplay implements ReplayLog, CallPositions {
   readonly #streams = new Map<JsonRpcId, number>();
   /** Calls that have come further than is stored. */
   readonly #moved = new Set<JsonRpcId>();
+  /** What young streams have said. */
+  readonly #young = new Map<number, Buffer[]>();
+  #youngBytes = 0;
+  #stopTimer: (() => void) | undefined;
+  #isClosed = false;
   #writing: Promise<void> | undefined;
   resumable: (request: JsonRpcId) => void = () => {};
 
-  constructor(name: string, logs: LogStore, limits: LogLimits, log: Logger) {
-    this.#name = name;
-    this.#logs = logs;
-    this.#limits = limits;
-    this.#log = log;
+  constructor(options: SessionReplayOptions) {
+    this.#options = options;
   }
 
   add({ stream, sequence, count, bytes }: ReplayRun): void {
-    this.#append(Buffer.concat([encodeHead(KINDS.run, { stream, sequence, count }), bytes]));
+    this.#say(stream, Buffer.concat([encodeHead(KINDS.run, { stream, sequence, count }), bytes]));
   }
 
-  opened(stream: number, requests: readonly JsonRpcId[]): Promise<void> {
+  async opened(stream: number, requests: readonly JsonRpcId[]): Promise<void> {
+    if (!requests.some((id) => this.#calls.has(id))) this.#young.set(stream, []);
+    this.#opened(stream, requests);
+    // At the end of the turn it is known whether the events of the server have ids.
+    await turn();
+    if (this.#young.has(stream) || this.#writing === undefined) return;
+    const { clock } = this.#options;
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(MAX_WAIT_MS, resolve);
+      void this.#writing?.then(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  continued(stream: number, request: JsonRpcId): void {
+    this.#opened(stream, [request]);
+  }
+
+  #opened(stream: number, requests: readonly JsonRpcId[]): void {
     const head = encodeHead(KINDS.opened, { stream, sequence: 0, count: 0 });
-    this.#append(Buffer.concat([head, Buffer.from(JSON.stringify(requests))]));
+    this.#say(stream, Buffer.concat([head, Buffer.from(JSON.stringify(requests))]));
     for (const id of requests) {
       this.#streams.set(id, stream);
       if (this.#calls.has(id)) this.#moved.add(id);
     }
-    return this.flushed();
   }
 
-  ended(stream: number): void {
-    this.#append(encodeHead(KINDS.ended, { stream, sequence: 0, count: 0 }));
+  ended(stream: number, end: 'sent' | 'unsent'): void {
     for (const [id, its] of this.#streams) if (its === stream) this.#streams.delete(id);
+    if (end === 'sent' && this.#takeYoung(stream) !== undefined) return;
+    this.#store(stream);
+    this.#append(encodeHead(KINDS.ended, { stream, sequence: 0, count: 0 }));
+  }
+
+  #say(stream: number, entry: Buffer): void {
+    const young = this.#young.get(stream);
+    if (young === undefined) return this.#append(entry);
+    young.push(entry);
+    this.#youngBytes += entry.length;
+    if (this.#youngBytes > MAX_YOUNG_BYTES) this.#storeYoung();
+    else this.#stopTimer ??= this.#options.clock.after(YOUNG_MS, () => this.#storeYoung());
+  }
+
+  #takeYoung(stream: number): readonly Buffer[] | undefined {
+    const entries = this.#young.get(stream);
+    this.#young.delete(stream);
+    for (const { length } of entries ?? []) this.#youngBytes -= length;
+    return entries;
+  }
+
+  #store(stream: number): void {
+    for (const entry of this.#takeYoung(stream) ?? []) this.#append(entry);
+  }
+
+  #storeYoung(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    for (const stream of this.#young.keys()) this.#store(stream);
   }
 
   moved(request: Frame, lastEventId: string): void {
@@ -68,7 +133,9 @@ export class SessionReplay implements ReplayLog, CallPositions {
     process.nextTick(() => {
       this.#calls.set(id, { request, lastEventId });
       if (!this.#streams.has(id)) this.resumable(id);
-      if (!this.#streams.has(id)) return;
+      const stream = this.#streams.get(id);
+      if (stream === undefined) return;
+      this.#store(stream);
       this.#moved.add(id);
       this.#begin();
     });
@@ -86,13 +153,14 @@ export class SessionReplay implements ReplayLog, CallPositions {
   }
 
   #append(entry: Buffer): void {
-    if (this.#waitingBytes + entry.length > MAX_WAITING_BYTES) return;
+    if (this.#isClosed || this.#waitingBytes + entry.length > MAX_WAITING_BYTES) return;
     this.#waiting.push(entry);
     this.#waitingBytes += entry.length;
     this.#begin();
   }
 
   #begin(): void {
+    if (this.#isClosed) return;
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
     });
@@ -118,22 +186,32 @@ export class SessionReplay implements ReplayLog, CallPositions {
   async #write(): Promise<void> {
     // What is said in one turn is stored together.
     await Promise.resolve();
-    while (this.#waiting.length > 0 || this.#moved.size > 0) {
+    while (!this.#isClosed && (this.#waiting.length > 0 || this.#moved.size > 0)) {
       const said = this.#waiting.splice(0, MAX_TOGETHER);
       for (const { length } of said) this.#waitingBytes -= length;
       const entries = [...said, ...this.#takePositions()];
       if (entries.length === 0) continue;
+      const { name, logs, limits, log } = this.#options;
       try {
-        await this.#logs.append(this.#name, entries, this.#limits);
+        await logs.append(name, entries, limits);
       } catch (thrown) {
-        this.#log.debug({ code: toBridgeError(thrown).code }, 'events could not be stored for clients that come back');
+        log.debug({ code: toBridgeError(thrown).code }, 'events could not be stored for clients that come back');
       }
     }
   }
 
   /** Resolves when all that was said until now is stored, or cannot be. */
   async flushed(): Promise<void> {
+    this.#storeYoung();
     await this.#writing;
+  }
+
+  /** Nothing more is stored: the session is over, or another replica's. */
+  close(): void {
+    this.#isClosed = true;
+    this.#stopTimer?.();
+    this.#waiting = [];
+    this.#young.clear();
   }
 
   /** What was stored under this name. */

@@ -1,9 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { pino } from 'pino';
-import { SessionReplay } from '../../src/cluster/session-replay.ts';
+import { SessionReplay, YOUNG_MS } from '../../src/cluster/session-replay.ts';
 import { findProgressToken } from '../../src/mcp/classify/correlators.ts';
+import type { LogStore } from '../../src/store/store.ts';
 import { requestFrame } from '../../src/wire/write-message.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 
 const LIMITS = { maxEntries: 100, ttlMs: 60_000 };
@@ -11,8 +13,13 @@ const NAME = 'session';
 
 function create(limits = LIMITS) {
   const { logs } = new MemoryStore();
-  const replay = new SessionReplay(NAME, logs, limits, pino({ level: 'silent' }));
-  return { replay, logs, read: () => SessionReplay.read(logs, NAME) };
+  const clock = new FakeClock();
+  const replay = createReplay(logs, limits, clock);
+  return { replay, logs, clock, read: () => SessionReplay.read(logs, NAME) };
+}
+
+function createReplay(logs: LogStore, limits = LIMITS, clock = new FakeClock()) {
+  return new SessionReplay({ name: NAME, logs, limits, clock, log: pino({ level: 'silent' }) });
 }
 
 const callOf = (id: number | string) =>
@@ -62,7 +69,7 @@ test('a call whose client has no stream to come back to is not stored until it h
 });
 
 test('a call that could go on elsewhere is said to need a stream, and whoever opens one learns when that is stored', async (t) => {
-  const { replay, logs } = create();
+  const { replay, logs, read } = create();
   const { append } = logs;
   let isStored = false;
   logs.append = async (...args) => {
@@ -80,7 +87,29 @@ test('a call that could go on elsewhere is said to need a stream, and whoever op
   await turn();
   t.deepEqual(needing, [7]);
   t.true(await opened);
-  t.is((await SessionReplay.read(logs, NAME)).unended.get(1)?.call?.lastEventId, 'first');
+  t.is((await read()).unended.get(1)?.call?.lastEventId, 'first');
+});
+
+test('a stream whose call turns out to be one that can go on waits until that is stored', async (t) => {
+  const { replay, read } = create();
+  const opened = replay.opened(1, [7]);
+  // As what comes with the first event that the server sends on the call.
+  replay.moved(callOf(7), 'first');
+  await opened;
+  t.is((await read()).unended.get(1)?.call?.lastEventId, 'first');
+});
+
+test('nobody waits for a store that does not answer, nor for what is not stored yet', async (t) => {
+  const { replay, logs, clock } = create();
+  await replay.opened(1, [7]);
+  t.deepEqual(await logs.read(NAME), []);
+  logs.append = () => new Promise(() => {});
+  replay.moved(callOf(8), 'first');
+  const opened = replay.opened(2, [8]);
+  await turn();
+  await turn();
+  clock.advance(1000);
+  await t.notThrowsAsync(opened);
 });
 
 test('nobody waits for the answer to a call that has it', async (t) => {
@@ -89,7 +118,7 @@ test('nobody waits for the answer to a call that has it', async (t) => {
   replay.moved(callOf(7), 'first');
   await turn();
   replay.over(callOf(7));
-  replay.ended(1);
+  replay.ended(1, 'sent');
   await turn();
   t.deepEqual((await read()).unended, new Map());
   t.false(replay.isResumable(7));
@@ -123,11 +152,104 @@ test('whoever goes on with a stream says so, and the call is known as before', a
   replay.opened(1, [7]);
   replay.moved(callOf(7), 'first');
   await turn();
-  const heir = new SessionReplay(NAME, logs, LIMITS, pino({ level: 'silent' }));
-  heir.opened(1, [7]);
+  const heir = createReplay(logs);
+  heir.continued(1, 7);
   await turn();
   t.is((await read()).unended.get(1)?.call?.lastEventId, 'first');
   heir.moved(callOf(7), 'second');
   await turn();
   t.is((await read()).unended.get(1)?.call?.lastEventId, 'second');
+});
+
+test('what a call says that is over at once is not stored', async (t) => {
+  const { replay, clock, logs } = create();
+  replay.opened(1, [7]);
+  replay.add(event(1));
+  replay.ended(1, 'sent');
+  clock.advance(YOUNG_MS);
+  await turn();
+  t.deepEqual(await logs.read(NAME), []);
+  t.is(clock.pendingTimers, 0);
+});
+
+test('what a call says that nobody can go on with is stored when it takes a while', async (t) => {
+  const { replay, clock, read } = create();
+  replay.opened(1, [7]);
+  replay.add(event(1));
+  await turn();
+  t.deepEqual(await read(), { runs: [], unended: new Map() });
+  clock.advance(YOUNG_MS);
+  replay.add(event(2));
+  await turn();
+  const { runs, unended } = await read();
+  t.deepEqual(
+    runs.map(({ sequence }) => sequence),
+    [1, 2],
+  );
+  t.deepEqual(unended.get(1), { requests: [7], call: undefined });
+  replay.ended(1, 'sent');
+  await turn();
+  t.deepEqual((await read()).unended, new Map());
+});
+
+test('what a client has missed is stored at once when its stream ends', async (t) => {
+  const { replay, read } = create();
+  replay.opened(1, [7]);
+  replay.add(event(1));
+  replay.ended(1, 'unsent');
+  await turn();
+  const { runs, unended } = await read();
+  t.is(runs.length, 1);
+  t.deepEqual(unended, new Map());
+});
+
+test('what was said is stored in its order when the call turns out to be one that can go on', async (t) => {
+  const { replay, logs } = create();
+  replay.opened(1, [7]);
+  replay.add(event(1));
+  replay.moved(callOf(7), 'first');
+  await turn();
+  const entries = (await logs.read(NAME)).map((entry) => entry.toString('utf8', 16));
+  t.deepEqual(entries.slice(0, 2), ['[7]', 'event 1']);
+  t.regex(entries[2] ?? '', /first/);
+});
+
+test('a stream that another replica has stored is said to have ended, however soon', async (t) => {
+  const { replay, logs, read } = create();
+  replay.opened(1, [7]);
+  replay.moved(callOf(7), 'first');
+  await turn();
+  const heir = createReplay(logs);
+  heir.continued(1, 7);
+  heir.ended(1, 'sent');
+  await turn();
+  t.deepEqual((await read()).unended, new Map());
+});
+
+test('much that is said at once is stored before it is kept in memory', async (t) => {
+  const { replay, read } = create();
+  replay.opened(1, [7]);
+  replay.add({ ...event(1), bytes: Buffer.alloc(300_000) });
+  await turn();
+  t.is((await read()).runs.length, 1);
+});
+
+test('whoever hands the session over stores what is left', async (t) => {
+  const { replay, clock, read } = create();
+  replay.opened(1, [7]);
+  replay.add(event(1));
+  await replay.flushed();
+  t.is((await read()).runs.length, 1);
+  t.is(clock.pendingTimers, 0);
+});
+
+test('nothing is stored of a session that is over or another replica has', async (t) => {
+  const { replay, clock, logs } = create();
+  replay.opened(1, [7]);
+  replay.add(event(1));
+  replay.close();
+  replay.add(event(2));
+  clock.advance(YOUNG_MS);
+  await turn();
+  t.deepEqual(await logs.read(NAME), []);
 });

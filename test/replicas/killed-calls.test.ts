@@ -21,8 +21,11 @@ interface TwoReplicas {
 }
 
 /** Two replicas of a remote server. */
-async function startTwo(t: ExecutionContext): Promise<TwoReplicas> {
-  const server = await startLegacyHttp('stateful-resumable');
+async function startTwo(
+  t: ExecutionContext,
+  kind: 'stateful' | 'stateful-resumable' = 'stateful-resumable',
+): Promise<TwoReplicas> {
+  const server = await startLegacyHttp(kind);
   const bed = await startTestBed({ args: [server.url.href], count: 2, leaseMs: LEASE_MS });
   t.teardown(async () => {
     await bed.stop();
@@ -90,6 +93,18 @@ test(`what a call has asked its client before its replica died is answered throu
   await rest.until(/elicitation\/create/);
   await answer(rest, 'Grace');
   t.regex(await rest.until(/"id":"asking"/), /Ada.*Grace/);
+});
+
+test(`a client that comes back for a call at a server without event ids is told that it is lost, however soon its replica dies${WHY}`, async (t) => {
+  const { owner, heir, kill } = await startTwo(t, 'stateful');
+  const session = await openSession(owner.port);
+  const stream = new EventText(await session.send(owner.port, holding('held', 'in vain')));
+  await stream.until(/notifications\/progress.*\n\n/s);
+  await kill();
+  const rest = new EventText(await session.resume(heir.port, stream.lastEventId));
+  t.regex(await rest.until(/"id":"held"/), /"error".*not known/);
+  const { text } = await session.post(heir.port, 'test/record');
+  t.is(text.split('"name":"hold","arguments":{"value":"in vain"}').length - 1, 1);
 });
 
 test(`a call of an official client through the balancer is answered whichever replica dies meanwhile${WHY}`, async (t) => {

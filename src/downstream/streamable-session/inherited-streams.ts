@@ -2,9 +2,10 @@ import { BridgeError } from '../../errors.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { ResumableCall } from '../../relay/sessions/resumable-call.ts';
 import type { StoredReplay } from '../../relay/sessions/session-storage.ts';
-import type { Frame } from '../../wire/frame.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import type { EventPosition, ReplayBuffer } from './replay-buffer.ts';
+import type { EventPosition, NamedEvent } from './event-ids.ts';
+import type { ReplayBuffer } from './replay-buffer.ts';
 
 const LOST_WITH_OWNER = new BridgeError(
   'ERR_CLUSTER_OWNER',
@@ -23,8 +24,14 @@ export interface InheritedCall {
 export class InheritedStreams {
   /** Streams whose calls were lost, and what their clients get instead of answers. */
   readonly #lost = new Map<number, readonly Frame[]>();
+  /** The first stream that is not another's. */
+  readonly #firstOwn: number;
   /** The newest event that was stored of each stream that goes on; its client may have heard more than that. */
   readonly #storedUpTo = new Map<number, number>();
+
+  constructor(firstOwn: number) {
+    this.#firstOwn = firstOwn;
+  }
 
   /** @param general the stream that belongs to no call */
   restore({ unended }: StoredReplay, replay: ReplayBuffer, general: number): readonly InheritedCall[] {
@@ -33,8 +40,7 @@ export class InheritedStreams {
       if (key === general) continue;
       const newest = replay.newestOf(key);
       if (call === undefined) {
-        const answers = requests.map((id) => errorFrame(id, rpcErrorOf(LOST_WITH_OWNER)));
-        this.#lost.set(key, answers);
+        this.#lost.set(key, requests.map(lostAnswer));
         continue;
       }
       this.#storedUpTo.set(key, newest);
@@ -63,12 +69,22 @@ export class InheritedStreams {
     this.#storedUpTo.delete(key);
   }
 
-  /** The answers to calls that were lost with their stream; undefined: none was. */
-  answersOn(key: number): readonly Frame[] | undefined {
-    return this.#lost.get(key);
+  /**
+   * The answers to calls that were lost with their stream, which is not open here; undefined: none was. Of a stream that was not stored before its
+   * bridge was lost, the client's event tells which call it was.
+   * @param newest the newest event of the stream that is known here; 0: none
+   */
+  answersOn({ stream, request }: NamedEvent, newest: number): readonly Frame[] | undefined {
+    const lost = this.#lost.get(stream);
+    if (lost !== undefined || request === undefined) return lost;
+    return newest === 0 && stream < this.#firstOwn ? [lostAnswer(request)] : undefined;
   }
 
   answered(key: number): void {
     this.#lost.delete(key);
   }
+}
+
+function lostAnswer(request: JsonRpcId): Frame {
+  return errorFrame(request, rpcErrorOf(LOST_WITH_OWNER));
 }

@@ -12,16 +12,18 @@ import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { TurnGate } from '../http/read-post.ts';
 import type { LiveStreams, Ticking } from '../http/response-writer.ts';
 import { type ContinuedCall, ContinuedLane, requestsAmong } from './continued-lane.ts';
+import { type NamedEvent, parseEventId } from './event-ids.ts';
 import { type InheritedCall, InheritedStreams } from './inherited-streams.ts';
 import {
   COMMIT_AFTER_MS,
   COMMIT_STORED_AFTER_MS,
+  CommitTimer,
   type LaneOwner,
   PostLane,
   type PostLaneOptions,
   type SessionLane,
 } from './post-lane.ts';
-import { type EventPosition, parseEventId, REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
+import { REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
 import { ResumableStream, type StreamBeginning } from './resumable-stream.ts';
 import { StreamSlots } from './stream-slots.ts';
 import { canWait, UndeliveredQueue } from './undelivered-queue.ts';
@@ -56,6 +58,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Holds POSTs back while the server or this client itself does not keep up. */
   readonly gate = new TurnGate();
   readonly lanes = new LinkedList<SessionLane>();
+  readonly #commits: CommitTimer | undefined;
   readonly #clock: Clock;
   readonly #live: LiveStreams;
   readonly #listener: ClientListener;
@@ -87,15 +90,11 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#log = options.log;
     this.#pollAfterMs = options.pollAfterMs;
     this.#slots = new StreamSlots(options.maxStreams);
-    this.#replay = new ReplayBuffer(
-      this.#clock,
-      {
-        ...REPLAY_LIMITS,
-        maxBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
-      },
-      options.replayLog,
-    );
-    if (options.replayLog !== undefined) options.replayLog.resumable = (request) => this.#openStreamFor(request);
+    const { maxReplayBytes: maxBytes = REPLAY_LIMITS.maxBytes, replayLog } = options;
+    this.#replay = new ReplayBuffer(this.#clock, { ...REPLAY_LIMITS, maxBytes }, replayLog);
+    if (replayLog === undefined) return;
+    replayLog.resumable = (request) => this.#openStreamFor(request);
+    this.#commits = new CommitTimer(this.#clock, this.lanes);
   }
 
   /** A client of an older revision gets an event id with the first message only: a stream without one is of no use to it. */
@@ -120,16 +119,17 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   restore(stored: StoredReplay, token: number): void {
     this.#replay.restore(stored);
     this.#nextStream = token * STREAMS_OF_ONE_OWNER;
-    this.#inherited = new InheritedStreams();
+    this.#inherited = new InheritedStreams(this.#nextStream);
     this.#toContinue = this.#inherited.restore(stored, this.#replay, GET_STREAM);
   }
 
   /** The calls of another bridge that go on here. Called when the revision is known. */
   continueCalls(): readonly ContinuedCall[] {
     const calls = this.#toContinue.map(({ key, call, newest }): ContinuedCall => {
-      const stream = this.#createStream(key, { sequence: newest });
+      const request = call.request.id as JsonRpcId;
+      const stream = this.#createStream(key, { sequence: newest, request });
       this.#streams.set(key, stream);
-      void this.#replay.log?.opened(key, [call.request.id as JsonRpcId]);
+      this.#replay.log?.continued(key, request);
       const asked = requestsAmong(this.#replay.runsOf(key), MAX_ASKED_BYTES);
       return { call, lane: new ContinuedLane(this, stream), asked };
     });
@@ -237,6 +237,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     // A client that calls after its stream was closed has not left: some clients never open the stream again.
     this.#isListening &&= this.#getStream?.isConnected ?? false;
     this.#node ??= this.#live.add(this);
+    this.#commits?.start();
     this.#flushQuestions();
     return lane;
   }
@@ -244,8 +245,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   openStream(lane: PostLane): ResumableStream {
     const key = this.#nextStream;
     this.#nextStream += 1;
-    const stored = this.#replay.log?.opened(key, lane.requests);
-    const stream = this.#createStream(key, { source: lane, stored });
+    const { requests } = lane;
+    const stored = this.#replay.log?.opened(key, requests);
+    const [request] = requests.length === 1 ? requests : [];
+    const stream = this.#createStream(key, { source: lane, request, stored });
     this.#streams.set(key, stream);
     return stream;
   }
@@ -269,9 +272,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Continues the stream that broke. An error: it cannot be continued without a loss, or there are too many. */
   resumeStream(response: ServerResponse, lastEventId: string): BridgeError | undefined {
     const position = parseEventId(lastEventId);
-    const lost = position && this.#inherited?.answersOn(position.stream);
-    if (position !== undefined && lost !== undefined) return this.#resumeLost(response, position, lost);
     const stream = position && this.#streamAt(position.stream);
+    const newest = position && this.#replay.newestOf(position.stream);
+    const lost = stream === undefined ? position && this.#inherited?.answersOn(position, newest ?? 0) : undefined;
+    if (position !== undefined && lost !== undefined) return this.#resumeLost(response, position, lost);
     stream?.flush();
     const known = position && (this.#inherited?.knownPosition(position) ?? position);
     const missed = known && this.#replay.after(known, stream?.lastSequence);
@@ -286,7 +290,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#inherited?.caughtUp(position.stream);
     stream?.advanceTo(position.sequence);
     if (stream !== undefined) stream.resume(response, missed);
-    else this.#replayEnded(response, position.stream, missed);
+    else this.#replayEnded(response, position, missed);
     if (position.stream === GET_STREAM) {
       this.#isListening = true;
       this.#flushWaiting();
@@ -301,11 +305,11 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 
   /** What its client heard last may not have been stored: the end follows on that, whatever it was. */
-  #resumeLost(response: ServerResponse, position: EventPosition, lost: readonly Frame[]): BridgeError | undefined {
+  #resumeLost(response: ServerResponse, position: NamedEvent, lost: readonly Frame[]): BridgeError | undefined {
     const refusal = this.#slots.take(response);
     if (refusal !== undefined) return refusal;
     const missed = this.#replay.after(position, undefined) ?? [];
-    const stream = this.#createStream(position.stream);
+    const stream = this.#createStream(position.stream, { request: position.request });
     stream.advanceTo(Math.max(position.sequence, this.#replay.newestOf(position.stream)));
     stream.resume(response, missed);
     for (const answer of lost) stream.send(answer);
@@ -315,24 +319,23 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 
   /** The stream has had its last event; a client that missed it gets it and the end. */
-  #replayEnded(response: ServerResponse, key: number, missed: readonly Buffer[]): void {
-    const stream = this.#createStream(key);
+  #replayEnded(response: ServerResponse, { stream: key, request }: NamedEvent, missed: readonly Buffer[]): void {
+    const stream = this.#createStream(key, { request });
     stream.resume(response, missed);
     stream.end();
   }
 
-  #createStream(key: number, { source, sequence, stored }: StreamOrigin = {}): ResumableStream {
+  #createStream(key: number, { source, sequence, request, stored }: StreamOrigin = {}): ResumableStream {
     const { primingEvent: priming } = this.#revision;
-    const context = {
-      clock: this.#clock,
-      live: this.#live,
-      replay: this.#replay,
-      priming,
-      pollAfterMs: this.#pollAfterMs,
-    };
+    const context = { live: this.#live, replay: this.#replay, priming, pollAfterMs: this.#pollAfterMs };
     const drained = (): void => this.#drained(source ?? stream);
     const known = sequence ?? this.#inherited?.storedUpTo(key);
-    const stream: ResumableStream = new ResumableStream(key, context, { onDrain: drained, sequence: known, stored });
+    const stream: ResumableStream = new ResumableStream(key, context, {
+      onDrain: drained,
+      sequence: known,
+      request,
+      stored,
+    });
     return stream;
   }
 
@@ -379,6 +382,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   close(_reason: BridgeError): void {
     for (const lane of this.lanes.toArray()) lane.leave();
     this.#waiting?.takeAll();
+    this.#commits?.stop();
     this.#leaveIfIdle();
     this.#getStream?.end();
     this.gate.openForGood();
@@ -386,7 +390,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 }
 
 /** `source`: on whose behalf the stream is full; default: its own. */
-type StreamOrigin = Pick<StreamBeginning, 'sequence' | 'stored'> & { readonly source?: object };
+type StreamOrigin = Pick<StreamBeginning, 'sequence' | 'request' | 'stored'> & { readonly source?: object };
 
 /** Somebody waits for it: what the server asks, and that it asks no longer. */
 function isQuestion(frame: Frame): boolean {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { LinkedList, ListNode } from '../../collections/short-lived-values.ts';
+import type { Clock } from '../../deps.ts';
 import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
@@ -109,6 +110,11 @@ export class PostLane implements SessionLane {
 
   get isOpen(): boolean {
     return this.#state.kind === 'held' || this.#state.kind === 'streaming';
+  }
+
+  /** Nothing has been sent. */
+  get isHeld(): boolean {
+    return this.#state.kind === 'held';
   }
 
   get isConnected(): boolean {
@@ -232,6 +238,40 @@ export class PostLane implements SessionLane {
         return this.#owner.laneDrained(this);
       case 'ended':
         return;
+    }
+  }
+}
+
+/**
+ * Looks at the lanes of a stored session when their calls may have waited for COMMIT_STORED_AFTER_MS: what looks at all open
+ * responses does so only once a second.
+ */
+export class CommitTimer {
+  readonly #clock: Clock;
+  readonly #lanes: LinkedList<SessionLane>;
+  #stop: (() => void) | undefined;
+
+  constructor(clock: Clock, lanes: LinkedList<SessionLane>) {
+    this.#clock = clock;
+    this.#lanes = lanes;
+  }
+
+  /** A lane was opened. */
+  start(): void {
+    this.#stop ??= this.#clock.after(COMMIT_STORED_AFTER_MS, () => this.#look());
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+  }
+
+  #look(): void {
+    this.#stop = undefined;
+    const nowMs = this.#clock.now();
+    for (const lane of this.#lanes.toArray()) {
+      lane.tick(nowMs);
+      if (lane instanceof PostLane && lane.isHeld) this.start();
     }
   }
 }

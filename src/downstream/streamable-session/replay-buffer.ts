@@ -1,6 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import type { ReplayLog, StoredReplay } from '../../relay/sessions/session-storage.ts';
 import { skipEvents } from '../../wire/sse-encode.ts';
+import type { EventPosition } from './event-ids.ts';
 
 /** What one session keeps for clients that lost a connection. */
 export interface ReplayLimits {
@@ -11,12 +12,6 @@ export interface ReplayLimits {
 
 /** Enough to survive a change of network; what was sent last stays even if it alone exceeds `maxBytes`. */
 export const REPLAY_LIMITS: ReplayLimits = { maxEvents: 1000, maxBytes: 5 * 1024 * 1024, maxAgeMs: 5 * 60_000 };
-
-/** The position of an event: the stream of the session, and the number of the event within that stream, from 1. */
-export interface EventPosition {
-  readonly stream: number;
-  readonly sequence: number;
-}
 
 /** Events that followed each other on one stream and were sent together; the position is that of the first. */
 interface StoredRun extends EventPosition {
@@ -136,20 +131,3 @@ export class ReplayBuffer {
 const MAX_RUN_BYTES = 64 * 1024;
 /** Empty entries, of runs that are gone, which the list may still hold. */
 const MAX_SPENT_ENTRIES = 1024;
-
-/** Visible ASCII, unique in the session. [spec 2025-11-25 transports#resumability-and-redelivery] */
-export function formatEventId(position: EventPosition): string {
-  return `${eventIdPrefix(position.stream)}${position.sequence}`;
-}
-
-/** What stands before the sequence in the ids of a stream. */
-export function eventIdPrefix(stream: number): string {
-  return `${stream}-`;
-}
-
-/** Undefined for everything `formatEventId` does not write. */
-export function parseEventId(id: string): EventPosition | undefined {
-  // A client may go on from any of them, and stored positions have six bytes.
-  const match = /^(0|[1-9]\d{0,13})-([1-9]\d{0,13})$/.exec(id);
-  return match === null ? undefined : { stream: Number(match[1]), sequence: Number(match[2]) };
-}

@@ -1,23 +1,20 @@
 import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/short-lived-values.ts';
-import type { Clock } from '../../deps.ts';
-import type { Frame } from '../../wire/frame.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../http/event-stream-writer.ts';
 import type { LiveStreams, Ticking } from '../http/response-writer.ts';
-import { eventIdPrefix, formatEventId, type ReplayBuffer } from './replay-buffer.ts';
+import { eventIdPrefix } from './event-ids.ts';
+import type { ReplayBuffer } from './replay-buffer.ts';
 
 /** How long a client should wait before it reconnects after the connection of a stream broke, in milliseconds. */
 const RETRY_MS = 1000;
 
-/** For so long at most is a stream held back until it is stored: a store that is slow holds nobody up for long. */
-const MAX_HELD_MS = 250;
 /** The server is asked to stop when so much is held back: far less than is kept for clients that come back. */
 const MAX_HELD_EVENTS = 100;
 const MAX_HELD_BYTES = 256 * 1024;
 
 export interface StreamContext {
-  readonly clock: Clock;
   readonly live: LiveStreams;
   readonly replay: ReplayBuffer;
   /** The client understands an event with an id and empty data. */
@@ -31,6 +28,8 @@ export interface StreamBeginning {
   readonly onDrain: () => void;
   /** The newest event that the stream has had elsewhere; default: it begins here. */
   readonly sequence?: number | undefined;
+  /** Is named by the ids of its events, for bridges that know nothing else of it; default: none. */
+  readonly request?: JsonRpcId | undefined;
   /** Nothing is sent before that, so that whoever has heard anything can come back for the rest; default: at once. */
   readonly stored?: Promise<void> | undefined;
 }
@@ -48,6 +47,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   #run: Buffer[] = [];
   #runBytes = 0;
   #connection: EventStreamWriter | undefined;
+  readonly #idPrefix: string;
   /** A response on which nothing is sent before `#stored`. */
   #held: ServerResponse | undefined;
   #heldEvents = 0;
@@ -57,11 +57,12 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   #connectedAtMs = 0;
   #node: ListNode<Ticking> | undefined;
 
-  constructor(key: number, context: StreamContext, { onDrain, sequence = 0, stored }: StreamBeginning) {
+  constructor(key: number, context: StreamContext, { onDrain, sequence = 0, request, stored }: StreamBeginning) {
     this.#sequence = sequence;
     this.key = key;
     this.#context = context;
     this.#onDrain = onDrain;
+    this.#idPrefix = eventIdPrefix(key, request);
     this.#stored = stored;
   }
 
@@ -88,11 +89,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   #hold(response: ServerResponse, stored: Promise<void>): void {
     this.#held = response;
     if (this.#context.priming) this.#prime();
-    const cancel = this.#context.clock.after(MAX_HELD_MS, () => this.#openHeld());
-    void stored.then(() => {
-      cancel();
-      this.#openHeld();
-    });
+    void stored.then(() => this.#openHeld());
   }
 
   #openHeld(): void {
@@ -150,7 +147,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   #prime(): Buffer {
     this.#sequence += 1;
     const position = { stream: this.key, sequence: this.#sequence };
-    const event = encodePriming(formatEventId(position), RETRY_MS);
+    const event = encodePriming(`${this.#idPrefix}${this.#sequence}`, RETRY_MS);
     this.#context.replay.add(position, event);
     return event;
   }
@@ -176,14 +173,14 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     const sequence = this.#sequence + 1 - run.length;
     this.#run = [];
     this.#runBytes = 0;
-    const events = encodeNumberedEvents(eventIdPrefix(stream), sequence, run);
+    const events = encodeNumberedEvents(this.#idPrefix, sequence, run);
     this.#context.replay.add({ stream, sequence }, events, run.length);
     this.#connection?.write(events);
   }
 
   end(): void {
     this.flush();
-    this.#context.replay.log?.ended(this.key);
+    this.#context.replay.log?.ended(this.key, this.isConnected ? 'sent' : 'unsent');
     this.#isEnded = true;
     this.#connection?.end();
   }

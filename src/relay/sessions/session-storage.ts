@@ -28,12 +28,14 @@ export interface ReplayLog {
   resumable: (request: JsonRpcId) => void;
   add(run: ReplayRun): void;
   /**
-   * A stream that carries the answers to these requests. Resolves when that is kept, with how far their calls have come, or
-   * cannot be kept.
+   * A stream that carries the answers to these requests. Resolves when it is kept how far their calls have come, where they can go
+   * on elsewhere, or that takes too long.
    */
   opened(stream: number, requests: readonly JsonRpcId[]): Promise<void>;
-  /** It has had its last event. */
-  ended(stream: number): void;
+  /** A stream of another bridge, which was kept, carries the answer to this request here. */
+  continued(stream: number, request: JsonRpcId): void;
+  /** It has had its last event; whether there was a connection to send it on. */
+  ended(stream: number, end: 'sent' | 'unsent'): void;
 }
 
 /** What was kept of the streams of a session. */
