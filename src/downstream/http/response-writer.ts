@@ -1,6 +1,6 @@
 /** Writes the responses of the HTTP server, no faster than clients read, and looks after those that stay open. */
 import type { ServerResponse } from 'node:http';
-import { LinkedList, type ListNode } from '../../collections/short-lived-values.ts';
+import { LinkedList, type ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import { ReadingWatch, type Written } from '../../http/reading-watch.ts';
 
@@ -148,7 +148,7 @@ const MAX_SPENT_PARTS = 4096;
 // ---- All open responses together
 
 /** Something with an open response that wants to be looked at now and then. */
-export interface Ticking {
+export interface Ticking extends ListMember {
   tick(nowMs: number): void;
   /** Written to its response, and not taken by the system yet. */
   readonly unsentBytes: number;
@@ -178,10 +178,10 @@ export class LiveStreams {
     return this.#members.toArray().reduce((sum, member) => sum + member.unsentBytes, 0);
   }
 
-  /** The member ticks until its node is removed. */
-  add(member: Ticking): ListNode<Ticking> {
+  /** The member ticks until it takes itself out of the list. */
+  add(member: Ticking): void {
     this.#stop ??= this.#clock.every(TICK_MS, () => this.#tick());
-    return this.#members.add(member);
+    this.#members.add(member);
   }
 
   close(): void {

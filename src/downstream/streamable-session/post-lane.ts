@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { LinkedList, ListNode } from '../../collections/short-lived-values.ts';
+import { type LinkedList, ListMember } from '../../collections/short-lived-values.ts';
 import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
@@ -74,25 +74,25 @@ export interface SessionLane extends Lane, Ticking {
 }
 
 /** The HTTP response of one POST that carried requests. */
-export class PostLane implements SessionLane {
+export class PostLane extends ListMember implements SessionLane {
   readonly #response: ServerResponse;
   readonly #owner: LaneOwner;
   readonly #options: PostLaneOptions;
   readonly #openedAtMs: number;
-  readonly #node: ListNode<SessionLane>;
   readonly #collected: Frame[] = [];
   #collectedBytes = 0;
   #expected: number;
   #state: LaneState = HELD;
 
   constructor(owner: LaneOwner, options: PostLaneOptions) {
+    super();
     this.#options = options;
     this.#response = options.response;
     this.#owner = owner;
     this.#expected = options.expected;
     this.#openedAtMs = owner.nowMs;
     this.#response.on('close', () => this.#disconnected());
-    this.#node = owner.lanes.add(this);
+    owner.lanes.add(this);
   }
 
   get requests(): readonly JsonRpcId[] {
@@ -214,7 +214,7 @@ export class PostLane implements SessionLane {
 
   #end(): void {
     this.#state = ENDED;
-    this.#node.remove();
+    this.unlink();
   }
 
   #disconnected(): void {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ListNode } from '../../collections/short-lived-values.ts';
+import { ListMember } from '../../collections/short-lived-values.ts';
 import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import type { ModernRefusal } from '../../mcp/classify/route-era.ts';
 import { modernHttpStatus } from '../../mcp/translate/errors.ts';
@@ -51,21 +51,21 @@ const ENDED: LaneState = { kind: 'ended' };
  * The HTTP response of one modern request. Nothing of it outlives the connection, so events have no ids and a client
  * that leaves has withdrawn its request. [spec 2026-07-28 transports/streamable-http#receiving-messages]
  */
-export class CallLane implements CallPeer, EventStreamOwner, Ticking {
+export class CallLane extends ListMember implements CallPeer, EventStreamOwner, Ticking {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly #options: CallLaneOptions;
   readonly #openedAtMs: number;
-  readonly #node: ListNode<Ticking>;
   #state: LaneState = HELD;
   /** The request counts in the backlog. */
   #isWaiting = false;
 
   constructor(options: CallLaneOptions) {
+    super();
     this.headers = options.forwarded;
     this.#options = options;
     this.#openedAtMs = options.live.nowMs;
     options.response.on('close', () => this.#disconnected());
-    this.#node = options.live.add(this);
+    options.live.add(this);
     if (options.answerAs === 'stream' && !this.#isDiscovery) this.#commit();
   }
 
@@ -116,7 +116,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
 
   #commit(): void {
     const { response, live } = this.#options;
-    this.#node.remove();
+    this.unlink();
     this.#state = { kind: 'streaming', stream: new EventStreamWriter(response, live, this) };
   }
 
@@ -127,7 +127,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
 
   #end(): void {
     this.#state = ENDED;
-    this.#node.remove();
+    this.unlink();
   }
 
   get unsentBytes(): number {

@@ -1,4 +1,4 @@
-import type { ListNode } from '../../collections/short-lived-values.ts';
+import { ListMember } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
 import type { ServerFault } from '../../relay/ports.ts';
@@ -42,12 +42,10 @@ const DONE: CallState = { kind: 'done' };
  * One message to the server and everything that comes in answer to it: the response of its POST, and where that is a
  * stream which breaks, the responses of the GETs that resume it. [spec 2025-11-25 transports#resumability-and-redelivery]
  */
-export class ServerCall implements HttpHandler, AnswerSink {
+export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   readonly message: Outgoing;
   /** The session it was posted in. */
   readonly session: SessionKey;
-  /** Its node in the table of calls that have not ended. */
-  node: ListNode<ServerCall> | undefined = undefined;
   readonly #environment: RemoteEnvironment;
   readonly #host: ServerCallHost<ServerCall>;
   readonly #needsAnswer: boolean;
@@ -68,6 +66,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
     session: SessionKey,
     isPaused: boolean,
   ) {
+    super();
     this.message = message;
     this.session = session;
     this.#environment = environment;
