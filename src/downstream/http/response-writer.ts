@@ -73,10 +73,15 @@ export class ResponseWriter {
     if (this.#socket !== 'blocked') this.#flush();
   }
 
-  /** The usual answer: headers and body in one go. */
   #endAtOnce(body: Buffer): void {
-    this.#givenBytes += body.length;
     this.#response.end(body);
+    this.hasEnded(body.length);
+  }
+
+  /** The response was ended with a body of this size, and the writer looks after what the system has not taken of it. */
+  hasEnded(bodyBytes: number): void {
+    this.#isEnding = true;
+    this.#givenBytes += bodyBytes;
     if (this.queuedBytes < FULL_BYTES) return;
     this.#isFull = true;
     this.#response.once('finish', () => this.#flush());
@@ -139,6 +144,27 @@ export class ResponseWriter {
     const [only] = parts;
     return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, length);
   }
+}
+
+/**
+ * Ends the response with its whole body: headers and body go in one write. Undefined: the system has taken all of it, as it
+ * mostly does. Otherwise a writer is made, which looks after the rest.
+ */
+export function endWith(
+  response: ServerResponse,
+  body: Buffer,
+  createWriter: () => ResponseWriter,
+): ResponseWriter | undefined {
+  if (body.length <= SLICE_BYTES) {
+    response.end(body);
+    if (response.writableLength === 0) return undefined;
+    const writer = createWriter();
+    writer.hasEnded(body.length);
+    return writer;
+  }
+  const writer = createWriter();
+  writer.end(body);
+  return writer.queuedBytes === 0 ? undefined : writer;
 }
 
 const NOTHING: Written = { bytes: 0, queuedBytes: 0, socket: null };

@@ -8,7 +8,7 @@ import type { Lane } from '../../relay/exchange.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
 import { MAX_COLLECTED_BYTES } from '../batch.ts';
-import { ResponseWriter, type Ticking } from '../http/response-writer.ts';
+import { endWith, ResponseWriter, type Ticking } from '../http/response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
 /** A call that is silent for this long gets its stream, so that proxies see a living connection. */
@@ -185,11 +185,14 @@ export class PostLane extends ListMember implements SessionLane {
     const body = this.#options.batch ? joinArray(answers.map(({ bytes }) => bytes)) : (answers[0] as Frame).bytes;
     if (answers[0]?.kind === 'result') this.#announceSession();
     this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length });
-    const writer = new ResponseWriter(this.#response, this.#owner.nowMs, () => this.#owner.laneDrained(this));
-    writer.end(body);
-    if (writer.queuedBytes === 0) this.#end();
+    const writer = endWith(this.#response, body, () => this.#createWriter());
+    if (writer === undefined) this.#end();
     else this.#state = { kind: 'unread', writer };
-    return !writer.isFull;
+    return writer?.isFull !== true;
+  }
+
+  #createWriter(): ResponseWriter {
+    return new ResponseWriter(this.#response, this.#owner.nowMs, () => this.#owner.laneDrained(this));
   }
 
   /** [spec 2025-11-25 transports#session-management] */

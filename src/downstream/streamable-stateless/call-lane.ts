@@ -13,7 +13,7 @@ import { findUniqueMember } from '../../wire/json/outline.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../http/event-stream-writer.ts';
 import { TurnGate } from '../http/read-post.ts';
-import { type LiveStreams, ResponseWriter, type Ticking } from '../http/response-writer.ts';
+import { endWith, type LiveStreams, ResponseWriter, type Ticking } from '../http/response-writer.ts';
 import { COMMIT_AFTER_MS } from '../streamable-session/post-lane.ts';
 
 export interface CallLaneOptions {
@@ -107,11 +107,10 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
     const status = answerStatus(method, answer);
     response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': answer.bytes.length });
     // The call is over, so nobody waits for capacity.
-    const writer = new ResponseWriter(response, live.nowMs, () => {});
-    writer.end(answer.bytes);
-    if (writer.queuedBytes === 0) this.#end();
+    const writer = endWith(response, answer.bytes, () => new ResponseWriter(response, live.nowMs, () => {}));
+    if (writer === undefined) this.#end();
     else this.#state = { kind: 'unread', writer };
-    return !writer.isFull;
+    return writer?.isFull !== true;
   }
 
   #commit(): void {
