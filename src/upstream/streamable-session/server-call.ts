@@ -5,11 +5,12 @@ import type { ServerFault } from '../../relay/ports.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import { type Frame, idToken, withId } from '../../wire/frame.ts';
 import {
-  AnswerBody,
   type AnswerForm,
+  type AnswerReader,
   type AnswerSink,
   CallErrors,
   classifyAnswer,
+  createAnswerReader,
   isCallLimit,
   type OversizedText,
 } from '../remote/answer-reader.ts';
@@ -31,7 +32,7 @@ import { postRequest, resumeRequest } from './call-requests.ts';
  */
 type CallState =
   | { readonly kind: 'posting' | 'resuming'; readonly http: HttpCall }
-  | { readonly kind: 'reading'; readonly http: HttpCall; readonly via: 'post' | 'get'; readonly body: AnswerBody }
+  | { readonly kind: 'reading'; readonly http: HttpCall; readonly via: 'post' | 'get'; readonly body: AnswerReader }
   | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
   | { readonly kind: 'waiting'; readonly cancel: () => void }
   | { readonly kind: 'done' };
@@ -151,8 +152,8 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     if (form === 'neither') this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
   }
 
-  #createBody(form: AnswerForm): AnswerBody {
-    return new AnswerBody(form, this, this.#environment.maxMessageBytes);
+  #createBody(form: AnswerForm): AnswerReader {
+    return createAnswerReader(form, this, this.#environment.maxMessageBytes);
   }
 
   data(chunk: Buffer): void {

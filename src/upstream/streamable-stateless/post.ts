@@ -6,10 +6,11 @@ import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
 import {
-  AnswerBody,
+  type AnswerReader,
   type AnswerSink,
   CallErrors,
   classifyAnswer,
+  createAnswerReader,
   type OversizedText,
 } from '../remote/answer-reader.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
@@ -64,7 +65,7 @@ export interface PostOptions {
  */
 type PostState =
   | { readonly kind: 'posting'; readonly http: HttpCall }
-  | { readonly kind: 'reading'; readonly http: HttpCall; readonly body: AnswerBody }
+  | { readonly kind: 'reading'; readonly http: HttpCall; readonly body: AnswerReader }
   | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
   | { readonly kind: 'lingering'; readonly http: HttpCall; readonly cancel: () => void }
   | { readonly kind: 'done' };
@@ -133,7 +134,7 @@ export class Post implements HttpHandler, AnswerSink {
     const contentType = head.headers['content-type'];
     const form = classifyAnswer(contentType);
     if (form === 'neither') return this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
-    const body = new AnswerBody(form, this, this.#options.environment.maxMessageBytes);
+    const body = createAnswerReader(form, this, this.#options.environment.maxMessageBytes);
     this.#state = { kind: 'reading', http: state.http, body };
   }
 
@@ -169,7 +170,7 @@ export class Post implements HttpHandler, AnswerSink {
     return new CallErrors(environment.url, frame.method);
   }
 
-  #endedWithoutAnswer({ isStream }: AnswerBody): void {
+  #endedWithoutAnswer({ isStream }: AnswerReader): void {
     if (isStream) return this.#lose(undefined);
     this.#fail(this.#errors.noAnswer());
   }
