@@ -19,7 +19,7 @@ import type { Outgoing } from '../remote/link-messages.ts';
 import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import { SeenEvents, ServerMessages } from '../server-messages.ts';
+import { SeenEvents, takeMessages } from '../server-messages.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
 
 /**
@@ -50,7 +50,6 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   readonly #environment: RemoteEnvironment;
   readonly #host: ServerCallHost<ServerCall>;
   readonly #needsAnswer: boolean;
-  readonly #messages: ServerMessages;
   #state: CallState;
   #isPaused: boolean;
   #isAnswered = false;
@@ -71,7 +70,6 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     this.message = message;
     this.session = session;
     this.#environment = environment;
-    this.#messages = new ServerMessages((frame) => this.#deliver(frame), environment.scanner);
     this.#host = host;
     this.#needsAnswer = message.frame.kind === 'request';
     this.#isPaused = isPaused;
@@ -266,8 +264,9 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
       if (this.#seen.isRepeated(eventId)) return;
     }
     this.#resume?.progressed();
-    const isMessage = this.#messages.take(bytes);
-    if (!isMessage) this.#environment.log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
+    const { log, scanner } = this.#environment;
+    const isMessage = takeMessages(bytes, scanner, (frame) => this.#deliver(frame));
+    if (!isMessage) log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
   }
 
   #deliver(frame: Frame): void {

@@ -15,7 +15,7 @@ import {
 } from '../remote/answer-reader.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
-import { ServerMessages } from '../server-messages.ts';
+import { takeMessages } from '../server-messages.ts';
 
 /** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */
 const LINGER_MS = 1000;
@@ -79,7 +79,6 @@ const DONE: PostState = { kind: 'done' };
 export class Post implements HttpHandler, AnswerSink {
   readonly #options: PostOptions;
   readonly #needsAnswer: boolean;
-  readonly #messages: ServerMessages;
   #state: PostState;
   #wasSent = false;
   #questions: ModernQuestions | undefined = undefined;
@@ -87,7 +86,6 @@ export class Post implements HttpHandler, AnswerSink {
   constructor(options: PostOptions) {
     const { environment, frame, request, isPaused } = options;
     this.#options = options;
-    this.#messages = new ServerMessages((frame) => this.#take(frame), environment.scanner);
     this.#needsAnswer = frame.kind === 'request';
     const http = environment.http.request(request, this);
     if (isPaused) http.pause();
@@ -202,8 +200,8 @@ export class Post implements HttpHandler, AnswerSink {
   // ---- from the reader
 
   text(bytes: Buffer): void {
-    const isMessage = this.#messages.take(bytes);
-    const { log } = this.#options.environment;
+    const { log, scanner } = this.#options.environment;
+    const isMessage = takeMessages(bytes, scanner, (frame) => this.#take(frame));
     if (!isMessage) log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
   }
 
