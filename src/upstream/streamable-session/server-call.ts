@@ -55,7 +55,11 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   #isAnswered = false;
   #wasSent = false;
   #startedMs: number;
+  /** Set once the stream has broken. */
   #resume: ResumePlan | undefined = undefined;
+  /** The pause before a resumption that the server asked for, which must be respected. */
+  #retryMs: number | undefined = undefined;
+  /** Set once an event came that was not the answer. */
   #seen: SeenEvents | undefined = undefined;
   #notedEventId: string | undefined = undefined;
 
@@ -226,7 +230,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
 
   #scheduleResume(cause: BridgeError | undefined, status: number | undefined): void {
     const plan = this.#plan();
-    const delayMs = plan.nextDelayMs();
+    const delayMs = plan.nextDelayMs(this.#retryMs);
     if (delayMs === undefined) return this.#fail(this.#errors.lost(plan.lastEventId, cause), status);
     this.#state = { kind: 'waiting', cancel: this.#resumeIn(delayMs) };
   }
@@ -259,13 +263,15 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   // ---- from the reader
 
   text(bytes: Buffer, eventId?: string): void {
-    if (eventId !== undefined) {
-      this.#seen ??= new SeenEvents();
-      if (this.#seen.isRepeated(eventId)) return;
-    }
+    if (this.#seen?.isRepeated(eventId) === true) return;
     this.#resume?.progressed();
     const { log, scanner } = this.#environment;
     const isMessage = takeMessages(bytes, scanner, (frame) => this.#deliver(frame));
+    if (this.#seen === undefined && eventId !== undefined && this.isOpen) {
+      // The stream of a call that is answered is not resumed, so the event of its answer need not be known again.
+      this.#seen = new SeenEvents();
+      this.#seen.isRepeated(eventId);
+    }
     if (!isMessage) log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
   }
 
@@ -280,7 +286,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   }
 
   retry(ms: number): void {
-    this.#plan().retryMs = ms;
+    this.#retryMs = ms;
   }
 
   oversized(text: OversizedText): void {
@@ -316,10 +322,8 @@ const MAX_FAILURES = 4;
  * When and from where a broken stream is resumed. A server may end its connection at any time after it has sent an
  * event id, and expects the client back after `retry`. [spec 2025-11-25 transports#sending-messages-to-the-server]
  */
-export class ResumePlan {
+class ResumePlan {
   #lastEventId: string | undefined = undefined;
-  /** The pause that the server asked for, which must be respected. */
-  retryMs: number | undefined = undefined;
   #failures = -1;
 
   /** The id of the last event, fit for a header; undefined: there is nothing to resume from. */
@@ -341,12 +345,12 @@ export class ResumePlan {
     return isPassing(status);
   }
 
-  /** The pause before the next attempt; undefined: no more attempts. */
-  nextDelayMs(): number | undefined {
+  /** The pause before the next attempt; undefined: no more attempts. @param retryMs the pause that the server asked for */
+  nextDelayMs(retryMs = DEFAULT_RETRY_MS): number | undefined {
     this.#failures += 1;
     if (this.#lastEventId === undefined || this.#failures >= MAX_FAILURES) return undefined;
     const backoffMs = this.#failures === 0 ? 0 : Math.min(MAX_BACKOFF_MS, DEFAULT_RETRY_MS * 2 ** this.#failures);
-    return toRetryPause(Math.max(this.retryMs ?? DEFAULT_RETRY_MS, backoffMs));
+    return toRetryPause(Math.max(retryMs, backoffMs));
   }
 }
 

@@ -1,5 +1,10 @@
 import test from 'ava';
-import { type AnswerForm, type AnswerSink, createAnswerReader, type OversizedText } from '../../../src/upstream/remote/answer-reader.ts';
+import {
+  type AnswerForm,
+  type AnswerSink,
+  createAnswerReader,
+  type OversizedText,
+} from '../../../src/upstream/remote/answer-reader.ts';
 
 /** What comes of a body that arrives in these pieces. */
 function read(form: AnswerForm, ...chunks: readonly string[]) {
