@@ -1,6 +1,5 @@
 import { BridgeError } from '../../errors.ts';
 import { findProgressOf, type RewrittenRequest, rewriteProgress } from '../../mcp/classify/correlators.ts';
-import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
 import { paramHeadersFor } from '../../mcp/classify/param-headers.ts';
 import { isForeignRefusal } from '../../mcp/classify/probe-answer.ts';
 import { onlyReads } from '../../mcp/classify/repeatable.ts';
@@ -12,6 +11,7 @@ import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import { type Frame, idToken, withId } from '../../wire/frame.ts';
+import { findUnmistakable } from '../../wire/json/outline.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
 import type { Outgoing } from '../remote/link-messages.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
