@@ -1,6 +1,6 @@
 import { ByteCollector, SkippedBytes, type SkippedEnds } from './byte-collector.ts';
-import { CR, LF, SPACE } from './json/ascii.ts';
-import { isWhitespace } from './json/scan-json.ts';
+import { CR, LF } from './json/ascii.ts';
+import { isWhitespace, toOneLine } from './json/scan-json.ts';
 
 const BOM = Buffer.of(0xef, 0xbb, 0xbf);
 
@@ -131,20 +131,4 @@ function trim(line: Buffer): Buffer {
   while (start < end && isWhitespace(line[start])) start++;
   while (end > start && isWhitespace(line[end - 1])) end--;
   return start === 0 && end === line.length ? line : line.subarray(start, end);
-}
-
-/**
- * Makes one line of a JSON text, in place: every CR and LF becomes a space. JSON strings hold neither raw, so in valid
- * JSON only the space between tokens changes. The caller must own the buffer. Returns it.
- */
-export function toOneLine(bytes: Buffer): Buffer {
-  const firstLf = bytes.indexOf(LF);
-  const firstCr = bytes.indexOf(CR);
-  if (firstLf === -1 && firstCr === -1) return bytes;
-  const first = firstLf === -1 || (firstCr !== -1 && firstCr < firstLf) ? firstCr : firstLf;
-  for (let at = first; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === LF || byte === CR) bytes[at] = SPACE;
-  }
-  return bytes;
 }
