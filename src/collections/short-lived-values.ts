@@ -50,75 +50,88 @@ export class CellMap<Key extends string | number, Value extends object> {
   }
 }
 
-/** A doubly linked list in the order of arrival. Unlike in a Set, nothing is looked up to remove a value. */
-export class LinkedList<Value> {
-  /** Before the first node and after the last. */
-  readonly #end = new ListNode<Value>();
+/**
+ * What can stand in a LinkedList, in one at a time. A member is its own node, so a list costs it no other object, and
+ * nothing is looked up to take it out.
+ */
+export class ListMember {
+  /** The neighbours, or the end of the list; the member itself while it is in no list. For LinkedList alone. */
+  listPrevious: ListMember = this;
+  listNext: ListMember = this;
 
-  get isEmpty(): boolean {
-    return this.#end.next === this.#end;
+  get isListed(): boolean {
+    return this.listNext !== this;
   }
 
-  /** The only one, if there is exactly one. */
-  get sole(): Value | undefined {
-    const { next } = this.#end;
-    return next.next === this.#end ? next.value : undefined;
-  }
-
-  /** Appends the value. The caller keeps the node and removes it. */
-  add(value: Value): ListNode<Value> {
-    return new ListNode(value, this.#end);
-  }
-
-  /** The values in their order. Only the one that is visited may be removed meanwhile. */
-  *[Symbol.iterator](): Generator<Value, undefined> {
-    for (let node = this.#end.next; node !== this.#end; ) {
-      const { next } = node;
-      yield node.value as Value;
-      node = next;
-    }
-  }
-
-  /** A copy, for loops in which other values are removed. */
-  toArray(): Value[] {
-    const values: Value[] = [];
-    for (let node = this.#end.next; node !== this.#end; node = node.next) values.push(node.value as Value);
-    return values;
-  }
-
-  /** The latest one that meets the condition. */
-  findLast(isWanted: (value: Value) => boolean): Value | undefined {
-    for (let node = this.#end.previous; node !== this.#end; node = node.previous) {
-      if (isWanted(node.value as Value)) return node.value;
-    }
-    return undefined;
+  /** Takes it out of its list. Afterwards it leads to no other member. False: it was in none. */
+  unlink(): boolean {
+    if (!this.isListed) return false;
+    this.listPrevious.listNext = this.listNext;
+    this.listNext.listPrevious = this.listPrevious;
+    this.listPrevious = this;
+    this.listNext = this;
+    return true;
   }
 }
 
-/** The node of one value. */
-export class ListNode<Value> {
-  /** Undefined once the node was removed, and in the list's own end. */
-  value: Value | undefined;
-  previous: ListNode<Value>;
-  next: ListNode<Value>;
+/** Takes a value into a list that is no member by itself. */
+export class ListedValue<Value> extends ListMember {
+  readonly value: Value;
 
-  /** Inserts the node before `end`; without `end` it stands alone. */
-  constructor(value?: Value, end?: ListNode<Value>) {
+  constructor(value: Value) {
+    super();
     this.value = value;
-    this.next = end ?? this;
-    this.previous = end?.previous ?? this;
-    this.previous.next = this;
-    this.next.previous = this;
+  }
+}
+
+/** A doubly linked list in the order of arrival. */
+export class LinkedList<Member extends ListMember> {
+  /** Before the first member and after the last. */
+  readonly #end = new ListMember();
+
+  get isEmpty(): boolean {
+    return !this.#end.isListed;
   }
 
-  /** False: it was removed before. */
-  remove(): boolean {
-    if (this.value === undefined) return false;
-    this.previous.next = this.next;
-    this.next.previous = this.previous;
-    this.previous = this;
-    this.next = this;
-    this.value = undefined;
-    return true;
+  /** The only one, if there is exactly one. */
+  get sole(): Member | undefined {
+    const { listNext } = this.#end;
+    return listNext.listNext === this.#end && !this.isEmpty ? (listNext as Member) : undefined;
+  }
+
+  /** Appends the member, which takes itself out again. */
+  add(member: Member): void {
+    if (member.isListed) throw new Error('the member is in a list already');
+    const last = this.#end.listPrevious;
+    member.listPrevious = last;
+    member.listNext = this.#end;
+    last.listNext = member;
+    this.#end.listPrevious = member;
+  }
+
+  /** The members in their order. Only the one that is visited may be taken out meanwhile. */
+  *[Symbol.iterator](): Generator<Member, undefined> {
+    for (let member = this.#end.listNext; member !== this.#end; ) {
+      const { listNext } = member;
+      yield member as Member; // all but the end are
+      member = listNext;
+    }
+  }
+
+  /** A copy, for loops in which other members are taken out. */
+  toArray(): Member[] {
+    const members: Member[] = [];
+    for (let member = this.#end.listNext; member !== this.#end; member = member.listNext) {
+      members.push(member as Member); // all but the end are
+    }
+    return members;
+  }
+
+  /** The latest one that meets the condition. */
+  findLast(isWanted: (member: Member) => boolean): Member | undefined {
+    for (let member = this.#end.listPrevious; member !== this.#end; member = member.listPrevious) {
+      if (isWanted(member as Member)) return member as Member; // all but the end are
+    }
+    return undefined;
   }
 }

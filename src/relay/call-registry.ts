@@ -1,4 +1,4 @@
-import { LinkedList, type ListNode } from '../collections/short-lived-values.ts';
+import { LinkedList, ListMember } from '../collections/short-lived-values.ts';
 import type { Deps } from '../deps.ts';
 import { assertNever, BridgeError, toBridgeError } from '../errors.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
@@ -84,7 +84,7 @@ export class CallRegistry {
       this.exchanges.refuse(call, request.frame, error);
       throw thrown;
     }
-    call.node = this.#calls.add(call);
+    this.#calls.add(call);
     this.#size += 1;
     this.#count(call.principal, 1);
     this.#startSweep();
@@ -123,7 +123,7 @@ export class CallRegistry {
 
   /** Called once for each call that was opened. */
   ended(call: CallRelay): void {
-    call.node?.remove();
+    call.unlink();
     this.#size -= 1;
     this.#count(call.principal, -1);
   }
@@ -213,16 +213,15 @@ const OVER: CallState = { kind: 'over' };
  * nothing is looked up; the request is answered exactly once, or withdrawn. One is made for each request: it has no
  * timer, no table and no log of its own.
  */
-export class CallRelay implements ServerListener, CallListener, ExchangeOwner {
+export class CallRelay extends ListMember implements ServerListener, CallListener, ExchangeOwner {
   readonly principal: string;
   readonly #transport: Transport;
-  /** Its node in the list of open calls. */
-  node: ListNode<CallRelay> | undefined;
   readonly #registry: CallRegistry;
   #questions: ModernQuestions | undefined = undefined;
   #state: CallState = DIALLING;
 
   constructor(registry: CallRegistry, { principal, transport }: CallOrigin) {
+    super();
     this.#registry = registry;
     this.principal = principal;
     this.#transport = transport;

@@ -1,6 +1,9 @@
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
-import type { JsonRpcId } from '../wire/frame.ts';
+import { PING } from '../mcp/vocabulary/methods.ts';
+import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
+import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { errorFrame, resultFrame } from '../wire/write-message.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Requests of a server one client may have open; more means that nobody answers them. */
@@ -30,18 +33,17 @@ export class Questions {
     this.#refused = reason;
   }
 
-  get areRefused(): boolean {
-    return this.#refused !== undefined;
+  /** The answer that the server gets without the client being asked; undefined: it can be. */
+  answerAtOnce({ id, method }: Frame): Frame | undefined {
+    // It is asked whether somebody is there, and somebody is: who reads the answers.
+    if (this.#refused !== undefined && method === PING) return resultFrame(id as JsonRpcId, {}); // a request has one
+    const refusal = this.#refusalOf(id as JsonRpcId);
+    return refusal && errorFrame(id, rpcErrorOf(refusal));
   }
 
-  /** Why the client is not asked something under this id; undefined: it can be. */
-  refusalOf(id: JsonRpcId): BridgeError | undefined {
+  #refusalOf(id: JsonRpcId): BridgeError | undefined {
     if (this.#refused !== undefined) return this.#refused;
     return this.#open.size >= MAX_OPEN_QUESTIONS ? TOO_MANY : refusalOfId(id);
-  }
-
-  has(id: JsonRpcId): boolean {
-    return this.#open.has(id);
   }
 
   open(id: JsonRpcId, exchange: Exchange | undefined): void {
@@ -49,6 +51,13 @@ export class Questions {
     this.close(id);
     this.#open.set(id, exchange);
     if (exchange !== undefined) exchange.openQuestions += 1;
+  }
+
+  /** Closes what the client has answered. False: nothing is open under this id. */
+  answered(id: JsonRpcId | undefined): boolean {
+    if (id === undefined || !this.#open.has(id)) return false;
+    this.close(id);
+    return true;
   }
 
   /** Returns the call it was asked for. That call's time starts anew. */

@@ -2,12 +2,12 @@ import type { Logger } from 'pino';
 import { assertNever, BridgeError } from '../errors.ts';
 import { findCancelledId } from '../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
-import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, PING, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
+import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import { type Era, type Revision, servedRevision } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
-import { errorFrame, resultFrame } from '../wire/write-message.ts';
+import { errorFrame } from '../wire/write-message.ts';
 import { type Exchange, ExchangeTable, INITIALIZE_TOO_LARGE, type Lane } from './exchange.ts';
 import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
 import { findAddressee, findCallOf } from './notifications.ts';
@@ -170,11 +170,8 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   #answerFromClient(frame: Frame): void {
-    if (frame.id === undefined || !this.#questions.has(frame.id)) {
-      return this.#log.debug('client answered a request that is not open');
-    }
-    this.#questions.close(frame.id);
-    this.#toServer(frame);
+    if (this.#questions.answered(frame.id)) this.#toServer(frame);
+    else this.#log.debug('client answered a request that is not open');
   }
 
   #toServer(frame: Frame, exchange?: Exchange): void {
@@ -195,9 +192,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   undeliverable(request: Frame, reason: BridgeError): void {
-    if (request.id === undefined || !this.#questions.has(request.id)) return;
-    this.#questions.close(request.id);
-    this.#toServer(errorFrame(request.id, rpcErrorOf(reason)));
+    if (this.#questions.answered(request.id)) this.#toServer(errorFrame(request.id, rpcErrorOf(reason)));
   }
 
   /**
@@ -292,13 +287,10 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
       this.#unasked ??= new ModernQuestions();
       return this.#unasked.ignore(frame, this.#log);
     }
-    const id = frame.id as JsonRpcId;
-    // It is asked whether somebody is there, and somebody is: who reads the answers.
-    if (this.#questions.areRefused && frame.method === PING) return this.#toServer(resultFrame(id, {}));
-    const refusal = this.#questions.refusalOf(id);
-    if (refusal !== undefined) return this.#toServer(errorFrame(id, rpcErrorOf(refusal)));
+    const answer = this.#questions.answerAtOnce(frame);
+    if (answer !== undefined) return this.#toServer(answer);
     const exchange = known ?? this.#open.likelyAsker();
-    this.#questions.open(id, exchange);
+    this.#questions.open(frame.id as JsonRpcId, exchange);
     if (frame.method === SAMPLE) this.#presence.used('sampling');
     else if (frame.method === LIST_ROOTS) this.#presence.used('roots');
     this.#toClient(frame, exchange);
@@ -312,11 +304,10 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   serverFault(fault: ServerFault): void {
     if (this.isClosed) return;
     this.#log.error({ code: fault.error.code }, fault.error.message);
-    if (fault.kind === 'request' && this.#era === 'modern') return;
+    if (fault.kind === 'notification' || (fault.kind === 'request' && this.#era === 'modern')) return;
     if (fault.kind === 'request' && fault.id !== undefined) {
       return this.#toServer(errorFrame(fault.id, rpcErrorOf(fault.error)));
     }
-    if (fault.kind === 'notification') return;
     const exchange = fault.id === undefined ? this.#open.sole() : this.#open.find(fault.id);
     if (exchange === undefined) return;
     this.#fail(exchange, fault.error);
@@ -353,14 +344,11 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     if (this.#era === 'legacy') return;
     for (const exchange of this.#open.all()) {
       // To end one may end the relay, and with it the others.
-      if (exchange.method === LISTEN && exchange.state.kind === 'open') this.#endListen(exchange);
+      if (exchange.method !== LISTEN || exchange.state.kind !== 'open') continue;
+      const answer = this.#exchanges.endSubscription(this, exchange);
+      this.#toServer(withdrawal(exchange, 'the bridge is shutting down'), exchange);
+      this.#toClient(answer, exchange);
     }
-  }
-
-  #endListen(exchange: Exchange): void {
-    const answer = this.#exchanges.endSubscription(this, exchange);
-    this.#toServer(withdrawal(exchange, 'the bridge is shutting down'), exchange);
-    this.#toClient(answer, exchange);
   }
 
   /** Answers what is open with the reason, then lets both ends go. */

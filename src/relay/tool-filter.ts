@@ -1,10 +1,10 @@
-import { findUnmistakable } from '../mcp/classify/look-alikes.ts';
 import { withoutTools } from '../mcp/classify/tool-list.ts';
 import { CALL_TOOL, LIST_TOOLS } from '../mcp/vocabulary/methods.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS } from '../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken } from '../wire/frame.ts';
 import { QUOTE } from '../wire/json/ascii.ts';
+import { findUnmistakable } from '../wire/json/outline.ts';
 import { decodeString } from '../wire/json/scan-json.ts';
 import { errorFrame } from '../wire/write-message.ts';
 import type { Exchange } from './exchange.ts';

@@ -7,7 +7,8 @@ import type { ServerFault } from '../relay/ports.ts';
 import { KEPT_END_BYTES, type SkippedEnds } from '../wire/byte-collector.ts';
 import { Frame } from '../wire/frame.ts';
 import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET } from '../wire/json/ascii.ts';
-import { type LineSink, LineSplitter, type OversizedLine, toOneLine } from '../wire/ndjson.ts';
+import { toOneLine } from '../wire/json/scan-json.ts';
+import { type LineSink, LineSplitter, type OversizedLine } from '../wire/ndjson.ts';
 import { readMessage, SERVER_LIMITS, trimText } from '../wire/read-message.ts';
 import { EnvelopeScanner, recoverEnvelope } from '../wire/scan-envelope.ts';
 import type { DecodedEvent } from '../wire/sse-decode.ts';
@@ -110,35 +111,24 @@ export class ServerLines implements LineSink {
 
 // ---- JSON texts
 
-/** Reads what a server wrote as JSON texts, in one answer or on one stream. */
-export class ServerMessages {
-  readonly #scanner: EnvelopeScanner;
-  readonly #deliver: (frame: Frame) => void;
-
-  /** @param scanner for all that one server says; default: one for these texts */
-  constructor(deliver: (frame: Frame) => void, scanner = new EnvelopeScanner()) {
-    this.#scanner = scanner;
-    this.#deliver = deliver;
+/**
+ * Delivers what a server wrote as one JSON text: a message, or an array of them, which is taken apart in its order.
+ * [spec 2025-03-26 basic#batching] Owns the bytes. False: it was no message, and nothing was delivered.
+ * @param scanner for all that one server says
+ */
+export function takeMessages(bytes: Buffer, scanner: EnvelopeScanner, deliver: (frame: Frame) => void): boolean {
+  const text = toOneLine(trimText(bytes));
+  const envelope = scanner.scan(text);
+  if (envelope !== undefined) {
+    deliver(new Frame(text, envelope));
+    return true;
   }
-
-  /**
-   * Takes one text: a message, or an array of them, which is taken apart in its order.
-   * [spec 2025-03-26 basic#batching] Owns the bytes. False: it was no message, and nothing was delivered.
-   */
-  take(bytes: Buffer): boolean {
-    const text = toOneLine(trimText(bytes));
-    const envelope = this.#scanner.scan(text);
-    if (envelope !== undefined) {
-      this.#deliver(new Frame(text, envelope));
-      return true;
-    }
-    if (text[0] !== OPEN_BRACKET) return false;
-    const read = readMessage(text, SERVER_LIMITS);
-    if (read.kind !== 'batch') return false;
-    const frames = read.items.filter((item) => item instanceof Frame);
-    for (const frame of frames) this.#deliver(frame);
-    return frames.length > 0;
-  }
+  if (text[0] !== OPEN_BRACKET) return false;
+  const read = readMessage(text, SERVER_LIMITS);
+  if (read.kind !== 'batch') return false;
+  const frames = read.items.filter((item) => item instanceof Frame);
+  for (const frame of frames) deliver(frame);
+  return frames.length > 0;
 }
 
 // ---- Events
@@ -155,11 +145,10 @@ export interface StreamMessagesOptions {
 export class StreamMessages {
   readonly #options: StreamMessagesOptions;
   readonly #seen = new SeenEvents();
-  readonly #messages: ServerMessages;
+  readonly #scanner = new EnvelopeScanner();
 
   constructor(options: StreamMessagesOptions) {
     this.#options = options;
-    this.#messages = new ServerMessages(options.message);
   }
 
   /** The stream goes on after a break. */
@@ -170,7 +159,8 @@ export class StreamMessages {
   /** False: the event held no message. */
   take({ id, data }: DecodedEvent): boolean {
     if (this.#seen.isRepeated(id)) return true;
-    if (data.length <= this.#options.maxMessageBytes) return this.#messages.take(data);
+    const { maxMessageBytes, message } = this.#options;
+    if (data.length <= maxMessageBytes) return takeMessages(data, this.#scanner, message);
     this.oversized(data.length, {
       head: data.subarray(0, KEPT_END_BYTES),
       tail: data.subarray(-KEPT_END_BYTES),

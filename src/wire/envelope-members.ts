@@ -1,7 +1,8 @@
 /** The members of the JSON-RPC envelope: which key is one, what an id token means, what a set of members makes. */
 
-import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
+import type { Envelope, Frame, FrameKind, JsonRpcId } from './frame.ts';
 import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, QUOTE } from './json/ascii.ts';
+import { fold, visitMembers } from './json/outline.ts';
 import { decodeString, isStringToken } from './json/scan-json.ts';
 
 /** Members with a short value, read as soon as they are met. */
@@ -13,6 +14,8 @@ export type EnvelopeKey = SimpleKey | PayloadKey;
 const ENVELOPE_KEYS: readonly EnvelopeKey[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'];
 
 const LONGEST_KEY = 'jsonrpc'.length;
+/** `jsonrpc` with every letter as an escape of six characters, and its quotes. No longer token can be meant. */
+const LONGEST_TOKEN = 6 * LONGEST_KEY + 2;
 
 /** 2^53 has 16 digits; a longer number cannot be a safe integer. */
 const MAX_ID_DIGITS = 16;
@@ -52,6 +55,23 @@ function isPlainKey(bytes: Buffer, start: number, key: EnvelopeKey): boolean {
     if (bytes[start + 1 + index] !== key.charCodeAt(index)) return false;
   }
   return true;
+}
+
+/**
+ * Does the message have a member that some take for one of the envelope, but is none? Several clients share a server only as
+ * long as it reads what the bridge has read: a client could name an id of another one where the bridge sees none.
+ */
+export function hasLookAlike(frame: Frame): boolean {
+  const { bytes, outline } = frame;
+  let isFound = false;
+  visitMembers(bytes, 0, outline, (keyStart, keyEnd) => {
+    if (keyEnd - keyStart > LONGEST_TOKEN || classifyKey(bytes, keyStart, keyEnd) !== undefined) return true;
+    const name = decodeString(bytes, keyStart, keyEnd);
+    const folded = name && fold(name);
+    isFound = ENVELOPE_KEYS.some((key) => key === folded);
+    return !isFound;
+  });
+  return isFound;
 }
 
 export function isPayloadKey(key: EnvelopeKey): key is PayloadKey {

@@ -1,5 +1,6 @@
 import { decodeId } from './envelope-members.ts';
 import { CLOSE_BRACE, COMMA, OPEN_BRACE } from './json/ascii.ts';
+import { editedOutline } from './json/edited-outline.ts';
 import { ObjectEditor } from './json/object-editor.ts';
 import { type Outline, outlineOf } from './json/outline.ts';
 import { parseJson } from './json/parse-json.ts';
@@ -70,7 +71,7 @@ export class Frame {
   outlineOfEdited(edited: Buffer, edits: readonly Edit[]): Outline | undefined {
     const outline = this.#outline;
     if (outline === undefined || outline === 'unread' || edited.length < WORTH_AN_OUTLINE) return undefined;
-    return outline.edited(edited, edits);
+    return editedOutline(outline, edited, edits);
   }
 
   /** A response of either kind. */

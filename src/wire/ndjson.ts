@@ -1,8 +1,9 @@
 import { ByteCollector, SkippedBytes, type SkippedEnds } from './byte-collector.ts';
-import { CR, LF, SPACE } from './json/ascii.ts';
-import { isWhitespace } from './json/scan-json.ts';
+import { CR, LF } from './json/ascii.ts';
+import { isWhitespace, toOneLine } from './json/scan-json.ts';
 
 const BOM = Buffer.of(0xef, 0xbb, 0xbf);
+const EMPTY = Buffer.alloc(0);
 
 /** Called by LineSplitter, synchronously from `push` and `end`. */
 export interface LineSink {
@@ -28,7 +29,8 @@ export interface OversizedLine extends SkippedEnds {
 export class LineSplitter {
   readonly #sink: LineSink;
   readonly #maxLineBytes: number;
-  readonly #pending = new ByteCollector();
+  /** The beginning of a line that has not all come; undefined until a chunk ends within a line. */
+  #pending: ByteCollector | undefined = undefined;
   /** Set while a line that grew over the limit is being skipped. */
   #skipped: SkippedBytes | undefined;
   /** A chunk has ended in the middle of a line, whose beginning is pending or skipped. */
@@ -44,12 +46,12 @@ export class LineSplitter {
 
   /** Kept of a line that has not all come. */
   get pendingBytes(): number {
-    return this.#pending.byteLength;
+    return this.#pending?.byteLength ?? 0;
   }
 
   /** Keeps nothing of it. */
   forget(): void {
-    this.#pending.clear();
+    this.#pending?.clear();
   }
 
   push(chunk: Buffer): void {
@@ -71,7 +73,7 @@ export class LineSplitter {
 
   /** The stream is over: a last line without newline counts as a line. */
   end(): void {
-    this.#finishLine(Buffer.alloc(0));
+    this.#finishLine(EMPTY);
   }
 
   /** There may be a million of them; nothing is cut off for any. */
@@ -85,6 +87,7 @@ export class LineSplitter {
 
   #keep(part: Buffer): void {
     if (this.#skipped === undefined) {
+      this.#pending ??= new ByteCollector();
       if (this.#pending.byteLength + part.length <= this.#maxLineBytes) {
         this.#pending.append(part);
         return;
@@ -105,7 +108,7 @@ export class LineSplitter {
     const skipped = this.#skipped;
     this.#skipped = undefined;
     if (skipped === undefined) {
-      this.#emit(this.#pending.take());
+      this.#emit(this.#pending?.take() ?? EMPTY);
     } else {
       const { tail, byteLength } = skipped;
       const head = this.#withoutBom(skipped.head);
@@ -131,20 +134,4 @@ function trim(line: Buffer): Buffer {
   while (start < end && isWhitespace(line[start])) start++;
   while (end > start && isWhitespace(line[end - 1])) end--;
   return start === 0 && end === line.length ? line : line.subarray(start, end);
-}
-
-/**
- * Makes one line of a JSON text, in place: every CR and LF becomes a space. JSON strings hold neither raw, so in valid
- * JSON only the space between tokens changes. The caller must own the buffer. Returns it.
- */
-export function toOneLine(bytes: Buffer): Buffer {
-  const firstLf = bytes.indexOf(LF);
-  const firstCr = bytes.indexOf(CR);
-  if (firstLf === -1 && firstCr === -1) return bytes;
-  const first = firstLf === -1 || (firstCr !== -1 && firstCr < firstLf) ? firstCr : firstLf;
-  for (let at = first; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === LF || byte === CR) bytes[at] = SPACE;
-  }
-  return bytes;
 }

@@ -3,8 +3,7 @@ import { Frame, type JsonRpcId } from './frame.ts';
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, SPACE } from './json/ascii.ts';
 import { checkJson, type JsonLimits } from './json/check-json.ts';
 import { MAX_MEMBERS, Outline, walkOutline } from './json/outline.ts';
-import { isWhitespace, skipValue, skipWhitespace } from './json/scan-json.ts';
-import { toOneLine } from './ndjson.ts';
+import { isWhitespace, skipValue, skipWhitespace, toOneLine } from './json/scan-json.ts';
 import { type EnvelopeFault, scanEnvelope, scanStrictEnvelope } from './scan-envelope.ts';
 
 /** A batch's own array counts as a level and as a value. */

@@ -49,8 +49,8 @@ export class SseDecoder {
   readonly #maxEventBytes: number;
   #lastEventId: string | undefined;
 
-  /** The line being read, as far as earlier chunks brought it. */
-  readonly #line = new ByteCollector();
+  /** The line being read, as far as earlier chunks brought it; undefined until a chunk ends within a line. */
+  #line: ByteCollector | undefined = undefined;
   #lineLength = 0;
   /**
    * - `kept`: as far as it is known.
@@ -66,11 +66,12 @@ export class SseDecoder {
   #eventLength = 0;
   #eventType = '';
   #eventId: string | undefined;
-  /** The only data line so far, uncopied; further lines move it into the collector. */
-  #data: Buffer | undefined;
-  readonly #dataLines = new ByteCollector();
+  /** The first data line, uncopied. */
+  #data: Buffer | undefined = undefined;
+  /** All data lines of an event that has more than one. */
+  #dataLines: ByteCollector | undefined = undefined;
   /** What is kept of the data once it is too long. */
-  #skippedData: SkippedBytes | undefined;
+  #skippedData: SkippedBytes | undefined = undefined;
 
   /** @param lastEventId in force when the stream broke that this one resumes */
   constructor(sink: EventSink, maxEventBytes: number, lastEventId?: string) {
@@ -115,6 +116,7 @@ export class SseDecoder {
     const part = chunk.subarray(start, end);
     if (this.#lineState === 'skipped') this.#skippedData?.append(part);
     if (this.#lineState !== 'kept') return;
+    this.#line ??= new ByteCollector();
     this.#line.append(part);
     if (this.#hasCapacityFor(this.#lineLength)) return;
     this.#lineState = this.#skipLine(this.#line.take());
@@ -136,7 +138,7 @@ export class SseDecoder {
   #finishLine(chunk: Buffer, start: number, end: number): void {
     if (this.#lineLength > 0) {
       this.#keepPart(chunk, start, end);
-      if (this.#lineState === 'kept') this.#readLine(this.#line.take(), 0, this.#lineLength);
+      if (this.#lineState === 'kept') this.#readLine(this.#line?.take() ?? EMPTY, 0, this.#lineLength);
       else if (this.#lineState !== 'comment') this.#countLine(this.#lineLength);
       this.#resetLine();
     } else if (this.#hasCapacityFor(end - start)) {
@@ -149,7 +151,7 @@ export class SseDecoder {
   }
 
   #resetLine(): void {
-    this.#line.clear();
+    this.#line?.clear();
     this.#lineLength = 0;
     this.#lineState = 'kept';
   }
@@ -194,11 +196,12 @@ export class SseDecoder {
   }
 
   #addData(value: Buffer): void {
-    if (this.#dataLines.byteLength === 0) {
-      if (this.#data === undefined) {
-        this.#data = value;
-        return;
-      }
+    if (this.#data === undefined) {
+      this.#data = value;
+      return;
+    }
+    if (this.#dataLines === undefined) {
+      this.#dataLines = new ByteCollector();
       this.#dataLines.append(this.#data);
     }
     this.#dataLines.append(NEWLINE);
@@ -209,9 +212,10 @@ export class SseDecoder {
   #skipData(value: Buffer): void {
     const skipped = this.#skippedData ?? new SkippedBytes();
     this.#skippedData = skipped;
-    if (this.#dataLines.byteLength > 0) skipped.append(this.#dataLines.take());
-    else if (this.#data !== undefined) skipped.append(this.#data);
+    const kept = this.#dataLines?.take() ?? this.#data;
+    if (kept !== undefined) skipped.append(kept);
     this.#data = undefined;
+    this.#dataLines = undefined;
     skipped.append(value);
   }
 
@@ -219,7 +223,7 @@ export class SseDecoder {
     const id = this.#eventId;
     if (id !== undefined) this.#lastEventId = id === '' ? undefined : id;
     const event = this.#eventType === '' ? MESSAGE : this.#eventType;
-    const data = this.#dataLines.byteLength > 0 ? this.#dataLines.take() : (this.#data ?? EMPTY);
+    const data = this.#dataLines?.take() ?? this.#data ?? EMPTY;
     const skipped = this.#skippedData;
     const byteLength = this.#eventLength;
     this.#resetEvent();
@@ -232,7 +236,7 @@ export class SseDecoder {
     this.#eventType = '';
     this.#eventId = undefined;
     this.#data = undefined;
-    this.#dataLines.clear();
+    this.#dataLines = undefined;
     this.#skippedData = undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import test from 'ava';
-import { CellMap, LinkedList } from '../../src/collections/short-lived-values.ts';
+import { CellMap, LinkedList, ListedValue } from '../../src/collections/short-lived-values.ts';
 
 test('keeps what was put in under its key, in the order of arrival', (t) => {
   const map = new CellMap<string | number, { readonly name: string }>();
@@ -66,60 +66,88 @@ test('a map that has grown old lets collections of young garbage have what was t
   t.true(heldBytes < 4 * 1024 * 1024, `${heldBytes} bytes are held`);
 });
 
-test('keeps its members in the order of arrival until they are removed', (t) => {
-  const list = new LinkedList<string>();
+const valuesOf = <Value>(list: LinkedList<ListedValue<Value>>): Value[] => list.toArray().map(({ value }) => value);
+
+/** Adds a value and returns its member. */
+function add<Value>(list: LinkedList<ListedValue<Value>>, value: Value): ListedValue<Value> {
+  const member = new ListedValue(value);
+  list.add(member);
+  return member;
+}
+
+test('keeps its members in the order of arrival until they are taken out', (t) => {
+  const list = new LinkedList<ListedValue<string>>();
   t.true(list.isEmpty);
-  const nodes = ['a', 'b', 'c', 'd'].map((value) => list.add(value));
-  t.deepEqual(list.toArray(), ['a', 'b', 'c', 'd']);
-  nodes[1]?.remove();
-  t.deepEqual(list.toArray(), ['a', 'c', 'd']);
-  nodes[0]?.remove();
-  nodes[3]?.remove();
-  t.deepEqual(list.toArray(), ['c']);
-  for (const value of list) if (value === 'c') list.add('e');
-  t.deepEqual(list.toArray(), ['c', 'e']);
+  const members = ['a', 'b', 'c', 'd'].map((value) => add(list, value));
+  t.deepEqual(valuesOf(list), ['a', 'b', 'c', 'd']);
+  members[1]?.unlink();
+  t.deepEqual(valuesOf(list), ['a', 'c', 'd']);
+  members[0]?.unlink();
+  members[3]?.unlink();
+  t.deepEqual(valuesOf(list), ['c']);
+  for (const { value } of list) if (value === 'c') add(list, 'e');
+  t.deepEqual(valuesOf(list), ['c', 'e']);
   t.false(list.isEmpty);
 });
 
-test('a node that is removed twice takes no other along', (t) => {
-  const list = new LinkedList<string>();
-  const [first] = [list.add('a'), list.add('b')];
-  t.true(first.remove());
-  t.false(first.remove());
-  t.deepEqual(list.toArray(), ['b']);
+test('the member that is visited may be taken out', (t) => {
+  const list = new LinkedList<ListedValue<string>>();
+  for (const value of ['a', 'b', 'c']) add(list, value);
+  const visited: string[] = [];
+  for (const member of list) {
+    visited.push(member.value);
+    member.unlink();
+  }
+  t.deepEqual(visited, ['a', 'b', 'c']);
+  t.true(list.isEmpty);
+});
+
+test('a member that is taken out twice takes no other along', (t) => {
+  const list = new LinkedList<ListedValue<string>>();
+  const [first] = [add(list, 'a'), add(list, 'b')];
+  t.true(first.unlink());
+  t.false(first.unlink());
+  t.deepEqual(valuesOf(list), ['b']);
+});
+
+test('a member that was taken out can be added again, one that was not cannot', (t) => {
+  const list = new LinkedList<ListedValue<string>>();
+  const [first] = [add(list, 'a'), add(list, 'b')];
+  t.true(first.isListed);
+  t.throws(() => list.add(first), { message: 'the member is in a list already' });
+  first.unlink();
+  t.false(first.isListed);
+  list.add(first);
+  t.deepEqual(valuesOf(list), ['b', 'a']);
 });
 
 test('finds the latest member that meets a condition', (t) => {
-  const list = new LinkedList<number>();
-  for (const value of [1, 2, 3, 4, 5]) list.add(value);
+  const list = new LinkedList<ListedValue<number>>();
+  for (const value of [1, 2, 3, 4, 5]) add(list, value);
+  t.is(list.findLast(({ value }) => value % 2 === 0)?.value, 4);
   t.is(
-    list.findLast((value) => value % 2 === 0),
-    4,
-  );
-  t.is(
-    list.findLast((value) => value > 5),
+    list.findLast(({ value }) => value > 5),
     undefined,
   );
 });
 
-test('a node that was removed leads to no other, so that garbage keeps nothing', (t) => {
-  const list = new LinkedList<object>();
-  const [, node] = [list.add({}), list.add({}), list.add({})];
-  node.remove();
-  t.is(node.value, undefined);
-  t.is(node.next, node);
-  t.is(node.previous, node);
+test('a member that was taken out leads to no other, so that garbage keeps nothing', (t) => {
+  const list = new LinkedList<ListedValue<string>>();
+  const [, member] = [add(list, 'a'), add(list, 'b'), add(list, 'c')];
+  member.unlink();
+  t.is(member.listNext, member);
+  t.is(member.listPrevious, member);
 });
 
-test('knows the only value as long as there is exactly one', (t) => {
-  const list = new LinkedList<string>();
+test('knows the only member as long as there is exactly one', (t) => {
+  const list = new LinkedList<ListedValue<string>>();
   t.is(list.sole, undefined);
-  const first = list.add('a');
-  t.is(list.sole, 'a');
-  const second = list.add('b');
+  const first = add(list, 'a');
+  t.is(list.sole, first);
+  const second = add(list, 'b');
   t.is(list.sole, undefined);
-  first.remove();
-  t.is(list.sole, 'b');
-  second.remove();
+  first.unlink();
+  t.is(list.sole, second);
+  second.unlink();
   t.is(list.sole, undefined);
 });

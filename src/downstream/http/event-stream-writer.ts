@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ListNode } from '../../collections/short-lived-values.ts';
+import { ListMember } from '../../collections/short-lived-values.ts';
 import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { encodeComment, encodeEvents } from '../../wire/sse-encode.ts';
 import { type LiveStreams, ResponseWriter, type Ticking } from './response-writer.ts';
@@ -18,8 +18,7 @@ const MAX_SENT_BYTES = 64 * 1024;
 const KEEP_ALIVE = encodeComment('keep-alive');
 
 /** One HTTP response that carries server-sent events. */
-export class EventStreamWriter implements Ticking {
-  readonly #node: ListNode<Ticking>;
+export class EventStreamWriter extends ListMember implements Ticking {
   readonly #owner: EventStreamOwner;
   readonly #writer: ResponseWriter;
   /** When it was last looked at, and whether something has been written since: a clock is read once a tick, not an event. */
@@ -33,6 +32,7 @@ export class EventStreamWriter implements Ticking {
   #state: 'open' | 'ending' | 'closed' = 'open';
 
   constructor(response: ServerResponse, live: LiveStreams, owner: EventStreamOwner) {
+    super();
     this.#owner = owner;
     this.#writer = new ResponseWriter(response, live.nowMs, () => owner.streamDrained());
     this.#lastTickMs = live.nowMs;
@@ -45,7 +45,7 @@ export class EventStreamWriter implements Ticking {
     });
     response.flushHeaders();
     response.on('close', () => this.#close());
-    this.#node = live.add(this);
+    live.add(this);
   }
 
   get isOpen(): boolean {
@@ -110,7 +110,7 @@ export class EventStreamWriter implements Ticking {
   #close(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
-    this.#node.remove();
+    this.unlink();
     this.#owner.streamClosed(this);
     // What was waiting waits no longer.
     if (this.#writer.isFull) this.#owner.streamDrained();

@@ -1,6 +1,6 @@
 /** Writes the responses of the HTTP server, no faster than clients read, and looks after those that stay open. */
 import type { ServerResponse } from 'node:http';
-import { LinkedList, type ListNode } from '../../collections/short-lived-values.ts';
+import { LinkedList, type ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import { ReadingWatch, type Written } from '../../http/reading-watch.ts';
 
@@ -73,10 +73,15 @@ export class ResponseWriter {
     if (this.#socket !== 'blocked') this.#flush();
   }
 
-  /** The usual answer: headers and body in one go. */
   #endAtOnce(body: Buffer): void {
-    this.#givenBytes += body.length;
     this.#response.end(body);
+    this.hasEnded(body.length);
+  }
+
+  /** The response was ended with a body of this size, and the writer looks after what the system has not taken of it. */
+  hasEnded(bodyBytes: number): void {
+    this.#isEnding = true;
+    this.#givenBytes += bodyBytes;
     if (this.queuedBytes < FULL_BYTES) return;
     this.#isFull = true;
     this.#response.once('finish', () => this.#flush());
@@ -141,6 +146,27 @@ export class ResponseWriter {
   }
 }
 
+/**
+ * Ends the response with its whole body: headers and body go in one write. Undefined: the system has taken all of it, as it
+ * mostly does. Otherwise a writer is made, which looks after the rest.
+ */
+export function endWith(
+  response: ServerResponse,
+  body: Buffer,
+  createWriter: () => ResponseWriter,
+): ResponseWriter | undefined {
+  if (body.length <= SLICE_BYTES) {
+    response.end(body);
+    if (response.writableLength === 0) return undefined;
+    const writer = createWriter();
+    writer.hasEnded(body.length);
+    return writer;
+  }
+  const writer = createWriter();
+  writer.end(body);
+  return writer.queuedBytes === 0 ? undefined : writer;
+}
+
 const NOTHING: Written = { bytes: 0, queuedBytes: 0, socket: null };
 /** Parts already written that the list may still hold. */
 const MAX_SPENT_PARTS = 4096;
@@ -148,7 +174,7 @@ const MAX_SPENT_PARTS = 4096;
 // ---- All open responses together
 
 /** Something with an open response that wants to be looked at now and then. */
-export interface Ticking {
+export interface Ticking extends ListMember {
   tick(nowMs: number): void;
   /** Written to its response, and not taken by the system yet. */
   readonly unsentBytes: number;
@@ -178,10 +204,10 @@ export class LiveStreams {
     return this.#members.toArray().reduce((sum, member) => sum + member.unsentBytes, 0);
   }
 
-  /** The member ticks until its node is removed. */
-  add(member: Ticking): ListNode<Ticking> {
+  /** The member ticks until it takes itself out of the list. */
+  add(member: Ticking): void {
     this.#stop ??= this.#clock.every(TICK_MS, () => this.#tick());
-    return this.#members.add(member);
+    this.#members.add(member);
   }
 
   close(): void {

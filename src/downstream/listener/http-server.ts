@@ -241,7 +241,8 @@ export class HttpServer {
       if (verdict.kind === 'unauthenticated') return respondRefusal(response, verdict.refusal);
       route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
     };
-    const caller = passedCallerOf(request);
+    // What another replica passes on comes on no connection of its own.
+    const caller = connections === undefined ? passedCallerOf(request) : undefined;
     if (caller === undefined) admission.admit(request, audience, decided);
     else decided(admission.admitPassed(request, caller));
   }

@@ -1,4 +1,4 @@
-import type { ListNode } from '../../collections/short-lived-values.ts';
+import { ListMember } from '../../collections/short-lived-values.ts';
 import type { ResumableCall } from '../../relay/sessions/resumable-call.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
@@ -15,16 +15,16 @@ export interface ContinuedCall {
 }
 
 /** The stream of a call that another bridge has begun: its client comes back for the rest. */
-export class ContinuedLane implements SessionLane {
+export class ContinuedLane extends ListMember implements SessionLane {
   readonly #owner: LaneOwner;
   readonly #stream: ResumableStream;
-  readonly #node: ListNode<SessionLane>;
   isOpen = true;
 
   constructor(owner: LaneOwner, stream: ResumableStream) {
+    super();
     this.#owner = owner;
     this.#stream = stream;
-    this.#node = owner.lanes.add(this);
+    owner.lanes.add(this);
   }
 
   get isConnected(): boolean {
@@ -41,14 +41,14 @@ export class ContinuedLane implements SessionLane {
     if (!this.isOpen) return;
     this.isOpen = false;
     this.#stream.end();
-    this.#node.remove();
+    this.unlink();
     this.#owner.streamEnded(this.#stream);
   }
 
   leave(): void {
     this.isOpen = false;
     this.#stream.disconnect();
-    this.#node.remove();
+    this.unlink();
   }
 
   /** Its connection is looked at by itself. */

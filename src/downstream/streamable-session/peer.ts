@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { LinkedList, type ListNode } from '../../collections/short-lived-values.ts';
+import { LinkedList, ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
@@ -52,9 +52,10 @@ export interface StreamablePeerOptions {
 
 /**
  * A client over Streamable HTTP with a session: a lane for each POST, one stream for everything else. Each message
- * goes to exactly one of them. [spec 2025-11-25 transports#multiple-connections]
+ * goes to exactly one of them. [spec 2025-11-25 transports#multiple-connections] It ticks while there are lanes or
+ * something waits.
  */
-export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
+export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOwner, Ticking {
   /** Holds POSTs back while the server or this client itself does not keep up. */
   readonly gate = new TurnGate();
   readonly lanes = new LinkedList<SessionLane>();
@@ -72,8 +73,6 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   #getStream: ResumableStream | undefined;
   /** The GET stream was open after the last call: when it closes, the client has left. */
   #isListening = false;
-  /** Ticks while there are lanes or something waits. */
-  #node: ListNode<Ticking> | undefined;
   #nextStream = GET_STREAM + 1;
   /** Undefined: the session began here. */
   #inherited: InheritedStreams | undefined;
@@ -84,6 +83,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   readonly #full = new Set<object>();
 
   constructor(options: StreamablePeerOptions) {
+    super();
     this.#clock = options.deps.clock;
     this.#live = options.live;
     this.#listener = options.listener;
@@ -134,7 +134,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
       return { call, lane: new ContinuedLane(this, stream), asked };
     });
     this.#toContinue = [];
-    if (calls.length > 0) this.#node ??= this.#live.add(this);
+    if (calls.length > 0) this.#tickOn();
     return calls;
   }
 
@@ -187,7 +187,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     if (this.#getStream?.isConnected) return this.#noteCapacity(this.#getStream, this.#getStream.send(frame));
     const lane = canWait(frame) ? undefined : this.#latestConnectedLane();
     if (lane !== undefined) return this.#noteCapacity(lane, lane.send(frame));
-    this.#node ??= this.#live.add(this);
+    this.#tickOn();
     this.#waiting ??= new UndeliveredQueue();
     if (!this.#waiting.add(frame, this.nowMs)) this.#giveUp(frame);
     return true;
@@ -236,7 +236,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     const lane = new PostLane(this, options);
     // A client that calls after its stream was closed has not left: some clients never open the stream again.
     this.#isListening &&= this.#getStream?.isConnected ?? false;
-    this.#node ??= this.#live.add(this);
+    this.#tickOn();
     this.#commits?.start();
     this.#flushQuestions();
     return lane;
@@ -366,8 +366,11 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   #leaveIfIdle(): void {
     if (!this.lanes.isEmpty || (this.#waiting !== undefined && this.#waiting.size > 0)) return;
-    this.#node?.remove();
-    this.#node = undefined;
+    this.unlink();
+  }
+
+  #tickOn(): void {
+    if (!this.isListed) this.#live.add(this);
   }
 
   #giveUp(request: Frame): void {

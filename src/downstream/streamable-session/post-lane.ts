@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { LinkedList, ListNode } from '../../collections/short-lived-values.ts';
+import { type LinkedList, ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
@@ -9,7 +9,7 @@ import type { Lane } from '../../relay/exchange.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
 import { MAX_COLLECTED_BYTES } from '../batch.ts';
-import { ResponseWriter, type Ticking } from '../http/response-writer.ts';
+import { endWith, ResponseWriter, type Ticking } from '../http/response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
 /** A call that is silent for this long gets its stream, so that proxies see a living connection. */
@@ -75,25 +75,25 @@ export interface SessionLane extends Lane, Ticking {
 }
 
 /** The HTTP response of one POST that carried requests. */
-export class PostLane implements SessionLane {
+export class PostLane extends ListMember implements SessionLane {
   readonly #response: ServerResponse;
   readonly #owner: LaneOwner;
   readonly #options: PostLaneOptions;
   readonly #openedAtMs: number;
-  readonly #node: ListNode<SessionLane>;
   readonly #collected: Frame[] = [];
   #collectedBytes = 0;
   #expected: number;
   #state: LaneState = HELD;
 
   constructor(owner: LaneOwner, options: PostLaneOptions) {
+    super();
     this.#options = options;
     this.#response = options.response;
     this.#owner = owner;
     this.#expected = options.expected;
     this.#openedAtMs = owner.nowMs;
     this.#response.on('close', () => this.#disconnected());
-    this.#node = owner.lanes.add(this);
+    owner.lanes.add(this);
   }
 
   get requests(): readonly JsonRpcId[] {
@@ -191,11 +191,14 @@ export class PostLane implements SessionLane {
     const body = this.#options.batch ? joinArray(answers.map(({ bytes }) => bytes)) : (answers[0] as Frame).bytes;
     if (answers[0]?.kind === 'result') this.#announceSession();
     this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length });
-    const writer = new ResponseWriter(this.#response, this.#owner.nowMs, () => this.#owner.laneDrained(this));
-    writer.end(body);
-    if (writer.queuedBytes === 0) this.#end();
+    const writer = endWith(this.#response, body, () => this.#createWriter());
+    if (writer === undefined) this.#end();
     else this.#state = { kind: 'unread', writer };
-    return !writer.isFull;
+    return writer?.isFull !== true;
+  }
+
+  #createWriter(): ResponseWriter {
+    return new ResponseWriter(this.#response, this.#owner.nowMs, () => this.#owner.laneDrained(this));
   }
 
   /** [spec 2025-11-25 transports#session-management] */
@@ -220,7 +223,7 @@ export class PostLane implements SessionLane {
 
   #end(): void {
     this.#state = ENDED;
-    this.#node.remove();
+    this.unlink();
   }
 
   #disconnected(): void {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ListNode } from '../../collections/short-lived-values.ts';
+import { ListMember } from '../../collections/short-lived-values.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../http/event-stream-writer.ts';
@@ -38,7 +38,7 @@ export interface StreamBeginning {
  * One SSE stream in the sense of the specification: it outlives the connection that carries it. Events sent while
  * nobody is connected wait in the session's replay buffer. [spec 2025-11-25 transports#resumability-and-redelivery]
  */
-export class ResumableStream implements EventStreamOwner, Ticking {
+export class ResumableStream extends ListMember implements EventStreamOwner, Ticking {
   readonly key: number;
   readonly #context: StreamContext;
   readonly #onDrain: () => void;
@@ -55,9 +55,9 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   readonly #stored: Promise<void> | undefined;
   #isEnded = false;
   #connectedAtMs = 0;
-  #node: ListNode<Ticking> | undefined;
 
   constructor(key: number, context: StreamContext, { onDrain, sequence = 0, request, stored }: StreamBeginning) {
+    super();
     this.#sequence = sequence;
     this.key = key;
     this.#context = context;
@@ -116,7 +116,8 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     const connection = new EventStreamWriter(response, this.#context.live, this);
     this.#connection = connection;
     this.#connectedAtMs = this.#context.live.nowMs;
-    if (this.#context.pollAfterMs > 0 && this.#context.priming) this.#node ??= this.#context.live.add(this);
+    const isPolled = this.#context.pollAfterMs > 0 && this.#context.priming;
+    if (isPolled && !this.isListed) this.#context.live.add(this);
     previous?.end();
     return connection;
   }
@@ -140,7 +141,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     this.flush();
     const connection = this.#connection;
     this.#connection = undefined;
-    this.#leaveLive();
+    this.unlink();
     connection?.end();
   }
 
@@ -198,11 +199,6 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   streamClosed(stream: EventStreamWriter): void {
     if (this.#connection !== stream) return;
     this.#connection = undefined;
-    this.#leaveLive();
-  }
-
-  #leaveLive(): void {
-    this.#node?.remove();
-    this.#node = undefined;
+    this.unlink();
   }
 }

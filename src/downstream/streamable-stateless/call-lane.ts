@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ListNode } from '../../collections/short-lived-values.ts';
+import { ListMember } from '../../collections/short-lived-values.ts';
 import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import type { ModernRefusal } from '../../mcp/classify/route-era.ts';
 import { modernHttpStatus } from '../../mcp/translate/errors.ts';
@@ -13,7 +13,7 @@ import { findUniqueMember } from '../../wire/json/outline.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../http/event-stream-writer.ts';
 import { TurnGate } from '../http/read-post.ts';
-import { type LiveStreams, ResponseWriter, type Ticking } from '../http/response-writer.ts';
+import { endWith, type LiveStreams, ResponseWriter, type Ticking } from '../http/response-writer.ts';
 import { COMMIT_AFTER_MS } from '../streamable-session/post-lane.ts';
 
 export interface CallLaneOptions {
@@ -51,21 +51,21 @@ const ENDED: LaneState = { kind: 'ended' };
  * The HTTP response of one modern request. Nothing of it outlives the connection, so events have no ids and a client
  * that leaves has withdrawn its request. [spec 2026-07-28 transports/streamable-http#receiving-messages]
  */
-export class CallLane implements CallPeer, EventStreamOwner, Ticking {
+export class CallLane extends ListMember implements CallPeer, EventStreamOwner, Ticking {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly #options: CallLaneOptions;
   readonly #openedAtMs: number;
-  readonly #node: ListNode<Ticking>;
   #state: LaneState = HELD;
   /** The request counts in the backlog. */
   #isWaiting = false;
 
   constructor(options: CallLaneOptions) {
+    super();
     this.headers = options.forwarded;
     this.#options = options;
     this.#openedAtMs = options.live.nowMs;
     options.response.on('close', () => this.#disconnected());
-    this.#node = options.live.add(this);
+    options.live.add(this);
     if (options.answerAs === 'stream' && !this.#isDiscovery) this.#commit();
   }
 
@@ -107,16 +107,15 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
     const status = answerStatus(method, answer);
     response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': answer.bytes.length });
     // The call is over, so nobody waits for capacity.
-    const writer = new ResponseWriter(response, live.nowMs, () => {});
-    writer.end(answer.bytes);
-    if (writer.queuedBytes === 0) this.#end();
+    const writer = endWith(response, answer.bytes, () => new ResponseWriter(response, live.nowMs, () => {}));
+    if (writer === undefined) this.#end();
     else this.#state = { kind: 'unread', writer };
-    return !writer.isFull;
+    return writer?.isFull !== true;
   }
 
   #commit(): void {
     const { response, live } = this.#options;
-    this.#node.remove();
+    this.unlink();
     this.#state = { kind: 'streaming', stream: new EventStreamWriter(response, live, this) };
   }
 
@@ -127,7 +126,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
 
   #end(): void {
     this.#state = ENDED;
-    this.#node.remove();
+    this.unlink();
   }
 
   get unsentBytes(): number {

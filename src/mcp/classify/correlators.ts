@@ -4,12 +4,11 @@
  */
 import { editFrame, encodeId, Frame, type JsonRpcId, replaceSpans } from '../../wire/frame.ts';
 import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
-import { findUniqueMember } from '../../wire/json/outline.ts';
+import { findUniqueMember, findUnmistakable } from '../../wire/json/outline.ts';
 import { type Edit, type Span, skipValue } from '../../wire/json/scan-json.ts';
 import { decodeId, scanEnvelope } from '../../wire/scan-envelope.ts';
 import { META_RELATED_TASK, META_SUBSCRIPTION_ID } from '../vocabulary/meta.ts';
 import { readField } from '../vocabulary/payload.ts';
-import { findUnmistakable } from './look-alikes.ts';
 
 /** A correlator's token in the frame's bytes, with its decoded value. */
 export interface Correlator {

@@ -4,7 +4,7 @@
 
 import type { Frame } from '../../wire/frame.ts';
 import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
-import { findUniqueMembers } from '../../wire/json/outline.ts';
+import { findUniqueMembers, findUnmistakable } from '../../wire/json/outline.ts';
 import type { Span } from '../../wire/json/scan-json.ts';
 import {
   decodeHeaderValue,
@@ -18,7 +18,6 @@ import {
 } from '../vocabulary/headers.ts';
 import { asFields, type Fields, parseSpan } from '../vocabulary/payload.ts';
 import { isNameMap, isSchemaKeyword, PARAM_HEADER_KEYWORD } from '../vocabulary/schema-keywords.ts';
-import { findUnmistakable } from './look-alikes.ts';
 
 /** A value that a header can repeat. */
 type Primitive = string | number | boolean;

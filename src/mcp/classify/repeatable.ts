@@ -1,4 +1,5 @@
 import type { Frame } from '../../wire/frame.ts';
+import { findUnmistakable } from '../../wire/json/outline.ts';
 import {
   COMPLETE,
   GET_PROMPT,
@@ -10,7 +11,6 @@ import {
   SUBSCRIBE,
   UNSUBSCRIBE,
 } from '../vocabulary/methods.ts';
-import { findUnmistakable } from './look-alikes.ts';
 
 /**
  * Does it no harm to send this request twice? It only reads, and does not carry what was asked of a person: a server

@@ -5,7 +5,7 @@
 import { editFrame, type Frame, withoutParams, withParams } from '../../wire/frame.ts';
 import { BACKSLASH, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE } from '../../wire/json/ascii.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
-import { visitMembers } from '../../wire/json/outline.ts';
+import { findAllUnmistakable, findUnmistakable, type Unmistakable, visitMembers } from '../../wire/json/outline.ts';
 import { findText, type Span, skipWhitespace } from '../../wire/json/scan-json.ts';
 import { parseLogLevel } from '../vocabulary/client-declarations.ts';
 import {
@@ -25,7 +25,6 @@ import {
   PING,
 } from '../vocabulary/methods.ts';
 import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from '../vocabulary/payload.ts';
-import { findAllUnmistakable, findUnmistakable, type Unmistakable } from './look-alikes.ts';
 
 export interface RequestMetadata {
   /** The revision as the client named it; not checked. */

@@ -4,7 +4,7 @@
  */
 import { Frame } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
-import { findMember, visitMembers } from '../../wire/json/outline.ts';
+import { findMember, findUnmistakable, visitMembers } from '../../wire/json/outline.ts';
 import { decodeString, isStringToken } from '../../wire/json/scan-json.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import {
@@ -33,7 +33,6 @@ import {
   METHOD_NOT_FOUND,
   UNSUPPORTED_REVISION,
 } from '../vocabulary/rpc-codes.ts';
-import { findUnmistakable } from './look-alikes.ts';
 import { type MetadataReader, type RequestMetadata, readRequestMetadata } from './request-metadata.ts';
 
 /**

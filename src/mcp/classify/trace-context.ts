@@ -2,10 +2,10 @@
 import { editFrame, type Frame, withParams } from '../../wire/frame.ts';
 import { OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
+import { findAllUnmistakable, findUnmistakable } from '../../wire/json/outline.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
 import { META, TRACE_KEYS, type TraceContext } from '../vocabulary/meta.ts';
 import { asFields, type Fields } from '../vocabulary/payload.ts';
-import { findAllUnmistakable, findUnmistakable } from './look-alikes.ts';
 
 const META_KEYS = [META];
 

@@ -1,5 +1,5 @@
 import { RecentNames } from '../../collections/bounded-collections.ts';
-import { LinkedList } from '../../collections/short-lived-values.ts';
+import { LinkedList, ListedValue } from '../../collections/short-lived-values.ts';
 import type {
   CallEnding,
   CallOutcome,
@@ -65,13 +65,13 @@ export class Activity implements Observer {
    */
   seesCalls = false;
   #watchedUntilMs = 0;
-  readonly #connected = new LinkedList<SeenClient>();
+  readonly #connected = new LinkedList<ListedValue<SeenClient>>();
   #connectedCount = 0;
   /** Modern clients over HTTP. */
   readonly #callers = new RecentNames<SeenClient>(CALLER_LIMITS);
   #clientCount = 0;
   /** The bridge limits how many calls are open. */
-  readonly #open = new LinkedList<OpenCall>();
+  readonly #open = new LinkedList<ListedValue<OpenCall>>();
   #openCount = 0;
   #callCount = 0;
   /** A ring: the next one that ends replaces the oldest. */
@@ -100,10 +100,11 @@ export class Activity implements Observer {
       tool: shortened(call.tool),
       requestBytes: call.requestBytes,
     };
-    const node = this.#open.add(open);
+    const listed = new ListedValue(open);
+    this.#open.add(listed);
     this.#openCount += 1;
     return (ending) => {
-      if (!node.remove()) return;
+      if (!listed.unlink()) return;
       this.#openCount -= 1;
       this.#ended(open, ending, caller);
     };
@@ -141,10 +142,11 @@ export class Activity implements Observer {
   }
 
   connected(client: ObservedClient, server: ObservedServer | undefined): OnClientLeft {
-    const node = this.#connected.add(this.#see(client, server, this.#wallClock()));
+    const seen = new ListedValue(this.#see(client, server, this.#wallClock()));
+    this.#connected.add(seen);
     this.#connectedCount += 1;
     return () => {
-      if (node.remove()) this.#connectedCount -= 1;
+      if (seen.unlink()) this.#connectedCount -= 1;
     };
   }
 
@@ -163,7 +165,7 @@ export class Activity implements Observer {
     const connected = this.#connected.toArray().slice(-MAX_LISTED_CLIENTS);
     const callers = [...this.#callers].map(([, caller]) => caller).filter((caller) => isRecent(caller, nowMs));
     const shown = [
-      ...connected.map((client) => this.#describe(client, 'connected')),
+      ...connected.map(({ value }) => this.#describe(value, 'connected')),
       ...callers.map((client) => this.#describe(client, 'calling')),
     ];
     const clients = shown.sort((one, other) => other.number - one.number).slice(0, MAX_LISTED_CLIENTS);
@@ -190,7 +192,7 @@ export class Activity implements Observer {
 
   #longestOpen(): readonly OpenCall[] {
     const longest: OpenCall[] = [];
-    for (const call of this.#open) {
+    for (const { value: call } of this.#open) {
       if (longest.length === MAX_LISTED_OPEN_CALLS) break;
       longest.push(call);
     }

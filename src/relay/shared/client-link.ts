@@ -1,6 +1,6 @@
 /** The links of the clients of a shared server, and what they have sent while it takes nothing. */
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
-import type { ListNode } from '../../collections/short-lived-values.ts';
+import { ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -16,19 +16,18 @@ export interface ClientLinkHost<State> {
   leave(client: ClientLink<State>): void;
 }
 
-/** One client's link to a shared server: to its relay a link like any other. */
-export class ClientLink<State> implements UpstreamLink {
+/** One client's link to a shared server, in whose list of links it is until it is closed: to its relay a link like any other. */
+export class ClientLink<State> extends ListMember implements UpstreamLink {
   readonly listener: ServerListener;
   /** What the era of the server keeps of this client. */
   readonly state: State;
   readonly #host: ClientLinkHost<State>;
   /** Calls of this client that the server is at work on. */
   openCalls = 0;
-  /** Its node in the server's list of links; undefined once it was closed. */
-  node: ListNode<ClientLink<State>> | undefined;
   #hasLeft = false;
 
   constructor(host: ClientLinkHost<State>, listener: ServerListener, state: State) {
+    super();
     this.#host = host;
     this.listener = listener;
     this.state = state;
@@ -94,7 +93,7 @@ export class HeldMessages<State> {
   passOn(send: (message: ClientMessage<State>) => boolean): boolean {
     let hasCapacity = true;
     for (const message of this.takeAll()) {
-      if (!isOver(message) && message.client.node !== undefined) hasCapacity = send(message) && hasCapacity;
+      if (!isOver(message) && message.client.isListed) hasCapacity = send(message) && hasCapacity;
     }
     return hasCapacity;
   }

@@ -155,7 +155,7 @@ export class SharedServer<State> implements SessionDialer, ServerListener, Clien
     const refusal = 'link' in this.#state ? undefined : this.#dialerRefusal();
     if (refusal !== undefined) throw refusal;
     const client = new ClientLink(this, listener, this.#era.newClient());
-    client.node = this.#era.clients.add(client);
+    this.#era.clients.add(client);
     return client;
   }
 
@@ -195,8 +195,7 @@ export class SharedServer<State> implements SessionDialer, ServerListener, Clien
   }
 
   leave(client: ClientLink<State>): void {
-    client.node?.remove();
-    client.node = undefined;
+    client.unlink();
     this.#held.dropOf(client);
     const state = this.#state;
     this.#era.fromClients.leave('link' in state && state.kind !== 'handshaking' ? state.link : undefined, client);

@@ -64,7 +64,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   #posts = new LinkedList<MessagePost>();
   readonly #lingering = new Lingering<MessagePost>(LINGERING_LIMITS, (post) => {
     post.abort();
-    post.node?.remove();
+    post.unlink();
   });
   #state: LinkState = { kind: 'fresh' };
   /** The open `initialize`, until its answer comes by. */
@@ -133,7 +133,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     for (const post of this.#posts) {
       if (post.message.exchange !== exchange || post.wasSent) continue;
       post.abort();
-      post.node?.remove();
+      post.unlink();
       this.#outbox.answered(post.message);
       return true;
     }
@@ -222,7 +222,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   #post(message: Outgoing): void {
     if (this.#state.kind !== 'open') return;
     const post = new MessagePost(this.#options.environment, this.#state.target, message, this);
-    post.node = this.#posts.add(post);
+    this.#posts.add(post);
   }
 
   left(post: MessagePost): void {
@@ -258,7 +258,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   }
 
   over(post: MessagePost): void {
-    post.node?.remove();
+    post.unlink();
     this.#lingering.delete(post);
   }
 

@@ -1,4 +1,4 @@
-import type { ListNode } from '../../collections/short-lived-values.ts';
+import { ListMember } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http-call.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
@@ -26,10 +26,8 @@ export interface PostHost {
 const MAX_IGNORED_BYTES = 64 * 1024;
 
 /** The POST of one message. Its response says only whether the server took it; answers come on the stream. */
-export class MessagePost implements HttpHandler {
+export class MessagePost extends ListMember implements HttpHandler {
   readonly message: Outgoing;
-  /** Its node in the link's list of posts under way. */
-  node: ListNode<MessagePost> | undefined = undefined;
   readonly #url: URL;
   readonly #host: PostHost;
   readonly #call: HttpCall;
@@ -40,6 +38,7 @@ export class MessagePost implements HttpHandler {
   #bodyLength = 0;
 
   constructor(environment: RemoteEnvironment, target: PostTarget, message: Outgoing, host: PostHost) {
+    super();
     const { http, cookies, caller, timeouts } = environment;
     const { frame, exchange } = message;
     this.message = message;

@@ -10,6 +10,9 @@ import { oversizedError } from '../server-messages.ts';
 
 /** Reads the body of a 2xx answer, whatever form the server chose. */
 export interface AnswerReader {
+  readonly isStream: boolean;
+  /** Where a resumption of the stream would go on. */
+  readonly lastEventId: string | undefined;
   push(chunk: Buffer): void;
   /** The body is complete. */
   end(): void;
@@ -32,7 +35,9 @@ export interface AnswerSink {
 const NOTHING = Buffer.alloc(0);
 
 /** A body of JSON: one text, known when it ends. */
-export class JsonReader implements AnswerReader {
+class JsonReader implements AnswerReader {
+  readonly isStream = false;
+  readonly lastEventId = undefined;
   readonly #sink: AnswerSink;
   readonly #maxBytes: number;
   /** Its only part as it came, which mostly is all of it, or several parts. */
@@ -73,11 +78,11 @@ export class JsonReader implements AnswerReader {
 const UNKNOWN: RecoveredEnvelope = { kind: undefined, id: undefined, method: undefined };
 
 /** An event stream; every event is one JSON text. */
-export class EventReader implements AnswerReader {
-  readonly #decoder: SseDecoder;
+class EventReader extends SseDecoder implements AnswerReader {
+  readonly isStream = true;
 
   constructor(sink: AnswerSink, maxBytes: number) {
-    this.#decoder = new SseDecoder(
+    super(
       {
         event: ({ event, id, data }) => {
           if (event === 'message') sink.text(data, id);
@@ -87,19 +92,6 @@ export class EventReader implements AnswerReader {
       },
       maxBytes,
     );
-  }
-
-  /** Where a resumption would go on. */
-  get lastEventId(): string | undefined {
-    return this.#decoder.lastEventId;
-  }
-
-  push(chunk: Buffer): void {
-    this.#decoder.push(chunk);
-  }
-
-  end(): void {
-    this.#decoder.end();
   }
 }
 
@@ -123,47 +115,55 @@ const LINE_BEGINNINGS = Buffer.from('deir:');
  * The form of a body by its first bytes; undefined while there is nothing but whitespace. What is neither, a page of
  * text say, is read as JSON and so found to hold no answer: it is no stream whose rest might still be had.
  */
-export function sniffAnswer(bytes: Buffer): AnswerForm | undefined {
+function sniffAnswer(bytes: Buffer): 'json' | 'events' | undefined {
   const first = bytes[skipWhitespace(bytes, 0)];
   if (first === undefined) return undefined;
   return LINE_BEGINNINGS.includes(first) ? 'events' : 'json';
 }
 
-/** The body of a 2xx response, in the form that its type names or, where that says nothing, its first bytes show. */
-export class AnswerBody {
+/** A body whose type says nothing. */
+class UnsureReader implements AnswerReader {
   readonly #sink: AnswerSink;
   readonly #maxBytes: number;
-  /** Undefined until the form is known. */
-  #reader: AnswerReader | undefined;
+  /** Undefined until its first bytes have shown the form. */
+  #reader: AnswerReader | undefined = undefined;
 
-  constructor(form: AnswerForm, sink: AnswerSink, maxBytes: number) {
+  constructor(sink: AnswerSink, maxBytes: number) {
     this.#sink = sink;
     this.#maxBytes = maxBytes;
-    this.#reader = this.#createReader(form);
-  }
-
-  #createReader(form: AnswerForm | undefined): AnswerReader | undefined {
-    if (form === 'json') return new JsonReader(this.#sink, this.#maxBytes);
-    return form === 'events' ? new EventReader(this.#sink, this.#maxBytes) : undefined;
   }
 
   get isStream(): boolean {
-    return this.#reader instanceof EventReader;
+    return this.#reader?.isStream ?? false;
   }
 
-  /** Where a resumption of the stream would go on. */
   get lastEventId(): string | undefined {
-    return this.#reader instanceof EventReader ? this.#reader.lastEventId : undefined;
+    return this.#reader?.lastEventId;
   }
 
   push(chunk: Buffer): void {
-    this.#reader ??= this.#createReader(sniffAnswer(chunk));
-    this.#reader?.push(chunk);
+    if (this.#reader === undefined) {
+      const form = sniffAnswer(chunk);
+      if (form === undefined) return;
+      this.#reader = createAnswerReader(form, this.#sink, this.#maxBytes);
+    }
+    this.#reader.push(chunk);
   }
 
-  /** The body is complete. */
   end(): void {
     this.#reader?.end();
+  }
+}
+
+/** Reads a body in the form that its type names or, where that says nothing, its first bytes show. */
+export function createAnswerReader(form: AnswerForm, sink: AnswerSink, maxBytes: number): AnswerReader {
+  switch (form) {
+    case 'json':
+      return new JsonReader(sink, maxBytes);
+    case 'events':
+      return new EventReader(sink, maxBytes);
+    default:
+      return new UnsureReader(sink, maxBytes);
   }
 }
 

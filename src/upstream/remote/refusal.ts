@@ -6,7 +6,8 @@ import { showUrl } from '../../http/shown-url.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { ServerMessages } from '../server-messages.ts';
+import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
+import { takeMessages } from '../server-messages.ts';
 
 /** Nothing beyond this much of an error page is looked at. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;
@@ -24,11 +25,10 @@ export interface Refusal {
 export function readRefusal(url: URL, head: ResponseHead, body: Buffer): Refusal {
   const { status, headers } = head;
   let frame: Frame | undefined;
-  const messages = new ServerMessages((found) => {
+  // A copy: reading a message edits the bytes it is given.
+  takeMessages(Buffer.from(body), new EnvelopeScanner(), (found) => {
     if (found.kind === 'error') frame ??= found;
   });
-  // A copy: reading a message edits the bytes it is given.
-  messages.take(Buffer.from(body));
   const said = frame === undefined ? textOf(body, headers['content-type']) : errorMessageOf(frame);
   const shown = toPrintable(said, MAX_SHOWN_LENGTH);
   if (status === 401 || status === 403) {

@@ -27,13 +27,13 @@ export class CallTable {
   }
 
   add(call: ServerCall): void {
-    call.node = this.#calls.add(call);
+    this.#calls.add(call);
   }
 
   /** Returns false when it was not there. */
   delete(call: ServerCall): boolean {
     this.#lingering.delete(call);
-    const wasThere = call.node?.remove() ?? false;
+    const wasThere = call.unlink();
     if (wasThere) this.#over(call);
     return wasThere;
   }

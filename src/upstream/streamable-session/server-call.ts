@@ -1,15 +1,16 @@
-import type { ListNode } from '../../collections/short-lived-values.ts';
+import { ListMember } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
 import type { ServerFault } from '../../relay/ports.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import { type Frame, idToken, withId } from '../../wire/frame.ts';
 import {
-  AnswerBody,
   type AnswerForm,
+  type AnswerReader,
   type AnswerSink,
   CallErrors,
   classifyAnswer,
+  createAnswerReader,
   isCallLimit,
   type OversizedText,
 } from '../remote/answer-reader.ts';
@@ -18,7 +19,7 @@ import type { Outgoing } from '../remote/link-messages.ts';
 import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import { SeenEvents, ServerMessages } from '../server-messages.ts';
+import { SeenEvents, takeMessages } from '../server-messages.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
 
 /**
@@ -31,7 +32,7 @@ import { postRequest, resumeRequest } from './call-requests.ts';
  */
 type CallState =
   | { readonly kind: 'posting' | 'resuming'; readonly http: HttpCall }
-  | { readonly kind: 'reading'; readonly http: HttpCall; readonly via: 'post' | 'get'; readonly body: AnswerBody }
+  | { readonly kind: 'reading'; readonly http: HttpCall; readonly via: 'post' | 'get'; readonly body: AnswerReader }
   | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
   | { readonly kind: 'waiting'; readonly cancel: () => void }
   | { readonly kind: 'done' };
@@ -42,22 +43,23 @@ const DONE: CallState = { kind: 'done' };
  * One message to the server and everything that comes in answer to it: the response of its POST, and where that is a
  * stream which breaks, the responses of the GETs that resume it. [spec 2025-11-25 transports#resumability-and-redelivery]
  */
-export class ServerCall implements HttpHandler, AnswerSink {
+export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   readonly message: Outgoing;
   /** The session it was posted in. */
   readonly session: SessionKey;
-  /** Its node in the table of calls that have not ended. */
-  node: ListNode<ServerCall> | undefined = undefined;
   readonly #environment: RemoteEnvironment;
   readonly #host: ServerCallHost<ServerCall>;
   readonly #needsAnswer: boolean;
-  readonly #messages: ServerMessages;
   #state: CallState;
   #isPaused: boolean;
   #isAnswered = false;
   #wasSent = false;
   #startedMs: number;
+  /** Set once the stream has broken. */
   #resume: ResumePlan | undefined = undefined;
+  /** The pause before a resumption that the server asked for, which must be respected. */
+  #retryMs: number | undefined = undefined;
+  /** Set once an event came that was not the answer. */
   #seen: SeenEvents | undefined = undefined;
   #notedEventId: string | undefined = undefined;
 
@@ -68,10 +70,10 @@ export class ServerCall implements HttpHandler, AnswerSink {
     session: SessionKey,
     isPaused: boolean,
   ) {
+    super();
     this.message = message;
     this.session = session;
     this.#environment = environment;
-    this.#messages = new ServerMessages((frame) => this.#deliver(frame), environment.scanner);
     this.#host = host;
     this.#needsAnswer = message.frame.kind === 'request';
     this.#isPaused = isPaused;
@@ -152,8 +154,8 @@ export class ServerCall implements HttpHandler, AnswerSink {
     if (form === 'neither') this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
   }
 
-  #createBody(form: AnswerForm): AnswerBody {
-    return new AnswerBody(form, this, this.#environment.maxMessageBytes);
+  #createBody(form: AnswerForm): AnswerReader {
+    return createAnswerReader(form, this, this.#environment.maxMessageBytes);
   }
 
   data(chunk: Buffer): void {
@@ -228,7 +230,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
 
   #scheduleResume(cause: BridgeError | undefined, status: number | undefined): void {
     const plan = this.#plan();
-    const delayMs = plan.nextDelayMs();
+    const delayMs = plan.nextDelayMs(this.#retryMs);
     if (delayMs === undefined) return this.#fail(this.#errors.lost(plan.lastEventId, cause), status);
     this.#state = { kind: 'waiting', cancel: this.#resumeIn(delayMs) };
   }
@@ -261,13 +263,16 @@ export class ServerCall implements HttpHandler, AnswerSink {
   // ---- from the reader
 
   text(bytes: Buffer, eventId?: string): void {
-    if (eventId !== undefined) {
-      this.#seen ??= new SeenEvents();
-      if (this.#seen.isRepeated(eventId)) return;
-    }
+    if (this.#seen?.isRepeated(eventId) === true) return;
     this.#resume?.progressed();
-    const isMessage = this.#messages.take(bytes);
-    if (!isMessage) this.#environment.log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
+    const { log, scanner } = this.#environment;
+    const isMessage = takeMessages(bytes, scanner, (frame) => this.#deliver(frame));
+    if (this.#seen === undefined && eventId !== undefined && this.isOpen) {
+      // The stream of a call that is answered is not resumed, so the event of its answer need not be known again.
+      this.#seen = new SeenEvents();
+      this.#seen.isRepeated(eventId);
+    }
+    if (!isMessage) log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
   }
 
   #deliver(frame: Frame): void {
@@ -281,7 +286,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
   }
 
   retry(ms: number): void {
-    this.#plan().retryMs = ms;
+    this.#retryMs = ms;
   }
 
   oversized(text: OversizedText): void {
@@ -317,10 +322,8 @@ const MAX_FAILURES = 4;
  * When and from where a broken stream is resumed. A server may end its connection at any time after it has sent an
  * event id, and expects the client back after `retry`. [spec 2025-11-25 transports#sending-messages-to-the-server]
  */
-export class ResumePlan {
+class ResumePlan {
   #lastEventId: string | undefined = undefined;
-  /** The pause that the server asked for, which must be respected. */
-  retryMs: number | undefined = undefined;
   #failures = -1;
 
   /** The id of the last event, fit for a header; undefined: there is nothing to resume from. */
@@ -342,12 +345,12 @@ export class ResumePlan {
     return isPassing(status);
   }
 
-  /** The pause before the next attempt; undefined: no more attempts. */
-  nextDelayMs(): number | undefined {
+  /** The pause before the next attempt; undefined: no more attempts. @param retryMs the pause that the server asked for */
+  nextDelayMs(retryMs = DEFAULT_RETRY_MS): number | undefined {
     this.#failures += 1;
     if (this.#lastEventId === undefined || this.#failures >= MAX_FAILURES) return undefined;
     const backoffMs = this.#failures === 0 ? 0 : Math.min(MAX_BACKOFF_MS, DEFAULT_RETRY_MS * 2 ** this.#failures);
-    return toRetryPause(Math.max(this.retryMs ?? DEFAULT_RETRY_MS, backoffMs));
+    return toRetryPause(Math.max(retryMs, backoffMs));
   }
 }
 

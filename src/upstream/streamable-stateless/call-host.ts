@@ -1,12 +1,17 @@
 import type { BridgeError } from '../../errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { Outgoing } from '../remote/link-messages.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
 /** Who carries a message of the client to the server and brings back what belongs to it. */
 export interface Call {
-  readonly message: Outgoing;
+  /** What the client has sent. */
+  readonly frame: Frame;
+  /** The call it belongs to, if any. */
+  readonly exchange: Exchange | undefined;
+  /** Its bytes have not all been handed to the system. Set by the host. */
+  isWaiting: boolean;
   /** Called once, after the call is known to its host. */
   start(): void;
   /** The client gave it up, or is gone: nothing more is said to the host. */

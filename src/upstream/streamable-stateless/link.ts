@@ -7,7 +7,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import { type Frame, idToken } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { Delivery, MAX_WAITING_BYTES, MAX_WAITING_MESSAGES, Outgoing } from '../remote/link-messages.ts';
+import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../remote/link-messages.ts';
 import { isOutOfReach, type RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
@@ -51,13 +51,16 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   readonly tools: ToolHeaders;
   readonly #server: StatelessServer;
   readonly #log: Logger;
-  readonly #delivery: Delivery;
-  readonly #window: SendWindow;
+  readonly #listener: ServerListener;
   /** Calls that the server has, or is about to get. */
   readonly #calls = new Set<Call>();
   /** Requests that wait for one of the others to end. */
   #waiting: Call[] = [];
   #posted = 0;
+  /** What was taken from the client and has not left yet: when that is much, the client is asked to stop. */
+  #unsentMessages = 0;
+  #unsentBytes = 0;
+  #isFull = false;
   #isPaused = false;
   #isClosed = false;
 
@@ -66,10 +69,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     this.tools = tools;
     this.#server = server;
     this.#log = environment.log;
-    this.#delivery = new Delivery(listener);
-    this.#window = new SendWindow(() => {
-      if (!this.#isClosed) listener.serverDrained();
-    });
+    this.#listener = listener;
   }
 
   // ---- from the relay
@@ -82,28 +82,29 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     if (this.#isClosed) return true;
     if (frame.method === CANCELLED) {
       this.#cancel(frame, exchange);
-      return !this.#window.isFull;
+      return !this.#isFull;
     }
     if (frame.isResponse) {
       // [spec 2026-07-28 transports/streamable-http#sending-messages] must not be sent: nobody has asked.
       this.#log.debug('client answered, but a modern server asks nothing');
-      return !this.#window.isFull;
+      return !this.#isFull;
     }
-    const message = new Outgoing(frame, exchange);
-    this.#window.add(message);
-    this.#begin(this.#createCall(message));
-    return !this.#window.isFull;
+    this.#unsentMessages += 1;
+    this.#unsentBytes += frame.bytes.length;
+    this.#isFull ||= this.#unsentMessages >= MAX_WAITING_MESSAGES || this.#unsentBytes >= MAX_WAITING_BYTES;
+    this.#begin(this.#createCall(frame, exchange));
+    return !this.#isFull;
   }
 
-  #createCall(message: Outgoing): Call {
-    if (message.frame.kind !== 'request') return new NotificationCall(this, message);
-    return message.frame.method === LISTEN ? new ListenCall(this, message) : new RequestCall(this, message);
+  #createCall(frame: Frame, exchange: Exchange | undefined): Call {
+    if (frame.kind !== 'request') return new NotificationCall(this, frame, exchange);
+    return frame.method === LISTEN ? new ListenCall(this, frame, exchange) : new RequestCall(this, frame, exchange);
   }
 
   #begin(call: Call): void {
     if (call instanceof ListenCall && !this.#server.addSubscription()) {
-      this.#window.left(call.message);
-      return this.#deliver(call, errorFrame(idToken(call.message.frame), rpcErrorOf(TOO_MANY_SUBSCRIPTIONS)));
+      this.left(call);
+      return this.#deliver(call, errorFrame(idToken(call.frame), rpcErrorOf(TOO_MANY_SUBSCRIPTIONS)));
     }
     if (!(call instanceof ListenCall)) {
       if (this.#posted >= MAX_POSTED) {
@@ -122,10 +123,8 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
    */
   #cancel(frame: Frame, exchange: Exchange | undefined): void {
     const id = exchange === undefined ? findCancelledId(frame)?.value : undefined;
-    const isMeant = ({ message }: Call): boolean =>
-      message.exchange === exchange &&
-      message.frame.kind === 'request' &&
-      (exchange !== undefined || message.frame.id === id);
+    const isMeant = (call: Call): boolean =>
+      call.exchange === exchange && call.frame.kind === 'request' && (exchange !== undefined || call.frame.id === id);
     const call = [...this.#calls, ...this.#waiting].find(isMeant);
     if (call === undefined) return;
     call.abort();
@@ -150,7 +149,6 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#log.debug({ code: reason.code, open: this.#calls.size }, 'link closed, withdrawing what is open');
-    this.#delivery.close();
     this.#waiting = [];
     for (const call of [...this.#calls]) {
       call.abort();
@@ -169,20 +167,28 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     return this.#server.random();
   }
 
+  /** May be called twice. */
   left(call: Call): void {
-    this.#window.left(call.message);
+    if (!call.isWaiting) return;
+    call.isWaiting = false;
+    this.#unsentMessages -= 1;
+    this.#unsentBytes -= call.frame.bytes.length;
+    if (!this.#isFull) return;
+    if (this.#unsentMessages > MAX_WAITING_MESSAGES / 2 || this.#unsentBytes > MAX_WAITING_BYTES / 2) return;
+    this.#isFull = false;
+    if (!this.#isClosed) this.#listener.serverDrained();
   }
 
   responded(): void {
     this.#server.reachable(undefined);
   }
 
-  doubted({ message }: Call): void {
-    this.#server.doubted(message.exchange);
+  doubted({ exchange }: Call): void {
+    this.#server.doubted(exchange);
   }
 
-  notify({ message: { exchange } }: Call, notification: Frame): void {
-    if (exchange === undefined || exchange.state.kind === 'open') this.#delivery.message(notification, exchange);
+  notify(call: Call, notification: Frame): void {
+    if (!this.#isClosed && isAwaited(call)) this.#listener.fromServer(notification, call.exchange);
   }
 
   answered(call: Call, answer: Frame): void {
@@ -190,14 +196,16 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     this.#deliver(call, answer);
   }
 
-  #deliver({ message }: Call, answer: Frame): void {
-    this.#delivery.message(answer, message.exchange);
+  #deliver(call: Call, answer: Frame): void {
+    if (!this.#isClosed && isAwaited(call)) this.#listener.fromServer(answer, call.exchange);
   }
 
   failed(call: Call, error: BridgeError): void {
     if (isOutOfReach(error)) this.#server.reachable(error);
     this.#over(call);
-    this.#delivery.failed(call.message, error);
+    const { kind, id } = call.frame;
+    if (this.#isClosed || kind !== 'request' || !isAwaited(call)) return;
+    this.#listener.serverFault({ error, kind: 'error', id });
   }
 
   ended(call: Call): void {
@@ -206,7 +214,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
 
   /** Frees a slot for the next one that waits. */
   #over(call: Call): void {
-    this.#window.left(call.message);
+    this.left(call);
     const waiting = this.#waiting.indexOf(call);
     if (waiting !== -1) this.#waiting.splice(waiting, 1);
     if (!this.#calls.delete(call)) return;
@@ -217,41 +225,12 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   }
 }
 
+/** False: the call was withdrawn, and nothing more is said of it. */
+function isAwaited({ exchange }: Call): boolean {
+  return exchange === undefined || exchange.state.kind === 'open';
+}
+
 const TOO_MANY_SUBSCRIPTIONS = new BridgeError(
   'ERR_SESSION_BUSY',
   'The server has as many subscriptions through this bridge as are allowed; close some.',
 );
-
-/** What was taken from the client and has not left yet: when that is much, the client is asked to stop. */
-export class SendWindow {
-  readonly #drained: () => void;
-  #messages = 0;
-  #bytes = 0;
-  #isFull = false;
-
-  /** `drained`: there is capacity again after it was full. */
-  constructor(drained: () => void) {
-    this.#drained = drained;
-  }
-
-  get isFull(): boolean {
-    return this.#isFull;
-  }
-
-  add({ frame }: Outgoing): void {
-    this.#messages += 1;
-    this.#bytes += frame.bytes.length;
-    this.#isFull ||= this.#messages >= MAX_WAITING_MESSAGES || this.#bytes >= MAX_WAITING_BYTES;
-  }
-
-  /** The message's bytes are gone, or it will not be sent. May be called twice. */
-  left(message: Outgoing): void {
-    if (!message.isWaiting) return;
-    message.isWaiting = false;
-    this.#messages -= 1;
-    this.#bytes -= message.frame.bytes.length;
-    if (!this.#isFull || this.#messages > MAX_WAITING_MESSAGES / 2 || this.#bytes > MAX_WAITING_BYTES / 2) return;
-    this.#isFull = false;
-    this.#drained();
-  }
-}

@@ -3,9 +3,9 @@ import { findCancelledId, rewriteSubscriptionId } from '../../mcp/classify/corre
 import { missedChanges } from '../../mcp/translate/listen-filter.ts';
 import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN_ACKNOWLEDGED, TOOLS_CHANGED } from '../../mcp/vocabulary/methods.ts';
+import type { Exchange } from '../../relay/exchange.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../../wire/frame.ts';
 import { resultFrame } from '../../wire/write-message.ts';
-import type { Outgoing } from '../remote/link-messages.ts';
 import { isPassing } from '../remote/refusal.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
@@ -28,7 +28,9 @@ type ListenState =
  * connection breaks. [spec 2026-07-28 basic/patterns/subscriptions]
  */
 export class ListenCall implements Call, PostHost {
-  readonly message: Outgoing;
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
+  isWaiting = true;
   readonly #host: StatelessCallHost;
   readonly #pause = new ListenPause();
   #state: ListenState = { kind: 'idle' };
@@ -37,14 +39,15 @@ export class ListenCall implements Call, PostHost {
   /** When the server agreed to the stream there is now; undefined: it has not. */
   #openedMs: number | undefined;
 
-  constructor(host: StatelessCallHost, message: Outgoing) {
+  constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined) {
     this.#host = host;
-    this.message = message;
+    this.frame = frame;
+    this.exchange = exchange;
   }
 
   start(): void {
     const { environment, isPaused } = this.#host;
-    const { frame: original, exchange } = this.message;
+    const { frame: original, exchange } = this;
     const id = this.#host.nextId();
     const { frame } = rewriteForPost(original, id);
     const request = postRequest(environment, { frame, headers: messageHeaders(original), lane: exchange?.lane });
@@ -91,7 +94,7 @@ export class ListenCall implements Call, PostHost {
 
   /** Under the client's id, whatever the server wrote: what comes on this stream is of this subscription. */
   #notify(frame: Frame): void {
-    this.#host.notify(this, rewriteSubscriptionId(frame, idToken(this.message.frame)) ?? frame);
+    this.#host.notify(this, rewriteSubscriptionId(frame, idToken(this.frame)) ?? frame);
   }
 
   /** The client is told once. What changed while nobody listened was never reported. */
@@ -102,7 +105,7 @@ export class ListenCall implements Call, PostHost {
       return this.#notify(frame);
     }
     this.#host.tools.invalidate();
-    const { frame: request } = this.message;
+    const { frame: request } = this;
     for (const change of missedChanges(request, frame, idToken(request))) this.#host.notify(this, change);
   }
 
@@ -115,12 +118,12 @@ export class ListenCall implements Call, PostHost {
     const state = this.#state;
     if (state.kind !== 'posting' || findCancelledId(frame)?.value !== state.id) return;
     state.post.abort();
-    const { id } = this.message.frame;
+    const { id } = this.frame;
     this.#answered(resultFrame(state.id, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } }));
   }
 
   #answered(answer: Frame): void {
-    const token = idToken(this.message.frame);
+    const token = idToken(this.frame);
     const restored = withId(answer, token);
     this.#state = { kind: 'done' };
     this.#host.answered(this, rewriteSubscriptionId(restored, token) ?? restored);

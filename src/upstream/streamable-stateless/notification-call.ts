@@ -1,5 +1,5 @@
+import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { Outgoing } from '../remote/link-messages.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
 import { messageHeaders, postRequest } from './post-request.ts';
@@ -9,18 +9,21 @@ import { messageHeaders, postRequest } from './post-request.ts';
  * [spec 2026-07-28 transports/streamable-http#sending-messages]
  */
 export class NotificationCall implements Call, PostHost {
-  readonly message: Outgoing;
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
+  isWaiting = true;
   readonly #host: StatelessCallHost;
   #post: Post | undefined;
 
-  constructor(host: StatelessCallHost, message: Outgoing) {
+  constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined) {
     this.#host = host;
-    this.message = message;
+    this.frame = frame;
+    this.exchange = exchange;
   }
 
   start(): void {
     const { environment } = this.#host;
-    const { frame, exchange } = this.message;
+    const { frame, exchange } = this;
     const request = postRequest(environment, { frame, headers: messageHeaders(frame), lane: exchange?.lane });
     this.#post = new Post({ environment, host: this, frame, request, isPaused: false });
   }
@@ -48,10 +51,7 @@ export class NotificationCall implements Call, PostHost {
     if (end.kind === 'failed' || end.kind === 'refused') {
       const error = end.kind === 'failed' ? end.error : end.refusal.error;
       const { log } = this.#host.environment;
-      log.debug(
-        { code: error.code, method: this.message.frame.method },
-        `a notification was not taken: ${error.message}`,
-      );
+      log.debug({ code: error.code, method: this.frame.method }, `a notification was not taken: ${error.message}`);
     }
     this.#host.ended(this);
   }

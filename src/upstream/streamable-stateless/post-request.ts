@@ -1,7 +1,6 @@
 import type { HttpRequest } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/headers.ts';
 import { type RewrittenRequest, rewriteRequest } from '../../mcp/classify/correlators.ts';
-import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
 import { onlyReads } from '../../mcp/classify/repeatable.ts';
 import { standardHeaders } from '../../mcp/classify/route-era.ts';
 import type { HeaderLine } from '../../mcp/vocabulary/headers.ts';
@@ -11,6 +10,7 @@ import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import { type Frame, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
+import { findUnmistakable } from '../../wire/json/outline.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
 import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 import { ACCEPT_ANSWER } from '../remote/session-key.ts';

@@ -6,15 +6,16 @@ import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
 import {
-  AnswerBody,
+  type AnswerReader,
   type AnswerSink,
   CallErrors,
   classifyAnswer,
+  createAnswerReader,
   type OversizedText,
 } from '../remote/answer-reader.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
-import { ServerMessages } from '../server-messages.ts';
+import { takeMessages } from '../server-messages.ts';
 
 /** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */
 const LINGER_MS = 1000;
@@ -64,7 +65,7 @@ export interface PostOptions {
  */
 type PostState =
   | { readonly kind: 'posting'; readonly http: HttpCall }
-  | { readonly kind: 'reading'; readonly http: HttpCall; readonly body: AnswerBody }
+  | { readonly kind: 'reading'; readonly http: HttpCall; readonly body: AnswerReader }
   | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
   | { readonly kind: 'lingering'; readonly http: HttpCall; readonly cancel: () => void }
   | { readonly kind: 'done' };
@@ -78,7 +79,6 @@ const DONE: PostState = { kind: 'done' };
 export class Post implements HttpHandler, AnswerSink {
   readonly #options: PostOptions;
   readonly #needsAnswer: boolean;
-  readonly #messages: ServerMessages;
   #state: PostState;
   #wasSent = false;
   #questions: ModernQuestions | undefined = undefined;
@@ -86,7 +86,6 @@ export class Post implements HttpHandler, AnswerSink {
   constructor(options: PostOptions) {
     const { environment, frame, request, isPaused } = options;
     this.#options = options;
-    this.#messages = new ServerMessages((frame) => this.#take(frame), environment.scanner);
     this.#needsAnswer = frame.kind === 'request';
     const http = environment.http.request(request, this);
     if (isPaused) http.pause();
@@ -133,7 +132,7 @@ export class Post implements HttpHandler, AnswerSink {
     const contentType = head.headers['content-type'];
     const form = classifyAnswer(contentType);
     if (form === 'neither') return this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
-    const body = new AnswerBody(form, this, this.#options.environment.maxMessageBytes);
+    const body = createAnswerReader(form, this, this.#options.environment.maxMessageBytes);
     this.#state = { kind: 'reading', http: state.http, body };
   }
 
@@ -169,7 +168,7 @@ export class Post implements HttpHandler, AnswerSink {
     return new CallErrors(environment.url, frame.method);
   }
 
-  #endedWithoutAnswer({ isStream }: AnswerBody): void {
+  #endedWithoutAnswer({ isStream }: AnswerReader): void {
     if (isStream) return this.#lose(undefined);
     this.#fail(this.#errors.noAnswer());
   }
@@ -201,8 +200,8 @@ export class Post implements HttpHandler, AnswerSink {
   // ---- from the reader
 
   text(bytes: Buffer): void {
-    const isMessage = this.#messages.take(bytes);
-    const { log } = this.#options.environment;
+    const { log, scanner } = this.#options.environment;
+    const isMessage = takeMessages(bytes, scanner, (frame) => this.#take(frame));
     if (!isMessage) log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
   }
 

@@ -1,6 +1,5 @@
 import { BridgeError } from '../../errors.ts';
 import { findProgressOf, type RewrittenRequest, rewriteProgress } from '../../mcp/classify/correlators.ts';
-import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
 import { paramHeadersFor } from '../../mcp/classify/param-headers.ts';
 import { isForeignRefusal } from '../../mcp/classify/probe-answer.ts';
 import { onlyReads } from '../../mcp/classify/repeatable.ts';
@@ -10,10 +9,10 @@ import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/vocabulary
 import { parseSpan, readField } from '../../mcp/vocabulary/payload.ts';
 import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import { type Frame, idToken, withId } from '../../wire/frame.ts';
+import { findUnmistakable } from '../../wire/json/outline.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
-import type { Outgoing } from '../remote/link-messages.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
 import { messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
@@ -31,7 +30,9 @@ type CallState =
 
 /** One request of the client, but for subscriptions: a POST, and another where the first cannot have done any harm. */
 export class RequestCall implements Call, PostHost {
-  readonly message: Outgoing;
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
+  isWaiting = true;
   readonly #host: StatelessCallHost;
   #state: CallState = { kind: 'asking' };
   #request: RewrittenRequest | undefined;
@@ -41,13 +42,14 @@ export class RequestCall implements Call, PostHost {
   #hasCorrected = false;
   #hasRepeated = false;
 
-  constructor(host: StatelessCallHost, message: Outgoing) {
+  constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined) {
     this.#host = host;
-    this.message = message;
+    this.frame = frame;
+    this.exchange = exchange;
   }
 
   start(): void {
-    if (this.message.frame.method === CALL_TOOL) this.#callTool();
+    if (this.frame.method === CALL_TOOL) this.#callTool();
     else this.#post([]);
   }
 
@@ -68,7 +70,7 @@ export class RequestCall implements Call, PostHost {
   // ---- to the server
 
   #callTool(): void {
-    const { frame } = this.message;
+    const { frame } = this;
     const name = readToolName(frame);
     // A call without a name is the server's to refuse.
     if (name === undefined) return this.#post([]);
@@ -82,14 +84,14 @@ export class RequestCall implements Call, PostHost {
   #askForTools(): void {
     this.#state = { kind: 'asking' };
     this.#hasAsked = true;
-    void this.#host.tools.refresh(listToolsFor(this.message, this.#host)).then(() => {
+    void this.#host.tools.refresh(listToolsFor(this, this.#host)).then(() => {
       if (this.#state.kind === 'asking') this.#callTool();
     });
   }
 
   #post(paramHeaders: readonly HeaderLine[]): void {
     const { environment, isPaused } = this.#host;
-    const { frame: original, exchange } = this.message;
+    const { frame: original, exchange } = this;
     const headers = [...messageHeaders(original), ...paramHeaders];
     const fault = findHeaderFault(headers);
     if (fault !== undefined) return this.#refuse(unfitHeaders(fault));
@@ -149,13 +151,13 @@ export class RequestCall implements Call, PostHost {
   #checkRefusal(status: number, answer: Frame | undefined): void {
     if (answer?.kind === 'result') return;
     const code = answer && readField(answer, 'code');
-    const { method } = this.message.frame;
+    const { method } = this.frame;
     if (isForeignRefusal({ method, status, code })) this.#host.doubted(this);
   }
 
   #answered(answer: Frame): void {
     if (this.#isAboutHeaders(answer)) return this.#correct();
-    const { frame } = this.message;
+    const { frame } = this;
     const restored = withId(answer, idToken(frame));
     const isPage = frame.method === LIST_TOOLS && answer.kind === 'result';
     this.#state = { kind: 'done' };
@@ -164,7 +166,7 @@ export class RequestCall implements Call, PostHost {
 
   /** [spec 2026-07-28 transports/streamable-http#client-behavior] the tool may want other headers than it used to */
   #isAboutHeaders(answer: Frame): boolean {
-    if (answer.kind !== 'error' || this.message.frame.method !== CALL_TOOL || this.#hasCorrected) return false;
+    if (answer.kind !== 'error' || this.frame.method !== CALL_TOOL || this.#hasCorrected) return false;
     return readField(answer, 'code') === HEADER_MISMATCH;
   }
 
@@ -175,7 +177,7 @@ export class RequestCall implements Call, PostHost {
   }
 
   #mayRepeat(): boolean {
-    return !this.#hasRepeated && onlyReads(this.message.frame);
+    return !this.#hasRepeated && onlyReads(this.frame);
   }
 
   #repeat(): void {
@@ -185,7 +187,7 @@ export class RequestCall implements Call, PostHost {
 
   #refuse(reason: BridgeError): void {
     this.#state = { kind: 'done' };
-    this.#host.answered(this, errorFrame(idToken(this.message.frame), rpcErrorOf(reason)));
+    this.#host.answered(this, errorFrame(idToken(this.frame), rpcErrorOf(reason)));
   }
 
   #fail(error: BridgeError): void {
@@ -226,7 +228,10 @@ function unfitHeaders(fault: string): BridgeError {
 const LIST_TIMEOUT_MS = 10_000;
 
 /** Asks for pages of the list as the client of this call would: a server may show each another one. */
-export function listToolsFor({ frame, exchange }: Outgoing, host: StatelessCallHost): AskForPage {
+export function listToolsFor(
+  { frame, exchange }: Pick<Call, 'frame' | 'exchange'>,
+  host: StatelessCallHost,
+): AskForPage {
   const metadata = readRequestMetadata(frame);
   const { clock } = host.environment.http;
   const untilMs = clock.now() + LIST_TIMEOUT_MS;

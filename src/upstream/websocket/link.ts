@@ -16,9 +16,10 @@ import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
-import { AnswerLimit, ServerMessages } from '../server-messages.ts';
+import { AnswerLimit, takeMessages } from '../server-messages.ts';
 
 /** What may wait for the connection: clients send little before they have had an answer. */
 const WAITING_LIMITS = { maxItems: 1024, maxBytes: 1024 * 1024 };
@@ -57,7 +58,7 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   readonly #log: Logger;
   readonly #name: string;
   readonly #waiting = new ByteQueue<Waiting>(WAITING_LIMITS, ({ frame }) => frame.bytes.length);
-  readonly #messages: ServerMessages;
+  readonly #scanner = new EnvelopeScanner();
   readonly #answers: AnswerLimit;
   #isPaused = false;
   /** A server may send any amount of what is no message, so it is warned of once a connection. */
@@ -71,7 +72,6 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
     const { url, log } = options.environment;
     this.#log = log;
     this.#name = `The server at ${showUrl(url)}`;
-    this.#messages = new ServerMessages((frame) => this.#received(frame));
     this.#answers = new AnswerLimit(log);
   }
 
@@ -171,7 +171,7 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   // ---- from the server
 
   message(bytes: Buffer): void {
-    if (this.#messages.take(bytes)) return;
+    if (takeMessages(bytes, this.#scanner, (frame) => this.#received(frame))) return;
     const level = this.#hasWarned ? 'debug' : 'warn';
     this.#hasWarned = true;
     this.#log[level](`${this.#name} sent something that is no message; it is skipped`);

@@ -5,7 +5,7 @@
  */
 import { BACKSLASH, OPEN_BRACE, QUOTE } from './ascii.ts';
 import {
-  type Edit,
+  decodeString,
   firstUnit,
   isStringToken,
   MemberCursor,
@@ -30,15 +30,15 @@ export const MAX_MEMBERS = 1000;
 const LEVEL = 0;
 const KEY_START = 1;
 const VALUE_START = 2;
-const VALUE_END = 3;
-const NOTES = 4;
+export const VALUE_END = 3;
+export const NOTES = 4;
 
 /**
  * An outline of text that turns out not to be JSON says nothing of use. Where there are too many members it has the first
  * ones, and no object that they stand in has an end.
  */
 export class Outline {
-  readonly #bytes: Buffer;
+  readonly bytes: Buffer;
   /** The notes of all members, each before those within its value. */
   readonly #notes: number[];
   /** For each level the index of the notes of its last member. */
@@ -48,9 +48,13 @@ export class Outline {
   #holdsMeta: boolean;
 
   constructor(bytes: Buffer, notes: number[] = []) {
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.#notes = notes;
     this.#holdsMeta = notes.length > 0;
+  }
+
+  get notes(): readonly number[] {
+    return this.#notes;
   }
 
   /** False: the payload has no member `_meta`, however that may be spelled. */
@@ -73,7 +77,7 @@ export class Outline {
     if (level >= LEVELS && (level > LEVELS || !this.#isInMeta)) return;
     if (!this.isComplete) return;
     if (level === LEVELS - 1) {
-      this.#isInMeta = isMeta(this.#bytes, keyStart, valueStart);
+      this.#isInMeta = isMeta(this.bytes, keyStart, valueStart);
       this.#holdsMeta ||= this.#isInMeta;
     }
     this.#last[level] = this.#notes.length;
@@ -84,21 +88,6 @@ export class Outline {
   memberEnds(level: number, end: number): void {
     if (level >= LEVELS && (level > LEVELS || !this.#isInMeta)) return;
     if (this.isComplete) this.#notes[(this.#last[level] as number) + VALUE_END] = end;
-  }
-
-  /**
-   * The outline of the message that edits make of this one. They must leave it JSON. Undefined: they change more than whole
-   * members and what lies within values, so that it takes a walk to tell where its members stand.
-   */
-  edited(bytes: Buffer, edits: readonly Edit[]): Outline | undefined {
-    if (!this.isComplete) return undefined;
-    const shifter = new NoteShifter(this.#bytes, edits);
-    const notes = this.#notes;
-    for (let at = 0; at < notes.length; at += NOTES) {
-      const [level, keyStart, valueStart, valueEnd] = notes.slice(at, at + NOTES) as [number, number, number, number];
-      if (!shifter.take(level, keyStart, valueStart, valueEnd)) return undefined;
-    }
-    return shifter.end() ? new Outline(bytes, shifter.notes) : undefined;
   }
 
   /** Does what `walkMembers` does, by what was noted; undefined: the members of this object were not. */
@@ -121,7 +110,7 @@ export class Outline {
 
   /** The members of one object, whose notes begin at `first`. False: `take` wants no more, or the last has no end. */
   #visit(first: number, level: number, take: TakeMember): boolean {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     const notes = this.#notes;
     for (let at = first; at < notes.length; at += NOTES) {
       const own = notes[at + LEVEL] as number;
@@ -136,87 +125,9 @@ export class Outline {
   }
 }
 
-/** Makes the notes of an edited message of those of the message, in one walk over both the notes and the edits. */
-class NoteShifter {
-  readonly notes: number[] = [];
-  readonly #bytes: Buffer;
-  readonly #edits: readonly Edit[];
-  /** The first of the edits that are not yet behind. */
-  #edit = 0;
-  /** It removes a member that was noted. */
-  #hasRemoved = false;
-  #shift = 0;
-  /** Objects whose members are being gone over, outermost first: where their new notes stand, and their old end. */
-  readonly #open: { readonly level: number; readonly note: number; readonly end: number }[] = [];
-
-  constructor(bytes: Buffer, edits: readonly Edit[]) {
-    this.#bytes = bytes;
-    this.#edits = edits;
-  }
-
-  /** False: an edit changes something else than whole members or what lies within one value. */
-  take(level: number, keyStart: number, valueStart: number, valueEnd: number): boolean {
-    if (!this.#close(level) || !this.#passRemovals(keyStart)) return false;
-    const edit = this.#edits[this.#edit];
-    if (edit !== undefined && edit.start <= keyStart) {
-      this.#hasRemoved = true;
-      return edit.replacement.length === 0 && edit.end >= valueEnd;
-    }
-    const note = this.notes.length;
-    this.notes.push(level, keyStart + this.#shift, valueStart + this.#shift, -1);
-    const isOpen = level < LEVELS - 1 || (level === LEVELS - 1 && isMeta(this.#bytes, keyStart, valueStart));
-    if (isOpen && this.#bytes[valueStart] === OPEN_BRACE) {
-      this.#open.push({ level, note, end: valueEnd });
-      return true;
-    }
-    const isWithin = this.#passWithin(valueStart, valueEnd, isOpen);
-    this.notes[note + VALUE_END] = valueEnd + this.#shift;
-    return isWithin;
-  }
-
-  /** False also: there are edits behind the last member. */
-  end(): boolean {
-    return this.#close(0) && this.#passRemovals(this.#bytes.length) && this.#edit === this.#edits.length;
-  }
-
-  /** The objects at this level and below have no more members. */
-  #close(level: number): boolean {
-    for (;;) {
-      const last = this.#open.at(-1);
-      if (last === undefined || last.level < level) return true;
-      this.#open.pop();
-      if (!this.#passRemovals(last.end)) return false;
-      this.notes[last.note + VALUE_END] = last.end + this.#shift;
-    }
-  }
-
-  /** Goes on over the edits that end up to here. Each must have removed a member. */
-  #passRemovals(offset: number): boolean {
-    for (;;) {
-      const edit = this.#edits[this.#edit];
-      if (edit === undefined || edit.end > offset) return true;
-      if (!this.#hasRemoved) return false;
-      this.#pass(edit);
-    }
-  }
-
-  /** Goes on over the edits within a value. At its ends another member, or an object with members, might come to stand. */
-  #passWithin(valueStart: number, valueEnd: number, isOpen: boolean): boolean {
-    for (;;) {
-      const edit = this.#edits[this.#edit];
-      if (edit === undefined || edit.start >= valueEnd) return true;
-      const isInsertedBefore = edit.start === valueStart && edit.end === valueStart;
-      const isObject = edit.start === valueStart && isOpen && edit.replacement[0] === OPEN_BRACE;
-      if (edit.end > valueEnd || isInsertedBefore || isObject) return false;
-      this.#pass(edit);
-    }
-  }
-
-  #pass({ start, end, replacement }: Edit): void {
-    this.#shift += replacement.length - (end - start);
-    this.#edit += 1;
-    this.#hasRemoved = false;
-  }
+/** Are members noted of what is the value of a member of this level? */
+export function notesMembersOf(level: number, bytes: Buffer, keyStart: number, valueStart: number): boolean {
+  return level < LEVELS - 1 || (level === LEVELS - 1 && isMeta(bytes, keyStart, valueStart));
 }
 
 function isMeta(bytes: Buffer, keyStart: number, valueStart: number): boolean {
@@ -344,4 +255,99 @@ function byInitial(keys: readonly string[]): readonly (readonly number[] | undef
 
 function spanOf(start: number, end: number): Span | undefined {
   return end === -1 ? undefined : { start, end };
+}
+
+// ---- Members that everybody reads alike. Some servers match the names of members without regard to case (Go's
+// encoding/json does), and of two members with one name some take the first, some the last.
+
+/** Sets the bit that makes a letter a small one. */
+const CASE_BIT = 0x20;
+const SMALL_A = 0x61;
+const SMALL_Z = 0x7a;
+
+/** A member's value; undefined: there is none. `unclear`: several members can be taken for it, or the only one is not spelled like this. */
+export type Unmistakable = Span | 'unclear' | undefined;
+
+/** A message, or the bytes of one of which nothing else is known. */
+interface MessageText {
+  readonly bytes: Buffer;
+  readonly outline?: Outline | undefined;
+}
+
+/** The value of the member called `key` in the object at `objectStart`. */
+export function findUnmistakable({ bytes, outline }: MessageText, objectStart: number, key: string): Unmistakable {
+  if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return undefined;
+  let found: Unmistakable;
+  visitMembers(bytes, objectStart, outline, (keyStart, keyEnd, start, end) => {
+    const likeness = compareKey(bytes, keyStart, keyEnd, key);
+    if (likeness !== 'other') found = foundNext(found, likeness, start, end);
+    return found !== 'unclear';
+  });
+  return found;
+}
+
+/** Does what `findUnmistakable` does for several keys at once; the values have the order of the keys. */
+export function findAllUnmistakable(
+  { bytes, outline }: MessageText,
+  objectStart: number,
+  keys: readonly string[],
+): Unmistakable[] {
+  const found: Unmistakable[] = keys.map(() => undefined);
+  if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return found;
+  visitMembers(bytes, objectStart, outline, (keyStart, keyEnd, start, end) => {
+    for (let index = 0; index < keys.length; index++) {
+      const likeness = compareKey(bytes, keyStart, keyEnd, keys[index] as string); // index < length
+      if (likeness !== 'other') found[index] = foundNext(found[index], likeness, start, end);
+    }
+    return true;
+  });
+  return found;
+}
+
+/** What is known of a key after another member that is, or looks like, the one it names. */
+function foundNext(
+  found: Unmistakable,
+  likeness: Exclude<Likeness, 'other'>,
+  start: number,
+  end: number,
+): Unmistakable {
+  return likeness === 'look-alike' || found !== undefined ? 'unclear' : { start, end };
+}
+
+type Likeness = 'same' | 'look-alike' | 'other';
+
+/**
+ * What the key token bytes[start, end) is to `key`, which is ASCII. Decodes only if it must: up to the first byte that is
+ * escaped or not ASCII each byte stands for itself, whatever follows.
+ */
+function compareKey(bytes: Buffer, start: number, end: number, key: string): Likeness {
+  const length = end - start - 2;
+  const shared = Math.min(length, key.length);
+  let likeness: Likeness = 'same';
+  for (let index = 0; index < shared; index++) {
+    const byte = bytes[start + 1 + index] as number; // within the token
+    if (byte === BACKSLASH || byte >= 0x80) return compareDecoded(bytes, start, end, key);
+    const expected = key.charCodeAt(index);
+    if (byte === expected) continue;
+    if (!isOtherCase(byte, expected)) return 'other';
+    likeness = 'look-alike';
+  }
+  return length === key.length ? likeness : 'other';
+}
+
+function isOtherCase(byte: number, expected: number): boolean {
+  const small = byte | CASE_BIT;
+  return (byte ^ expected) === CASE_BIT && small >= SMALL_A && small <= SMALL_Z;
+}
+
+function compareDecoded(bytes: Buffer, start: number, end: number, key: string): Likeness {
+  if (end - start > 6 * key.length + 2) return 'other';
+  const name = decodeString(bytes, start, end);
+  if (name === undefined || fold(name) !== fold(key)) return 'other';
+  return name === key ? 'same' : 'look-alike';
+}
+
+/** Upper case first: it makes an `S` of the long s, lower case makes a `k` of the Kelvin sign. */
+export function fold(key: string): string {
+  return key.toUpperCase().toLowerCase();
 }

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { ListMember } from '../../../src/collections/short-lived-values.ts';
 import { LiveStreams } from '../../../src/downstream/http/response-writer.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -6,21 +7,23 @@ function createLive() {
   const clock = new FakeClock();
   const live = new LiveStreams(clock);
   const ticks: [string, number][] = [];
-  const member = (name: string, onTick = (): void => {}) => ({
-    unsentBytes: name.length,
-    tick(nowMs: number): void {
+  const add = (name: string, onTick = (_member: ListMember): void => {}): ListMember => {
+    const tick = (nowMs: number): void => {
       ticks.push([name, nowMs]);
-      onTick();
-    },
-  });
-  return { clock, live, ticks, member };
+      onTick(member);
+    };
+    const member = Object.assign(new ListMember(), { unsentBytes: name.length, tick });
+    live.add(member);
+    return member;
+  };
+  return { clock, live, ticks, add };
 }
 
 test('looks at every open response once a second, with one timer for all', (t) => {
-  const { clock, live, ticks, member } = createLive();
+  const { clock, live, ticks, add } = createLive();
   t.is(clock.pendingTimers, 0, 'none before there is something to look at');
-  live.add(member('a'));
-  live.add(member('b'));
+  add('a');
+  add('b');
   t.is(clock.pendingTimers, 1);
   clock.advance(2500);
   t.deepEqual(ticks, [
@@ -33,16 +36,16 @@ test('looks at every open response once a second, with one timer for all', (t) =
 });
 
 test('looks no longer at what has left, be it during a look', (t) => {
-  const { clock, live, ticks, member } = createLive();
-  const node = live.add(member('leaving', () => node.remove()));
-  live.add(member('other')).remove();
+  const { clock, ticks, add } = createLive();
+  add('leaving', (member) => member.unlink());
+  add('other').unlink();
   clock.advance(3000);
   t.deepEqual(ticks, [['leaving', 1000]]);
 });
 
 test('stops its timer when it is closed', (t) => {
-  const { clock, live, ticks, member } = createLive();
-  live.add(member('a'));
+  const { clock, live, ticks, add } = createLive();
+  add('a');
   live.close();
   live.close();
   t.is(clock.pendingTimers, 0);
@@ -51,12 +54,12 @@ test('stops its timer when it is closed', (t) => {
 });
 
 test('adds up what clients have not taken', (t) => {
-  const { live, member } = createLive();
+  const { live, add } = createLive();
   t.is(live.unsentBytes, 0);
-  const node = live.add(member('abc'));
-  live.add(member('de'));
+  const member = add('abc');
+  add('de');
   t.is(live.unsentBytes, 5);
-  node.remove();
+  member.unlink();
   t.is(live.unsentBytes, 2);
   live.close();
 });

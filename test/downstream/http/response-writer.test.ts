@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
 import {
+  endWith,
   FULL_BYTES,
   MAX_QUEUED_BYTES,
   ResponseWriter,
@@ -245,4 +246,52 @@ test('writes nothing to a connection that is gone', async (t) => {
   await turn();
   t.is(response.writes.length, 1);
   t.false(response.writableEnded);
+});
+
+/** Ends a response with a body of this size over a pipe that takes `capacity` bytes. */
+function endNarrow(bodyBytes: number, capacity = Number.POSITIVE_INFINITY) {
+  const response = new NarrowResponse();
+  response.capacity = capacity;
+  let drains = 0;
+  const create = () =>
+    new ResponseWriter(response as unknown as ServerResponse, 0, () => {
+      drains += 1;
+    });
+  const body = Buffer.alloc(bodyBytes, 'x');
+  const writer = endWith(response as unknown as ServerResponse, body, create);
+  return { response, writer, body, drains: () => drains };
+}
+
+test('an answer that the system takes at once needs no writer', (t) => {
+  const { response, writer, body } = endNarrow(KIB);
+  t.is(writer, undefined);
+  t.true(response.writableEnded);
+  t.is(response.writes[0], body);
+});
+
+test('what the system does not take of an answer is looked after by a writer', (t) => {
+  const { response, writer, drains } = endNarrow(FULL_BYTES + KIB, KIB);
+  t.true(response.writableEnded);
+  t.true(writer?.isFull);
+  t.is(writer?.queuedBytes, FULL_BYTES);
+  response.read(FULL_BYTES);
+  t.false(writer?.isFull);
+  t.is(drains(), 1);
+});
+
+test('a client that reads nothing of an answer is let go', (t) => {
+  const { response, writer } = endNarrow(KIB, 1);
+  writer?.tick(1000);
+  t.false(response.destroyed);
+  writer?.tick(1000 + STALL_MS);
+  t.true(response.destroyed);
+});
+
+test('an answer of several slices leaves slice by slice', (t) => {
+  const { response, writer } = endNarrow(SLICE_BYTES + KIB, SLICE_BYTES);
+  t.deepEqual(
+    response.writes.map(({ length }) => length),
+    [SLICE_BYTES, KIB],
+  );
+  t.is(writer?.queuedBytes, KIB);
 });

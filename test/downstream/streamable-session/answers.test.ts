@@ -1,5 +1,4 @@
 import test from 'ava';
-import type { ListNode } from '../../../src/collections/short-lived-values.ts';
 import { KEEP_ALIVE_MS } from '../../../src/downstream/http/event-stream-writer.ts';
 import type { Ticking } from '../../../src/downstream/http/response-writer.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
@@ -175,14 +174,13 @@ test('bears clients that leave streams before their end', async (t) => {
 
 test('watches no response longer than it is open', async (t) => {
   const harness = await startHttpHarness(t);
-  const nodes: ListNode<Ticking>[] = [];
-  const countWatched = (): number => nodes.filter(({ value }) => value !== undefined).length;
+  const watched: Ticking[] = [];
+  const countWatched = (): number => watched.filter(({ isListed }) => isListed).length;
   const { live } = harness;
   const add = live.add.bind(live);
   live.add = (member) => {
-    const node = add(member);
-    nodes.push(node);
-    return node;
+    add(member);
+    watched.push(member);
   };
   const session = await openStreamable(harness);
   const { connection } = session;

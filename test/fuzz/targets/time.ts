@@ -5,7 +5,6 @@
 import fc from 'fast-check';
 import { requestDigest } from '../../../src/eras/modern-to-legacy/questions/request-state.ts';
 import { rewriteProgress, rewriteRequest } from '../../../src/mcp/classify/correlators.ts';
-import { hasLookAlike } from '../../../src/mcp/classify/look-alikes.ts';
 import { checkParamHeaders } from '../../../src/mcp/classify/param-headers.ts';
 import { readRequestMetadata, stripMetadata } from '../../../src/mcp/classify/request-metadata.ts';
 import { claimsModern } from '../../../src/mcp/classify/route-era.ts';
@@ -13,6 +12,7 @@ import { readToolPage } from '../../../src/mcp/classify/tool-list.ts';
 import { downgradeResult } from '../../../src/mcp/translate/downgrade-results.ts';
 import { toLegacyResult, toModernResult } from '../../../src/mcp/translate/results.ts';
 import { readFields } from '../../../src/mcp/vocabulary/payload.ts';
+import { hasLookAlike } from '../../../src/wire/envelope-members.ts';
 import { Frame } from '../../../src/wire/frame.ts';
 import { LineSplitter } from '../../../src/wire/ndjson.ts';
 import { readMessage, separateMessages } from '../../../src/wire/read-message.ts';

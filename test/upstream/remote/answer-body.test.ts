@@ -1,8 +1,13 @@
 import test from 'ava';
-import { AnswerBody, type AnswerSink, type OversizedText } from '../../../src/upstream/remote/answer-reader.ts';
+import {
+  type AnswerForm,
+  type AnswerSink,
+  createAnswerReader,
+  type OversizedText,
+} from '../../../src/upstream/remote/answer-reader.ts';
 
 /** What comes of a body that arrives in these pieces. */
-function read(form: ConstructorParameters<typeof AnswerBody>[0], ...chunks: readonly string[]) {
+function read(form: AnswerForm, ...chunks: readonly string[]) {
   const texts: string[] = [];
   const oversized: OversizedText[] = [];
   const sink: AnswerSink = {
@@ -10,7 +15,7 @@ function read(form: ConstructorParameters<typeof AnswerBody>[0], ...chunks: read
     oversized: (text) => void oversized.push(text),
     retry: () => {},
   };
-  const body = new AnswerBody(form, sink, 20);
+  const body = createAnswerReader(form, sink, 20);
   for (const chunk of chunks) body.push(Buffer.from(chunk));
   body.end();
   return { texts, oversized, isStream: body.isStream, lastEventId: body.lastEventId };

@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { Frame, replaceSpans } from '../../../src/wire/frame.ts';
 import { checkJson } from '../../../src/wire/json/check-json.ts';
+import { editedOutline } from '../../../src/wire/json/edited-outline.ts';
 import { ObjectEditor } from '../../../src/wire/json/object-editor.ts';
 import { findMember, MAX_MEMBERS, Outline, visitMembers, walkOutline } from '../../../src/wire/json/outline.ts';
 import type { Edit } from '../../../src/wire/json/scan-json.ts';
@@ -119,7 +120,7 @@ test('an outline that is kept through edits has the members that walking finds',
       const edits = someEdits(bytes, (count) => (picks.next().value ?? 0) % count);
       const edited = replaceSpans(bytes, edits);
       if (!isJson(edited)) return;
-      const outline = walkOutline(bytes).outline.edited(edited, edits);
+      const outline = editedOutline(walkOutline(bytes).outline, edited, edits);
       if (outline === undefined) return;
       if (edits.length > 0) kept++;
       for (const start of notedObjects(edited)) {
@@ -175,7 +176,7 @@ test('a message that gets a member, or another object as one, is walked over ane
     [bytes.indexOf('{"_meta"'), bytes.length - 1, '[]'],
   ] as const) {
     const edits = [{ start, end, replacement: Buffer.from(replacement) }];
-    t.is(outline.edited(replaceSpans(bytes, edits), edits), undefined, replacement);
+    t.is(editedOutline(outline, replaceSpans(bytes, edits), edits), undefined, replacement);
   }
 });
 

@@ -2,11 +2,11 @@
 import type { ListenAddress, SocketAddress, TcpAddress } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
 import { showStreamAddress } from '../../../http/socket-addresses.ts';
-import { findInheritedSockets } from '../../inherited-sockets.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import { envNameOf } from '../../options/option-table.ts';
 import type { RemoteSurroundings } from '../servers/remote.ts';
 import * as value from '../value.ts';
+import { findInheritedSockets } from './inherited-sockets.ts';
 import { parseSocketPath } from './socket-path.ts';
 import { parseStream, type WrittenStream } from './stream-address.ts';
 

@@ -1,4 +1,4 @@
-import { LinkedList, type ListNode } from '../../../collections/short-lived-values.ts';
+import { LinkedList, ListMember } from '../../../collections/short-lived-values.ts';
 import type { Clock, Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import { type LogLevel, severityOf } from '../../../mcp/vocabulary/client-declarations.ts';
@@ -54,7 +54,7 @@ export class LegacySession {
   readonly #state: LegacyState;
   readonly #owner: SoleOwner;
   readonly #server: SharedServer<LegacyClient>;
-  readonly #listeners = new LinkedList<ServerListener>();
+  readonly #links = new LinkedList<UsersLink>();
   readonly #levelHold: LevelHold;
   #users = 0;
   #stopWaiting: (() => void) | undefined;
@@ -100,11 +100,13 @@ export class LegacySession {
   take(listener: ServerListener, left?: () => void): UpstreamLink {
     const link = this.#server.dial(listener);
     this.#users += 1;
-    return new UsersLink(link, this.#listeners.add(listener), () => {
+    const usersLink = new UsersLink(link, listener, () => {
       this.#users -= 1;
       left?.();
       if (this.#users === 0 && !this.#isClosed) this.#options.onIdle(this);
     });
+    this.#links.add(usersLink);
+    return usersLink;
   }
 
   /** A request that wanted this level leaves; others may follow. */
@@ -130,7 +132,7 @@ export class LegacySession {
   #dismiss(): void {
     this.#stopWaiting = undefined;
     const reason = `${this.#server.name} ended and could not be started again within ${RECONNECT_MS} ms.`;
-    for (const listener of this.#listeners.toArray())
+    for (const { listener } of this.#links.toArray())
       listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
   }
 
@@ -143,14 +145,15 @@ export class LegacySession {
 }
 
 /** The link of one user of a session, which counts as one until it is closed. */
-class UsersLink implements UpstreamLink {
+class UsersLink extends ListMember implements UpstreamLink {
+  readonly listener: ServerListener;
   readonly #link: UpstreamLink;
-  readonly #node: ListNode<ServerListener>;
   readonly #left: () => void;
 
-  constructor(link: UpstreamLink, node: ListNode<ServerListener>, left: () => void) {
+  constructor(link: UpstreamLink, listener: ServerListener, left: () => void) {
+    super();
+    this.listener = listener;
     this.#link = link;
-    this.#node = node;
     this.#left = left;
   }
 
@@ -172,7 +175,7 @@ class UsersLink implements UpstreamLink {
 
   close(reason: BridgeError): void {
     this.#link.close(reason);
-    if (this.#node.remove()) this.#left();
+    if (this.unlink()) this.#left();
   }
 }
 

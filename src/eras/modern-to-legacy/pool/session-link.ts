@@ -1,5 +1,5 @@
 /** How a request of a modern client comes to a session of a legacy server: which one it wants, its wait and its link. */
-import { LinkedList, type ListNode } from '../../../collections/short-lived-values.ts';
+import { LinkedList, ListMember } from '../../../collections/short-lived-values.ts';
 import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { CanonicalCapabilities } from '../../../mcp/translate/capabilities.ts';
@@ -143,12 +143,13 @@ export interface WaitingCallOptions<Session> {
 }
 
 /** A call that waits for a session of its own. */
-export class WaitingCall<Session> {
+export class WaitingCall<Session> extends ListMember {
   readonly options: WaitingCallOptions<Session>;
   readonly #left: () => void;
   #isWaiting = true;
 
   constructor(options: WaitingCallOptions<Session>, left: () => void) {
+    super();
     this.options = options;
     this.#left = left;
   }
@@ -193,17 +194,16 @@ export class SessionQueue<Session> {
     const { waiting, waitingPerCaller } = this.#limits;
     if (own >= waitingPerCaller) throw tooMany(waitingPerCaller, ' of this caller');
     if (this.#size >= waiting) throw tooMany(waiting, '');
-    let node: ListNode<WaitingCall<Session>> | undefined;
     const cancelTimer = this.#clock.after(LEASE_WAIT_MS, () => {
       call.leave();
       options.refused(tooLate());
     });
-    const call = new WaitingCall<Session>(options, () => {
+    const call: WaitingCall<Session> = new WaitingCall<Session>(options, () => {
       cancelTimer();
-      node?.remove();
+      call.unlink();
       this.#count(caller, -1);
     });
-    node = this.#calls.add(call);
+    this.#calls.add(call);
     this.#count(caller, 1);
     return call;
   }

@@ -63,7 +63,8 @@ export class SoleOwner implements SharingPolicy {
   readonly tasks = new Map<JsonRpcId, Exchange>();
   readonly #state: LegacyState;
   readonly #options: SoleOwnerOptions;
-  readonly #unclear: UnclearQuestions;
+  /** Undefined until the first question that is unclear. */
+  #unclear: UnclearQuestions | undefined = undefined;
   readonly #givenUp = new GivenUpCalls();
   /** What the server is told: not all revisions have words for all of it. */
   #declared: Fields;
@@ -77,7 +78,6 @@ export class SoleOwner implements SharingPolicy {
     this.lane = { isOpen: true, headers };
     this.roots = new RootsQuestions(clock);
     this.elicitations = new Elicitations(clock);
-    this.#unclear = new UnclearQuestions(clock);
     this.#declared = capabilities;
   }
 
@@ -110,6 +110,7 @@ export class SoleOwner implements SharingPolicy {
       if (later instanceof BridgeError) refuse(later);
       return later !== 'unclear';
     };
+    this.#unclear ??= new UnclearQuestions(this.#options.clock);
     return this.#unclear.hold(question, askAgain, () => refuse(UNCLEAR_CALL)) ? undefined : UNCLEAR_CALL;
   }
 
@@ -164,7 +165,7 @@ export class SoleOwner implements SharingPolicy {
   }
 
   questionWithdrawn(id: JsonRpcId): void {
-    if (!this.#unclear.withdrawn(id)) this.roots.withdrawn(id);
+    if (this.#unclear?.withdrawn(id) !== true) this.roots.withdrawn(id);
   }
 
   elicitationCompleted(elicitationId: string): void {
@@ -198,14 +199,14 @@ export class SoleOwner implements SharingPolicy {
   // ---- how calls end
 
   callAnswered(): void {
-    this.#unclear.look();
+    this.#unclear?.look();
   }
 
   callGivenUp({ upstreamId, method }: Exchange): void {
     if (!this.#mindsGivenUp || !mayAsk(method)) return;
     this.#givenUp.add(upstreamId);
     this.#options.onDoubtful();
-    this.#unclear.look();
+    this.#unclear?.look();
   }
 
   /** In one process for all it would not help to leave the session, and nobody could be asked any more. */
@@ -242,7 +243,7 @@ export class SoleOwner implements SharingPolicy {
 
   ended({ wasServing }: ServerEnd): void {
     this.#givenUp.clear();
-    this.#unclear.clear();
+    this.#unclear?.clear();
     if (!wasServing) return;
     this.roots.lost();
     this.#options.onLost();
@@ -251,7 +252,7 @@ export class SoleOwner implements SharingPolicy {
   close(): void {
     this.roots.close();
     this.elicitations.close();
-    this.#unclear.clear();
+    this.#unclear?.clear();
   }
 }
 

@@ -1,6 +1,5 @@
 import { BridgeError } from '../../../errors.ts';
 import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
-import { hasLookAlike } from '../../../mcp/classify/look-alikes.ts';
 import { parseLogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import {
   CANCELLED,
@@ -17,6 +16,7 @@ import {
 import { readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../../mcp/vocabulary/subscribed-uris.ts';
+import { hasLookAlike } from '../../../wire/envelope-members.ts';
 import { type Frame, idToken, withId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';

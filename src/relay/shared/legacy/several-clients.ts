@@ -55,7 +55,7 @@ export class SeveralClients implements SharingPolicy {
     }
     const refusal = this.#state.ask(owner, question);
     // A client that left when it was asked is told nothing more.
-    if (refusal === undefined && question.method === ELICIT && owner.client.node !== undefined) {
+    if (refusal === undefined && question.method === ELICIT && owner.client.isListed) {
       this.#state.questions.noteElicitation(readField(question, 'elicitationId'), owner.client);
     }
     return refusal;

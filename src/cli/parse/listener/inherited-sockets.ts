@@ -3,9 +3,9 @@
  * as many as LISTEN_FDS says, if LISTEN_PID is us. [sd_listen_fds(3)]
  */
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
-import type { BoundAddress, InheritedAddress } from '../config/listener.ts';
-import { BridgeError } from '../errors.ts';
-import type { Environment } from './parse/servers/child-environment.ts';
+import type { BoundAddress, InheritedAddress } from '../../../config/listener.ts';
+import { BridgeError } from '../../../errors.ts';
+import type { Environment } from '../servers/child-environment.ts';
 
 const FIRST_FD = 3;
 /** More would be a mistake of whoever wrote it. */

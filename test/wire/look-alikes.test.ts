@@ -1,8 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { findSharedCancelledId, findSharedProgressToken } from '../../../src/mcp/classify/correlators.ts';
-import { findAllUnmistakable, findUnmistakable, hasLookAlike } from '../../../src/mcp/classify/look-alikes.ts';
-import { clientFrame } from '../../support/frames.ts';
+import { findSharedCancelledId, findSharedProgressToken } from '../../src/mcp/classify/correlators.ts';
+import { hasLookAlike } from '../../src/wire/envelope-members.ts';
+import { findAllUnmistakable, findUnmistakable } from '../../src/wire/json/outline.ts';
+import { clientFrame } from '../support/frames.ts';
 
 for (const key of [
   'ID',

@@ -1,0 +1,101 @@
+import { OPEN_BRACE } from './ascii.ts';
+import { NOTES, notesMembersOf, Outline, VALUE_END } from './outline.ts';
+import type { Edit } from './scan-json.ts';
+
+/**
+ * The outline of the message that edits make of this one. They must leave it JSON. Undefined: they change more than whole
+ * members and what lies within values, so that it takes a walk to tell where its members stand.
+ */
+export function editedOutline(outline: Outline, bytes: Buffer, edits: readonly Edit[]): Outline | undefined {
+  if (!outline.isComplete) return undefined;
+  const shifter = new NoteShifter(outline.bytes, edits);
+  const { notes } = outline;
+  for (let at = 0; at < notes.length; at += NOTES) {
+    const [level, keyStart, valueStart, valueEnd] = notes.slice(at, at + NOTES) as [number, number, number, number];
+    if (!shifter.take(level, keyStart, valueStart, valueEnd)) return undefined;
+  }
+  return shifter.end() ? new Outline(bytes, shifter.notes) : undefined;
+}
+
+/** Makes the notes of an edited message of those of the message, in one walk over both the notes and the edits. */
+class NoteShifter {
+  readonly notes: number[] = [];
+  readonly #bytes: Buffer;
+  readonly #edits: readonly Edit[];
+  /** The first of the edits that are not yet behind. */
+  #edit = 0;
+  /** It removes a member that was noted. */
+  #hasRemoved = false;
+  #shift = 0;
+  /** Objects whose members are being gone over, outermost first: where their new notes stand, and their old end. */
+  readonly #open: { readonly level: number; readonly note: number; readonly end: number }[] = [];
+
+  constructor(bytes: Buffer, edits: readonly Edit[]) {
+    this.#bytes = bytes;
+    this.#edits = edits;
+  }
+
+  /** False: an edit changes something else than whole members or what lies within one value. */
+  take(level: number, keyStart: number, valueStart: number, valueEnd: number): boolean {
+    if (!this.#close(level) || !this.#passRemovals(keyStart)) return false;
+    const edit = this.#edits[this.#edit];
+    if (edit !== undefined && edit.start <= keyStart) {
+      this.#hasRemoved = true;
+      return edit.replacement.length === 0 && edit.end >= valueEnd;
+    }
+    const note = this.notes.length;
+    this.notes.push(level, keyStart + this.#shift, valueStart + this.#shift, -1);
+    const isOpen = notesMembersOf(level, this.#bytes, keyStart, valueStart);
+    if (isOpen && this.#bytes[valueStart] === OPEN_BRACE) {
+      this.#open.push({ level, note, end: valueEnd });
+      return true;
+    }
+    const isWithin = this.#passWithin(valueStart, valueEnd, isOpen);
+    this.notes[note + VALUE_END] = valueEnd + this.#shift;
+    return isWithin;
+  }
+
+  /** False also: there are edits behind the last member. */
+  end(): boolean {
+    return this.#close(0) && this.#passRemovals(this.#bytes.length) && this.#edit === this.#edits.length;
+  }
+
+  /** The objects at this level and below have no more members. */
+  #close(level: number): boolean {
+    for (;;) {
+      const last = this.#open.at(-1);
+      if (last === undefined || last.level < level) return true;
+      this.#open.pop();
+      if (!this.#passRemovals(last.end)) return false;
+      this.notes[last.note + VALUE_END] = last.end + this.#shift;
+    }
+  }
+
+  /** Goes on over the edits that end up to here. Each must have removed a member. */
+  #passRemovals(offset: number): boolean {
+    for (;;) {
+      const edit = this.#edits[this.#edit];
+      if (edit === undefined || edit.end > offset) return true;
+      if (!this.#hasRemoved) return false;
+      this.#pass(edit);
+    }
+  }
+
+  /** Goes on over the edits within a value. At its ends another member, or an object with members, might come to stand. */
+  #passWithin(valueStart: number, valueEnd: number, isOpen: boolean): boolean {
+    for (;;) {
+      const edit = this.#edits[this.#edit];
+      if (edit === undefined || edit.start >= valueEnd) return true;
+      const isInsertedBefore = edit.start === valueStart && edit.end === valueStart;
+      const isObject = edit.start === valueStart && isOpen && edit.replacement[0] === OPEN_BRACE;
+      if (edit.end > valueEnd || isInsertedBefore || isObject) return false;
+      this.#pass(edit);
+    }
+  }
+
+  #pass({ start, end, replacement }: Edit): void {
+    this.#shift += replacement.length - (end - start);
+    this.#edit += 1;
+    this.#hasRemoved = false;
+  }
+}
