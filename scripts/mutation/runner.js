@@ -27,12 +27,11 @@ const TIMES_LONGER = 8;
 const WITHOUT_LIMIT_MS = 120_000;
 const TOOK_TOO_LONG = 'took too long';
 
-/** Tests that are tried before all others. */
+/** How many tests that have just noticed a mutant are tried before all others. */
 const MAX_LATEST = 3;
 
 /**
- * Written by the run without mutants: how long each test took, the fastest first. They are tried in this order, since one that
- * fails is enough.
+ * Written by the run without mutants: how long each test took. The fastest are tried first, since one that fails is enough.
  */
 const TIMES = 'build/mutation/times.json';
 
@@ -78,8 +77,7 @@ class InProcessRunner {
       const status = failure === undefined ? SUCCESS : FAILED;
       tests.push({ id, name: id, status, timeSpentMs: performance.now() - startedAt, failureMessage: failure });
     }
-    const byTime = tests.map(({ id, timeSpentMs }) => [id, timeSpentMs]).sort(([, a], [, b]) => a - b);
-    writeFileSync(TIMES, JSON.stringify(byTime));
+    writeFileSync(TIMES, JSON.stringify(tests.map(({ id, timeSpentMs }) => [id, timeSpentMs])));
     return { status: COMPLETE, tests, mutantCoverage: this.#mutants.mutantCoverage };
   }
 
@@ -90,11 +88,11 @@ class InProcessRunner {
       if (testFilter === undefined || testFilter.some((id) => id.startsWith(`${file} `))) await this.#load(file);
     }
     let nrOfTests = 0;
-    for (const id of this.#inOrder(testFilter ?? [...this.#tests.keys()])) {
+    for (const id of this.#inOrder(testFilter ?? [...this.#tests.keys()], activeMutant.fileName)) {
       const test = this.#tests.get(id);
       nrOfTests += 1;
       this.#activate(activeMutant.id, hitLimit);
-      const limitMs = Math.max(TEST_TIMEOUT_MS, TIMES_LONGER * (this.#times.get(id) ?? 0));
+      const limitMs = Math.max(TEST_TIMEOUT_MS, TIMES_LONGER * this.#timeOf(id));
       const failureMessage = await this.#run(test, limitMs);
       const hitCount = this.#mutants.hitCount;
       if (hitLimit !== undefined && hitCount > hitLimit) {
@@ -102,17 +100,25 @@ class InProcessRunner {
       }
       if (failureMessage === undefined) continue;
       if (!isStatic) await this.#mustPassWithoutMutant(id, test, limitMs);
-      this.#latest = [id, ...this.#latest.filter((other) => other !== id)].slice(0, MAX_LATEST);
       if (failureMessage === TOOK_TOO_LONG) return { status: 'timeout', reason: `${id} ${TOOK_TOO_LONG}` };
+      this.#latest = [id, ...this.#latest.filter((other) => other !== id)].slice(0, MAX_LATEST);
       return { status: 'killed', killedBy: [id], failureMessage, nrOfTests };
     }
     return { status: 'survived', nrOfTests };
   }
 
-  #inOrder(ids) {
-    const wanted = new Set(ids);
-    const first = this.#latest.filter((id) => wanted.has(id));
-    return [...new Set([...first, ...[...this.#times.keys()].filter((id) => wanted.has(id)), ...ids])];
+  /** Tests that failed just now come first, then those of the file that is changed, and in each group the fastest. */
+  #inOrder(ids, source) {
+    const own = source.split(/[\\/]src[\\/]/).at(-1)?.replace(/\.ts$/, '.test.js') ?? '';
+    const fastestFirst = ids.toSorted((a, b) => this.#timeOf(a) - this.#timeOf(b));
+    const isOwn = (id) => id.includes(`/test/${own.replaceAll('\\', '/')} `);
+    return [...new Set([...this.#latest, ...fastestFirst.filter(isOwn), ...fastestFirst])].filter((id) =>
+      ids.includes(id),
+    );
+  }
+
+  #timeOf(id) {
+    return this.#times.get(id) ?? 0;
   }
 
   async #mustPassWithoutMutant(id, test, limitMs) {
