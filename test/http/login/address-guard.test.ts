@@ -176,6 +176,28 @@ for (const status of ['700', '099', '000', '101']) {
   });
 }
 
+test('an answer without a body has none, even where its server has sent one', async (t) => {
+  const world = await startLoginWorld(t);
+  const http = createClient();
+  closeAfter(t, http);
+  const fetch = createLoginFetch(http, new AddressGuard(world.url));
+  world.tokens.add('x');
+  for (const [status, sent, body] of [
+    [200, 'hi', 'hi'],
+    [200, '', ''],
+    [204, '', ''],
+    [205, 'hi', ''],
+    [304, '', ''],
+  ] as const) {
+    // Node's own server sends no body with 205.
+    world.serve = (_, { socket }) =>
+      void socket?.end(`HTTP/1.1 ${status} Odd\r\nConnection: close\r\nContent-Length: ${sent.length}\r\n\r\n${sent}`);
+    const answer = await fetch(world.url, { method: 'GET', headers: { authorization: 'Bearer x' } });
+    t.is(answer.status, status);
+    t.is(await answer.text(), body);
+  }
+});
+
 test('nothing is asked over http beyond this machine', async (t) => {
   const guard = new AddressGuard(new URL('http://127.0.0.1/mcp'));
   await t.notThrowsAsync(guard.check(new URL('http://127.0.0.1:1/')));
