@@ -15,6 +15,8 @@ const names: readonly (readonly [command: string, args: readonly string[], name:
   ['node', ['-e', 'serve("s3cr3t")'], 'node'],
   ['npx', ['https://host.example/server.js?key=s3cr3t'], 'npx'],
   ['npx', ['server --token=s3cr3t'], 'npx'],
+  ['node', [], 'node'],
+  ['node', ['--version'], 'node'],
   ['npx', ['@scope/server@^1.2.0'], 'npx @scope/server@^1.2.0'],
   ['node', ['/srv/my servers/one.cjs'], 'node one.cjs'],
   ['tsx', ['/srv/my servers/one.mts'], 'tsx one.mts'],

@@ -95,6 +95,14 @@ const found: readonly (Case & { readonly path: string })[] = [
     path: 'C:\\a\\server.EXE',
   },
   {
+    title: 'tries an extension that only PATHEXT names',
+    command: 'server',
+    env: { PATH: 'C:\\a', PATHEXT: '.PY' },
+    files: { 'C:\\a\\server.PY': 'executable' },
+    platform: 'win32',
+    path: 'C:\\a\\server.PY',
+  },
+  {
     title: 'takes a backslash for a part of the name where folders are not written with it',
     command: 'a\\b',
     env: { PATH: '/a' },
@@ -129,6 +137,12 @@ const refused: readonly (Case & { readonly message: RegExp })[] = [
     env: { PATH: '/a:/b' },
     files: {},
     message: /^Cannot start the server: "API_KEY=\.\.\." is not a program; .* before --, as --env API_KEY=\.\.\.\.$/,
+  },
+  {
+    title: 'takes a path with an equals sign in it for no variable',
+    command: './NAME=x',
+    files: {},
+    message: /^Cannot start the server: \/srv\/NAME=x does not exist; correct the path after --\.$/,
   },
   {
     title: 'says that a path with a space in it does not exist',
