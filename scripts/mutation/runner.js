@@ -7,6 +7,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** The parts of AVA that run one test have no public name. They are found beside the one that has. */
@@ -25,6 +26,7 @@ const TEST_TIMEOUT_MS = 2000;
 const TIMES_LONGER = 3;
 /** Of the run without mutants. */
 const WITHOUT_LIMIT_MS = 120_000;
+const TEARDOWN_MS = 500;
 const TOOK_TOO_LONG = 'took too long';
 
 /** How many tests that have just noticed a mutant are tried before all others. */
@@ -109,7 +111,11 @@ class InProcessRunner {
 
   /** Tests that failed just now come first, then those of the file that is changed, and in each group the fastest. */
   #inOrder(ids, source) {
-    const own = source.split(/[\\/]src[\\/]/).at(-1)?.replace(/\.ts$/, '.test.js') ?? '';
+    const own =
+      source
+        .split(/[\\/]src[\\/]/)
+        .at(-1)
+        ?.replace(/\.ts$/, '.test.js') ?? '';
     const fastestFirst = ids.toSorted((a, b) => this.#timeOf(a) - this.#timeOf(b));
     const isOwn = (id) => id.includes(`/test/${own.replaceAll('\\', '/')} `);
     return [...new Set([...this.#latest, ...fastestFirst.filter(isOwn), ...fastestFirst])].filter((id) =>
@@ -156,13 +162,19 @@ class InProcessRunner {
       title,
     });
     test.timeout(limitMs, TOOK_TOO_LONG);
-    const { passed, error } = await test.run();
+    const { passed, error } = await Promise.race([test.run(), afterTeardown(limitMs)]);
     // Node reports a rejection that nobody handles when the microtasks are done.
     await new Promise((done) => setImmediate(done));
     if (!passed) return textOf(error);
     const [outside] = this.#errors;
     return outside === undefined ? undefined : textOf(outside.error);
   }
+}
+
+/** What a test waits for in vain can keep its teardown waiting as well. */
+async function afterTeardown(limitMs) {
+  await setTimeout(limitMs + TEARDOWN_MS, undefined, { ref: false });
+  return { passed: false, error: new Error(TOOK_TOO_LONG) };
 }
 
 function textOf(error) {
