@@ -90,6 +90,8 @@ test('only a status that says so means that there is no metadata', async (t) => 
     const { outcome } = await discoverIn({ [place]: status });
     t.is(outcome, `${place} answered ${status} without metadata. Try again later.`);
   }
+  const created = async () => new Response(JSON.stringify(RESOURCE), { status: 201 });
+  t.is((await discoverIn({}, { fetch: created })).outcome, `${place} answered 201 without metadata. Try again later.`);
   for (const document of ['no JSON', 'null', '[]', '"text"']) {
     const { outcome } = await discoverIn({ [place]: document });
     t.is(outcome, `${place} answered 200 without metadata. Try again later.`, document);

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import test from 'ava';
 import type { LoginConfig } from '../../../src/config/remote.ts';
+import { LoginFile, SharedLogin } from '../../../src/http/login/login-storage.ts';
 import { LoginStore, parseStoredLogin, type StoredLogin } from '../../../src/http/login/login-store.ts';
 import { temporaryFolder } from './logged-in.ts';
 import { NO_OPTIONS } from './login-config.ts';
@@ -159,4 +160,37 @@ test('a file is named for the host as far as a file can be', (t) => {
   t.regex(pathOf(createStore(folder, 'https://[2001:db8::1]:8443/mcp')), /[\\/]_2001_db8__1__8443-[0-9a-f]{16}\.json$/);
   const long = `https://${'a'.repeat(50)}.${'b'.repeat(50)}/mcp`;
   t.regex(pathOf(createStore(folder, long)), /[\\/]a{50}\.b{9}-[0-9a-f]{16}\.json$/);
+});
+
+test('the login of the last run is used or forgotten, as the user says', (t) => {
+  const stateDirectory = temporaryFolder(t);
+  const server = new URL('https://example.com/mcp');
+  const open = (stored: LoginConfig['stored']) =>
+    new LoginFile(server, { ...NO_OPTIONS, stored, stateDirectory }, () => 'x');
+  createStore(stateDirectory).save(LOGIN);
+  t.deepEqual(open('use').load(), LOGIN);
+  t.is(open('forget').load(), undefined);
+  const { place = '' } = open('use');
+  mkdirSync(place);
+  const error = t.throws(() => open('forget'), { code: 'ERR_CONFIG_OPTION' });
+  t.regex(error?.message ?? '', /^Cannot forget the login in .*\.json \(ERR_\w+\)\.$/);
+});
+
+test('what replicas share of a login has a name of its own for each server, and can be forgotten', async (t) => {
+  const values = new Map<string, string | undefined>();
+  const open = (server: string) =>
+    SharedLogin.open(new URL(server), { ...NO_OPTIONS, stateDirectory: undefined }, (name) => ({
+      get value() {
+        return values.get(name);
+      },
+      look: async () => {},
+      set: async (value) => void values.set(name, value),
+      exclusively: (work) => work(),
+    }));
+  const [one, other] = [await open('https://example.com/mcp'), await open('https://example.com/other')];
+  await one.save(LOGIN);
+  t.deepEqual(one.load(), LOGIN);
+  t.is(other.load(), undefined);
+  await one.forget();
+  t.is(one.load(), undefined);
 });
