@@ -1,5 +1,6 @@
 import test from 'ava';
 import {
+  authenticate,
   chooseMethod,
   type IdentityRequest,
   identifyClient,
@@ -167,4 +168,28 @@ test('a secret goes where the authorization server wants it, into the header if 
   t.is(choose(['client_secret_post', 'client_secret_basic']), 'client_secret_basic');
   t.is(choose(['private_key_jwt', 'client_secret_post']), 'client_secret_post');
   t.is(choose(['private_key_jwt']), 'none');
+});
+
+test('shows the secret of a registration, or that of the user, and nothing where there is none', async (t) => {
+  const shownBy = async (client: LoginClient, proof?: Parameters<typeof authenticate>[1]) => {
+    const [body, headers] = [new URLSearchParams(), new Headers()];
+    const show = await authenticate(client, proof);
+    await show({ issuer: ISSUER }, { client_id: client.id }, body, headers);
+    return { header: headers.get('authorization'), ...Object.fromEntries(body) };
+  };
+  const basic = (words: string) => ({ header: `Basic ${Buffer.from(words).toString('base64')}` });
+  const post = (secret: string) => ({ header: null, client_id: 'me', client_secret: secret });
+  const nothing = { header: null, client_id: 'me' };
+  const [inHeader, inBody] = ['client_secret_basic', 'client_secret_post'] as const;
+  const registered = { ...REGISTERED, secret: 'theirs' };
+  t.deepEqual(await shownBy({ ...registered, method: inHeader }), basic('me:theirs'));
+  t.deepEqual(await shownBy({ ...registered, method: inBody }), post('theirs'));
+  t.deepEqual(await shownBy(registered), nothing);
+  const configured = { origin: 'configured', id: 'me' } as const;
+  const proof = { kind: 'secret', secret: 'mine' } as const;
+  t.deepEqual(await shownBy({ ...configured, method: inHeader }, proof), basic('me:mine'));
+  t.deepEqual(await shownBy({ ...configured, method: inBody }, proof), post('mine'));
+  for (const method of [inHeader, inBody, 'private_key_jwt', 'none'] as const) {
+    t.deepEqual(await shownBy({ ...configured, method }), nothing, method);
+  }
 });
