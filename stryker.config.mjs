@@ -4,7 +4,6 @@
  * `-- --mutate src/http/server/access-policy.ts` tries one part. docs/internals/reliability.md says what has been found this way.
  */
 
-import { existsSync } from 'node:fs';
 import { testFilesIn } from './scripts/bundle-tests.js';
 
 /** The parts that carry the promises, and the tests that are there to notice when one of them is broken. */
@@ -33,18 +32,14 @@ const PARTS = [
 
 /** What `--mutate` names, without line numbers; undefined when everything is to be tried. */
 const named = namedBy(process.argv);
-/**
- * Only the tests of the parts that are named are built and run, as the tests of everything else would pass through the same
- * lines for hours. They run in this order until one of them fails, so the test of a file that is named itself comes first.
- */
+/** Only the tests of the parts that are named are built and run: all others would pass through the same lines for hours. */
 const testFiles = [
-  ...(named ?? [])
-    .map((source) => source.replace(/^src\/(.*)\.ts$/, 'test/$1.test.ts'))
-    .filter((file) => existsSync(file)),
-  ...PARTS.filter((part) => named === undefined || named.some((pattern) => partOf(pattern) === part))
-    .flatMap(({ tests }) => tests)
-    .flatMap((place) => testFilesIn(place).toSorted()),
-].filter((file, index, all) => all.indexOf(file) === index);
+  ...new Set(
+    PARTS.filter((part) => named === undefined || named.some((pattern) => partOf(pattern) === part))
+      .flatMap(({ tests }) => tests)
+      .flatMap((place) => testFilesIn(place).toSorted()),
+  ),
+];
 
 export default {
   mutate: PARTS.map(({ source }) => (source.endsWith('.ts') ? source : `${source}/**/*.ts`)),
