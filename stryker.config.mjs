@@ -4,7 +4,6 @@
  * `-- --mutate src/http/server/access-policy.ts` tries one part. docs/internals/reliability.md says what has been found this way.
  */
 
-import { existsSync } from 'node:fs';
 import { testFilesIn } from './scripts/bundle-tests.js';
 
 /** The parts that carry the promises, and the tests that are there to notice when one of them is broken. */
@@ -25,43 +24,31 @@ const PARTS = [
   },
   { source: 'src/http/login', tests: ['test/http/login'] },
   { source: 'src/relay', tests: ['test/relay', 'test/eras'] },
+  // Its tests alone: those of the rest of src/wire take a minute of processor time, and pass through the same lines.
+  { source: 'src/wire/json', tests: ['test/wire/json'] },
   { source: 'src/wire', tests: ['test/wire'] },
   { source: 'src/process', tests: ['test/process'] },
 ];
 
 /** What `--mutate` names, without line numbers; undefined when everything is to be tried. */
 const named = namedBy(process.argv);
-/**
- * Only the tests of the parts that are named are built and run, as the tests of everything else would pass through the same
- * lines for hours. They run in this order until one of them fails, so the test of a file that is named itself comes first.
- */
+/** Only the tests of the parts that are named are built and run: all others would pass through the same lines for hours. */
 const testFiles = [
-  ...(named ?? [])
-    .map((source) => source.replace(/^src\/(.*)\.ts$/, 'test/$1.test.ts'))
-    .filter((file) => existsSync(file)),
-  ...PARTS.filter(({ source }) => named === undefined || named.some((pattern) => pattern.startsWith(source)))
-    .flatMap(({ tests }) => tests)
-    .flatMap((place) => testFilesIn(place).toSorted()),
-].filter((file, index, all) => all.indexOf(file) === index);
+  ...new Set(
+    PARTS.filter((part) => named === undefined || named.some((pattern) => partOf(pattern) === part))
+      .flatMap(({ tests }) => tests)
+      .flatMap((place) => testFilesIn(place).toSorted()),
+  ),
+];
 
 export default {
   mutate: PARTS.map(({ source }) => (source.endsWith('.ts') ? source : `${source}/**/*.ts`)),
-  testRunner: 'tap',
-  plugins: ['@stryker-mutator/tap-runner'],
+  testRunner: 'in-process',
+  plugins: ['./scripts/mutation/runner.js'],
   // The mutant that is tried is chosen while a test runs, so that one bundle of each test file serves all of them.
   buildCommand: `node scripts/mutation/build.js ${testFiles.join(' ')}`,
-  tap: {
+  inProcess: {
     testFiles: testFiles.map((file) => `build/mutation/${file.replace(/\.ts$/, '.js')}`),
-    // AVA's command line, which starts a process for the test file; both hooks have to be in that one.
-    nodeArgs: [
-      'node_modules/ava/entrypoints/cli.mjs',
-      '--tap',
-      '--fail-fast',
-      '--node-arguments=--require={{hookFile}} --require=./scripts/mutation/hook.cjs',
-      '{{testFile}}',
-    ],
-    // The hook writes its file when the process ends by itself.
-    forceBail: false,
   },
   coverageAnalysis: 'perTest',
   // In percent: the run fails when fewer mutants are noticed.
@@ -78,6 +65,10 @@ export default {
   jsonReporter: { fileName: 'build/mutation.json' },
   clearTextReporter: { logTests: false, allowColor: false },
 };
+
+function partOf(pattern) {
+  return PARTS.find(({ source }) => pattern.startsWith(source));
+}
 
 function namedBy(args) {
   const at = args.findIndex((arg) => /^(-m|--mutate)(=|$)/.test(arg));

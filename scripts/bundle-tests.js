@@ -58,7 +58,8 @@ const WAITS_FIRST = /^\S.*\bawait\b/m;
 const STARTS_PROGRAMS =
   /\bprocess\.(?!platform\b)|\b(?:startBridge|startFaulty|dialProgram|serverProgram|child_process|matrix)\b/;
 
-export async function bundleTests(bundles, outdir) {
+/** @param {Record<string, string>} [alias] packages, and what the tests get instead of them */
+export async function bundleTests(bundles, outdir, alias = {}) {
   const packages = new PackageBundles(join(outdir, 'packages'));
   await build({
     entryPoints: bundles.map(({ name, files }) => ({
@@ -68,6 +69,7 @@ export async function bundleTests(bundles, outdir) {
     outdir,
     bundle: true,
     packages: 'external',
+    alias,
     loader: TEXT_LOADERS,
     format: 'esm',
     platform: 'node',

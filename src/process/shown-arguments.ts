@@ -13,7 +13,7 @@ function maskCredentials(args: readonly string[]): readonly string[] {
     const before = args[index - 1] ?? '';
     const isValue = before.startsWith('-') && !before.includes('=') && !argument.startsWith('-');
     // The values of these options begin with a name, which is shown: `--env NAME=value`, `--header 'Name: value'`.
-    const named = before === '--env' ? /^(\w+=)./s : before === '--header' ? /^([\w-]+: *)./s : undefined;
+    const named = before === '--env' ? /^([^=]*=)./s : before === '--header' ? /^([^:]*: *)./s : undefined;
     const name = named?.exec(argument)?.[1];
     if (name !== undefined) return `${name}…`;
     if (isValue && isSecretName(before) && !/^([\w.-]+=)?(env|file):/.test(argument)) return '…';
@@ -31,7 +31,7 @@ function isSecretName(name: string): boolean {
 /** A user name, password or query can be a credential. */
 function maskUrl(argument: string): string {
   const withoutUser = argument.replace(/\/\/[^/@\s]*@/g, '//…@');
-  return isUrl(argument) ? withoutUser.replace(/\?.*$/s, '?…') : withoutUser;
+  return withoutUser.replace(/(https?:\/\/[^\s?]*)\?.*/is, '$1?…');
 }
 
 function isUrl(argument: string): boolean {

@@ -65,7 +65,6 @@ export class StderrLog {
   }
 
   #finishLine(): void {
-    if (this.#line.byteLength === 0) return;
     const text = toPrintable(this.#line.take().toString('utf8'), MAX_STDERR_LINE_BYTES);
     if (text === '') return;
     this.#log.info({ stream: 'stderr' }, text);

@@ -1,4 +1,6 @@
-import { basename, delimiter, dirname } from 'node:path';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, delimiter, dirname, join } from 'node:path';
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { type FileKind, type FileSystemView, resolveCommand } from '../../src/process/resolve-command.ts';
@@ -76,6 +78,37 @@ const found: readonly (Case & { readonly path: string })[] = [
     platform: 'win32',
     path: 'C:\\work\\bin\\server.BAT',
   },
+  {
+    title: 'tries the usual extensions in their order where Windows names none',
+    command: 'server',
+    env: { PATH: 'C:\\a' },
+    files: { 'C:\\a\\server.COM': 'executable', 'C:\\a\\server.CMD': 'executable' },
+    platform: 'win32',
+    path: 'C:\\a\\server.CMD',
+  },
+  {
+    title: 'takes an empty entry of PATHEXT for none',
+    command: 'server',
+    env: { PATH: 'C:\\a', PATHEXT: ';.EXE' },
+    files: { 'C:\\a\\server': 'executable', 'C:\\a\\server.EXE': 'executable' },
+    platform: 'win32',
+    path: 'C:\\a\\server.EXE',
+  },
+  {
+    title: 'tries an extension that only PATHEXT names',
+    command: 'server',
+    env: { PATH: 'C:\\a', PATHEXT: '.PY' },
+    files: { 'C:\\a\\server.PY': 'executable' },
+    platform: 'win32',
+    path: 'C:\\a\\server.PY',
+  },
+  {
+    title: 'takes a backslash for a part of the name where folders are not written with it',
+    command: 'a\\b',
+    env: { PATH: '/a' },
+    files: { '/a/a\\b': 'executable' },
+    path: '/a/a\\b',
+  },
 ];
 for (const { title, command, cwd, env = {}, files, platform = 'linux', path } of found) {
   test(title, (t) => {
@@ -104,6 +137,12 @@ const refused: readonly (Case & { readonly message: RegExp })[] = [
     env: { PATH: '/a:/b' },
     files: {},
     message: /^Cannot start the server: "API_KEY=\.\.\." is not a program; .* before --, as --env API_KEY=\.\.\.\.$/,
+  },
+  {
+    title: 'takes a path with an equals sign in it for no variable',
+    command: './NAME=x',
+    files: {},
+    message: /^Cannot start the server: \/srv\/NAME=x does not exist; correct the path after --\.$/,
   },
   {
     title: 'says that a path with a space in it does not exist',
@@ -140,7 +179,7 @@ const refused: readonly (Case & { readonly message: RegExp })[] = [
     title: 'says that a folder is no program',
     command: '/a',
     files: { '/a': 'folder' },
-    message: /\/a is a folder/,
+    message: /^Cannot start the server: \/a is a folder; name the program in it\.$/,
   },
   {
     title: 'says that the working folder is missing rather than the command',
@@ -150,11 +189,54 @@ const refused: readonly (Case & { readonly message: RegExp })[] = [
     message: /working folder \/gone does not exist .*--cwd/,
   },
   {
+    title: 'counts the folders that PATH names on Windows',
+    command: 'nosuch',
+    env: { Path: 'C:\\a;;C:\\b;' },
+    files: {},
+    platform: 'win32',
+    message: /"nosuch" is in none of the 2 folders of its PATH;/,
+  },
+  {
+    title: 'counts no folders where Windows has no PATH',
+    command: 'nosuch',
+    files: {},
+    platform: 'win32',
+    message: /"nosuch" is in none of the 0 folders of its PATH;/,
+  },
+  {
+    title: 'counts the folders that the system has without PATH',
+    command: 'nosuch',
+    files: {},
+    message: /"nosuch" is in none of the 3 folders of its PATH;/,
+  },
+  {
+    title: 'does not look in PATH for a path of Windows',
+    command: '.\\server',
+    env: { PATH: 'C:\\a' },
+    files: { 'C:\\a\\server.EXE': 'executable' },
+    platform: 'win32',
+    message: /C:\\work\\server does not exist; correct the path after --/,
+  },
+  {
+    title: 'names the first file that is not executable',
+    command: 'server',
+    env: { PATH: '/a:/b' },
+    files: { '/a/server': 'not-executable', '/b/server': 'folder' },
+    message: /^Cannot start the server: \/a\/server is not executable; make it so with chmod \+x\.$/,
+  },
+  {
+    title: 'says that the working folder is a file',
+    command: '/a/server',
+    cwd: '/a/server',
+    files: { '/a/server': 'executable' },
+    message: /working folder \/a\/server does not exist or is not a folder; correct --cwd/,
+  },
+  {
     title: 'says that the command is empty',
     command: '',
     env: { PATH: '/a' },
     files: { '/a': 'folder' },
-    message: /empty/,
+    message: /^Cannot start the server: the command is empty; write it after --\.$/,
   },
 ];
 for (const { title, command, cwd, env = {}, files, platform = 'linux', message } of refused) {
@@ -172,4 +254,15 @@ test('finds the running node in the real file system', (t) => {
   const env = { PATH: ['/nonexistent', dirname(process.execPath)].join(delimiter) };
   const file = resolveCommand({ command: basename(process.execPath), cwd: undefined, env });
   t.is(file.toLowerCase(), process.execPath.toLowerCase());
+});
+
+test('tells a program from a folder and from a file without permission in the real file system', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'resolve-command-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const resolveFile = (command: string) => resolveCommand({ command: join(folder, command), cwd: folder, env: {} });
+  writeFileSync(join(folder, 'plain.exe'), '', { mode: 0o600 });
+  t.throws(() => resolveFile('.'), { message: / is a folder;/ });
+  t.throws(() => resolveFile('missing'), { message: / does not exist;/ });
+  // Windows has no such permission.
+  if (process.platform !== 'win32') t.throws(() => resolveFile('plain.exe'), { message: / is not executable;/ });
 });

@@ -38,6 +38,15 @@ test('cuts long lines and goes on with the next', (t) => {
   t.is(stderr.tail[0]?.length, MAX_TAIL_LINE_LENGTH + 1);
 });
 
+test('a line with nothing to show is no line', (t) => {
+  const { log, entries } = collectLog();
+  const stderr = new StderrLog(log);
+  stderr.push(Buffer.from('\u001b[0m\r\n\n\u0007\nshown\n'));
+  stderr.end();
+  t.deepEqual(messagesOf(entries), ['shown']);
+  t.deepEqual(stderr.tail, ['shown']);
+});
+
 test('keeps only the last lines', (t) => {
   const { log } = collectLog();
   const stderr = new StderrLog(log);

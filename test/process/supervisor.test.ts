@@ -122,3 +122,21 @@ test('a crash of a child that had answered does not end or prolong a crash loop'
   policy.failed(crash, true);
   t.is(policy.refusal()?.retryAfterMs, 4000);
 });
+
+test('a crash of a child that had answered does not shorten the delay after others that had not', (t) => {
+  const { policy } = createPolicy();
+  crashTimes(policy, 3);
+  policy.failed(crash, true);
+  t.is(policy.delayMs(), 1000);
+});
+
+test('each start that fails and each answer is noted, but not the end of a child that had answered', (t) => {
+  const outcomes: string[] = [];
+  const noted = (outcome: string) => void outcomes.push(outcome);
+  const policy = new RestartPolicy({ name: 'server', clock: new FakeClock(), random: () => 1, noted });
+  policy.failed(crash, false);
+  policy.unanswered(crash);
+  policy.served();
+  policy.failed(crash, true);
+  t.deepEqual(outcomes, ['failed', 'failed', 'served']);
+});

@@ -139,6 +139,22 @@ test('gives up on what even SIGKILL does not end, and says so', async (t) => {
   await done;
   t.is(group.signals.at(-1), 'SIGKILL');
   t.true(entries.some(({ level, msg }) => level === 40 && msg.includes('after SIGKILL')));
+  const sent = group.signals.length;
+  termination.leaderExited();
+  clock.advance(60_000);
+  t.is(group.signals.length, sent, 'the pid may belong to another program by now');
+  t.is(clock.pendingTimers, 0);
+});
+
+test('goes on looking for the end of a group that is killed while it follows its leader', async (t) => {
+  const { termination, clock, group } = createTermination();
+  termination.leaderExited();
+  termination.killNow();
+  t.deepEqual(group.signals, ['SIGTERM', 'SIGKILL now']);
+  group.members = 0;
+  clock.advance(40);
+  await termination.gone;
+  t.is(clock.pendingTimers, 0);
 });
 
 test('waits for the news of an end that has come, whatever the time', async (t) => {
@@ -173,11 +189,11 @@ test('logs each step at debug', (t) => {
   void termination.begin();
   clock.advance(GRACE_MS);
   t.deepEqual(
-    entries.map(({ level, step }) => [level, step]),
+    entries.map(({ level, step, msg }) => [level, step, msg]),
     [
-      [20, 'SIGHUP'],
-      [20, 'SIGTERM'],
-      [20, 'SIGKILL'],
+      [20, 'SIGHUP', 'ending the child: SIGHUP'],
+      [20, 'SIGTERM', 'ending the child: SIGTERM'],
+      [20, 'SIGKILL', 'ending the child: SIGKILL'],
     ],
   );
 });

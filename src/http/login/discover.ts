@@ -121,7 +121,6 @@ async function readObject(response: Response): Promise<Readonly<Record<string, u
 
 /** [RFC 9728 3.3] A document for the whole host speaks for each of its paths. */
 function isAbout(resource: string, server: URL): boolean {
-  if (!URL.canParse(resource)) return false;
   const { origin, pathname } = new URL(resource);
   const base = pathname.replace(/\/$/, '');
   return origin === server.origin && (server.pathname === base || server.pathname.startsWith(`${base}/`));

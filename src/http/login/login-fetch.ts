@@ -77,7 +77,8 @@ interface Hop {
 }
 
 function toResponse({ status, headers, body }: ControlResponse): Response {
-  const isEmpty = body.length === 0 || status === 204 || status === 205 || status === 304;
+  // A Response may have no body with some statuses. Of those, HTTP allows one to be sent with 205 only.
+  const isEmpty = body.length === 0 || status === 205;
   return new Response(isEmpty ? null : new Uint8Array(body), {
     status,
     headers: { 'content-type': headers['content-type'] ?? '' },

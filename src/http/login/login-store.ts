@@ -127,13 +127,11 @@ export interface Tokens {
 
 /** Undefined: nothing that can be used. */
 export function parseStoredLogin(text: string): StoredLogin | undefined {
-  const fields = parseObject(text);
-  if (fields === undefined) return undefined;
-  const { issuer, tokenEndpoint, resource, scopes } = fields;
-  const client = parseClient(fields.client);
+  const { issuer, tokenEndpoint, resource, scopes, tokens, client: written } = parseObject(text);
+  const client = parseClient(written);
   if (!isText(issuer) || !isText(tokenEndpoint) || !isText(resource) || client === undefined) return undefined;
   const known = Array.isArray(scopes) ? scopes.filter(isText) : [];
-  return { issuer, tokenEndpoint, resource, client, scopes: known, tokens: parseTokens(fields.tokens) };
+  return { issuer, tokenEndpoint, resource, client, scopes: known, tokens: parseTokens(tokens) };
 }
 
 function parseClient(value: unknown): LoginClient | undefined {
@@ -167,12 +165,11 @@ function parseTokens(value: unknown): Tokens | undefined {
   };
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+    return asFields(JSON.parse(text));
   } catch {
-    return undefined;
+    return {};
   }
 }
 

@@ -84,3 +84,30 @@ test('clients ask for tokens by the URLs of the endpoints, which are known where
   t.deepEqual(resourceUrls({ ...endpoints, baseUrl }), ['https://tools.example/x/mcp', 'https://tools.example/x/sse']);
   t.deepEqual(resourceUrls({ ...endpoints, baseUrl, httpSse: 'off' }), ['https://tools.example/x/mcp']);
 });
+
+test('a WebSocket that is served is a resource of its own, and one that is not is none', (t) => {
+  const baseUrl = new URL('https://tools.example/x/');
+  const told = (webSocket: EndpointConfig['webSocket']) => {
+    const endpoints = { ...OPTIONS.endpoints, httpSse: 'off', webSocket } as const;
+    const request = { url: '/ws/?a=b', headers: { host: 'a' } } as IncomingMessage;
+    const { paths } = new ProtectedResource({ ...OPTIONS, endpoints });
+    const url = new ProtectedResource({ ...OPTIONS, endpoints }).urlFor(request);
+    return { paths, url, urls: resourceUrls({ ...endpoints, baseUrl }) };
+  };
+  const wellKnown = '/.well-known/oauth-protected-resource';
+  t.deepEqual(told('served'), {
+    paths: [wellKnown, `${wellKnown}/mcp`, `${wellKnown}/ws`],
+    url: `http://a${wellKnown}/ws`,
+    urls: ['https://tools.example/x/mcp', 'https://tools.example/x/ws'],
+  });
+  t.deepEqual(told('off'), {
+    paths: [wellKnown, `${wellKnown}/mcp`],
+    url: `http://a${wellKnown}/mcp`,
+    urls: ['https://tools.example/x/mcp'],
+  });
+});
+
+test('the document at the root is about the main endpoint', (t) => {
+  const request = { headers: { host: 'a' } } as IncomingMessage;
+  t.is(resource.describe('/.well-known/oauth-protected-resource', request).resource, 'http://a/mcp');
+});

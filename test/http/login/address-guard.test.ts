@@ -82,6 +82,13 @@ test('a server out there cannot send us to machines near us, nor the browser of 
   }
   await t.notThrowsAsync(guard.check(new URL('https://8.8.4.4/')));
   await t.notThrowsAsync(guard.checkPage(new URL('https://8.8.4.4/')));
+  const end = 'but lies where the Internet does not lead to, unlike the server. ';
+  const wayOut = 'The metadata of the server, or of its authorization server, is wrong or hostile; tell its operators.';
+  const near = new URL('https://10.0.0.2/x');
+  const asked = 'https://10.0.0.2/x is to be asked in a login, ';
+  await t.throwsAsync(guard.check(near), { message: asked + end + wayOut });
+  const opened = 'https://10.0.0.2/x is to be opened in the browser for a login, ';
+  await t.throwsAsync(guard.checkPage(near), { message: opened + end + wayOut });
 });
 
 test('a browser is sent to web pages with https only, and without credentials', async (t) => {
@@ -121,6 +128,7 @@ test('a server near us may name its neighbours', async (t) => {
   const guard = new AddressGuard(new URL('https://192.168.0.1/mcp'));
   await t.notThrowsAsync(guard.check(new URL('https://192.168.0.2/')));
   await t.notThrowsAsync(guard.check(new URL('https://8.8.4.4/')));
+  t.is(await guard.lookupFor(new URL('https://near.example/')), undefined, 'any address may be connected to');
 });
 
 test.serial(
@@ -129,11 +137,16 @@ test.serial(
     const { lookup } = dns;
     t.teardown(() => restore(lookup));
     const answerWith = (...addresses: string[]) =>
-      restore((async () => addresses.map((address) => ({ address, family: 4 }))) as unknown as typeof lookup);
+      restore((async (_: string, { all }: { all?: boolean }) => {
+        const found = addresses.map((address) => ({ address, family: 4 }));
+        return all === true ? found : found[0];
+      }) as unknown as typeof lookup);
     const neighbour = new URL('https://10.0.0.2/');
     answerWith('8.8.8.8', '10.0.0.1');
     await t.throwsAsync(new AddressGuard(new URL('https://both.example/')).check(neighbour), NEAR_REASON);
     answerWith();
+    await t.throwsAsync(new AddressGuard(new URL('https://nowhere.example/')).check(neighbour), NEAR_REASON);
+    restore((async () => Promise.reject(new Error('ENOTFOUND'))) as unknown as typeof lookup);
     await t.throwsAsync(new AddressGuard(new URL('https://nowhere.example/')).check(neighbour), NEAR_REASON);
     answerWith('10.0.0.1', '10.0.0.3');
     await t.notThrowsAsync(new AddressGuard(new URL('https://near.example/')).check(neighbour));
@@ -162,7 +175,7 @@ function restore(lookup: typeof dns.lookup): void {
   syncBuiltinESMExports();
 }
 
-for (const status of ['700', '099', '000', '101']) {
+for (const status of ['600', '700', '099', '000', '101']) {
   test(`an answer with a status that is none, ${status}, is an error with words`, async (t) => {
     const world = await startLoginWorld(t);
     const http = createClient();
@@ -175,6 +188,29 @@ for (const status of ['700', '099', '000', '101']) {
     await t.throwsAsync(asked, { message: /answered \d+, which is no final status of HTTP/ });
   });
 }
+
+test('an answer without a body has none, even where its server has sent one', async (t) => {
+  const world = await startLoginWorld(t);
+  const http = createClient();
+  closeAfter(t, http);
+  const fetch = createLoginFetch(http, new AddressGuard(world.url));
+  world.tokens.add('x');
+  for (const [status, sent, body] of [
+    [200, 'hi', 'hi'],
+    [200, '', ''],
+    [204, '', ''],
+    [205, 'hi', ''],
+    [304, '', ''],
+    [599, 'hi', 'hi'],
+  ] as const) {
+    // Node's own server sends no body with 205.
+    world.serve = (_, { socket }) =>
+      void socket?.end(`HTTP/1.1 ${status} Odd\r\nConnection: close\r\nContent-Length: ${sent.length}\r\n\r\n${sent}`);
+    const answer = await fetch(world.url, { method: 'GET', headers: { authorization: 'Bearer x' } });
+    t.is(answer.status, status);
+    t.is(await answer.text(), body);
+  }
+});
 
 test('nothing is asked over http beyond this machine', async (t) => {
   const guard = new AddressGuard(new URL('http://127.0.0.1/mcp'));
@@ -207,14 +243,21 @@ test.serial('of a name that leads both near and far only the far addresses are c
     { address: '2606:2800:220:1::1', family: 6 },
     { address: '8.8.8.8', family: 4 },
   ];
-  type Told = (error: null, addresses: readonly LookupAddress[]) => void;
+  type Told = (error: Error | null, addresses: readonly LookupAddress[]) => void;
   callbackDns.lookup = ((_host: string, _options: unknown, told: Told) => told(null, found)) as never;
   syncBuiltinESMExports();
   const guard = new AddressGuard(FAR);
   const find = await guard.lookupFor(new URL('https://both.example/'));
-  t.plan(2);
+  t.plan(4);
   find?.('both.example', { all: true }, (_error, addresses) => t.deepEqual(addresses, found.slice(1)));
   find?.('both.example', {}, (_error, address) => t.is(address, '2606:2800:220:1::1'));
+  found.length = 1;
+  const refused = /^https:\/\/both\.example\/ is to be asked in a login, but lies where/;
+  find?.('both.example', {}, (error) => t.regex(error?.message ?? '', refused));
+  const missing = new Error('ENOTFOUND');
+  callbackDns.lookup = ((_host: string, _options: unknown, told: Told) => told(missing, [])) as never;
+  syncBuiltinESMExports();
+  find?.('both.example', {}, (error) => t.is(error, missing));
 });
 
 test('a document may move within its origin and nowhere else', async (t) => {

@@ -1,6 +1,10 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { AddressGuard } from '../../../src/http/login/address-guard.ts';
-import { authorizeInBrowser } from '../../../src/http/login/authorize-in-browser.ts';
+import {
+  authorizeInBrowser,
+  type BrowserLogin,
+  LOGIN_TIMEOUT_MS,
+} from '../../../src/http/login/authorize-in-browser.ts';
 import { CallbackListener } from '../../../src/http/login/callback-listener.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -29,3 +33,91 @@ for (const page of ['http://127.0.0.1:1/authorize', 'https://10.0.0.1/authorize'
     t.deepEqual(entries, []);
   });
 }
+
+const SERVER = {
+  issuer: 'https://auth.example',
+  authorization_endpoint: 'https://8.8.8.8/authorize',
+  code_challenge_methods_supported: ['S256'],
+};
+
+/** Begins a login; `start` resolves with the address that the browser is opened with. */
+async function begin(t: ExecutionContext, changes: Partial<BrowserLogin> = {}) {
+  const listener = new CallbackListener(new URL('http://127.0.0.1:0/callback'));
+  t.teardown(() => listener.close());
+  const callback = (await listener.listen()).href;
+  const clock = new FakeClock();
+  let open = (_: URL): void => {};
+  const start = new Promise<URL>((resolve) => {
+    open = resolve;
+  });
+  const outcome = authorizeInBrowser({
+    authorizationServer: SERVER,
+    ...{ clientId: 'us', listener, callback, resource: 'https://8.8.8.8/mcp', scopes: [], clock },
+    findNewerLogin: () => undefined,
+    guard: { checkPage: async () => {} },
+    openBrowser: (url) => open(url),
+    log: collectLog().log,
+    signal: new AbortController().signal,
+    ...changes,
+  });
+  return { outcome, start, clock, callback };
+}
+
+test('a login that nobody completes ends with what to do, and leaves no timer', async (t) => {
+  const { outcome, start, clock } = await begin(t);
+  await start;
+  clock.advance(LOGIN_TIMEOUT_MS - 1);
+  t.true(clock.pendingTimers > 0);
+  clock.advance(1);
+  await t.throwsAsync(outcome, {
+    message: 'Nobody has logged in within 4 minutes. The next call asks again; the address to open is in the log.',
+  });
+  t.is(clock.pendingTimers, 0);
+});
+
+test('a login ends with the reason of whoever ends it, and leaves no timer', async (t) => {
+  const ending = new AbortController();
+  const { outcome, start, clock } = await begin(t, { signal: ending.signal });
+  await start;
+  ending.abort(new Error('shutting down'));
+  await t.throwsAsync(outcome, { message: 'shutting down' });
+  t.is(clock.pendingTimers, 0);
+});
+
+test('a refused login is told with the words of the authorization server', async (t) => {
+  const { outcome, start, callback } = await begin(t);
+  const begun = await fetch(await start, { redirect: 'manual' });
+  const page = new URL(begun.headers.get('location') ?? '');
+  const cookie = begun.headers.get('set-cookie')?.split(';', 1)[0] ?? '';
+  const back = new URL(callback);
+  back.search = String(new URLSearchParams({ error: 'access_denied', state: page.searchParams.get('state') ?? '' }));
+  const failed = t.throwsAsync(outcome, {
+    message: 'The login at https://auth.example was refused (access_denied). The next call asks again.',
+  });
+  t.is((await fetch(back, { headers: { cookie } })).status, 400);
+  await failed;
+});
+
+test('no page is opened without PKCE, without a page, or with an address that is too long', async (t) => {
+  const failureOf = async (changes: Partial<BrowserLogin>) => {
+    const openBrowser = () => t.fail('a browser was opened');
+    const { outcome } = await begin(t, { openBrowser, ...changes });
+    return (await t.throwsAsync(outcome))?.message;
+  };
+  const { issuer, authorization_endpoint: page } = SERVER;
+  t.is(
+    await failureOf({ authorizationServer: { issuer, authorization_endpoint: page } }),
+    `${issuer} does not say that it supports PKCE with S256. ` +
+      'Without it the code that it sends could be used by others; give a token instead.',
+  );
+  t.is(
+    await failureOf({ authorizationServer: { issuer } }),
+    `${issuer} has no page to log in at. Expected an authorization_endpoint.`,
+  );
+  const tooLong = await failureOf({ resource: `https://8.8.8.8/${'x'.repeat(16 * 1024)}` });
+  t.is(
+    tooLong?.replace(/\d{5} characters/, 'N characters'),
+    `The page to log in at, of ${issuer}, would have an address of N characters. ` +
+      'Expected at most 16384; tell the operators of the server.',
+  );
+});

@@ -1,5 +1,6 @@
 import { createServer, request as requestHttp } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { CallbackListener } from '../../../src/http/login/callback-listener.ts';
 import { Browser } from '../../support/browser.js';
@@ -42,7 +43,7 @@ test('a port that is taken is an error that says what to do', async (t) => {
   const { port } = other.address() as AddressInfo;
   const listener = new CallbackListener(new URL(`http://127.0.0.1:${port}/callback`));
   t.teardown(() => listener.close());
-  await t.throwsAsync(listener.listen(), { message: /EADDRINUSE.*--oauth-callback/ });
+  await t.throwsAsync(listener.listen(), { code: 'ERR_CONFIG_LISTEN', message: /EADDRINUSE.*--oauth-callback/ });
 });
 
 test('the start address leads to the page to log in at, and gives the browser a cookie that only it gets back', async (t) => {
@@ -111,7 +112,7 @@ test('whoever comes back in another browser is told why that is not taken, and t
     t.regex(await refused.text(), /not begun in this browser.*The login goes on waiting/);
   };
   await refuse();
-  await refuse(`mcp-portage-login-${back.port}=`);
+  for (const guess of ['', 'undefined']) await refuse(`mcp-portage-login-${back.port}=${guess}`);
   await browser.open(start);
   const [cookie] = await browser.jar.getCookies(back.href);
   const { key = '', value = '' } = cookie ?? {};
@@ -119,7 +120,8 @@ test('whoever comes back in another browser is told why that is not taken, and t
     await refuse(shown);
   }
   t.deepEqual(came, []);
-  t.is((await browser.open(`${back}?code=mine`)).status, 200);
+  const others = { headers: { cookie: `a=b; ${key}=${value}; c=d` } };
+  t.is((await fetch(`${back}?code=mine`, others)).status, 200, 'there may be other cookies');
   t.deepEqual(came, ['code=mine']);
 });
 
@@ -142,7 +144,12 @@ test('the start address works for one browser; the visit of another says so and 
 test('nothing but a GET begins or ends a login', async (t) => {
   const { back, start, came } = await offer(t);
   const browser = new Browser();
-  for (const method of ['HEAD', 'POST', 'OPTIONS']) t.is((await browser.open(start, { method })).status, 405, method);
+  for (const method of ['HEAD', 'POST', 'OPTIONS']) {
+    const refused = await browser.open(start, { method });
+    t.is(refused.status, 405, method);
+    t.is(refused.headers.get('allow'), 'GET');
+    t.is(refused.headers.get('cache-control'), 'no-store');
+  }
   t.is((await browser.open(start)).status, 302, 'they have used nothing up');
   for (const method of ['HEAD', 'POST']) t.is((await browser.open(`${back}?code=c`, { method })).status, 405, method);
   t.deepEqual(came, []);
@@ -174,6 +181,8 @@ test('other paths than those two are nobody’s', async (t) => {
 test('a callback at the root, or one that ends in a slash, works alike', async (t) => {
   for (const callback of ['http://127.0.0.1:0/', 'http://127.0.0.1:0/a/b/']) {
     const { back, start, came } = await offer(t, callback);
+    const below = callback.endsWith('/a/b/') ? '/a/b' : '';
+    t.regex(start.pathname, new RegExp(`^${below}/start/[\\w-]{43}$`));
     const browser = new Browser();
     t.is((await browser.open(start)).headers.get('location'), PAGE.href);
     t.is((await browser.open(`${back}?code=c`)).status, 200);
@@ -193,7 +202,23 @@ test('listens on this machine only, and not at all when it is closed', async (t)
   const url = await listener.listen();
   t.is(url.hostname, 'localhost');
   t.is((await askAs(`127.0.0.1:${url.port}`, new URL(`http://127.0.0.1:${url.port}/callback`))).status, 404);
+  await t.throwsAsync(fetch(`http://127.0.0.2:${url.port}/callback`), undefined, 'another address of this machine');
   listener.close();
   listener.close();
   await t.throwsAsync(fetch(`http://127.0.0.1:${url.port}/callback`));
+});
+
+test('a request without a name, or for what is no path, leads nowhere', async (t) => {
+  const { back, came } = await offer(t);
+  const send = async (head: string) => {
+    const socket = connect(Number(back.port), '127.0.0.1');
+    socket.write(`${head}\r\n\r\n`);
+    return (await text(socket)).split('\r\n', 1)[0];
+  };
+  t.is(await send('GET /callback?code=c HTTP/1.0'), 'HTTP/1.1 404 Not Found');
+  for (const target of ['//', 'http://[', '*']) {
+    const head = `GET ${target} HTTP/1.1\r\nHost: ${back.host}\r\nConnection: close`;
+    t.is(await send(head), 'HTTP/1.1 404 Not Found', target);
+  }
+  t.deepEqual(came, []);
 });

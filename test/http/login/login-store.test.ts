@@ -2,7 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import test from 'ava';
 import type { LoginConfig } from '../../../src/config/remote.ts';
-import { LoginStore, type StoredLogin } from '../../../src/http/login/login-store.ts';
+import { LoginFile, SharedLogin } from '../../../src/http/login/login-storage.ts';
+import { LoginStore, parseStoredLogin, type StoredLogin } from '../../../src/http/login/login-store.ts';
 import { temporaryFolder } from './logged-in.ts';
 import { NO_OPTIONS } from './login-config.ts';
 
@@ -94,4 +95,102 @@ test('a token that could not be sent is not used, whoever wrote it into the file
     store.save({ ...LOGIN, tokens: { accessToken, refreshToken: undefined, renewAtMs: undefined } });
     t.is(store.load()?.tokens, undefined);
   }
+});
+
+test('a file that does not say what a login needs is no login', (t) => {
+  const { client } = LOGIN;
+  for (const [title, document] of Object.entries({
+    'no object': 'text',
+    'no value': null,
+    'no issuer': { ...LOGIN, issuer: undefined },
+    'an empty issuer': { ...LOGIN, issuer: '' },
+    'no token endpoint': { ...LOGIN, tokenEndpoint: 5 },
+    'no resource': { ...LOGIN, resource: undefined },
+    'no client': { ...LOGIN, client: null },
+    'a client without an id': { ...LOGIN, client: { ...client, id: undefined } },
+    'a client with an unknown method': { ...LOGIN, client: { ...client, method: 'tls_client_auth' } },
+    'a client from nowhere': { ...LOGIN, client: { ...client, origin: 'found' } },
+  })) {
+    t.is(parseStoredLogin(JSON.stringify(document)), undefined, title);
+  }
+  t.is(parseStoredLogin('{"issuer":'), undefined);
+});
+
+test('what a login can do without is left out where the file has something else', (t) => {
+  const { client, tokens } = LOGIN;
+  const parse = (changes: object) => parseStoredLogin(JSON.stringify({ ...LOGIN, ...changes }));
+  t.deepEqual(parse({ scopes: ['read', 5, ''] })?.scopes, ['read']);
+  t.deepEqual(parse({ scopes: 'read' })?.scopes, []);
+  t.deepEqual(parse({ client: { ...client, secret: 5, callback: '' } })?.client, {
+    ...client,
+    secret: undefined,
+    callback: undefined,
+  });
+  t.deepEqual(parse({ tokens: { ...tokens, refreshToken: '', renewAtMs: 'soon' } })?.tokens, {
+    accessToken: 'a',
+    refreshToken: undefined,
+    renewAtMs: undefined,
+  });
+  for (const none of [undefined, null, 'a', { refreshToken: 'r' }]) t.is(parse({ tokens: none })?.tokens, undefined);
+});
+
+test('of a client that was not registered by us neither a secret nor an address is kept', (t) => {
+  for (const origin of ['configured', 'document'] as const) {
+    for (const method of ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const) {
+      const login = { ...LOGIN, client: { origin, id: 'me', method, secret: 's', callback: 'http://127.0.0.1:1/' } };
+      t.deepEqual(parseStoredLogin(JSON.stringify(login))?.client, { origin, id: 'me', method });
+    }
+  }
+});
+
+test('without a folder no login is there, and none can be kept', (t) => {
+  const store = new LoginStore(
+    new URL('https://example.com/mcp'),
+    { ...NO_OPTIONS, stateDirectory: undefined },
+    () => '',
+  );
+  t.is(store.path, undefined);
+  t.is(store.load(), undefined);
+  t.notThrows(() => store.forget());
+  t.throws(() => store.save(LOGIN), { message: 'there is no folder for logins' });
+});
+
+test('a file is named for the host as far as a file can be', (t) => {
+  const folder = temporaryFolder(t);
+  t.regex(pathOf(createStore(folder, 'https://[2001:db8::1]:8443/mcp')), /[\\/]_2001_db8__1__8443-[0-9a-f]{16}\.json$/);
+  const long = `https://${'a'.repeat(50)}.${'b'.repeat(50)}/mcp`;
+  t.regex(pathOf(createStore(folder, long)), /[\\/]a{50}\.b{9}-[0-9a-f]{16}\.json$/);
+});
+
+test('the login of the last run is used or forgotten, as the user says', (t) => {
+  const stateDirectory = temporaryFolder(t);
+  const server = new URL('https://example.com/mcp');
+  const open = (stored: LoginConfig['stored']) =>
+    new LoginFile(server, { ...NO_OPTIONS, stored, stateDirectory }, () => 'x');
+  createStore(stateDirectory).save(LOGIN);
+  t.deepEqual(open('use').load(), LOGIN);
+  t.is(open('forget').load(), undefined);
+  const { place = '' } = open('use');
+  mkdirSync(place);
+  const error = t.throws(() => open('forget'), { code: 'ERR_CONFIG_OPTION' });
+  t.regex(error?.message ?? '', /^Cannot forget the login in .*\.json \(ERR_\w+\)\.$/);
+});
+
+test('what replicas share of a login has a name of its own for each server, and can be forgotten', async (t) => {
+  const values = new Map<string, string | undefined>();
+  const open = (server: string) =>
+    SharedLogin.open(new URL(server), { ...NO_OPTIONS, stateDirectory: undefined }, (name) => ({
+      get value() {
+        return values.get(name);
+      },
+      look: async () => {},
+      set: async (value) => void values.set(name, value),
+      exclusively: (work) => work(),
+    }));
+  const [one, other] = [await open('https://example.com/mcp'), await open('https://example.com/other')];
+  await one.save(LOGIN);
+  t.deepEqual(one.load(), LOGIN);
+  t.is(other.load(), undefined);
+  await one.forget();
+  t.is(one.load(), undefined);
 });

@@ -59,6 +59,7 @@ for (const [members, fault] of [
   [{ authorization_endpoint: { url: SERVER } }, 'authorization_endpoint is an object instead of a URL'],
   [{ registration_endpoint: 'nowhere' }, 'registration_endpoint is no URL'],
   [{ scopes_supported: { a: true } }, 'scopes_supported is no list of texts'],
+  [{ code_challenge_methods_supported: 'S256' }, 'code_challenge_methods_supported is no list of texts'],
   [{ token_endpoint_auth_methods_supported: ['none', 1] }, 'token_endpoint_auth_methods_supported is no list of texts'],
   [{ client_id_metadata_document_supported: 'yes' }, 'client_id_metadata_document_supported is neither true nor false'],
   [

@@ -45,6 +45,7 @@ test(host, '[fd00::7]:8000', 'welcome', { addresses: ['[fd00::7]'] });
 test(host, 'anything.example.com', 'welcome', { addresses: ['0.0.0.0'] });
 test(host, 'anything.example.com', 'welcome', { addresses: ['::'] });
 test(host, 'anything.example.com', 'welcome', { addresses: ['[::]'] });
+test(host, 'anything.example.com', 'welcome', { addresses: ['127.0.0.1', '0.0.0.0'] });
 test(host, 'anything.example.com', 'ERR_HTTP_HOST', { addresses: ['0.0.0.0'], allowHosts: ['tools.example.com'] });
 test(host, 'tools.example.com', 'welcome', { addresses: ['0.0.0.0'], allowHosts: ['tools.example.com'] });
 test(host, '192.168.1.7:8000', 'welcome', { addresses: ['127.0.0.1', '192.168.1.7'] });
@@ -131,4 +132,13 @@ test('quotes what it refuses, cut and without control characters', (t) => {
 test('says that the Host header is absent, where one is needed and none came', (t) => {
   const policy = new AccessPolicy({ addresses: ['127.0.0.1'], allowHosts: [], allowOrigins: [] });
   t.regex(policy.check({ headers: {} } as IncomingMessage)?.message ?? '', /The Host header \(absent\) is not/);
+});
+
+test('a Host is judged alike however often it comes, and whatever came before', (t) => {
+  const policy = new AccessPolicy({ addresses: ['127.0.0.1'], allowHosts: [], allowOrigins: [] });
+  const verdicts = ['evil.example', 'evil.example', 'localhost', 'localhost', 'evil.example', 'localhost'].map(
+    (name) => policy.check({ headers: { host: name } } as IncomingMessage)?.code ?? 'welcome',
+  );
+  const [refused, welcome] = ['ERR_HTTP_HOST', 'welcome'];
+  t.deepEqual(verdicts, [refused, refused, welcome, welcome, refused, welcome]);
 });

@@ -1,0 +1,145 @@
+import test from 'ava';
+import { canonicalUri, type DiscoverRequest, discover } from '../../../src/http/login/discover.ts';
+
+const ORIGIN = 'https://mcp.example';
+const ISSUER = 'https://auth.example';
+const AT_RESOURCE = '/.well-known/oauth-protected-resource';
+const AT_SERVER = '/.well-known/oauth-authorization-server';
+const AT_OPENID = '/.well-known/openid-configuration';
+const RESOURCE = { resource: `${ORIGIN}/mcp`, authorization_servers: [ISSUER] };
+const AUTHORIZATION = { issuer: ISSUER, token_endpoint: `${ISSUER}/token` };
+
+type Documents = Readonly<Record<string, unknown>>;
+
+/** Looks for the metadata of a server where these documents are; a number is a status without one. */
+async function discoverIn(documents: Documents, changes: Partial<DiscoverRequest> = {}) {
+  const asked: string[] = [];
+  const request: DiscoverRequest = {
+    server: new URL(`${ORIGIN}/mcp`),
+    resourceMetadata: undefined,
+    issuer: undefined,
+    fetch: async (url, { method, headers }) => {
+      asked.push(url.href);
+      const document = documents[url.href] ?? 404;
+      const isAskedForJson = method === 'GET' && headers.accept === 'application/json';
+      const status = !isAskedForJson ? 406 : typeof document === 'number' ? document : 200;
+      const body = typeof document === 'string' ? document : JSON.stringify(document);
+      return new Response(body, { status, headers: { 'content-type': 'application/json' } });
+    },
+    ...changes,
+  };
+  const outcome = await discover(request).catch((error: Error) => error.message);
+  return { outcome, asked };
+}
+
+/** The documents of a server and of its authorization server, with one of them changed. */
+const documentsWith = (changes: Documents) => ({
+  [`${ORIGIN}${AT_RESOURCE}/mcp`]: RESOURCE,
+  [`${ISSUER}${AT_SERVER}`]: AUTHORIZATION,
+  ...changes,
+});
+
+test('asks a server and its authorization server for JSON, at the place of the path first', async (t) => {
+  const { outcome, asked } = await discoverIn(documentsWith({}));
+  t.deepEqual(outcome, { authorizationServer: AUTHORIZATION, resource: `${ORIGIN}/mcp`, scopes: [] });
+  t.deepEqual(asked, [`${ORIGIN}${AT_RESOURCE}/mcp`, `${ISSUER}${AT_SERVER}`]);
+});
+
+test('asks at each place once, without the slash at the end of a path', async (t) => {
+  const nowhere = async (url: string) => (await discoverIn({}, { server: new URL(url) })).asked;
+  t.deepEqual(await nowhere(`${ORIGIN}/`), [
+    `${ORIGIN}${AT_RESOURCE}`,
+    `${ORIGIN}${AT_SERVER}`,
+    `${ORIGIN}${AT_OPENID}`,
+  ]);
+  t.deepEqual((await nowhere(`${ORIGIN}/a/b/`)).slice(0, 2), [
+    `${ORIGIN}${AT_RESOURCE}/a/b`,
+    `${ORIGIN}${AT_RESOURCE}`,
+  ]);
+  const resource = { ...RESOURCE, authorization_servers: [`${ISSUER}/tenant/`] };
+  const { asked } = await discoverIn({ [`${ORIGIN}${AT_RESOURCE}`]: resource });
+  t.deepEqual(asked.slice(2), [
+    `${ISSUER}${AT_SERVER}/tenant`,
+    `${ISSUER}${AT_OPENID}/tenant`,
+    `${ISSUER}/tenant${AT_OPENID}`,
+  ]);
+});
+
+test('asks only where the refusal says the metadata is', async (t) => {
+  const resourceMetadata = new URL(`${ORIGIN}/elsewhere`);
+  const { outcome, asked } = await discoverIn(documentsWith({ [resourceMetadata.href]: RESOURCE }), {
+    resourceMetadata,
+  });
+  t.like(outcome, { resource: `${ORIGIN}/mcp` });
+  t.deepEqual(asked, [resourceMetadata.href, `${ISSUER}${AT_SERVER}`]);
+});
+
+test('takes a server without metadata for its own authorization server, unless another issuer is given', async (t) => {
+  const own = { issuer: ORIGIN, token_endpoint: `${ORIGIN}/token` };
+  const { outcome } = await discoverIn({ [`${ORIGIN}${AT_SERVER}`]: own });
+  t.deepEqual(outcome, { authorizationServer: own, resource: `${ORIGIN}/mcp`, scopes: [] });
+  const given = await discoverIn({ [`${ISSUER}${AT_SERVER}`]: AUTHORIZATION }, { issuer: ISSUER });
+  t.like(given.outcome, { authorizationServer: AUTHORIZATION });
+  t.is((await discoverIn({})).outcome, undefined, 'it has nothing to do with OAuth');
+});
+
+test('only a status that says so means that there is no metadata', async (t) => {
+  const place = `${ORIGIN}${AT_RESOURCE}/mcp`;
+  for (const status of [400, 404, 499]) t.is((await discoverIn({ [place]: status })).outcome, undefined, `${status}`);
+  for (const status of [399, 500, 201]) {
+    const { outcome } = await discoverIn({ [place]: status });
+    t.is(outcome, `${place} answered ${status} without metadata. Try again later.`);
+  }
+  const created = async () => new Response(JSON.stringify(RESOURCE), { status: 201 });
+  t.is((await discoverIn({}, { fetch: created })).outcome, `${place} answered 201 without metadata. Try again later.`);
+  for (const document of ['no JSON', 'null', '[]', '"text"']) {
+    const { outcome } = await discoverIn({ [place]: document });
+    t.is(outcome, `${place} answered 200 without metadata. Try again later.`, document);
+  }
+});
+
+test('metadata of an authorization server is of the issuer that was asked, or an error', async (t) => {
+  const place = `${ISSUER}${AT_SERVER}`;
+  const wayOut = 'It is wrong or hostile; tell the operators of the server.';
+  for (const document of [{ ...AUTHORIZATION, issuer: 'https://evil.example' }, 'no JSON', 500]) {
+    const { outcome } = await discoverIn(documentsWith({ [place]: document }));
+    t.is(outcome, `The metadata at ${place} cannot be used; expected JSON whose issuer is ${ISSUER}. ${wayOut}`);
+  }
+  const { outcome } = await discoverIn(documentsWith({ [place]: { issuer: ISSUER } }));
+  t.is(outcome, `The metadata at ${place} cannot be used; it has no member token_endpoint. ${wayOut}`);
+});
+
+test('says which authorization servers were named and what was expected', async (t) => {
+  const wayOut = 'Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header.';
+  const tell = async (servers: readonly string[] | undefined, issuer?: string) => {
+    const resource = { ...RESOURCE, authorization_servers: servers };
+    return (await discoverIn({ [`${ORIGIN}${AT_RESOURCE}/mcp`]: resource }, { issuer })).outcome;
+  };
+  const server = `The server at ${ORIGIN}/mcp`;
+  const two = ['https://a.example', 'https://b.example'];
+  t.is(await tell(undefined), `${server} names no authorization server; expected one with metadata. ${wayOut}`);
+  t.is(await tell(two), `${server} names ${two.join(', ')}; expected one with metadata. ${wayOut}`);
+  t.is(
+    await tell(two, ISSUER),
+    `${server} names no authorization server; expected ${ISSUER} and its metadata. ${wayOut}`,
+  );
+});
+
+test('asks for no token with metadata that is about another server', async (t) => {
+  for (const resource of ['https://other.example/mcp', `${ORIGIN}/other`, 'http://mcp.example/mcp']) {
+    const place = `${ORIGIN}${AT_RESOURCE}/mcp`;
+    const { outcome } = await discoverIn(documentsWith({ [place]: { ...RESOURCE, resource } }));
+    const problem = `The metadata at ${place} is about another server than ${ORIGIN}/mcp`;
+    t.is(outcome, `${problem}. No token is asked for: it would be for somebody else.`);
+  }
+});
+
+test('a server is called by its URL, without a slash that means nothing', (t) => {
+  for (const [url, uri] of [
+    [`${ORIGIN}/`, ORIGIN],
+    [`${ORIGIN}/mcp/`, `${ORIGIN}/mcp/`],
+    [`${ORIGIN}/mcp?a=1#part`, `${ORIGIN}/mcp?a=1`],
+  ] as const) {
+    t.is(canonicalUri(new URL(url)), uri);
+  }
+});
