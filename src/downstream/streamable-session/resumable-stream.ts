@@ -50,6 +50,8 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
   readonly #idPrefix: string;
   /** A response on which nothing is sent before `#stored`. */
   #held: ServerResponse | undefined;
+  /** What it begins with. What is kept for clients that come back may be less. */
+  #heldRuns: Buffer[] = [];
   #heldEvents = 0;
   #heldBytes = 0;
   readonly #stored: Promise<void> | undefined;
@@ -88,18 +90,18 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
 
   #hold(response: ServerResponse, stored: Promise<void>): void {
     this.#held = response;
-    if (this.#context.priming) this.#prime();
+    if (this.#context.priming) this.#heldRuns.push(this.#prime());
     void stored.then(() => this.#openHeld());
   }
 
   #openHeld(): void {
     const response = this.#held;
-    this.#held = undefined;
     if (response === undefined) return;
     this.flush();
-    const { key: stream } = this;
-    const missed = this.#context.replay.after({ stream, sequence: 0 }, this.#sequence) ?? [];
-    if (!response.destroyed) this.resume(response, missed);
+    const runs = this.#heldRuns;
+    this.#held = undefined;
+    this.#heldRuns = [];
+    if (!response.destroyed) this.resume(response, runs);
     if (this.#isEnded) this.#connection?.end();
     this.#onDrain();
   }
@@ -176,7 +178,8 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     this.#runBytes = 0;
     const events = encodeNumberedEvents(this.#idPrefix, sequence, run);
     this.#context.replay.add({ stream, sequence }, events, run.length);
-    this.#connection?.write(events);
+    if (this.#held === undefined) this.#connection?.write(events);
+    else this.#heldRuns.push(events);
   }
 
   end(): void {
