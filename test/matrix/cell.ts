@@ -4,9 +4,25 @@ import { type Front, startFront } from './fronts.ts';
 import type { ConnectOptions, Era, MatrixClient } from './matrix-client.ts';
 import { type RecordEntry, type RunningServer, SERVERS, type ServerName } from './servers.ts';
 
-interface Running {
+export interface Running {
   readonly server: RunningServer;
   readonly front: Front;
+}
+
+/** Starts a server, and what stands between it and clients of a kind. */
+export type StartPair = (client: ClientName, server: ServerName) => Promise<Running>;
+
+/** A server that no other cell meets. */
+export function besideOwnServer(start: typeof startFront): StartPair {
+  return async (client, name) => {
+    const server = await SERVERS[name].start();
+    try {
+      return { server, front: await start(client, server.target) };
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+  };
 }
 
 /** One pair of client and server with the bridge between; started when the first scenario asks for a client. */
@@ -14,16 +30,16 @@ export class Cell {
   readonly title: string;
   readonly client: ClientName;
   readonly server: ServerName;
-  readonly #startFront: typeof startFront;
+  readonly #start: StartPair;
   #running: Promise<Running> | undefined;
   readonly #clients = new Map<string, Promise<MatrixClient>>();
 
-  /** @param start what stands between the two; default: the bridge */
-  constructor(client: ClientName, server: ServerName, start: typeof startFront = startFront) {
+  /** @param start default: the bridge, with a server of its own */
+  constructor(client: ClientName, server: ServerName, start: StartPair = besideOwnServer(startFront)) {
     this.client = client;
     this.server = server;
     this.title = `${CLIENTS[client].title} → ${SERVERS[server].title}`;
-    this.#startFront = start;
+    this.#start = start;
   }
 
   get clientEra(): Era {
@@ -56,18 +72,8 @@ export class Cell {
   }
 
   running(): Promise<Running> {
-    this.#running ??= this.#start();
+    this.#running ??= this.#start(this.client, this.server);
     return this.#running;
-  }
-
-  async #start(): Promise<Running> {
-    const server = await SERVERS[this.server].start();
-    try {
-      return { server, front: await this.#startFront(this.client, server.target) };
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
   }
 
   /** All clients that were connected. */

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Cell } from './cell.ts';
+import { besideOwnServer, Cell } from './cell.ts';
 import { CLIENT_NAMES, CLIENTS } from './clients.ts';
 import { testCell } from './define-matrix.ts';
 import { startDirectly } from './fronts.ts';
@@ -11,6 +11,6 @@ for (const client of CLIENT_NAMES) {
   for (const server of SERVER_NAMES) {
     const { era, over } = CLIENTS[client];
     if (era !== SERVERS[server].era || over !== SERVERS[server].over) continue;
-    testCell(test, new Cell(client, server, startDirectly), CONVERSATION);
+    testCell(test, new Cell(client, server, besideOwnServer(startDirectly)), CONVERSATION);
   }
 }
