@@ -21,9 +21,10 @@ const USAGE = `Usage: npm run bench:cluster -- [--quick]
 type Effort = CallEffort & HoldingEffort;
 
 const FULL: Effort = {
-  sets: 4,
-  rounds: 3,
-  warmRounds: 3,
+  sets: 3,
+  rounds: 4,
+  // Replicas that have served for a few seconds have compiled what they use often.
+  warmRounds: 8,
   callsOfARound: 1280,
   singleCalls: 150,
   leases: 4,
