@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
+import { Redis } from 'ioredis';
 import { startLegacyHttp } from '../matrix/servers.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { serverProgram } from '../support/server-program.ts';
@@ -183,7 +184,7 @@ test(`what is said on a stream while its replica dies is said once, by the next 
     await bed.stop();
     await server.stop();
   });
-  const { headers, post } = await openSession(dying.port);
+  const { headers } = await openSession(dying.port);
   // A call whose answer never comes, on a stream of its own. A server without event ids sends it to nobody else.
   const streaming = { ...headers, Accept: 'text/event-stream, application/json;q=0.1' };
   const params = { name: 'hold', arguments: { value: 'held' }, _meta: { progressToken: 'p' } };
@@ -193,8 +194,8 @@ test(`what is said on a stream while its replica dies is said once, by the next 
   let said = '';
   while (!said.includes('notifications/progress')) said += (await reader?.read())?.value ?? failed();
   const lastId = [...said.matchAll(/^id: (\S+)$/gm)].at(0)?.[1] ?? failed();
-  // By the time of another answer what was said before is stored.
-  await post(dying.port, 'test/record');
+  // What a call says is stored when the call takes a while.
+  await waitFor(() => holdsStream(bed), { message: 'the stream to be stored' });
   dying.bridge.kill('SIGKILL');
   await dying.bridge.exited;
   const resumed = await waitFor(
@@ -210,6 +211,17 @@ test(`what is said on a stream while its replica dies is said once, by the next 
   t.regex(rest, /notifications\/progress/);
   t.regex(rest, /"id":"held".*ERR_CLUSTER_OWNER/);
 });
+
+/** Whether anything that was said on streams is stored. */
+async function holdsStream({ redis: { url } }: TestBed): Promise<boolean> {
+  const redis = new Redis(url.href);
+  try {
+    const types = await Promise.all((await redis.keys('*')).map((key) => redis.type(key)));
+    return types.includes('stream');
+  } finally {
+    redis.disconnect();
+  }
+}
 
 function failed(): never {
   throw new Error('it was to be there');

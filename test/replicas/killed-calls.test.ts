@@ -95,6 +95,24 @@ test(`what a call has asked its client before its replica died is answered throu
   t.regex(await rest.until(/"id":"asking"/), /Ada.*Grace/);
 });
 
+test(`a call under way in a replica that stands still is answered by another one, to which it leads when it wakes, and runs once${WHY}`, async (t) => {
+  const { owner, heir } = await startTwo(t);
+  const session = await openSession(owner.port);
+  const stream = new EventText(await session.send(owner.port, holding('held', 'elsewhere')));
+  await stream.until(/notifications\/progress/);
+  owner.bridge.kill('SIGSTOP');
+  try {
+    const rest = new EventText(await session.resume(heir.port, stream.lastEventId));
+    await session.post(heir.port, 'tools/call', { name: 'release', arguments: { value: 'elsewhere' } });
+    t.regex(await rest.until(/"id":"held"/), /"result".*elsewhere/);
+  } finally {
+    owner.bridge.kill('SIGCONT');
+  }
+  await waitFor(() => session.answered(owner.port, 'ping'), { message: 'the owner to lead to the heir' });
+  const { text } = await session.post(heir.port, 'test/record');
+  t.is(text.split('"name":"hold","arguments":{"value":"elsewhere"}').length - 1, 1);
+});
+
 test(`a client that comes back for a call at a server without event ids is told that it is lost, however soon its replica dies${WHY}`, async (t) => {
   const { owner, heir, kill } = await startTwo(t, 'stateful');
   const session = await openSession(owner.port);
