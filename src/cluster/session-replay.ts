@@ -102,6 +102,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
   }
 
   #say(stream: number, entry: Buffer): void {
+    if (this.#isClosed) return;
     const young = this.#young.get(stream);
     if (young === undefined) return this.#append(entry);
     young.push(entry);

@@ -249,6 +249,9 @@ test('nothing is stored of a session that is over or another replica has', async
   replay.add(event(1));
   replay.close();
   replay.add(event(2));
+  void replay.opened(2, [8]);
+  replay.add({ ...event(1), stream: 2 });
+  t.is(clock.pendingTimers, 0);
   clock.advance(YOUNG_MS);
   await turn();
   t.deepEqual(await logs.read(NAME), []);

@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import { LinkedList, ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { CANCELLED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
@@ -26,7 +25,7 @@ import {
 import { REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
 import { ResumableStream, type StreamBeginning } from './resumable-stream.ts';
 import { StreamSlots } from './stream-slots.ts';
-import { canWait, UndeliveredQueue } from './undelivered-queue.ts';
+import { canWait, isAboutCall, isQuestion, UndeliveredQueue } from './undelivered-queue.ts';
 
 /** The stream opened by GET, for what belongs to no request. */
 const GET_STREAM = 0;
@@ -394,13 +393,3 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
 
 /** `source`: on whose behalf the stream is full; default: its own. */
 type StreamOrigin = Pick<StreamBeginning, 'sequence' | 'request' | 'stored'> & { readonly source?: object };
-
-/** Somebody waits for it: what the server asks, and that it asks no longer. */
-function isQuestion(frame: Frame): boolean {
-  return frame.kind === 'request' || frame.method === CANCELLED;
-}
-
-/** Says nothing to a client that has lost the call. */
-function isAboutCall(frame: Frame, exchange: Exchange | undefined): boolean {
-  return frame.method === PROGRESS && exchange !== undefined;
-}

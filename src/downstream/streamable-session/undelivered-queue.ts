@@ -1,5 +1,6 @@
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
-import { isListChanged, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
+import { CANCELLED, isListChanged, PROGRESS, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
+import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** Messages and bytes kept for a client that has no stream open. */
@@ -65,4 +66,14 @@ export class UndeliveredQueue {
 /** "Look again" loses nothing by waiting; everything else is about now. */
 export function canWait(frame: Frame): boolean {
   return isListChanged(frame.method) || frame.method === RESOURCE_UPDATED;
+}
+
+/** Somebody waits for it: what the server asks, and that it asks no longer. */
+export function isQuestion(frame: Frame): boolean {
+  return frame.kind === 'request' || frame.method === CANCELLED;
+}
+
+/** Says nothing to a client that has lost the call. */
+export function isAboutCall(frame: Frame, exchange: Exchange | undefined): boolean {
+  return frame.method === PROGRESS && exchange !== undefined;
 }
