@@ -28,15 +28,24 @@ export interface BalancedPorts {
   readonly streams?: ReadonlyMap<string, number>;
 }
 
-/** HAProxy as the guide sets it up: each request goes to the next replica that is ready, and no client stays with one. */
-export async function startBalancer(replicas: readonly BalancedPorts[]): Promise<Balancer> {
+/**
+ * Which replica gets a request of a session: the next one that is ready, whoever has the session, or the one that HAProxy
+ * has seen opening it.
+ */
+export type Balancing = 'round robin' | 'remembered sessions';
+
+/** HAProxy as the guide sets it up. */
+export async function startBalancer(
+  replicas: readonly BalancedPorts[],
+  balancing: Balancing = 'round robin',
+): Promise<Balancer> {
   const port = await ownPort();
   const folder = await mkdtemp(join(tmpdir(), 'portage-haproxy-'));
   const file = join(folder, 'haproxy.cfg');
   const names = [...(replicas[0]?.streams?.keys() ?? [])];
   const streams = new Map(await Promise.all(names.map(async (name) => [name, await ownPort()] as const)));
   const sections = [...streams].map(([name, at]) => streamSection(name, at, replicas));
-  await writeFile(file, [await configuration(port, replicas), ...sections].join('\n'));
+  await writeFile(file, [await configuration(port, replicas, balancing), ...sections].join('\n'));
   const child = spawn(HAPROXY ?? 'haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.on('data', (chunk) => {
@@ -65,10 +74,11 @@ export async function startBalancer(replicas: readonly BalancedPorts[]): Promise
 }
 
 /** The example at the address of these replicas. It says what the guide says, so that all tests here are about that. */
-async function configuration(port: number, replicas: readonly BalancedPorts[]): Promise<string> {
+async function configuration(port: number, replicas: readonly BalancedPorts[], balancing: Balancing): Promise<string> {
   const example = await readFile(join(REPOSITORY, 'examples/proxies/haproxy-replicas.cfg'), 'utf8');
   const servers = replicas.map((replica, index) => `  server r${index} 127.0.0.1:${replica.port}`);
-  return example
+  const remembering = balancing === 'remembered sessions' ? example.replace(/^ *# (?=stick)/gm, '  ') : example;
+  return remembering
     .replace('bind :80', `bind 127.0.0.1:${port}`)
     .replace(/^ *server .*\n/gm, '')
     .concat(`${servers.join('\n')}\n`);

@@ -3,7 +3,7 @@ import type { Bridge } from '../support/bridge.ts';
 import { startBridge } from '../support/bridge.ts';
 import { ownPort } from '../support/own-port.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
-import { type Balancer, startBalancer } from './balancer.ts';
+import { type Balancer, type Balancing, startBalancer } from './balancer.ts';
 
 export const KEY = randomBytes(24).toString('base64');
 /** Short, so that tests see what follows; long enough for a machine that others use. */
@@ -22,6 +22,7 @@ export interface TestBedOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Names of servers that clients reach over byte streams, too. */
   readonly streams?: readonly string[];
+  readonly balancing?: Balancing;
 }
 
 /** One place behind the balancer, where a replica runs most of the time. */
@@ -33,7 +34,7 @@ export interface Place {
   start(): Promise<void>;
 }
 
-/** Replicas of the built program behind a balancer that takes turns, with a store of their own. */
+/** Replicas of the built program behind a balancer, with a store of their own. */
 export interface TestBed {
   readonly redis: RedisServer;
   readonly places: readonly Place[];
@@ -55,6 +56,7 @@ export async function startTestBed({
   leaseMs = LEASE_MS,
   env = {},
   streams: streamNames = [],
+  balancing = 'round robin',
 }: TestBedOptions): Promise<TestBed> {
   const redis = await startRedis();
   const runs: Bridge[] = [];
@@ -82,7 +84,7 @@ export async function startTestBed({
     return place;
   };
   const places = await Promise.all(Array.from({ length: count }, () => addPlace()));
-  const balancer = await startBalancer(places);
+  const balancer = await startBalancer(places, balancing);
   return {
     redis,
     places,
