@@ -10,6 +10,7 @@ import { renderCapacity } from '../report/capacity.ts';
 import { type ClusterRun, describeClusterRun } from '../report/cluster-run.ts';
 import { type CallEffort, MEASURED_CALLS, measureCalls } from './calls.ts';
 import { type HoldingEffort, measureRest, measureSessions } from './holdings.ts';
+import { MEASURED_PAIRS, measurePairs, type PairEffort } from './pairs.ts';
 import { closeConnections } from './posts.ts';
 import { RedisMeter } from './redis-counts.ts';
 import { Bed } from './replicas.ts';
@@ -18,7 +19,7 @@ const LAST_RUN = join(rootPath, 'bench/last-cluster-run.json');
 const USAGE = `Usage: npm run bench:cluster -- [--quick]
   --quick   only check that every answer is right, in half a minute, without figures`;
 
-type Effort = CallEffort & HoldingEffort;
+type Effort = CallEffort & PairEffort & HoldingEffort;
 
 const FULL: Effort = {
   sets: 3,
@@ -27,6 +28,10 @@ const FULL: Effort = {
   warmRounds: 8,
   callsOfARound: 1280,
   singleCalls: 150,
+  pairSets: 9,
+  slices: 6,
+  sliceMs: 1000,
+  warmMs: 3000,
   leases: 4,
   sessions: 300,
   steps: 3,
@@ -37,6 +42,10 @@ const QUICK: Effort = {
   warmRounds: 0,
   callsOfARound: 128,
   singleCalls: 5,
+  pairSets: 1,
+  slices: 1,
+  sliceMs: 50,
+  warmMs: 0,
   leases: 1,
   sessions: 20,
   steps: 1,
@@ -76,6 +85,10 @@ const calls: ClusterRun['calls'][number][] = [];
 for (const measured of MEASURED_CALLS) {
   calls.push(await step(`calls: ${measured.kind}`, () => measureCalls(measured, effort, parts)));
 }
+const pairs: ClusterRun['pairs'][number][] = [];
+for (const measured of MEASURED_PAIRS) {
+  pairs.push(await step(`pairs: ${measured.kind}`, () => measurePairs(measured, effort, bed)));
+}
 const rest = await step('at rest', () => measureRest(effort.leases, parts));
 const sessions = await step('sessions', () => measureSessions(effort, parts));
 const versions = { Node: process.version, 'mcp-portage': readVersion(''), Redis: await meter.version() };
@@ -88,8 +101,8 @@ if (effort === FULL) {
   const { sets, callsOfARound } = effort;
   const rounds = sets * effort.rounds;
   const seconds = Math.round((performance.now() - startedAt) / 1000);
-  const run = describeClusterRun({ seconds, rounds, callsOfARound, calls, rest, sessions }, versions);
+  const run = describeClusterRun({ seconds, rounds, callsOfARound, calls, pairs, rest, sessions }, versions);
   writeFileSync(LAST_RUN, `${JSON.stringify(run, undefined, 1)}\n`);
   console.log(renderCapacity(run));
 }
-console.log(`${calls.length + 2} passed, 0 failed`);
+console.log(`${calls.length + pairs.length + 2} passed, 0 failed`);

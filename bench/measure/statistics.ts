@@ -9,3 +9,8 @@ export function median(values: readonly number[]): number {
 export function medianRatio(values: readonly number[], others: readonly number[]): number {
   return median(values.slice(0, others.length).map((value, round) => value / (others[round] ?? Number.NaN)));
 }
+
+/** Of ratios, so that twice as much and half as much are equally far from no difference. */
+export function geometricMean(values: readonly number[]): number {
+  return Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
+}

@@ -1,11 +1,13 @@
 /** The generated part of docs/guide/scaling.md: what the last run of `npm run bench:cluster` measured, and what follows from it. */
-import { median, medianRatio } from '../measure/statistics.ts';
+import { geometricMean, median, medianRatio } from '../measure/statistics.ts';
 import {
   CALLS_IN_FLIGHT,
   type CallCosts,
   type CallFigures,
   type CallKind,
   type ClusterRun,
+  type PairFigures,
+  type PairKind,
   type RouteCosts,
 } from './cluster-run.ts';
 
@@ -15,6 +17,11 @@ const TITLES: Readonly<Record<CallKind, string>> = {
   remote: 'a tool of a remote server, one message in response',
   'remote-stream': 'a tool of a remote server, eleven messages in response',
   modern: 'a tool of a remote server of 2026-07-28',
+};
+const PAIR_TITLES: Readonly<Record<PairKind, string>> = {
+  command: 'a tool of a command, one message in response',
+  remote: TITLES.remote,
+  'remote-stream': TITLES['remote-stream'],
 };
 /** The bench starts the servers of these calls itself, so their processor time is known as well. */
 const WITH_SERVERS: readonly CallKind[] = ['ping', 'tool'];
@@ -39,11 +46,16 @@ On ${run.date}, on ${machine.cores} cores of ${machine.cpu}, with mcp-portage ${
 ${run.rounds} rounds of ${callsOfARound} calls for each figure, in turns, with new processes every few rounds, ${shown(run.seconds / 60)} minutes in all. Figures are medians of the rounds, ratios are
 medians of the rounds' ratios, and every response was checked. Run \`npm run bench:cluster\` to measure on your own machine.
 
-Processor time of mcp-portage for one call, without the MCP server. In parentheses: a replica with the session beside one
-bridge without Redis, first where all its calls are for its own sessions, then where half of them come from other replicas;
-and a forwarded call beside one in that last replica:
+Processor time of mcp-portage for one call, without the MCP server. All calls of the replica alone are for its own sessions;
+half of those of the other one come from other replicas. In parentheses: a forwarded call beside one in that last replica:
 
 ${renderCalls(run)}
+
+What Redis costs a call in the replica that has the session. Two bridges that do the same differ by more than that, so a
+replica is measured beside two bridges without Redis, with ${run.pairs[0]?.replica.length} sets of new processes. Ratios are geometric means; in
+parentheses are those of the sets that differed most:
+
+${renderPairs(run)}
 
 Time until the response, with one call in flight. Unlike processor time it includes the server and everything else that the
 machine was doing:
@@ -67,10 +79,7 @@ function renderCalls({ calls }: ClusterRun): string {
       TITLES[kind],
       String(IN_FLIGHT[load]),
       micros(median(storeless[load].owner)),
-      ...[alone, owned].map(
-        (route) =>
-          `${micros(median(route[load].owner))} (${times(medianRatio(route[load].owner, storeless[load].owner), 2)})`,
-      ),
+      ...[alone, owned].map((route) => micros(median(route[load].owner))),
       NEVER_FORWARDED.includes(kind)
         ? 'never forwarded'
         : `${micros(median(workOf(forwarded[load])))} (${times(medianRatio(workOf(forwarded[load]), owned[load].owner))})`,
@@ -85,6 +94,33 @@ function renderCalls({ calls }: ClusterRun): string {
     'Forwarded: both replicas',
   ];
   return table(head, rows);
+}
+
+function renderPairs({ pairs }: ClusterRun): string {
+  const rows = pairs.map(({ kind, inFlight, replica, storeless }) => [
+    PAIR_TITLES[kind],
+    String(inFlight),
+    spread(besideEach(replica, storeless)),
+    spread(amongThemselves({ storeless })),
+  ]);
+  return table(
+    ['Call', 'In flight', 'Replica beside a bridge without Redis', 'Two such bridges beside each other'],
+    rows,
+  );
+}
+
+/** Each replica beside both bridges of its set. */
+function besideEach(replica: readonly number[], storeless: readonly number[]): readonly number[] {
+  return storeless.map((micros, index) => (replica[Math.floor(index / 2)] ?? Number.NaN) / micros);
+}
+
+function amongThemselves({ storeless }: Pick<PairFigures, 'storeless'>): readonly number[] {
+  return storeless.flatMap((micros, index) => (index % 2 === 0 ? [(storeless[index + 1] ?? Number.NaN) / micros] : []));
+}
+
+function spread(ratios: readonly number[]): string {
+  const between = `${times(Math.min(...ratios), 2)} to ${times(Math.max(...ratios), 2)}`;
+  return `${times(geometricMean(ratios), 2)} (${between})`;
 }
 
 function renderTimes({ calls }: ClusterRun): string {
@@ -138,7 +174,10 @@ function renderGains({ calls }: ClusterRun): string {
   ];
   return `Behind round robin, ${REPLICAS - 1} of ${REPLICAS} calls reach a replica that does not have the session and are forwarded:
 
-${table(head, rows)}`;
+${table(head, rows)}
+
+Behind a balancer that remembers sessions, as [HAProxy can](#load-balancers), none is forwarded, and three replicas serve
+${REPLICAS} times as many calls as one, as long as the sessions are spread evenly.`;
 }
 
 function renderCalculated(run: ClusterRun): string {

@@ -43,6 +43,22 @@ export interface CallFigures {
   readonly redisBytes: number;
 }
 
+/**
+ * - `command`: a call to a command, answered by one message.
+ * - `remote`, `remote-stream`: as in {@link CallKind}.
+ */
+export type PairKind = 'command' | 'remote' | 'remote-stream';
+
+/** What a call costs in new processes that serve the same, in microseconds of processor time. */
+export interface PairFigures {
+  readonly kind: PairKind;
+  readonly inFlight: number;
+  /** A replica, in each set of processes. */
+  readonly replica: readonly number[];
+  /** Bridges without a store: two in each set. */
+  readonly storeless: readonly number[];
+}
+
 /** What one replica asks Redis in the time of one lease while nobody calls. */
 export interface RestFigures {
   /** How many were measured. */
@@ -75,6 +91,7 @@ export interface ClusterRun {
   readonly machine: Machine;
   readonly versions: Readonly<Record<string, string>>;
   readonly calls: readonly CallFigures[];
+  readonly pairs: readonly PairFigures[];
   readonly rest: RestFigures;
   readonly sessions: SessionFigures;
 }
