@@ -21,37 +21,42 @@ const SHARING: readonly Entrant[] = [
   onHttp('mcp-proxy', (port) => mcpProxy('--host', '127.0.0.1', '--port', port, '--', ...SERVER)),
 ];
 
-/** How many sessions are opened one after the other: many where they share a child, few where each starts one. */
+/**
+ * - `open`: sessions one after the other.
+ * - `open-apart`: with so long a pause before each that a process that is started ahead of it is ready.
+ */
+export type OpeningWorkload = 'open' | 'open-apart';
+
 export interface Opener {
   readonly entrant: Entrant;
+  readonly workload: OpeningWorkload;
+  /** Many where they share a child, few where each starts one. */
   readonly sessions: number;
   /** Children that have to wait before each session is opened. */
   readonly prewarmed: number;
 }
 
 const PREWARMED = 4;
+const SUPERGATEWAY = onHttp('supergateway', (port) =>
+  supergateway('--stdio', SERVER.join(' '), '--outputTransport', 'streamableHttp', '--stateful', '--port', port),
+);
+const few = { sessions: 10, prewarmed: 0 } as const;
 
 export const OPENERS: readonly Opener[] = [
-  ...SHARING.map((entrant) => ({ entrant, sessions: 100, prewarmed: 0 })),
-  {
-    entrant: onHttp('floor', (port) => floor('http', port, 'session', ...SERVER)),
-    sessions: 10,
-    prewarmed: 0,
-  },
-  { entrant: onHttp('mcp-portage', (port) => portage('--port', port, '--', ...SERVER)), sessions: 10, prewarmed: 0 },
+  ...SHARING.map((entrant) => ({ entrant, workload: 'open', sessions: 100, prewarmed: 0 }) as const),
+  ...[
+    onHttp('floor', (port) => floor('http', port, 'session', ...SERVER)),
+    onHttp('mcp-portage', (port) => portage('--port', port, '--', ...SERVER)),
+    SUPERGATEWAY,
+  ].map((entrant) => ({ entrant, workload: 'open', ...few }) as const),
+  ...[...SHARING, SUPERGATEWAY].map((entrant) => ({ entrant, workload: 'open-apart', ...few }) as const),
   {
     entrant: onHttp('mcp-portage-prewarmed', (port) =>
       portage('--port', port, '--prewarm', String(PREWARMED), '--', ...SERVER),
     ),
+    workload: 'open-apart',
     sessions: 10,
     prewarmed: PREWARMED,
-  },
-  {
-    entrant: onHttp('supergateway', (port) =>
-      supergateway('--stdio', SERVER.join(' '), '--outputTransport', 'streamableHttp', '--stateful', '--port', port),
-    ),
-    sessions: 10,
-    prewarmed: 0,
   },
 ];
 

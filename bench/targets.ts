@@ -179,7 +179,7 @@ const ROWS: readonly Row[] = [
   {
     title: 'opening a session on a prewarmed child, time',
     case: 'sessions',
-    workload: 'open',
+    workload: 'open-apart',
     metric: 'p50Ms',
     contender: 'mcp-portage-prewarmed',
     floor: ['floor-shared', 3],

@@ -48,8 +48,8 @@ const FIGURES: readonly Step[] = [
     run: async (server, effort, records) => {
       for (let round = 0; round < effort.rounds; round += 1) {
         for (const opener of OPENERS) {
-          const { entrant } = opener;
-          await attempt(entrant, place('sessions', 'open', entrant), { effort, records }, () =>
+          const { entrant, workload } = opener;
+          await attempt(entrant, place('sessions', workload, entrant), { effort, records }, () =>
             measureOpening(opener, server),
           );
         }

@@ -51,13 +51,17 @@ export async function measureStart(entrant: Entrant, server: HttpServer): Promis
 }
 
 /** Sessions one after the other, each closed only when all were opened. */
-export async function measureOpening({ entrant, sessions, prewarmed }: Opener, server: HttpServer): Promise<Values> {
+export async function measureOpening(
+  { entrant, workload, sessions, prewarmed }: Opener,
+  server: HttpServer,
+): Promise<Values> {
   return withEndpoint(entrant, server, async (endpoint) => {
     const { pid } = endpoint.started;
     const clients = await openClients(endpoint, entrant, 2);
     const before = readCpuNanos(pid);
     const lengths: number[] = [];
     for (let index = 0; index < sessions; index += 1) {
+      if (workload === 'open-apart') await delay(APART_MS);
       if (prewarmed > 0) await waitForChildren(pid, clients.length + prewarmed);
       const startedAt = performance.now();
       const [client] = await openClients(endpoint, entrant, 1);
@@ -70,6 +74,9 @@ export async function measureOpening({ entrant, sessions, prewarmed }: Opener, s
     return { p50Ms: median(lengths), cpu: toMicros(nanos) };
   });
 }
+
+/** Longer than a prewarmed child takes to be ready, so that all wait equally long. */
+const APART_MS = 1000;
 
 /** A prewarmed child is ready when it waits: when it has used no processor for a while. */
 async function waitForChildren(pid: number, count: number): Promise<void> {

@@ -1,26 +1,32 @@
-import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Deps } from '../../deps.ts';
 import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
+import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { logFailure } from '../../relay/log-failure.ts';
-import type { Readiness, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
-import type { Frame } from '../../wire/frame.ts';
+import type { Readiness, ServerListener, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import { Frame } from '../../wire/frame.ts';
+import { SpareLink, UNNEEDED } from './spare-link.ts';
 
-/** Messages a spare server may send before it has a client; then it is made to wait. */
-const MAX_EARLY_FRAMES = 100;
-/** Bytes a spare may send before a client has it; a message that exceeds the limit is still taken. */
-const MAX_EARLY_BYTES = 1024 * 1024;
 /** A spare that could not be started is tried again after this long. */
 const REFILL_RETRY_MS = 1000;
 /** The session that took a spare has so long to open: to start a process stops everything else for some 10 ms. */
 const REFILL_AFTER_MS = 100;
+/** A handshake is learnt from, and sent ahead, if it is no longer; capabilities and a name are a few hundred bytes. */
+const MAX_HANDSHAKE_BYTES = 16 * 1024;
 
-/** Keeps `size` connections started ahead of need, so that a new session does not wait for a process. */
+/**
+ * Keeps `size` connections started ahead of need, so that a new session does not wait for a process. Clients of one kind send
+ * the same `initialize`, byte for byte. Where two in succession did, all spares but one get it ahead of need as well: a client
+ * that sends it has its answer at once. One stays as it is, for clients of another kind.
+ */
 export class LinkPool implements SessionDialer {
   readonly #dialer: SessionDialer;
   readonly #size: number;
   readonly #deps: Deps;
   readonly #spares: SpareLink[] = [];
+  #lastHandshake: Buffer | undefined;
+  /** That of the last two clients in succession that sent the same. */
+  #usualHandshake: Frame | undefined;
   #cancelRefill: (() => void) | undefined;
   #isClosed = false;
 
@@ -40,11 +46,54 @@ export class LinkPool implements SessionDialer {
   }
 
   dial(listener: ServerListener): UpstreamLink {
-    const spare = this.#spares.shift();
     this.#scheduleRefill(REFILL_AFTER_MS);
+    // With a single spare nothing could be sent ahead.
+    if (this.#size === 1) return this.#dialUnasked(listener);
+    const first = this.#take(isAsked) ?? this.#dialUnasked(listener);
+    return new PooledLink({ listener, first, pool: this });
+  }
+
+  #take(isWanted: (spare: SpareLink) => boolean): SpareLink | undefined {
+    const index = this.#spares.findIndex(isWanted);
+    return index < 0 ? undefined : this.#spares.splice(index, 1)[0];
+  }
+
+  #dialUnasked(listener: ServerListener): UpstreamLink {
+    const spare = this.#take((candidate) => !isAsked(candidate));
     if (spare === undefined) return this.#dialer.dial(listener);
     spare.handTo(listener);
     return spare.link;
+  }
+
+  /** The client needs a connection on which nothing was sent; the other one is for the next that does as was foreseen. */
+  exchange(asked: SpareLink, listener: ServerListener): UpstreamLink {
+    this.giveBack(asked);
+    return this.#dialUnasked(listener);
+  }
+
+  /** No client has sent anything on it. */
+  giveBack(spare: SpareLink): void {
+    const usual = this.#usualHandshake;
+    const isWanted = usual !== undefined && spare.wasAsked(usual) && this.#spares.length < this.#size;
+    if (isWanted && !this.#isClosed) this.#spares.unshift(spare);
+    else spare.link.close(UNNEEDED);
+  }
+
+  /** What a client has sent first. */
+  note(frame: Frame): void {
+    const { bytes, method, kind } = frame;
+    if (kind !== 'request' || method !== INITIALIZE || bytes.length > MAX_HANDSHAKE_BYTES) return;
+    if (this.#lastHandshake?.equals(bytes) !== true) {
+      this.#lastHandshake = Buffer.from(bytes);
+      return;
+    }
+    if (this.#usualHandshake?.bytes.equals(bytes) === true) return;
+    this.#usualHandshake = new Frame(this.#lastHandshake, frame);
+    for (const spare of this.#spares.filter(isAsked)) {
+      this.#take((candidate) => candidate === spare);
+      spare.link.close(UNNEEDED);
+    }
+    this.#scheduleRefill(REFILL_AFTER_MS);
   }
 
   #scheduleRefill(delayMs: number): void {
@@ -67,14 +116,21 @@ export class LinkPool implements SessionDialer {
       }
       this.#spares.push(spare);
     }
+    const [, ...others] = this.#spares.filter((spare) => !isAsked(spare));
+    if (this.#usualHandshake !== undefined) for (const spare of others) spare.ask(this.#usualHandshake);
   }
 
   #lost(spare: SpareLink, reason: BridgeError): void {
-    const index = this.#spares.indexOf(spare);
-    if (index < 0) return;
-    this.#spares.splice(index, 1);
+    // A server that refuses it, or does not wait for the rest, might be started for it time and again.
+    if (isAsked(spare)) this.#forgetHandshake();
+    if (this.#take((candidate) => candidate === spare) === undefined) return;
     if (!this.#isClosed) logFailure(this.#deps.log, reason, 'a spare server is gone');
     this.#scheduleRefill(REFILL_RETRY_MS);
+  }
+
+  #forgetHandshake(): void {
+    this.#lastHandshake = undefined;
+    this.#usualHandshake = undefined;
   }
 
   close(): Promise<void> {
@@ -91,60 +147,76 @@ export class LinkPool implements SessionDialer {
   }
 }
 
-/** A connection without a client: what it says is kept until it gets one. */
-class SpareLink implements ServerListener {
-  /** It ended before it had a client. */
-  readonly #lost: (reason: BridgeError) => void;
-  readonly #early = new ByteQueue<Frame>(
-    { maxItems: MAX_EARLY_FRAMES, maxBytes: MAX_EARLY_BYTES },
-    ({ bytes }) => bytes.length,
-  );
-  /** It talked too much and was told so. */
-  #isPaused = false;
-  #client: ServerListener | undefined;
+function isAsked(spare: SpareLink): boolean {
+  return spare.isAsked;
+}
+
+interface PooledLinkOptions {
+  readonly listener: ServerListener;
+  /** A spare on which a handshake was sent ahead, or a connection on which nothing was sent. */
+  readonly first: SpareLink | UpstreamLink;
+  readonly pool: LinkPool;
+}
+
+/** A connection of a pool. What its client sends first decides which one it is. */
+class PooledLink implements UpstreamLink {
+  readonly #listener: ServerListener;
+  readonly #pool: LinkPool;
+  /** With a handshake on it that the client may send or not; undefined: what is sent goes to the link. */
+  #asked: SpareLink | undefined;
+  /** Undefined until it is known. */
   #link: UpstreamLink | undefined;
+  #isFirst = true;
 
-  constructor(lost: (reason: BridgeError) => void) {
-    this.#lost = lost;
+  constructor({ listener, first, pool }: PooledLinkOptions) {
+    this.#listener = listener;
+    this.#pool = pool;
+    if (first instanceof SpareLink) this.#asked = first;
+    else this.#link = first;
   }
 
-  set link(link: UpstreamLink) {
-    this.#link = link;
+  get process(): ServerProcess | undefined {
+    return this.#link?.process;
   }
 
-  get link(): UpstreamLink {
-    if (this.#link === undefined) throw new Error('the link is not dialled yet');
-    return this.#link;
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (!this.#isFirst) return this.#link?.send(frame, exchange) ?? true;
+    this.#isFirst = false;
+    this.#pool.note(frame);
+    const asked = this.#asked;
+    this.#asked = undefined;
+    if (asked === undefined) return this.#link?.send(frame, exchange) ?? true;
+    if (asked.wasAsked(frame)) {
+      this.#link = asked.link;
+      asked.handTo(this.#listener);
+      return true;
+    }
+    return this.#sendElsewhere(asked, frame, exchange);
   }
 
-  /** What came early is delivered after the caller has joined both ends. */
-  handTo(client: ServerListener): void {
-    const early = this.#early.takeAll();
-    queueMicrotask(() => {
-      for (const frame of early) client.fromServer(frame);
-      if (this.#isPaused) this.link.resume();
-    });
-    this.#client = client;
+  #sendElsewhere(asked: SpareLink, frame: Frame, exchange: Exchange | undefined): boolean {
+    try {
+      this.#link = this.#pool.exchange(asked, this.#listener);
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      queueMicrotask(() => this.#listener.serverClosed(error));
+      return true;
+    }
+    return this.#link.send(frame, exchange);
   }
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
-    if (this.#client !== undefined) return this.#client.fromServer(frame, exchange);
-    this.#early.add(frame);
-    if (!this.#early.isFull) return;
-    this.#isPaused = true;
+  pause(): void {
     this.#link?.pause();
   }
 
-  serverFault(fault: ServerFault): void {
-    this.#client?.serverFault(fault);
+  resume(): void {
+    this.#link?.resume();
   }
 
-  serverDrained(): void {
-    this.#client?.serverDrained();
-  }
-
-  serverClosed(reason: BridgeError): void {
-    if (this.#client !== undefined) return this.#client.serverClosed(reason);
-    this.#lost(reason);
+  close(reason: BridgeError): void {
+    this.#isFirst = false;
+    if (this.#asked !== undefined) this.#pool.giveBack(this.#asked);
+    this.#asked = undefined;
+    this.#link?.close(reason);
   }
 }

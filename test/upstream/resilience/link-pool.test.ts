@@ -3,7 +3,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import { LinkPool } from '../../../src/upstream/resilience/link-pool.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { createFakeDeps, FakeDialer, FakeServerListener } from '../../support/fake-peers.ts';
-import { serverFrame } from '../../support/frames.ts';
+import { clientFrame, serverFrame } from '../../support/frames.ts';
 
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'exited');
 /** After this long a lost spare is replaced. */
@@ -74,10 +74,11 @@ test('a session that comes does not start a spare before its time where none cou
 test('hands each spare over once, oldest first, and dials when there is none left', (t) => {
   const { dialer, clock, pool } = poolOf(2);
   clock.advance(0);
-  const links = [1, 2, 3].map(() => pool.dial(new FakeServerListener()));
+  const requests = [1, 2, 3].map((id) => clientFrame({ id, method: 'ping' }));
+  for (const request of requests) pool.dial(new FakeServerListener()).send(request);
   t.deepEqual(
-    links.map((link) => dialer.dialled.findIndex((dialled) => dialled.link === link)),
-    [0, 1, 2],
+    dialer.dialled.map(({ link }) => link.sent.map(({ frame }) => frame)),
+    requests.map((request) => [request]),
   );
 });
 
@@ -228,7 +229,8 @@ test('closing ends the spares, starts no more and closes the dialer', async (t) 
     dialer.dialled.map(({ link }) => link.closedWith.length),
     [0, 1],
   );
-  t.true(handedOver === dialer.dialled[0]?.link);
+  handedOver.close(EXITED);
+  t.deepEqual(dialer.dialled[0]?.link.closedWith, [EXITED], 'its client does that');
   t.true(dialer.isClosed);
   t.is(clock.pendingTimers, 0);
 });
@@ -247,4 +249,165 @@ test('readiness and the last resort are those of the dialer', (t) => {
   t.is(pool.readiness(), dialer.readinessNow);
   pool.killNow();
   t.true(dialer.isKilled);
+});
+
+// ---- handshakes that are sent ahead
+
+const initialize = (name: string) =>
+  clientFrame({ id: 0, method: 'initialize', params: { clientInfo: { name, version: '1' } } });
+const ANSWER = { id: 0, result: { serverInfo: { name: 'fake' } } };
+
+/** A pool of three that has had two clients which opened their sessions in the same way. */
+function acquainted(name = 'usual') {
+  const made = poolOf(3);
+  const { clock, pool, dialer } = made;
+  const open = (opensAs: string) => {
+    const client = new FakeServerListener();
+    const link = pool.dial(client);
+    link.send(initialize(opensAs));
+    return { client, link };
+  };
+  clock.advance(0);
+  open(name);
+  open(name);
+  clock.advance(GIVE_WAY_MS);
+  /** Which connections a handshake was sent on, oldest first. */
+  const sentOn = (): (string | undefined)[] =>
+    dialer.dialled.map(({ link }) => {
+      const [first] = link.sent;
+      const message = first?.frame.json() as { readonly params: { readonly clientInfo: { readonly name: string } } };
+      return first && message.params.clientInfo.name;
+    });
+  return { ...made, open, sentOn };
+}
+
+test('the handshake of two clients in succession is sent ahead on all spares but one', (t) => {
+  const { sentOn } = acquainted();
+  t.deepEqual(sentOn(), ['usual', 'usual', undefined, 'usual', 'usual']);
+});
+
+test('handshakes that differ are not sent ahead, nor other first messages, nor huge ones', (t) => {
+  const { clock, pool, dialer } = poolOf(3);
+  clock.advance(0);
+  const ping = clientFrame({ id: 0, method: 'ping' });
+  const huge = initialize('x'.repeat(20_000));
+  for (const first of [initialize('one'), initialize('other'), ping, ping, huge, huge]) {
+    pool.dial(new FakeServerListener()).send(first);
+    clock.advance(GIVE_WAY_MS);
+  }
+  t.is(dialer.dialled.length, 9);
+  t.deepEqual(
+    dialer.dialled.slice(6).map(({ link }) => link.sent.length),
+    [0, 0, 0],
+  );
+});
+
+test('a client that sends it has its answer at once, with all the server said before, and the server gets it once', async (t) => {
+  const { dialer, open } = acquainted();
+  const { link, listener } = dialer.dialled[3] ?? dialer.latest;
+  const said = [event(1), serverFrame(ANSWER), event(2)];
+  for (const frame of said) listener.fromServer(frame);
+  const { client, link: opened } = open('usual');
+  await settle();
+  t.deepEqual(
+    client.received.map(({ frame }) => frame),
+    said,
+  );
+  const initialized = clientFrame({ method: 'notifications/initialized' });
+  opened.send(initialized);
+  t.deepEqual(
+    link.sent.map(({ frame }) => frame.method),
+    ['initialize', 'notifications/initialized'],
+  );
+  t.is(opened.process, link.process);
+  const later = event(3);
+  listener.fromServer(later);
+  t.is(client.received.at(-1)?.frame, later);
+});
+
+test('an answer that is not there yet comes when it is', async (t) => {
+  const { dialer, open } = acquainted();
+  const { client } = open('usual');
+  await settle();
+  t.deepEqual(client.received, []);
+  const answer = serverFrame(ANSWER);
+  dialer.dialled[3]?.listener.fromServer(answer);
+  t.is(client.received[0]?.frame, answer);
+});
+
+test('a client that opens its session in another way gets a server that has heard nothing', (t) => {
+  const { open, sentOn } = acquainted();
+  open('another');
+  t.deepEqual(sentOn(), ['usual', 'usual', 'another', 'usual', 'usual']);
+  open('usual');
+  open('usual');
+  t.deepEqual(sentOn(), ['usual', 'usual', 'another', 'usual', 'usual'], 'it took nobody else’s');
+});
+
+test('when clients of another kind have become usual, spares are started for them', (t) => {
+  const { clock, dialer, open, sentOn } = acquainted();
+  open('new');
+  open('new');
+  t.deepEqual(
+    [3, 4].map((index) => dialer.dialled[index]?.link.closedWith.length),
+    [1, 1],
+  );
+  clock.advance(GIVE_WAY_MS);
+  t.deepEqual(sentOn().slice(5), ['new', undefined, 'new', 'new']);
+});
+
+test('a client that leaves without a word leaves its spare to the next one', async (t) => {
+  const { dialer, pool, open, sentOn } = acquainted();
+  dialer.dialled[3]?.listener.fromServer(serverFrame(ANSWER));
+  pool.dial(new FakeServerListener()).close(EXITED);
+  const { client } = open('usual');
+  await settle();
+  t.is(client.received.length, 1);
+  t.is(sentOn().length, 5);
+});
+
+test('a server that refuses a handshake ahead of its client is given none until clients have succeeded', (t) => {
+  const { clock, dialer, open, sentOn } = acquainted();
+  dialer.dialled[3]?.listener.fromServer(serverFrame({ id: 0, error: { code: -32602, message: 'not now' } }));
+  t.is(dialer.dialled[3]?.link.closedWith.length, 1);
+  clock.advance(REFILL_MS);
+  t.deepEqual(sentOn().slice(5), [undefined]);
+  open('usual');
+  open('usual');
+  open('usual');
+  clock.advance(REFILL_MS);
+  t.true(sentOn().slice(6).includes('usual'));
+});
+
+test('a server that ends before its client has sent anything is replaced by one that has heard nothing', async (t) => {
+  const { dialer, pool } = acquainted();
+  const client = new FakeServerListener();
+  const link = pool.dial(client);
+  dialer.dialled[3]?.listener.serverClosed(EXITED);
+  link.send(initialize('usual'));
+  await settle();
+  t.deepEqual(client.closedWith, []);
+  t.is(dialer.dialled[2]?.link.sent.length, 1);
+});
+
+test('a client is told why no server could be started for it, if it sends what was not foreseen', async (t) => {
+  const { dialer, open } = acquainted();
+  open('another');
+  dialer.failure = new BridgeError('ERR_SESSION_LIMIT', 'too many processes');
+  const { client } = open('a third');
+  t.deepEqual(client.closedWith, [], 'not within send');
+  await settle();
+  t.deepEqual(client.closedWith, [dialer.failure]);
+});
+
+test('what pauses and closes a link reaches the server that its client has got', (t) => {
+  const { dialer, open } = acquainted();
+  const { link } = open('usual');
+  const server = dialer.dialled[3]?.link;
+  link.pause();
+  t.true(server?.isPaused);
+  link.resume();
+  t.false(server?.isPaused);
+  link.close(EXITED);
+  t.deepEqual(server?.closedWith, [EXITED]);
 });
