@@ -1,79 +1,19 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { BridgeError } from '../../../src/errors.ts';
-import type { Exchanges } from '../../../src/relay/exchanges.ts';
-import type { ClientListener } from '../../../src/relay/ports.ts';
-import type { Session } from '../../../src/relay/sessions/session-entry.ts';
-import {
-  type SessionClient,
-  SessionRegistry,
-  type SessionRegistryOptions,
-} from '../../../src/relay/sessions/session-registry.ts';
-import { forEveryCaller } from '../../../src/upstream/stdio/dialer-by-environment.ts';
-import { createExchanges, type ExchangesParts } from '../../support/exchanges.ts';
-import { createFakeDeps, FakeDialer, FakeLane, FakePeer, remainsOf } from '../../support/fake-peers.ts';
+import { createFakeDeps, FakeLane, FakePeer, remainsOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
-
-const SESSION_TIMEOUT_MS = 10_000;
-/** A client that can be told from others. */
-type Named = SessionClient & { readonly principal: string };
-
-const ALICE: Named = { transport: 'streamable-http', era: 'legacy', principal: 'alice', environment: undefined };
-const BOB: Named = { ...ALICE, principal: 'bob' };
-const STDIO: SessionClient = { transport: 'stdio', era: 'legacy', principal: undefined, environment: undefined };
-const REASON = new BridgeError('ERR_SESSION_CLOSED', 'over');
-
-interface Opened extends Session {
-  readonly peer: FakePeer;
-  readonly listener: ClientListener;
-  readonly server: FakeDialer['dialled'][number];
-}
-
-interface RegistryOptions extends Partial<Omit<SessionRegistryOptions, 'exchanges'>> {
-  readonly exchanges?: ExchangesParts;
-}
-
-class Registry {
-  readonly dialer = new FakeDialer();
-  readonly deps = createFakeDeps();
-  readonly sessions: SessionRegistry;
-
-  readonly exchanges: Exchanges;
-
-  constructor({ exchanges, ...options }: RegistryOptions = {}) {
-    this.exchanges = createExchanges(this.deps.clock, exchanges);
-    this.sessions = new SessionRegistry({
-      dialers: forEveryCaller(this.dialer),
-      deps: this.deps,
-      maxSessions: 10,
-      sessionTimeoutMs: SESSION_TIMEOUT_MS,
-      exchanges: this.exchanges,
-      requestTimeoutMs: 0,
-      ...options,
-    });
-  }
-
-  open(peer = new FakePeer(), client: SessionClient = ALICE): Opened {
-    const listeners: ClientListener[] = [];
-    const session = this.sessions.open((_id, listener) => {
-      listeners.push(listener);
-      return peer;
-    }, client);
-    const [listener] = listeners as [ClientListener];
-    return { ...session, peer, listener, server: this.dialer.latest };
-  }
-
-  /** Nobody is connected: the session is on its own. */
-  openIdle(): Opened {
-    const session = this.open();
-    session.peer.isConnected = false;
-    return session;
-  }
-}
-
-function call(session: Opened, id: number, params: object = {}): void {
-  session.relay.fromClient(clientFrame({ id, method: 'tools/call', params }), new FakeLane());
-}
+import {
+  ALICE,
+  BOB,
+  call,
+  type Opened,
+  openAbandoned,
+  REASON,
+  Registry,
+  SESSION_TIMEOUT_MS,
+  STDIO,
+} from './registry-bench.ts';
 
 test('what is opened for modern requests is dialled with its context and needs no handshake', async (t) => {
   const registry = new Registry({ maxSessions: 1 });
@@ -312,14 +252,6 @@ test('a client that is gone before its session is open leaves neither server nor
   t.deepEqual(registry.dialer.latest.link.closedWith, [REASON]);
   t.is(registry.sessions.size, 0);
 });
-
-/** Nobody is connected, but its client has come back since `initialize`. */
-function openAbandoned(registry: Registry, client: Named = ALICE): Opened {
-  const session = registry.open(new FakePeer(), client);
-  session.peer.isConnected = false;
-  registry.sessions.use(session.id, client.principal);
-  return session;
-}
 
 test('clients that never end their session lock nobody out: the session used longest ago is evicted', (t) => {
   const registry = new Registry({ maxSessions: 2 });
