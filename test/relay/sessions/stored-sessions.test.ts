@@ -6,6 +6,7 @@ import type { SessionClient } from '../../../src/relay/sessions/session-registry
 import { SessionState } from '../../../src/relay/sessions/session-state.ts';
 import type { ReplayLog, SessionStorage } from '../../../src/relay/sessions/session-storage.ts';
 import { resultFrame } from '../../../src/wire/write-message.ts';
+import { FakeObserver } from '../../support/exchanges.ts';
 import { FakeLane, FakePeer } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 import {
@@ -197,12 +198,13 @@ test('a call that could go on elsewhere fails where its session is not handed ov
   t.like(session.peer.sent[0]?.frame.json(), { id: 1, error: { message: 'over' } });
 });
 
-test('a session without a handshake is not handed over', async (t) => {
+test('a session without a handshake, or that is not stored, is not handed over', async (t) => {
   const { registry, storage } = stored();
   registry.open();
+  registry.open(new FakePeer(), STDIO);
   await registry.sessions.handOver(0, REASON);
   t.deepEqual(storage.handed, []);
-  t.is(registry.sessions.size, 1);
+  t.is(registry.sessions.size, 2);
 });
 
 test('sessions have been handed over when the others know it', async (t) => {
@@ -267,6 +269,28 @@ test('a session of another bridge goes on without a handshake, in its revision, 
   session.relay.fromClient(clientFrame({ id: 1, method: 'tools/call', params: {} }), new FakeLane());
   registry.dialer.latest.listener.fromServer(serverFrame({ id: 1, result: {} }));
   t.is(peer.sent.length, 1);
+});
+
+test('an observer is told whose session goes on', (t) => {
+  const observer = new FakeObserver();
+  const registry = new Registry({ exchanges: { observer } });
+  const { relay } = registry.sessions.restore(
+    { id: 'theirs', state: elsewhere(), client: ALICE },
+    () => new FakePeer(),
+  );
+  const client = { transport: 'streamable-http', principal: 'alice', server: 'a server', revision: '2025-06-18' };
+  t.like(observer.clients, [{ client }]);
+  relay.close(REASON);
+  t.deepEqual(observer.clients[0]?.left, ['ERR_SESSION_CLOSED']);
+});
+
+test('a session of another bridge whose revision is not known is served in the oldest one', (t) => {
+  const peer = new FakePeer();
+  new Registry().sessions.restore({ id: 'theirs', state: new SessionState(), client: ALICE }, () => peer);
+  t.deepEqual(
+    peer.revisions.map(({ id }) => id),
+    ['2024-11-05'],
+  );
 });
 
 test('a server’s new session tells by itself what may have been missed', (t) => {
@@ -350,13 +374,18 @@ for (const [title, limits] of [
     t.deepEqual(abandoned.peer.closedWith, []);
   });
 
-  test(`where one less is not enough, ${title} get none`, (t) => {
-    const registry = new Registry({ widerLimits: limits(() => ({ error: FULL, remedy: 'end-one' })) });
+  test(`where one less is not enough, none is opened for ${title}`, (t) => {
+    let isFull = false;
+    const registry = new Registry({
+      widerLimits: limits(() => (isFull ? { error: FULL, remedy: 'end-one' } : undefined)),
+    });
+    openAbandoned(registry);
+    isFull = true;
     t.is(
       t.throws(() => registry.open()),
       FULL,
     );
-    t.is(registry.dialer.dialled.length, 0);
+    t.is(registry.dialer.dialled.length, 1);
   });
 }
 
