@@ -180,12 +180,22 @@ test('the client of a call that goes on elsewhere is not told that it has failed
   const { registry, open } = stored();
   const session = open();
   session.state.positions = { moved: () => {}, over: () => {}, isResumable: (id) => id === 1 };
-  call(session, 1);
+  const { listener, link } = session.server;
   call(session, 2);
+  listener.fromServer(serverFrame({ id: 'of-2', method: 'elicitation/create' }));
+  call(session, 1);
+  listener.fromServer(serverFrame({ id: 'of-1', method: 'elicitation/create' }));
+  session.peer.take();
+  link.take();
   await registry.sessions.handOver(0, REASON);
   t.deepEqual(
     session.peer.sent.map(({ frame }) => frame.id),
     [2],
+  );
+  t.deepEqual(
+    link.sent.map(({ frame }) => frame.id),
+    ['of-2'],
+    'whoever goes on with the call takes the answer to what its client was asked',
   );
 });
 
@@ -269,6 +279,28 @@ test('a session of another bridge goes on without a handshake, in its revision, 
   session.relay.fromClient(clientFrame({ id: 1, method: 'tools/call', params: {} }), new FakeLane());
   registry.dialer.latest.listener.fromServer(serverFrame({ id: 1, result: {} }));
   t.is(peer.sent.length, 1);
+});
+
+test('a session whose client is gone as soon as it has come does not go on', (t) => {
+  const registry = new Registry();
+  const peer = new FakePeer();
+  const { relay } = registry.sessions.restore({ id: 'theirs', state: elsewhere(), client: ALICE }, (_id, listener) => {
+    listener.clientClosed(REASON);
+    return peer;
+  });
+  t.true(relay.isClosed);
+  t.deepEqual(peer.revisions, []);
+  t.deepEqual(peer.closedWith, [REASON]);
+  t.false(registry.sessions.has('theirs'));
+});
+
+test('a second handshake that the server refuses does not end a session that goes on', (t) => {
+  const registry = new Registry();
+  const state = elsewhere();
+  const { relay } = registry.sessions.restore({ id: 'theirs', state, client: ALICE }, () => new FakePeer());
+  relay.fromClient(clientFrame({ id: 0, method: 'initialize', params: {} }), new FakeLane());
+  registry.dialer.latest.listener.fromServer(serverFrame({ id: 0, error: { code: -32600, message: 'again?' } }));
+  t.true(registry.sessions.has('theirs'));
 });
 
 test('an observer is told whose session goes on', (t) => {
