@@ -152,6 +152,20 @@ for (const [what, params] of [
   });
 }
 
+test('a hidden tool cannot be called by a notification either, to which there is no answer', (t) => {
+  const { below, link, told } = openLink();
+  const named = (name: string) => clientFrame({ method: 'tools/call', params: { name } });
+  t.true(link.send(named('secret')));
+  t.deepEqual(below.link.sent, []);
+  t.deepEqual(told(), []);
+  const shown = named('a');
+  link.send(shown);
+  t.deepEqual(
+    below.link.sent.map(({ frame }) => frame),
+    [shown],
+  );
+});
+
 for (const params of ['{"name":"a","name":"secret"}', '{"Name":"secret","name":"a"}', '{"NAME":"secret"}']) {
   test(`a call whose tool can be read in several ways is refused: ${params}`, (t) => {
     const { below, told, request } = openLink();
