@@ -15,6 +15,10 @@ const SLOW_RELAY = [
 ];
 const WITHDRAWN = 'test/relay/shared/withdrawn-requests.test.ts';
 
+const SLOW_POOL = ['http-server', 'input', 'sdk-server', 'sdk-tasks', 'stdio-server'].map(
+  (name) => `test/eras/modern-to-legacy/${name}.test.ts`,
+);
+
 /** The parts that carry the promises, and the tests that are there to notice when one of them is broken. */
 const PARTS = [
   {
@@ -34,6 +38,12 @@ const PARTS = [
   { source: 'src/http/login', tests: ['test/http/login'] },
   // What a withdrawn request holds is measured with so many bytes that no other part waits for it.
   { source: 'src/relay/shared/client-link.ts', tests: ['test/relay/shared'], except: SLOW_RELAY },
+  // The pool of sessions for modern clients is on such a server, with a policy of its own.
+  {
+    source: 'src/relay/shared/legacy',
+    tests: ['test/relay/shared', 'test/eras/modern-to-legacy'],
+    except: [...SLOW_RELAY, WITHDRAWN, ...SLOW_POOL],
+  },
   { source: 'src/relay/shared', tests: ['test/relay/shared'], except: [...SLOW_RELAY, WITHDRAWN] },
   {
     source: 'src/relay',

@@ -217,7 +217,11 @@ test('an error of the server is told from one that a bridge has made', (t) => {
   const observer = new FakeObserver();
   const { exchanges, owner, open: opened } = open({ observer });
   const data = { bridge: { reason: 'ERR_UPSTREAM_EXITED' } };
-  for (const error of [{ code: -32602, message: 'no' }, { code: -32603, message: 'gone', data }, { message: 'odd' }]) {
+  for (const error of [
+    { code: -32602, message: 'no' },
+    { code: -32603, message: 'gone', data },
+    { code: 'odd', message: 'odd' },
+  ]) {
     exchanges.answer(owner, opened(), serverFrame({ id: 1, error }));
   }
   t.deepEqual(observer.outcomes, [

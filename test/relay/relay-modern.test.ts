@@ -73,6 +73,16 @@ test('there is no handshake that could fail: a server that refuses initialize is
   t.is(pair.peer.sent.at(-1)?.frame.kind, 'result');
 });
 
+test('what the transport knows to be of one call goes to that call, whoever else has one open', (t) => {
+  const pair = modernPair();
+  const [first] = [pair.call(1), pair.call(2)];
+  const log = pair.server({ method: 'notifications/message', params: { level: 'info' } }, first);
+  t.deepEqual(pair.peer.take(), [{ frame: log, exchange: first }]);
+  pair.client(cancelled(1));
+  pair.server({ method: 'notifications/message', params: { level: 'info' } }, first);
+  t.deepEqual(pair.peer.sent, []);
+});
+
 test('after a cancellation nothing more is said of the call: neither progress, nor logs, nor the answer', (t) => {
   const pair = modernPair();
   const call = pair.call(1, 'tools/call', { _meta: { progressToken: 'p' } });
