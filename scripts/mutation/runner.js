@@ -24,6 +24,8 @@ const FAILED = 1;
 /** A test that takes longer than this, and many times longer than without mutants, waits for something that never happens. */
 const TEST_TIMEOUT_MS = 2000;
 const TIMES_LONGER = 3;
+/** A test that takes longer without mutants tries none: all mutants that survive would be tried with it, each as long. */
+const SLOWEST_TEST_MS = 2500;
 /** Of the run without mutants. */
 const WITHOUT_LIMIT_MS = 120_000;
 const TEARDOWN_MS = 500;
@@ -118,8 +120,8 @@ class InProcessRunner {
         ?.replace(/\.ts$/, '.test.js') ?? '';
     const fastestFirst = ids.toSorted((a, b) => this.#timeOf(a) - this.#timeOf(b));
     const isOwn = (id) => id.includes(`/test/${own.replaceAll('\\', '/')} `);
-    return [...new Set([...this.#latest, ...fastestFirst.filter(isOwn), ...fastestFirst])].filter((id) =>
-      ids.includes(id),
+    return [...new Set([...this.#latest, ...fastestFirst.filter(isOwn), ...fastestFirst])].filter(
+      (id) => ids.includes(id) && this.#timeOf(id) <= SLOWEST_TEST_MS,
     );
   }
 
