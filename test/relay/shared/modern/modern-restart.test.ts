@@ -208,6 +208,7 @@ test('a subscription closed while no child runs is not opened again', (t) => {
   const { bridge, client } = listening();
   bridge.exits();
   client.says({ method: 'notifications/cancelled', params: { requestId: 'sub' } });
+  t.false(client.peer.isPaused, 'nothing waits for the next child');
   client.call(1);
   bridge.clock.advance(RESTART_MS);
   t.deepEqual(
