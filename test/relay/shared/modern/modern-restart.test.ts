@@ -290,7 +290,9 @@ test('messages that wait are bounded', (t) => {
   t.deepEqual(impatient.heard(), []);
   const late = bridge.connect();
   late.call(1);
-  t.is(reasonOf(only(late.heard())), 'ERR_UPSTREAM_STARTING');
+  const refusal = only(late.heard());
+  t.is(reasonOf(refusal), 'ERR_UPSTREAM_STARTING');
+  t.is(refusal.error?.message, 'fake-server is starting and too many messages wait.');
   impatient.leaves();
   impatient.heard();
   bridge.clock.advance(RESTART_MS);
