@@ -6,6 +6,19 @@
 
 import { testFilesIn } from './scripts/bundle-tests.js';
 
+/** These take seconds, with sockets, the official SDK or much memory, and would be run for nearly every mutant that survives. */
+const SLOW_RELAY = [
+  'test/relay/shared/modern/sdk-server.test.ts',
+  'test/relay/shared/modern/over-http.test.ts',
+  'test/relay/shared/modern/modern-memory.test.ts',
+  'test/relay/shared/legacy/shared-memory.test.ts',
+];
+const WITHDRAWN = 'test/relay/shared/withdrawn-requests.test.ts';
+
+const SLOW_POOL = ['http-server', 'input', 'sdk-server', 'sdk-tasks', 'stdio-server'].map(
+  (name) => `test/eras/modern-to-legacy/${name}.test.ts`,
+);
+
 /** The parts that carry the promises, and the tests that are there to notice when one of them is broken. */
 const PARTS = [
   {
@@ -23,9 +36,27 @@ const PARTS = [
     ],
   },
   { source: 'src/http/login', tests: ['test/http/login'] },
-  { source: 'src/relay', tests: ['test/relay', 'test/eras'] },
+  // What a withdrawn request holds is measured with so many bytes that no other part waits for it.
+  { source: 'src/relay/shared/client-link.ts', tests: ['test/relay/shared'], except: SLOW_RELAY },
+  // The pool of sessions for modern clients is on such a server, with a policy of its own.
+  {
+    source: 'src/relay/shared/legacy',
+    tests: ['test/relay/shared', 'test/eras/modern-to-legacy'],
+    except: [...SLOW_RELAY, WITHDRAWN, ...SLOW_POOL],
+  },
+  { source: 'src/relay/shared', tests: ['test/relay/shared'], except: [...SLOW_RELAY, WITHDRAWN] },
+  {
+    source: 'src/relay',
+    tests: ['test/relay'],
+    except: [
+      ...SLOW_RELAY,
+      WITHDRAWN,
+      'test/relay/shared/legacy/shared-isolation.test.ts',
+      'test/relay/shared/modern/modern-isolation.test.ts',
+    ],
+  },
   // Its tests alone: those of the rest of src/wire take a minute of processor time, and pass through the same lines.
-  { source: 'src/wire/json', tests: ['test/wire/json'] },
+  { source: 'src/wire/json', tests: ['test/wire/json'], except: ['test/wire/json/check-json-limits.test.ts'] },
   { source: 'src/wire', tests: ['test/wire'] },
   { source: 'src/process', tests: ['test/process'] },
 ];
@@ -35,9 +66,10 @@ const named = namedBy(process.argv);
 /** Only the tests of the parts that are named are built and run: all others would pass through the same lines for hours. */
 const testFiles = [
   ...new Set(
-    PARTS.filter((part) => named === undefined || named.some((pattern) => partOf(pattern) === part))
-      .flatMap(({ tests }) => tests)
-      .flatMap((place) => testFilesIn(place).toSorted()),
+    PARTS.filter((part) => named === undefined || named.some((pattern) => partOf(pattern) === part)).flatMap(
+      ({ tests, except = [] }) =>
+        tests.flatMap((place) => testFilesIn(place).toSorted()).filter((file) => !except.includes(file)),
+    ),
   ),
 ];
 

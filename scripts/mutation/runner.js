@@ -24,6 +24,8 @@ const FAILED = 1;
 /** A test that takes longer than this, and many times longer than without mutants, waits for something that never happens. */
 const TEST_TIMEOUT_MS = 2000;
 const TIMES_LONGER = 3;
+/** A test that takes longer without mutants tries none: all mutants that survive would be tried with it, each as long. */
+const SLOWEST_TEST_MS = 3000;
 /** Of the run without mutants. */
 const WITHOUT_LIMIT_MS = 120_000;
 const TEARDOWN_MS = 500;
@@ -36,6 +38,11 @@ const MAX_LATEST = 3;
  * Written by the run without mutants: how long each test took. The fastest are tried first, since one that fails is enough.
  */
 const TIMES = 'build/mutation/times.json';
+/** Written by it as well: how often each test passed through the place of each mutant. */
+const HITS = 'build/mutation/hits.json';
+/** A test that passes through the place of a mutant so many times more often than without it goes round for ever. */
+const TIMES_MORE_OFTEN = 20;
+const FEWEST_HITS = 100_000;
 
 class InProcessRunner {
   /** Test files by where they are bundled, and whether they have been loaded. */
@@ -45,6 +52,7 @@ class InProcessRunner {
   /** Those that noticed a mutant most recently: its neighbours are often noticed by the same. */
   #latest = [];
   #times = new Map(existsSync(TIMES) ? JSON.parse(readFileSync(TIMES, 'utf8')) : []);
+  #hits = existsSync(HITS) ? JSON.parse(readFileSync(HITS, 'utf8')) : {};
   #loaded = new Set();
   #errors = new Set();
   #mutants;
@@ -80,10 +88,11 @@ class InProcessRunner {
       tests.push({ id, name: id, status, timeSpentMs: performance.now() - startedAt, failureMessage: failure });
     }
     writeFileSync(TIMES, JSON.stringify(tests.map(({ id, timeSpentMs }) => [id, timeSpentMs])));
+    writeFileSync(HITS, JSON.stringify(this.#mutants.mutantCoverage.perTest));
     return { status: COMPLETE, tests, mutantCoverage: this.#mutants.mutantCoverage };
   }
 
-  async mutantRun({ activeMutant, hitLimit, mutantActivation, testFilter }) {
+  async mutantRun({ activeMutant, mutantActivation, testFilter }) {
     const isStatic = mutantActivation === 'static';
     this.#activate(isStatic ? activeMutant.id : undefined);
     for (const file of this.#files) {
@@ -93,13 +102,12 @@ class InProcessRunner {
     for (const id of this.#inOrder(testFilter ?? [...this.#tests.keys()], activeMutant.fileName)) {
       const test = this.#tests.get(id);
       nrOfTests += 1;
+      const hitLimit = Math.max(FEWEST_HITS, TIMES_MORE_OFTEN * (this.#hits[id]?.[activeMutant.id] ?? 0));
       this.#activate(activeMutant.id, hitLimit);
       const limitMs = Math.max(TEST_TIMEOUT_MS, TIMES_LONGER * this.#timeOf(id));
       const failureMessage = await this.#run(test, limitMs);
       const hitCount = this.#mutants.hitCount;
-      if (hitLimit !== undefined && hitCount > hitLimit) {
-        return { status: 'timeout', reason: `Hit limit reached (${hitCount}/${hitLimit})` };
-      }
+      if (hitCount > hitLimit) return { status: 'timeout', reason: `Hit limit reached (${hitCount}/${hitLimit})` };
       if (failureMessage === undefined) continue;
       if (!isStatic) await this.#mustPassWithoutMutant(id, test, limitMs);
       if (failureMessage === TOOK_TOO_LONG) return { status: 'timeout', reason: `${id} ${TOOK_TOO_LONG}` };
@@ -118,8 +126,8 @@ class InProcessRunner {
         ?.replace(/\.ts$/, '.test.js') ?? '';
     const fastestFirst = ids.toSorted((a, b) => this.#timeOf(a) - this.#timeOf(b));
     const isOwn = (id) => id.includes(`/test/${own.replaceAll('\\', '/')} `);
-    return [...new Set([...this.#latest, ...fastestFirst.filter(isOwn), ...fastestFirst])].filter((id) =>
-      ids.includes(id),
+    return [...new Set([...this.#latest, ...fastestFirst.filter(isOwn), ...fastestFirst])].filter(
+      (id) => ids.includes(id) && this.#timeOf(id) <= SLOWEST_TEST_MS,
     );
   }
 

@@ -56,13 +56,9 @@ export class CallerLinks {
       if (taken.isFull) keep(taken, notification);
       else pass(taken, notification);
     } catch (thrown) {
-      this.#dropped(notification, thrown);
+      const { code, message } = toBridgeError(thrown);
+      this.#deps.log.debug({ code, method: notification.method }, `notification dropped: ${message}`);
     }
-  }
-
-  #dropped({ method }: Frame, thrown: unknown): void {
-    const { code, message } = toBridgeError(thrown);
-    this.#deps.log.debug({ code, method }, `notification dropped: ${message}`);
   }
 
   #drained(taken: CallerLink): void {
@@ -70,11 +66,7 @@ export class CallerLinks {
     while (!taken.isFull) {
       const next = taken.waiting.shift();
       if (next === undefined) return;
-      try {
-        pass(taken, next);
-      } catch (thrown) {
-        this.#dropped(next, thrown);
-      }
+      pass(taken, next);
     }
   }
 
@@ -132,7 +124,7 @@ function keep(taken: CallerLink, notification: Frame): void {
   taken.waiting.add(notification);
 }
 
-/** The link may drain within `send`. Throws what that throws. */
+/** The link may drain within `send`. */
 function pass(taken: CallerLink, notification: Frame): void {
   taken.isFull = true;
   if (taken.link.send(notification)) taken.isFull = false;

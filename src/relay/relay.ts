@@ -200,7 +200,6 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
    * one, so that a call that needs it can end.
    */
   refuseQuestions(reason: BridgeError): void {
-    if (this.isClosed) return;
     this.#questions.refuse(reason);
     this.#refuseOpenQuestions(reason);
   }

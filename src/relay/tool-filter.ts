@@ -78,11 +78,11 @@ class FilteredLink extends PassingLink {
   }
 
   override send(frame: Frame, exchange?: Exchange): boolean {
-    if (frame.kind !== 'request') return super.send(frame, exchange);
     if (frame.method === LIST_TOOLS && exchange !== undefined) this.#note(exchange);
     const refusal = frame.method === CALL_TOOL ? this.#refusalOf(frame) : undefined;
     if (refusal === undefined) return super.send(frame, exchange);
-    this.listener.fromServer(errorFrame(idToken(frame), refusal), exchange);
+    // A notification has no answer, but a server may do all the same what it names.
+    if (frame.kind === 'request') this.listener.fromServer(errorFrame(idToken(frame), refusal), exchange);
     return true;
   }
 

@@ -24,6 +24,8 @@ export class FakeCaller implements CallPeer {
   isPaused = false;
   readonly sent: Frame[] = [];
   readonly listener: CallListener;
+  /** Called with each message, as a real client would react to it. */
+  onSend: () => void = () => {};
 
   constructor(listener: CallListener) {
     this.listener = listener;
@@ -31,6 +33,7 @@ export class FakeCaller implements CallPeer {
 
   send(frame: Frame): boolean {
     this.sent.push(frame);
+    this.onSend();
     return this.hasCapacity;
   }
 
@@ -64,6 +67,8 @@ export interface CallParts {
   readonly method?: string;
   readonly principal?: string;
   readonly name?: string;
+  /** The call that is asked again, with answers. */
+  readonly requestState?: string;
 }
 
 export interface CallBenchOptions extends Partial<Omit<CallRegistryOptions, 'exchanges'>> {
@@ -94,8 +99,9 @@ export class CallBench {
     return this.deps.clock;
   }
 
-  open({ id = 1, method = 'tools/call', principal = 'anonymous', name = 'x' }: CallParts = {}): OpenedCall {
-    const request = clientFrame({ id, method, params: { name, _meta: ENVELOPE } });
+  open(parts: CallParts = {}): OpenedCall {
+    const { id = 1, method = 'tools/call', principal = 'anonymous', name = 'x', requestState } = parts;
+    const request = clientFrame({ id, method, params: { name, requestState, _meta: ENVELOPE } });
     const metadata = readRequestMetadata(request);
     if ('fault' in metadata) throw new Error(metadata.fault);
     let client: FakeCaller | undefined;

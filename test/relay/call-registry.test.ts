@@ -140,6 +140,12 @@ test('a subscription may be silent for ever', (t) => {
   t.is(bench.calls.size, 1);
 });
 
+test('calls without a limit of time need no timer', (t) => {
+  const bench = new CallBench();
+  bench.open();
+  t.is(bench.clock.pendingTimers, 0);
+});
+
 test('one timer serves all calls, and none stays behind', (t) => {
   const bench = new CallBench({ requestTimeoutMs: TIMEOUT_MS });
   t.is(bench.clock.pendingTimers, 0);
@@ -158,7 +164,7 @@ test('while it drains new calls are refused, open ones finish, and subscriptions
     isDrained = true;
   });
   t.like(
-    t.throws(() => bench.open()),
+    t.throws(() => bench.open(), { message: /shutting down and takes no new calls/ }),
     { code: 'ERR_SESSION_CLOSED', retryAfterMs: 1000 },
   );
   await bench.clock.advanceInSteps(1000, 20);
@@ -167,6 +173,64 @@ test('while it drains new calls are refused, open ones finish, and subscriptions
   await bench.clock.advanceInSteps(40, 20);
   await drained;
   t.is(bench.calls.size, 1);
+});
+
+test('while it drains a call that waits for answers of its client is asked again', async (t) => {
+  const bench = new CallBench();
+  await bench.calls.drain(0);
+  const { client, says } = bench.open({ requestState: 'parked' });
+  says({ id: 1, result: {} });
+  t.is(client.sent.length, 1);
+});
+
+test('calls that are limited for several bridges together are refused as these say', (t) => {
+  const refused = new BridgeError('ERR_SESSION_BUSY', 'all bridges together are full');
+  const refusalFor = (principal: string) =>
+    principal === 'greedy' ? ({ error: refused, remedy: 'wait' } as const) : undefined;
+  const bench = new CallBench({ widerLimits: { refusalFor } });
+  t.is(
+    t.throws(() => bench.open({ principal: 'greedy' })),
+    refused,
+  );
+  t.is(bench.dialer.dialled.length, 0);
+  t.notThrows(() => bench.open({ principal: 'modest' }));
+});
+
+for (const [title, end] of [
+  ['all calls end', (bench) => bench.calls.close(CLOSING)],
+  ['others take too long', (bench) => bench.clock.advance(TIMEOUT_MS)],
+] as readonly (readonly [string, (bench: CallBench) => void])[]) {
+  test(`a call that is withdrawn while ${title} is told nothing`, (t) => {
+    const bench = new CallBench({ requestTimeoutMs: TIMEOUT_MS });
+    const [first, second] = [bench.open({ id: 'a' }), bench.open({ id: 'b' })];
+    const leave = () => second.client.listener.clientLeft();
+    first.link.onSend = leave;
+    first.client.onSend = leave;
+    t.notThrows(() => end(bench));
+    t.is(first.client.sent.length, 1);
+    t.deepEqual(second.client.sent, []);
+    t.is(second.link.closedWith.length, 1);
+    t.is(bench.calls.size, 0);
+  });
+}
+
+test('an observer is told whose call it is, and how much was sent for it', (t) => {
+  const bench = new CallBench();
+  const { client, says } = bench.open({ principal: 'ann' });
+  says({ method: 'notifications/message', params: { level: 'info', data: 'x' } });
+  says({ id: 1, result: {} });
+  const [call] = bench.observer.calls;
+  t.like(call?.client, {
+    transport: 'streamable-http',
+    principal: 'ann',
+    server: 'a server',
+    era: 'modern',
+    revision: '2026-07-28',
+  });
+  t.is(
+    call?.endings[0]?.bytes,
+    client.sent.reduce((sum, { bytes }) => sum + bytes.length, 0),
+  );
 });
 
 test('a call that does not finish holds the end up for the grace time only', async (t) => {

@@ -46,6 +46,28 @@ test('an answer to another request is dropped, and so is everything after the an
   t.is(link.closedWith.length, 1);
 });
 
+test('an answer is that of the call where the transport knows it to be, whatever id it has', (t) => {
+  const { client, link, server } = new CallBench().open({ id: 1 });
+  server.fromServer(serverFrame({ id: 'other', result: {} }), link.sent[0]?.exchange);
+  t.is(client.sent.length, 1);
+  t.is(link.closedWith.length, 1);
+});
+
+test('what comes for a call that is over changes nothing', (t) => {
+  const { client, link, server, says } = new CallBench().open();
+  says({ id: 1, result: {} });
+  link.pause();
+  client.pause();
+  t.notThrows(() => {
+    client.listener.clientDrained();
+    server.serverDrained();
+    server.serverFault({ error: TOO_LARGE, kind: 'result', id: 1 });
+    server.serverClosed(EXITED);
+  });
+  t.true(link.isPaused && client.isPaused, 'it is none of its own any more');
+  t.is(client.sent.length, 1);
+});
+
 test('a request of the server is ignored: no client sees it, nobody answers it', (t) => {
   const { client, linkHeard, says } = new CallBench().open();
   linkHeard();

@@ -2,6 +2,7 @@ import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import {
   CallerLinks,
+  callerOf,
   IDLE_LINK_MS,
   MAX_CALLER_LINKS,
   MAX_KEPT_NOTIFICATION_BYTES,
@@ -125,4 +126,19 @@ test('the link used longest ago makes way, and only idle ones end with time', (t
   trial.links.close(new BridgeError('ERR_SESSION_CLOSED', 'over'));
   t.deepEqual(trial.counts, [MAX_CALLER_LINKS + 1, MAX_CALLER_LINKS + 1]);
   t.is(trial.deps.clock.pendingTimers, 0);
+});
+
+test('requests of one caller that let other headers pass get another link, and no key has their values', (t) => {
+  const trial = new Trial();
+  const notify = (headers: Record<string, string> | undefined): void =>
+    trial.links.send(NOTIFICATION, { principal: 'ada', environment: undefined, headers });
+  notify({ 'x-tenant': 'one', 'x-user': 'two' });
+  notify({ 'x-user': 'two', 'x-tenant': 'one' });
+  t.deepEqual(trial.counts, [1, 0]);
+  notify({ 'x-tenant': 'two', 'x-user': 'one' });
+  notify(undefined);
+  t.deepEqual(trial.counts, [3, 0]);
+  const key = callerOf({ principal: 'ada', headers: { authorization: 'secret' } });
+  t.false(key.includes('secret'));
+  t.not(key, callerOf({ principal: 'bob', headers: { authorization: 'secret' } }));
 });

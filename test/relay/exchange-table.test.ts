@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Exchange, ExchangeTable } from '../../src/relay/exchange.ts';
+import { Exchange, ExchangeTable, MAX_INITIALIZE_BYTES } from '../../src/relay/exchange.ts';
 import { FakeLane } from '../support/fake-peers.ts';
 
 interface Open {
@@ -29,6 +29,7 @@ for (const [title, calls, expected] of [
   ['nobody when nothing is open', [], undefined],
   ['the only call, whatever it is', [list], 0],
   ['the only call, even if it is asking already', [asking(call)], 0],
+  ['the only call, even if it hardly asks and is asking already', [asking(list)], 0],
   ['the latest of several alike', [call, call, call], 2],
   ['a tool call rather than a later list', [call, list], 0],
   ['a prompt rather than a later list', [prompt, list], 0],
@@ -64,4 +65,31 @@ test('an exchange leaves the open state once', (t) => {
     t.throws(() => exchange.settle());
     t.throws(() => exchange.cancel('timeout'));
   }
+});
+
+test('an initialize may be as large as the limit that its refusal names', (t) => {
+  const { table } = tableOf();
+  const initialize = new Exchange(1, 'initialize', new FakeLane(), undefined, 0);
+  initialize.requestBytes = MAX_INITIALIZE_BYTES;
+  t.is(table.refusalOf(initialize), undefined);
+  initialize.requestBytes += 1;
+  t.like(table.refusalOf(initialize), { code: 'ERR_WIRE_FRAME_TOO_LARGE' });
+  t.regex(table.refusalOf(initialize)?.message ?? '', /at most 1048576 bytes.*leave out what the server does not need/);
+  const large = new Exchange(1, 'tools/call', new FakeLane(), undefined, 0);
+  large.requestBytes = MAX_INITIALIZE_BYTES + 1;
+  t.is(table.refusalOf(large), undefined, 'a call may be larger');
+});
+
+test('a call that cannot be added is refused with what its client can do', (t) => {
+  const table = new ExchangeTable(1);
+  const [first, second] = ['a', 'b'].map((id) => new Exchange(id, 'tools/call', new FakeLane(), undefined, 0));
+  if (first === undefined || second === undefined) return t.fail();
+  t.is(table.refusalOf(first), undefined);
+  table.add(first);
+  t.is(table.refusalOf(first)?.code, 'ERR_WIRE_MESSAGE');
+  t.regex(table.refusalOf(first)?.message ?? '', /^Request id "a" is already in use.*use a new id/);
+  t.is(table.refusalOf(second)?.code, 'ERR_SESSION_BUSY');
+  t.regex(table.refusalOf(second)?.message ?? '', /^This session has 1 unanswered calls.*wait for answers/);
+  table.remove(first);
+  t.is(table.refusalOf(second), undefined);
 });

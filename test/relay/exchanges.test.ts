@@ -3,12 +3,14 @@ import { BridgeError } from '../../src/errors.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
 import {
   type CallTimes,
+  ExchangeCapacity,
   type ExchangeOwner,
   type Exchanges,
   shortestOf,
   sweepPeriodOf,
 } from '../../src/relay/exchanges.ts';
 import type { Observer } from '../../src/relay/observer.ts';
+import type { Tracer } from '../../src/relay/tracer.ts';
 import { createExchanges, type ExchangesParts, FakeObserver, ORIGIN } from '../support/exchanges.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeLane } from '../support/fake-peers.ts';
@@ -95,6 +97,35 @@ for (const [title, end] of [
   });
 }
 
+test('small requests take nothing of the bytes of large ones, and give nothing back', (t) => {
+  const { exchanges, owner, open: opened } = open({ maxBytes: 60_000 });
+  const { bytes } = clientFrame(large(0));
+  const small = opened(large(16 * 1024 - bytes.length));
+  t.is(exchanges.largeRequestBytes, 0);
+  const limit = small.requestBytes + 1;
+  const first = opened(large(limit - bytes.length));
+  t.is(exchanges.largeRequestBytes, limit);
+  exchanges.cancel(owner, small);
+  exchanges.cancel(owner, opened());
+  t.is(exchanges.largeRequestBytes, limit);
+  exchanges.cancel(owner, first);
+  t.is(exchanges.largeRequestBytes, 0);
+});
+
+test('the servers share what may be open, and a server that is gone gives its part back', (t) => {
+  const capacity = new ExchangeCapacity(3);
+  const [one, other] = [capacity.share(), capacity.share()];
+  t.is(one.bytes.total, 256 * 1024 * 1024);
+  one.calls.take(2);
+  one.bytes.take(1000);
+  other.calls.take(1);
+  t.like(capacity.calls, { taken: 3, total: 3 });
+  t.true(other.calls.isFull);
+  one.close();
+  t.like(capacity.calls, { taken: 1, total: 3 });
+  t.false(other.calls.isFull);
+});
+
 // ---- for how long
 
 /** Why a call opened at 0 has to end; undefined: it may go on. */
@@ -117,6 +148,17 @@ test('a call is overdue when it is open for so long, whatever has happened and w
   t.is(phaseAt(99, TIMES, asking), undefined);
   t.regex(String(phaseAt(100, TIMES, asking)), /tools\/call within 100 ms.*raise --max-call-time/);
   t.is(phaseAt(1e9, { requestTimeoutMs: 10, maxCallMs: 0 }, asking), undefined);
+});
+
+test('the time of a call begins when it comes, and its error says how to give it more', (t) => {
+  const { clock, exchanges, owner, open: opened } = open();
+  clock.advance(1000);
+  const times = { requestTimeoutMs: 0, maxCallMs: 100 };
+  const exchange = opened();
+  t.is(exchanges.timeOut(owner, exchange, 1099, times), undefined);
+  t.not(exchanges.timeOut(owner, exchange, 1100, times), undefined);
+  const silent = exchanges.timeOut(owner, opened(), 1010, TIMES);
+  t.regex(silent?.error.message ?? '', /tools\/call within 10 ms.*raise --request-timeout/);
 });
 
 test('what is heard of a call starts its time anew', (t) => {
@@ -175,7 +217,11 @@ test('an error of the server is told from one that a bridge has made', (t) => {
   const observer = new FakeObserver();
   const { exchanges, owner, open: opened } = open({ observer });
   const data = { bridge: { reason: 'ERR_UPSTREAM_EXITED' } };
-  for (const error of [{ code: -32602, message: 'no' }, { code: -32603, message: 'gone', data }, { message: 'odd' }]) {
+  for (const error of [
+    { code: -32602, message: 'no' },
+    { code: -32603, message: 'gone', data },
+    { code: 'odd', message: 'odd' },
+  ]) {
     exchanges.answer(owner, opened(), serverFrame({ id: 1, error }));
   }
   t.deepEqual(observer.outcomes, [
@@ -194,6 +240,70 @@ test('a request that is refused is seen to begin and to end, and counts nowhere'
   t.deepEqual(observer.calls[0]?.endings, [{ outcome, bytes: answer.bytes.length, durationMs: 0, server: undefined }]);
   t.is(exchanges.size, 0);
   t.deepEqual(owner.over, []);
+});
+
+test('an observer is told of a call that the bridge fails, and of one that the server ends by a notification', (t) => {
+  const observer = new FakeObserver();
+  const { exchanges, owner, open: opened } = open({ observer });
+  exchanges.fail(owner, opened(), GONE);
+  const last = serverFrame({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  exchanges.endedByServer(owner, opened(), last);
+  t.deepEqual(observer.outcomes, [{ kind: 'failed', code: 'ERR_UPSTREAM_EXITED' }, { kind: 'answered' }]);
+  t.is(observer.calls[1]?.endings[0]?.bytes, last.bytes.length);
+});
+
+const ASKS_FOR_LOGS = {
+  id: 1,
+  method: 'tools/call',
+  params: {
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+      'io.modelcontextprotocol/logLevel': 'info',
+    },
+  },
+};
+const ASKS_FOR_ROOTS = {
+  id: 1,
+  result: { resultType: 'input_required', inputRequests: { q: { method: 'roots/list', params: {} } } },
+};
+
+test('an observer is told who uses what is deprecated in a modern call', (t) => {
+  const observer = new FakeObserver();
+  const uses: unknown[] = [];
+  observer.used = (feature, by) => void uses.push([feature, by]);
+  const { exchanges, owner } = open({ observer });
+  const client = { ...ORIGIN, era: 'modern', revision: '2026-07-28', name: 'c', version: '1' } as const;
+  for (const era of ['modern', 'legacy'] as const) {
+    const own: ExchangeOwner = { ...owner, describe: () => ({ ...client, era }) };
+    for (const [request, answer] of [
+      [ASKS_FOR_LOGS, { id: 1, result: {} }],
+      [{ id: 1, method: 'tools/call' }, ASKS_FOR_ROOTS],
+    ] as const) {
+      const frame = clientFrame(request);
+      const exchange = exchanges.create(frame, new FakeLane());
+      exchanges.open(own, exchange, frame);
+      exchanges.answer(own, exchange, serverFrame(answer));
+    }
+  }
+  const by = { server: ORIGIN.server, client };
+  t.deepEqual(uses, [
+    ['logging', by],
+    ['roots', by],
+  ]);
+});
+
+test('a call that is only traced uses what is deprecated without anybody being told', (t) => {
+  const begun: unknown[] = [];
+  const tracer = { begin: (request: object) => void begun.push(request) } as unknown as Tracer;
+  const { exchanges, owner } = open({ tracer });
+  const own: ExchangeOwner = { ...owner, describe: (frame) => ({ ...owner.describe(frame), era: 'modern' }) };
+  const frame = clientFrame(ASKS_FOR_LOGS);
+  const exchange = exchanges.create(frame, new FakeLane());
+  exchanges.open(own, exchange, frame);
+  t.notThrows(() => exchanges.answer(own, exchange, serverFrame(ASKS_FOR_ROOTS)));
+  exchanges.refuse(own, frame, GONE);
+  t.is(begun.length, 2, 'also of one that is refused');
 });
 
 test('an observer need not care how a call ends', (t) => {

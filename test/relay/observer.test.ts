@@ -2,11 +2,13 @@ import test from 'ava';
 import {
   ClientPresence,
   deprecatedQuestionsOf,
+  isDuplex,
   type ObservedServer,
   ServerSpeech,
   toolOf,
   wantsLogs,
 } from '../../src/relay/observer.ts';
+import type { Tracer } from '../../src/relay/tracer.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { FakeObserver, ORIGIN } from '../support/exchanges.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
@@ -42,6 +44,7 @@ test('a legacy client is known by what it has said in its handshake', (t) => {
   const presence = new ClientPresence({ tracer: undefined, observer, speech: new ServerSpeech() }, ORIGIN, 'legacy');
   const client = { ...ORIGIN, era: 'legacy', revision: undefined, name: 'c', version: '1' };
   t.deepEqual(seen(presence, initialize({ name: 'c', version: '1' })) as object, client);
+  t.deepEqual(seen(presence, clientFrame({ id: 1, method: 'ping' })) as object, client);
   t.deepEqual(observer.clients, [], 'it has no session yet');
   presence.agreed('2025-06-18');
   seen(presence, initialize({ name: 'another', version: '2' }));
@@ -57,6 +60,7 @@ test('a modern client on a pipe comes with its first request, and each request s
   const presence = new ClientPresence({ tracer: undefined, observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
   seen(presence, modern({ name: 'c', version: '1' }));
   t.like(seen(presence, modern()), { revision: '2026-07-28', ...NOBODY });
+  presence.sees(modern());
   t.is(observer.clients.length, 1);
   t.like(observer.clients[0]?.client, { name: 'c', version: '1' });
 });
@@ -65,7 +69,8 @@ test('a client that nobody was told of does not leave, and none comes that has l
   const observer = new FakeObserver();
   const presence = new ClientPresence({ tracer: undefined, observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
   presence.left('ERR_SESSION_CLOSED');
-  seen(presence, modern());
+  t.false(presence.isAwaited);
+  presence.sees(modern());
   t.deepEqual(observer.clients, []);
 });
 
@@ -106,6 +111,8 @@ test('what a server speaks to a client is the era of the client where it can, el
   speech.learn(current);
   t.deepEqual(speech.spokenTo(modern), current);
   t.like(speech.spokenTo(legacy), { era: 'legacy' });
+  t.deepEqual(speech.all, [current, old], 'the later era first');
+  t.deepEqual(new ServerSpeech().all, []);
 });
 
 test('an observer hears with a client what its server speaks', (t) => {
@@ -127,6 +134,18 @@ test('what is deprecated of what a modern server asks its client is seen in its 
   t.deepEqual(asks('elicitation/create'), []);
   const text = { type: 'text', text: 'roots/list' };
   t.deepEqual(deprecatedQuestionsOf(serverFrame({ id: 1, result: { content: [text] } })), []);
+  const error = { code: 1, message: 'no', data: { resultType: 'input_required', method: 'roots/list' } };
+  t.deepEqual(deprecatedQuestionsOf(serverFrame({ id: 1, error })), []);
+});
+
+test('an answer is looked through for what is deprecated up to a limit', (t) => {
+  const answer = (length: number) => {
+    const inputRequests = { q: { method: 'roots/list', params: { x: 'x'.repeat(length) } } };
+    return serverFrame({ id: 1, result: { resultType: 'input_required', inputRequests } });
+  };
+  const free = 64 * 1024 - answer(0).bytes.length;
+  t.deepEqual(deprecatedQuestionsOf(answer(free)), ['roots']);
+  t.deepEqual(deprecatedQuestionsOf(answer(free + 1)), []);
 });
 
 test('a modern request that asks for logs is told from one that does not', (t) => {
@@ -142,4 +161,36 @@ test('a client is known by name also where nobody wants to know of calls', (t) =
   presence.sees(initialize({ name: 'c', version: '1' }));
   presence.agreed('2025-11-25');
   t.like(observer.clients[0]?.client, { name: 'c', version: '1', revision: '2025-11-25' });
+});
+
+test('a client is known where calls are only traced, and not read where nobody wants to know of it', (t) => {
+  const [speech, tracer] = [new ServerSpeech(), { begin: () => undefined } as Tracer];
+  const traced = new ClientPresence({ tracer, observer: undefined, speech }, ORIGIN, 'legacy');
+  t.like(seen(traced, initialize({ name: 'c', version: '1' })), { name: 'c' });
+  traced.agreed('2025-11-25');
+  t.like(seen(traced, clientFrame({ id: 1, method: 'ping' })), { name: 'c', revision: '2025-11-25' });
+  t.notThrows(() => traced.left('ERR_SESSION_CLOSED'));
+  t.false(new ClientPresence({ tracer: undefined, observer: undefined, speech }, ORIGIN, 'legacy').isAwaited);
+});
+
+test('an observer need not care when a client leaves, and is told who uses what is deprecated', (t) => {
+  const observer = new FakeObserver();
+  const uses: unknown[] = [];
+  observer.used = (feature, by) => void uses.push([feature, by]);
+  const connected = { ...observer, seesCalls: true, opened: () => undefined, refused: () => {}, used: observer.used };
+  const presence = new ClientPresence(
+    { tracer: undefined, observer: { ...connected, connected: () => undefined }, speech: new ServerSpeech() },
+    ORIGIN,
+    'legacy',
+  );
+  const client = seen(presence, initialize({ name: 'c', version: '1' }));
+  presence.used('batch');
+  t.deepEqual(uses, [['batch', { server: ORIGIN.server, client }]]);
+  presence.agreed('2025-11-25');
+  t.notThrows(() => presence.left('ERR_SESSION_CLOSED'));
+});
+
+test('what both ends keep is told from HTTP, where each message may come on another connection', (t) => {
+  const transports = ['stdio', 'byte-stream', 'websocket', 'streamable-http', 'http-sse'] as const;
+  t.deepEqual(transports.filter(isDuplex), ['stdio', 'byte-stream', 'websocket']);
 });

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { DecoratedDialer, PassingLink } from '../../src/relay/passing-link.ts';
+import { CallsOverSessions, DecoratedDialer, PassingLink } from '../../src/relay/passing-link.ts';
 import type { ServerListener, SessionDialer, UpstreamLink } from '../../src/relay/ports.ts';
-import { FakeLink, FakeServerListener } from '../support/fake-peers.ts';
+import { FakeDialer, FakeLink, FakeServerListener } from '../support/fake-peers.ts';
 import { FakeServer } from '../support/fake-server.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
@@ -76,4 +76,27 @@ test('sessions are decorated, and modern requests pass by', (t) => {
   t.is(decorated.length, 1);
   t.is(dialer.name, server.name);
   t.deepEqual(dialer.readiness(), server.readiness());
+});
+
+test('modern requests go over sessions where a server need not be told for whom they are', (t) => {
+  const server = new FakeDialer();
+  const dialer = new CallsOverSessions(server);
+  const listener = new FakeServerListener();
+  t.is(dialer.dial(listener), server.latest.link);
+  t.is(dialer.dialCalls(listener), server.latest.link);
+  t.deepEqual(
+    server.dialled.map((dialled) => dialled.listener),
+    [listener, listener],
+  );
+});
+
+test('the link of a modern request is that of the dialer below, which ends with the one above', async (t) => {
+  const server = new FakeDialer();
+  const dialer = new DecoratedDialer(server, (below, listener) => below.dial(listener));
+  const context = { principal: 'anonymous', metadata: undefined, headers: undefined };
+  t.is(dialer.dialCalls(new FakeServerListener(), context), server.latest.link);
+  dialer.killNow();
+  t.true(server.isKilled);
+  await dialer.close();
+  t.true(server.isClosed);
 });

@@ -89,6 +89,28 @@ test('draining refuses new calls and finishes open ones, with all that belongs t
   t.deepEqual(pair.ends, []);
 });
 
+test('a handshake that is answered while the session is ending does not make it take calls again', (t) => {
+  const pair = new RelayPair();
+  pair.client({ id: 0, method: 'initialize', params: {} });
+  t.false(pair.relay.isDraining);
+  pair.relay.drain();
+  pair.server({ id: 0, result: { protocolVersion: '2025-11-25' } });
+  t.true(pair.relay.isDraining);
+  pair.link.take();
+  pair.client({ id: 1, method: 'tools/list' });
+  t.deepEqual(pair.link.sent, []);
+  t.regex(String(pair.peer.sent.at(-1)?.frame.bytes), /is ending and takes no new calls; open a new one/);
+});
+
+test('what only looks like a subscription is for a legacy server to end', (t) => {
+  const pair = readyPair();
+  pair.call(1, 'subscriptions/listen');
+  pair.link.take();
+  pair.relay.drain();
+  t.deepEqual(pair.peer.sent, []);
+  t.deepEqual(pair.link.sent, []);
+});
+
 test('draining twice or after the end changes nothing', (t) => {
   const pair = readyPair();
   pair.relay.drain();

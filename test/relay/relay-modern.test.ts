@@ -55,6 +55,34 @@ test('a request of the server goes nowhere and is never answered', (t) => {
   );
 });
 
+test('an answer that could not be taken fails its call', (t) => {
+  const pair = modernPair();
+  pair.call(1);
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
+  pair.relay.serverFault({ error, kind: 'result', id: 1 });
+  t.like(messagesOf(pair.peer.sent), [{ id: 1, error: { message: 'too large' } }]);
+});
+
+test('there is no handshake that could fail: a server that refuses initialize is used on', (t) => {
+  const pair = modernPair();
+  pair.call(1, 'initialize');
+  pair.server({ id: 1, error: { code: -32601, message: 'no such method' } });
+  t.false(pair.relay.isClosed);
+  pair.call(2);
+  pair.server({ id: 2, result: {} });
+  t.is(pair.peer.sent.at(-1)?.frame.kind, 'result');
+});
+
+test('what the transport knows to be of one call goes to that call, whoever else has one open', (t) => {
+  const pair = modernPair();
+  const [first] = [pair.call(1), pair.call(2)];
+  const log = pair.server({ method: 'notifications/message', params: { level: 'info' } }, first);
+  t.deepEqual(pair.peer.take(), [{ frame: log, exchange: first }]);
+  pair.client(cancelled(1));
+  pair.server({ method: 'notifications/message', params: { level: 'info' } }, first);
+  t.deepEqual(pair.peer.sent, []);
+});
+
 test('after a cancellation nothing more is said of the call: neither progress, nor logs, nor the answer', (t) => {
   const pair = modernPair();
   const call = pair.call(1, 'tools/call', { _meta: { progressToken: 'p' } });

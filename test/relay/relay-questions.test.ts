@@ -2,6 +2,7 @@ import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { MAX_OPEN_QUESTIONS, MAX_QUESTION_ID_LENGTH } from '../../src/relay/questions.ts';
 import { messagesOf } from '../support/fake-peers.ts';
+import { clientFrame } from '../support/frames.ts';
 import { readyPair } from './relay-pair.ts';
 
 const ASK = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } };
@@ -98,8 +99,8 @@ test('refuses questions beyond the most one client may have open, and asks again
   pair.server({ id: 'more', ...ASK });
   t.deepEqual(pair.peer.sent, []);
   const refusal = pair.link.take()[0]?.frame;
-  t.is(refusal?.kind, 'error');
-  t.is(refusal?.id, 'more');
+  t.like(refusal?.json(), { id: 'more', error: { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } } });
+  t.true(String(refusal?.bytes).includes(`has ${MAX_OPEN_QUESTIONS} unanswered requests of this server`));
   pair.client({ id: 0, result: {} });
   pair.server({ id: 'more', ...ASK });
   t.is(pair.peer.sent.length, 1);
@@ -148,6 +149,32 @@ test('a client that says nothing more is not asked: the server gets an error for
   pair.clock.advance(1);
   pair.relay.sweep(pair.clock.now());
   t.is(pair.peer.sent[0]?.frame.id, 1, 'and goes on: nobody is being asked');
+});
+
+test('a ping of the server is for its client as long as that answers', (t) => {
+  const pair = readyPair();
+  pair.server({ id: 'ping', method: 'ping' });
+  t.deepEqual(pair.link.sent, []);
+  t.is(pair.peer.sent[0]?.frame.method, 'ping');
+});
+
+test('what another bridge has asked can be answered here, for a call that goes on here', (t) => {
+  const pair = readyPair({ requestTimeoutMs: 1000 });
+  const { id } = pair.call(1);
+  const [call, other] = [1, 2].map((own) => clientFrame({ id: own, method: 'tools/call' }));
+  if (call === undefined || other === undefined) return t.fail();
+  pair.relay.wasAsked('q', call);
+  pair.relay.wasAsked('r', other);
+  pair.link.take();
+  pair.clock.advance(1000);
+  pair.relay.sweep(pair.clock.now());
+  t.true(pair.relay.isOpen(id), 'its client is being asked');
+  const answer = pair.client({ id: 'q', result: {} });
+  pair.client({ id: 'r', result: {} });
+  t.deepEqual(
+    pair.link.sent.map(({ frame }) => frame),
+    [answer],
+  );
 });
 
 test('a server that wants to know whether somebody is there is told so when its client says nothing more', (t) => {

@@ -2,7 +2,7 @@ import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { type Exchange, MAX_OPEN_EXCHANGES } from '../../src/relay/exchange.ts';
 import { FakeLane, messagesOf } from '../support/fake-peers.ts';
-import { readyPair } from './relay-pair.ts';
+import { RelayPair, readyPair } from './relay-pair.ts';
 
 interface ErrorMessage {
   readonly id?: unknown;
@@ -232,6 +232,20 @@ test('an over-long notification fails nothing, an over-long request is refused t
   const [refusal] = messagesOf(pair.link.sent) as ErrorMessage[];
   t.is(refusal?.id, 1);
   t.is(refusal?.error.code, -32600);
+});
+
+test('an over-long request whose id is not known either cannot be refused to the server', (t) => {
+  const pair = readyPair();
+  pair.relay.serverFault({ error: tooLarge(), kind: 'request', id: undefined });
+  t.deepEqual(pair.link.sent, []);
+});
+
+test('an over-long answer to a call that came before the handshake does not end the session', (t) => {
+  const pair = new RelayPair();
+  pair.call(1, 'ping');
+  pair.relay.serverFault({ error: tooLarge(), kind: 'result', id: 1 });
+  t.is(pair.peer.sent[0]?.frame.id, 1);
+  t.deepEqual(pair.ends, []);
 });
 
 test('a fault about a call that is not open does nothing', (t) => {

@@ -12,6 +12,7 @@ test('so many tools are remembered, and of long names, which a server chooses, f
   many.add(Array.from({ length: TOOL_LIMITS.count + 1 }, (_, n) => tool(`t${n}`)));
   t.is(many.size, TOOL_LIMITS.count);
   t.is(many.find('t0'), undefined);
+  t.is(many.find('t1')?.name, 't1');
   const long = new ToolCatalogue(all);
   const names = Array.from({ length: TOOL_LIMITS.length / 1024 + 1 }, (_, n) => `${n}`.padEnd(1024, 'x'));
   long.add(names.map((name) => tool(name)));
@@ -33,6 +34,10 @@ test('a list is complete with its last page, and good for as long as the page th
   listing.read(pageOf('b', { ttlMs: 20 }));
   t.deepEqual([listing.isComplete, listing.nextCursor, listing.ttlMs], [true, undefined, 20]);
   t.deepEqual(namesIn(listing.tools), ['a', 'b']);
+  const other = new ToolListing(all);
+  other.read(pageOf('a', { ttlMs: 20, nextCursor: 'more' }));
+  other.read(pageOf('b', { ttlMs: 50 }));
+  t.is(other.ttlMs, 20);
 });
 
 test('an answer that is no page ends the list, and says nothing of how long it is good', (t) => {

@@ -55,6 +55,54 @@ test('a name spelled with escapes is the name it spells; what has no name, or tw
   t.deepEqual(told(), ['{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"b"}],"nextCursor":"c"}}']);
 });
 
+test('of several lists that are asked for at once each is filtered', (t) => {
+  const { below, told, request } = openLink();
+  request(LIST);
+  request(LIST);
+  below.listener.fromServer(list('[{"name":"secret"}]'));
+  t.deepEqual(told(), ['{"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"c"}}']);
+});
+
+test('an error in place of a list passes as it is', (t) => {
+  const { below, told, request } = openLink();
+  request(LIST);
+  const error = '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no list today"}}';
+  below.listener.fromServer(serverFrame(error));
+  t.deepEqual(told(), [error]);
+});
+
+test('modern calls are filtered as sessions are, and everything else is the server’s own', async (t) => {
+  const dialer = new FakeDialer();
+  const listener = new FakeServerListener();
+  const contexts: unknown[] = [];
+  const dialCalls = dialer.dialCalls.bind(dialer);
+  dialer.dialCalls = (own, context?: unknown) => {
+    contexts.push(context);
+    return dialCalls(own);
+  };
+  const dialers = new FilteredDialers(forEveryCaller(dialer), HIDES_SECRETS);
+  const context = { principal: 'p', metadata: undefined, headers: undefined };
+  const link = dialers.forCaller(undefined).dialCalls(listener, context);
+  t.deepEqual(contexts, [context]);
+  const hidden = clientFrame(call('{"name":"secret"}').replace('ID', '1'));
+  t.true(link.send(hidden), 'the server is no fuller than before');
+  t.deepEqual(dialer.latest.link.sent, []);
+  t.is(listener.received.length, 1);
+  t.is(dialers.name, 'fake-server');
+  t.deepEqual(dialers.readiness(), { state: 'ready' });
+  dialers.killNow();
+  t.true(dialer.isKilled);
+  await dialers.close();
+  t.true(dialer.isClosed);
+});
+
+test('a name that is not repeated in full in a refusal is cut', (t) => {
+  const { told, request } = openLink();
+  request(call(`{"name":"secret${'x'.repeat(1000)}"}`));
+  const [refusal] = told().map((text) => JSON.parse(text) as { readonly error: { readonly message: string } });
+  t.is(refusal?.error.message, `Unknown tool: secret${'x'.repeat(194)}`);
+});
+
 for (const [what, result] of [
   ['two lists', '{"tools":[{"name":"secret"}],"tools":[]}'],
   ['what is no list', '{"tools":{"secret":{"name":"secret"}}}'],
@@ -104,6 +152,20 @@ for (const [what, params] of [
   });
 }
 
+test('a hidden tool cannot be called by a notification either, to which there is no answer', (t) => {
+  const { below, link, told } = openLink();
+  const named = (name: string) => clientFrame({ method: 'tools/call', params: { name } });
+  t.true(link.send(named('secret')));
+  t.deepEqual(below.link.sent, []);
+  t.deepEqual(told(), []);
+  const shown = named('a');
+  link.send(shown);
+  t.deepEqual(
+    below.link.sent.map(({ frame }) => frame),
+    [shown],
+  );
+});
+
 for (const params of ['{"name":"a","name":"secret"}', '{"Name":"secret","name":"a"}', '{"NAME":"secret"}']) {
   test(`a call whose tool can be read in several ways is refused: ${params}`, (t) => {
     const { below, told, request } = openLink();
@@ -112,6 +174,13 @@ for (const params of ['{"name":"a","name":"secret"}', '{"Name":"secret","name":"
     t.regex(told()[0] ?? '', /"code":-32602,"message":"The name of the tool can be read in several ways/);
   });
 }
+
+test('a call whose tool is spelled as JSON does not allow is refused', (t) => {
+  const { below, link, told } = openLink();
+  link.send(serverFrame(call('{"name":"\\qsecret"}').replace('ID', '1')));
+  t.deepEqual(below.link.sent, []);
+  t.regex(told()[0] ?? '', /"code":-32602,"message":"The name of the tool can be read in several ways/);
+});
 
 test('a call of a tool that is shown, one without a name, and everything else pass', (t) => {
   const { below, link, told, request } = openLink();

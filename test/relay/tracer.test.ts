@@ -81,3 +81,35 @@ test('nothing is read of the answer to a call that is not recorded', (t) => {
   exchanges.answer(owner, exchange, serverFrame({ id: 1, result: { isError: true } }));
   t.false(tracer.endings[0]?.isToolError);
 });
+
+test('a tracer is told which prompt is got, and names that are long are cut', (t) => {
+  const tracer = new FakeTracer();
+  const long = 'x'.repeat(1000);
+  for (const [method, params] of [
+    ['prompts/get', { name: 'greet' }],
+    ['prompts/get', { name: long }],
+    ['prompts/get', { name: 7 }],
+    ['resources/read', { name: 'greet' }],
+    [long, {}],
+  ] as const) {
+    open(clientFrame({ id: 1, method, params }), tracer);
+  }
+  const cut = 'x'.repeat(256);
+  t.deepEqual(
+    tracer.begun.map(({ method, tool, prompt }) => [method, tool, prompt]),
+    [
+      ['prompts/get', undefined, 'greet'],
+      ['prompts/get', undefined, cut],
+      ['prompts/get', undefined, undefined],
+      ['resources/read', undefined, undefined],
+      [cut, undefined, undefined],
+    ],
+  );
+});
+
+test('only a tool fails in its result', (t) => {
+  const tracer = new FakeTracer();
+  const { exchanges, owner, exchange } = open(clientFrame({ id: 1, method: 'prompts/get' }), tracer);
+  exchanges.answer(owner, exchange, serverFrame({ id: 1, result: { isError: true } }));
+  t.false(tracer.endings[0]?.isToolError);
+});

@@ -83,7 +83,7 @@ export class FakeObserver implements Observer {
     this.refusals.push({ client, reason });
   }
 
-  used(feature: DeprecatedFeature): void {
+  used(feature: DeprecatedFeature, _by: Parameters<Observer['used']>[1]): void {
     this.uses.push(feature);
   }
 

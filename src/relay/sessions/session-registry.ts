@@ -342,7 +342,6 @@ export class SessionRegistry {
    * where not. Resolves when all have been told that are told.
    */
   async handOver(graceMs: number, reason: BridgeError): Promise<void> {
-    if (this.#options.storage === undefined) return;
     const told: Promise<void>[] = [];
     const stored = (): readonly SessionEntry[] =>
       [...this.#entries.values()].filter(({ state }) => state?.offer !== undefined);

@@ -72,6 +72,21 @@ test('keys are fresh for less than ten minutes, and believed for less than an ho
   t.is(keys.known(), undefined);
 });
 
+test('the age of keys, and the pause after a failure, begin when they were fetched, or not', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  clock.advance(100 * 60_000);
+  state.answer = down;
+  await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+  await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+  t.is(state.fetched, 1, 'it has just failed');
+  clock.advance(60_000);
+  state.answer = () => Promise.resolve(EMPTY);
+  const first = await keys.current();
+  clock.advance(9 * 60_000);
+  t.is(await keys.current(), first);
+  t.is(state.fetched, 2);
+});
+
 test('the log says why the keys cannot be fetched, and clients when to come again', async (t) => {
   const lines: Record<string, unknown>[] = [];
   const { keys, state, clock } = remoteKeys(pino({}, { write: (line) => void lines.push(JSON.parse(line)) }));

@@ -31,6 +31,7 @@ test('a session whose client never returned goes before all others, the oldest f
 test('a session that is in use, or is that of the bridge’s own pipe, is not evicted', (t) => {
   t.is(find([session('used', { isUnattended: false }), session('pipe', { principal: undefined })]), undefined);
   t.is(find([session('used', { isUnattended: false, hasReturned: false })]), undefined);
+  t.is(find([session('pipe', { principal: undefined, hasReturned: false })]), undefined);
   t.is(find([]), undefined);
 });
 
@@ -59,6 +60,7 @@ test('nobody ends the useful sessions of who holds no more than it does', (t) =>
   const bobs = [session('bob 1', { principal: 'bob' }), session('bob 2', { principal: 'bob' })];
   t.is(find([...flood, ...bobs], 'alice'), undefined);
   t.is(find([...flood, ...bobs], 'carol'), 'bob 1', 'who has none gets a place');
+  t.is(find([...flood.slice(1), ...bobs], 'alice'), undefined, 'nor of who holds as many');
   const unused = session('bob 3', { principal: 'bob', hasReturned: false });
   t.is(find([...flood, ...bobs, unused], 'alice'), 'bob 3', 'one that was never used is no loss');
 });
@@ -74,13 +76,14 @@ test('the log tells how many were evicted, in one line a minute', (t) => {
   clock.advance(30_000);
   evict(50);
   clock.advance(30_000);
-  evict(2);
+  evict(1);
   evictions.close();
   evictions.close();
   t.deepEqual(
     lines.map((line) => (JSON.parse(line) as { evicted: number }).evicted),
-    [300, 51, 2],
+    [300, 51, 1],
   );
   t.regex(lines[0] ?? '', /300 abandoned sessions were ended to free slots/);
+  t.regex(lines[2] ?? '', /1 abandoned session was ended to free slots/);
   t.is(clock.pendingTimers, 0);
 });

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { Logger } from 'pino';
 import { BridgeError } from '../../../src/errors.ts';
 import type { Fields } from '../../../src/mcp/vocabulary/payload.ts';
-import { Restoration, type RestoredConnection, type TimeLimit } from '../../../src/relay/sessions/restore-session.ts';
+import { Restoration, type RestoredConnection } from '../../../src/relay/sessions/restore-session.ts';
 import { SessionState } from '../../../src/relay/sessions/session-state.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { errorFrame, resultFrame } from '../../../src/wire/write-message.ts';
@@ -23,7 +23,7 @@ type Answer = (answer: Frame | BridgeError) => void;
 class Connection implements RestoredConnection {
   readonly log: Logger;
   readonly delivery: Delivery;
-  readonly timeLimit: TimeLimit;
+  readonly timeLimit: RestoredConnection['timeLimit'];
   readonly asked: string[] = [];
   readonly answers: Answer[] = [];
   readonly ends: (readonly string[] | BridgeError)[] = [];
@@ -31,7 +31,7 @@ class Connection implements RestoredConnection {
   isFit = true;
   #taken: () => void = () => {};
 
-  constructor(delivery: Delivery, timeLimit: TimeLimit, log: Logger) {
+  constructor(delivery: Delivery, timeLimit: RestoredConnection['timeLimit'], log: Logger) {
     this.delivery = delivery;
     this.timeLimit = timeLimit;
     this.log = log;
@@ -193,6 +193,15 @@ test('without a limit it is waited for', (t) => {
   t.deepEqual(connection.ends, []);
 });
 
+test('where the connection limits each request, nothing else does', (t) => {
+  const { log } = collectLog();
+  const connection = new Connection('separate', 'perRequest', log);
+  new Restoration(standing(), connection).start();
+  connection.answer(LATE);
+  t.deepEqual(connection.ends, [LATE]);
+  t.deepEqual(connection.asked, [HANDSHAKE]);
+});
+
 test('a server that cannot be reached on the way ends it', (t) => {
   const { connection, session } = begin('separate');
   connection.answer(resultFrame(1, OFFER));
@@ -213,10 +222,21 @@ test('a restoration that was cancelled says nothing more', (t) => {
   t.is(clock.pendingTimers, 0);
 });
 
+test('a restoration that was cancelled does not fail any more', (t) => {
+  const { connection, restoration } = begin('separate');
+  connection.answer(resultFrame(1, OFFER));
+  connection.take();
+  restoration.cancel();
+  connection.answer(GONE);
+  t.deepEqual(connection.ends, []);
+});
+
 test('a session that is not known fails, but not while it is being started', async (t) => {
   const { connection } = begin('pipe', new SessionState());
   t.deepEqual(connection.ends, []);
   await Promise.resolve();
-  t.like(connection.ends, [{ code: 'ERR_UPSTREAM_PROTOCOL' }]);
+  const [end] = connection.ends;
+  t.like(end, { code: 'ERR_UPSTREAM_PROTOCOL' });
+  t.regex(end instanceof BridgeError ? end.message : '', /initialize parameters were too large to be kept/);
   t.deepEqual(connection.asked, []);
 });

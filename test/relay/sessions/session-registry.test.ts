@@ -1,79 +1,20 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { BridgeError } from '../../../src/errors.ts';
-import type { Exchanges } from '../../../src/relay/exchanges.ts';
-import type { ClientListener } from '../../../src/relay/ports.ts';
-import type { Session } from '../../../src/relay/sessions/session-entry.ts';
-import {
-  type SessionClient,
-  SessionRegistry,
-  type SessionRegistryOptions,
-} from '../../../src/relay/sessions/session-registry.ts';
-import { forEveryCaller } from '../../../src/upstream/stdio/dialer-by-environment.ts';
-import { createExchanges, type ExchangesParts } from '../../support/exchanges.ts';
-import { createFakeDeps, FakeDialer, FakeLane, FakePeer, remainsOf } from '../../support/fake-peers.ts';
+import { FakeObserver } from '../../support/exchanges.ts';
+import { createFakeDeps, FakeLane, FakePeer, remainsOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
-
-const SESSION_TIMEOUT_MS = 10_000;
-/** A client that can be told from others. */
-type Named = SessionClient & { readonly principal: string };
-
-const ALICE: Named = { transport: 'streamable-http', era: 'legacy', principal: 'alice', environment: undefined };
-const BOB: Named = { ...ALICE, principal: 'bob' };
-const STDIO: SessionClient = { transport: 'stdio', era: 'legacy', principal: undefined, environment: undefined };
-const REASON = new BridgeError('ERR_SESSION_CLOSED', 'over');
-
-interface Opened extends Session {
-  readonly peer: FakePeer;
-  readonly listener: ClientListener;
-  readonly server: FakeDialer['dialled'][number];
-}
-
-interface RegistryOptions extends Partial<Omit<SessionRegistryOptions, 'exchanges'>> {
-  readonly exchanges?: ExchangesParts;
-}
-
-class Registry {
-  readonly dialer = new FakeDialer();
-  readonly deps = createFakeDeps();
-  readonly sessions: SessionRegistry;
-
-  readonly exchanges: Exchanges;
-
-  constructor({ exchanges, ...options }: RegistryOptions = {}) {
-    this.exchanges = createExchanges(this.deps.clock, exchanges);
-    this.sessions = new SessionRegistry({
-      dialers: forEveryCaller(this.dialer),
-      deps: this.deps,
-      maxSessions: 10,
-      sessionTimeoutMs: SESSION_TIMEOUT_MS,
-      exchanges: this.exchanges,
-      requestTimeoutMs: 0,
-      ...options,
-    });
-  }
-
-  open(peer = new FakePeer(), client: SessionClient = ALICE): Opened {
-    const listeners: ClientListener[] = [];
-    const session = this.sessions.open((_id, listener) => {
-      listeners.push(listener);
-      return peer;
-    }, client);
-    const [listener] = listeners as [ClientListener];
-    return { ...session, peer, listener, server: this.dialer.latest };
-  }
-
-  /** Nobody is connected: the session is on its own. */
-  openIdle(): Opened {
-    const session = this.open();
-    session.peer.isConnected = false;
-    return session;
-  }
-}
-
-function call(session: Opened, id: number, params: object = {}): void {
-  session.relay.fromClient(clientFrame({ id, method: 'tools/call', params }), new FakeLane());
-}
+import {
+  ALICE,
+  BOB,
+  call,
+  type Opened,
+  openAbandoned,
+  REASON,
+  Registry,
+  SESSION_TIMEOUT_MS,
+  STDIO,
+} from './registry-bench.ts';
 
 test('what is opened for modern requests is dialled with its context and needs no handshake', async (t) => {
   const registry = new Registry({ maxSessions: 1 });
@@ -141,7 +82,8 @@ for (const [title, end] of [
 test('refuses sessions beyond the limit, says when to come back and disturbs nobody', (t) => {
   const registry = new Registry({ maxSessions: 2, sessionTimeoutMs: 5000 });
   const open = [registry.open(), registry.open()];
-  const error = t.throws(() => registry.open(), { instanceOf: BridgeError });
+  const message = /^All 2 sessions are taken.*raise --max-sessions/;
+  const error = t.throws(() => registry.open(), { instanceOf: BridgeError, message });
   t.is(error?.code, 'ERR_SESSION_LIMIT');
   t.is(error?.retryAfterMs, 5000);
   t.is(registry.dialer.dialled.length, 2, 'no server is started for it');
@@ -177,6 +119,7 @@ test('ends a session after a time without a sign of life', (t) => {
   registry.deps.clock.advance(1000);
   t.is(registry.sessions.size, 0);
   t.is(session.peer.closedWith[0]?.code, 'ERR_SESSION_CLOSED');
+  t.regex(session.peer.closedWith[0]?.message ?? '', /idle for too long/);
   t.is(session.server.link.closedWith.length, 1);
 });
 
@@ -245,7 +188,8 @@ test('draining refuses new sessions and calls at once and waits for open calls',
   const drained = registry.sessions.drain(10_000).then(() => {
     isDrained = true;
   });
-  t.is(t.throws(() => registry.open(), { instanceOf: BridgeError })?.code, 'ERR_SESSION_CLOSED');
+  const message = /shutting down and opens no new sessions/;
+  t.is(t.throws(() => registry.open(), { instanceOf: BridgeError, message })?.code, 'ERR_SESSION_CLOSED');
   call(session, 2);
   t.is(session.peer.take()[0]?.frame.kind, 'error');
   await registry.deps.clock.advanceInSteps(1000, 20);
@@ -313,14 +257,6 @@ test('a client that is gone before its session is open leaves neither server nor
   t.is(registry.sessions.size, 0);
 });
 
-/** Nobody is connected, but its client has come back since `initialize`. */
-function openAbandoned(registry: Registry, client: Named = ALICE): Opened {
-  const session = registry.open(new FakePeer(), client);
-  session.peer.isConnected = false;
-  registry.sessions.use(session.id, client.principal);
-  return session;
-}
-
 test('clients that never end their session lock nobody out: the session used longest ago is evicted', (t) => {
   const registry = new Registry({ maxSessions: 2 });
   const [first, second] = [openAbandoned(registry), openAbandoned(registry)];
@@ -330,6 +266,7 @@ test('clients that never end their session lock nobody out: the session used lon
   t.notThrows(() => registry.open());
   t.is(registry.sessions.use(second.id, 'alice'), undefined, 'its client gets 404 and starts anew');
   t.is(second.peer.closedWith[0]?.code, 'ERR_SESSION_CLOSED');
+  t.regex(second.peer.closedWith[0]?.message ?? '', /abandoned, and another one needed its slot/);
   t.is(second.server.link.closedWith.length, 1, 'its server ends');
   t.truthy(registry.sessions.use(first.id, 'alice'));
   t.is(registry.sessions.size, 2);
@@ -343,6 +280,42 @@ test('a session whose client never came back after initialize is evicted first',
   registry.open();
   t.truthy(registry.sessions.use(useful.id, 'alice'));
   t.is(registry.sessions.use(unused.id, 'alice'), undefined);
+});
+
+test('where all slots are taken, an abandoned session of another caller makes way', (t) => {
+  const registry = new Registry({ maxSessions: 2 });
+  const bobs = registry.open(new FakePeer(), BOB);
+  bobs.peer.isConnected = false;
+  registry.open();
+  t.notThrows(() => registry.open());
+  t.is(bobs.peer.closedWith.length, 1);
+});
+
+test('there is capacity as long as a slot is free, whoever is connected', (t) => {
+  const registry = new Registry({ maxSessions: 2 });
+  t.true(registry.sessions.hasCapacity);
+  registry.open();
+  t.true(registry.sessions.hasCapacity);
+  registry.open();
+  t.false(registry.sessions.hasCapacity);
+});
+
+test('an observer is told whose session was opened or refused, and where', (t) => {
+  const observer = new FakeObserver();
+  const registry = new Registry({ maxSessions: 1, exchanges: { observer } });
+  const origin = { transport: 'streamable-http', principal: 'alice', server: 'a server' } as const;
+  const session = registry.open();
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  session.relay.fromClient(clientFrame({ id: 0, method: 'initialize', params }), new FakeLane());
+  session.server.listener.fromServer(serverFrame({ id: 0, result: { protocolVersion: '2025-11-25' } }));
+  t.like(observer.clients[0]?.client, { ...origin, name: 'c' });
+  t.throws(() => registry.open());
+  registry.sessions.refuse(BOB, new BridgeError('ERR_SESSION_BUSY', 'not now'));
+  t.deepEqual(observer.refusals, [
+    { client: origin, reason: 'ERR_SESSION_LIMIT' },
+    { client: { ...origin, principal: 'bob' }, reason: 'ERR_SESSION_BUSY' },
+  ]);
+  t.notThrows(() => new Registry().sessions.refuse(BOB, REASON), 'nobody observes');
 });
 
 test('a session that somebody is connected to, or that has an open call, is not evicted', (t) => {
@@ -362,7 +335,9 @@ test('a session that somebody is connected to, or that has an open call, is not 
 
 test('a caller at its own limit ends its own abandoned session, and nobody else’s', (t) => {
   const registry = new Registry({ maxSessions: 4, maxPerCaller: 2 });
-  const bobs = openAbandoned(registry, BOB);
+  // Its client never came back, so it would go first if that helped.
+  const bobs = registry.open(new FakePeer(), BOB);
+  bobs.peer.isConnected = false;
   registry.deps.clock.advance(10);
   const alices = [openAbandoned(registry), openAbandoned(registry)] as const;
   t.notThrows(() => registry.open());
@@ -382,6 +357,18 @@ test('where all server processes are taken, an abandoned session that has one is
   t.notThrows(() => registry.open());
   t.truthy(registry.sessions.use(shared.id, 'alice'), 'to end this one would not help');
   t.is(registry.sessions.use(own.id, 'alice'), undefined);
+});
+
+test('where a server cannot be started for another reason, no session is evicted', (t) => {
+  const registry = new Registry();
+  const own = openAbandoned(registry);
+  remainsOf(own.server.link);
+  registry.dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
+  t.is(
+    t.throws(() => registry.open()),
+    registry.dialer.failure,
+  );
+  t.deepEqual(own.peer.closedWith, []);
 });
 
 test('where that does not help, who comes is told to come again', (t) => {

@@ -1,7 +1,12 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { MAX_SUBSCRIBED, MAX_SUBSCRIBED_LENGTH } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
-import { MAX_INITIALIZE_BYTES, MAX_STORED_LENGTH, SessionState } from '../../../src/relay/sessions/session-state.ts';
+import {
+  isStanding,
+  MAX_INITIALIZE_BYTES,
+  MAX_STORED_LENGTH,
+  SessionState,
+} from '../../../src/relay/sessions/session-state.ts';
 import { notificationFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { clientFrame } from '../../support/frames.ts';
 
@@ -49,6 +54,8 @@ test('another session is opened without what the first initialize was traced by'
 test('knows what the client has set up in its session', (t) => {
   const state = setUp();
   t.deepEqual(state.initialize, CLIENT);
+  t.is(state.sessionId, 'session-1');
+  t.true(state.isInitialized);
   t.deepEqual(state.wishes() as unknown, WISHES);
   t.deepEqual(
     state.missed().map(({ bytes }) => String(bytes)),
@@ -57,6 +64,54 @@ test('knows what the client has set up in its session', (t) => {
       notificationFrame('notifications/resources/updated', { uri: 'a:/1' }),
       notificationFrame('notifications/resources/updated', { uri: 'a:/3' }),
     ].map(({ bytes }) => String(bytes)),
+  );
+});
+
+test('the requests that another session has to be told of are those that set something up', (t) => {
+  const standing = ['initialize', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'];
+  const methods = [...standing, 'tools/call', 'resources/read', 'notifications/initialized', undefined];
+  t.deepEqual(methods.filter(isStanding), standing);
+});
+
+test('before a session is open there is nothing to look at again', (t) => {
+  t.deepEqual(new SessionState().missed(), []);
+});
+
+test('a call that another bridge has sent goes on once, after the event that it had come to', (t) => {
+  const state = new SessionState();
+  const request = clientFrame({ id: 7, method: 'tools/call' });
+  t.is(state.takeResumption(request), undefined);
+  state.resumes({ request, lastEventId: 'event-1' });
+  state.resumes({ request: clientFrame({ method: 'notifications/progress' }), lastEventId: 'event-2' });
+  t.is(state.takeResumption(clientFrame({ id: '7', method: 'tools/call' })), undefined);
+  t.is(state.takeResumption(clientFrame({ id: 7, result: {} })), undefined, 'an answer of the client is no request');
+  t.is(state.takeResumption(clientFrame({ method: 'notifications/progress' })), undefined);
+  t.is(state.takeResumption(request), 'event-1');
+  t.is(state.takeResumption(request), undefined);
+});
+
+test('each change of what is stored is told', (t) => {
+  let changes = 0;
+  const state = new SessionState();
+  state.changed = () => {
+    changes += 1;
+  };
+  const told = (change: () => void): number => {
+    const before = changes;
+    change();
+    return changes - before;
+  };
+  t.deepEqual(
+    [
+      told(() => succeed(state, 'initialize', CLIENT, SERVER)),
+      told(() => Object.assign(state, { isInitialized: true })),
+      told(() => Object.assign(state, { sessionId: 'session-1' })),
+      told(() => succeed(state, 'logging/setLevel', { level: 'warning' })),
+      told(() => succeed(state, 'resources/subscribe', { uri: 'a:/1' })),
+      told(() => succeed(state, 'resources/unsubscribe', { uri: 'a:/1' })),
+      told(() => succeed(state, 'tools/call', {})),
+    ],
+    [1, 1, 1, 1, 1, 1, 0],
   );
 });
 
@@ -74,6 +129,8 @@ test('the level of a session is kept as the client gave it, but for what is no n
   const state = opened();
   succeed(state, 'logging/setLevel', { level: 'x-loud' });
   t.like(state.wishes(), [{ params: { level: 'x-loud' } }]);
+  succeed(state, 'logging/setLevel', { level: 'x'.repeat(64) });
+  t.is(state.wishes().length, 1);
   for (const level of ['x'.repeat(65), { a: 1 }]) {
     succeed(state, 'logging/setLevel', { level });
     t.deepEqual(state.wishes(), []);
@@ -81,6 +138,11 @@ test('the level of a session is kept as the client gave it, but for what is no n
 });
 
 test('what the client said in initialize is kept up to a limit', (t) => {
+  const params = (length: number) => ({ ...CLIENT, x: 'x'.repeat(length) });
+  const { bytes, payloadStart } = clientFrame({ id: 1, method: 'initialize', params: params(0) });
+  const free = MAX_INITIALIZE_BYTES - (bytes.length - payloadStart);
+  t.not(opened(params(free)).initialize, undefined);
+  t.is(opened(params(free + 1)).initialize, undefined);
   const state = opened({ ...CLIENT, capabilities: { experimental: { x: 'x'.repeat(MAX_INITIALIZE_BYTES) } } });
   t.is(state.initialize, undefined);
   t.is(state.offer?.protocolVersion, '2025-06-18');
@@ -91,7 +153,9 @@ test('a subscription has its place as soon as it is asked for, and no longer whe
   const request = (uri: string) => clientFrame({ id: 1, method: 'resources/subscribe', params: { uri } });
   for (let count = 0; count < MAX_SUBSCRIBED; count += 1) t.true(state.reserve(request(`a:/${count}`)));
   t.false(state.reserve(request('a:/more')));
-  t.true(state.reserve(clientFrame({ id: 1, method: 'tools/list' })));
+  t.true(state.reserve(clientFrame({ id: 1, method: 'resources/read', params: { uri: 'a:/more' } })));
+  state.failed(clientFrame({ id: 1, method: 'resources/read', params: { uri: 'a:/6' } }));
+  t.false(state.reserve(request('a:/more')), 'a subscription stays where a read of its resource fails');
   state.failed(request('a:/7'));
   t.true(state.reserve(request('a:/more')));
 });
@@ -107,7 +171,9 @@ test('what the server refuses to restore is forgotten', (t) => {
 });
 
 test('a stored session is read as what it was', (t) => {
-  for (const state of [new SessionState(), opened(), setUp()]) {
+  const replaced = setUp();
+  replaced.continuation = 'new-session';
+  for (const state of [new SessionState(), opened(), setUp(), replaced]) {
     const text = JSON.stringify(state);
     const read = SessionState.from(text);
     t.is(JSON.stringify(read), text);
@@ -128,7 +194,9 @@ test('the largest session that a client can have can be stored and read', (t) =>
   }
   t.not(state.initialize, undefined);
   t.is(state.wishes().length, MAX_SUBSCRIBED);
-  t.is(SessionState.from(JSON.stringify(state)).wishes().length, MAX_SUBSCRIBED);
+  const text = JSON.stringify(state);
+  t.is(SessionState.from(text.padEnd(MAX_STORED_LENGTH)).wishes().length, MAX_SUBSCRIBED);
+  t.throws(() => SessionState.from(text.padEnd(MAX_STORED_LENGTH + 1)), { message: /limits/ });
 });
 
 test('what is stored is not trusted: a session that could not have been stored is refused with the reason', (t) => {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { RestartPause } from '../../../src/relay/shared/process-replacement.ts';
+import { dialRefusalOf, RestartPause } from '../../../src/relay/shared/process-replacement.ts';
 
 const READY = { state: 'ready' } as const;
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'exited');
@@ -24,4 +24,10 @@ test('a server that wants to be left alone for a week is tried again after five 
   const error = new BridgeError('ERR_UPSTREAM_CONNECT', 'maintenance', { retryAfterMs: 7 * 24 * 3600_000 });
   t.is(new RestartPause().next(error, READY), 300_000);
   t.is(new RestartPause().next(EXITED, { state: 'refused', error }), 300_000);
+});
+
+test('only a dialer that refuses stands in the way; one that has failed may be tried', (t) => {
+  t.is(dialRefusalOf({ state: 'refused', error: EXITED }), EXITED);
+  t.is(dialRefusalOf({ state: 'unproven', error: EXITED }), undefined);
+  t.is(dialRefusalOf({ state: 'ready' }), undefined);
 });

@@ -21,11 +21,14 @@ test('only what a full server has not taken counts, until it has capacity again'
   withdrawn.add(MAX_WITHDRAWN_BYTES - 1);
   t.is(withdrawn.refusalOf(LARGE), undefined);
   withdrawn.add(1);
-  t.is(withdrawn.refusalOf(LARGE)?.code, 'ERR_SESSION_BUSY');
+  t.like(withdrawn.refusalOf(LARGE), { code: 'ERR_SESSION_BUSY', retryAfterMs: 1000 });
+  t.regex(withdrawn.refusalOf(LARGE)?.message ?? '', /reads nothing, and 67108864 bytes.*try again later/);
   t.true(withdrawn.sent(true), 'a link that has capacity for one message may still be full');
   t.not(withdrawn.refusalOf(LARGE), undefined);
   withdrawn.clear();
   t.is(withdrawn.refusalOf(LARGE), undefined);
+  withdrawn.add(MAX_WITHDRAWN_BYTES);
+  t.is(withdrawn.refusalOf(LARGE), undefined, 'it is full no longer');
 });
 
 test('a small request goes on once in a second: a server that hangs is found out by calls that are given up', (t) => {

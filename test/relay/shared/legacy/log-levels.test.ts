@@ -12,6 +12,9 @@ test('the most verbose level of all clients is the one the server needs', (t) =>
   t.is(levels.mostVerbose(), 'error');
   levels.set('a', undefined);
   t.is(levels.mostVerbose(), 'critical');
+  levels.set('b', undefined);
+  levels.set('c', undefined);
+  t.is(levels.mostVerbose(), undefined);
 });
 
 test('a client wants what is at least as severe as its level; without one, nothing', (t) => {

@@ -201,7 +201,9 @@ test('so is one that does not answer in time', (t) => {
   t.deepEqual(client.heard(), []);
   bridge.clock.advance(1);
   t.is(bridge.link.closedWith.length, 1);
-  t.is(reasonOf(only(client.heard())), 'ERR_UPSTREAM_TIMEOUT');
+  const { error } = only(client.heard());
+  t.deepEqual(error?.data?.bridge, { reason: 'ERR_UPSTREAM_TIMEOUT', phase: 'initialize', timeoutMs: 1000 });
+  t.regex(error?.message ?? '', /^fake-server did not answer initialize within 1000 ms; raise --request-timeout/);
 });
 
 test('a server that answered in time is left alone', (t) => {

@@ -141,6 +141,10 @@ test('a server that offers other capabilities ends the sessions of those who kne
   bridge.restart({ ...SERVER_RESULT, capabilities: { tools: {} } });
   for (const client of [a, b]) {
     t.is(only(client.ends).code, 'ERR_UPSTREAM_EXITED');
+    t.is(
+      only(client.ends).message,
+      'fake-server was restarted and offers other capabilities than before; open a new session.',
+    );
     t.is(client.peer.closedWith.length, 1);
   }
   t.truthy(only(a.heard()).error);

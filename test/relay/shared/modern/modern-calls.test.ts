@@ -1,10 +1,11 @@
 import test from 'ava';
 import { BridgeError } from '../../../../src/errors.ts';
 import { Exchange } from '../../../../src/relay/exchange.ts';
+import { asksForLogs } from '../../../../src/relay/shared/modern/modern-era.ts';
 import { FakeLane, FakeServerListener } from '../../../support/fake-peers.ts';
 import { clientFrame } from '../../../support/frames.ts';
-import { type Message, only, reasonOf } from '../legacy/shared-bridge.ts';
-import { ENVELOPE, META, ModernBridge } from './modern-bridge.ts';
+import { type Message, only, RESTART_MS, reasonOf } from '../legacy/shared-bridge.ts';
+import { acknowledgment, ENVELOPE, META, ModernBridge } from './modern-bridge.ts';
 
 function twoClients() {
   const bridge = new ModernBridge();
@@ -107,7 +108,9 @@ for (const [title, text] of [
     bridge.heard();
     a.says(`{"jsonrpc":"2.0","id":7,"method":"tools/call",${text}}`);
     t.deepEqual(bridge.heard(), []);
-    t.is(reasonOf(only(a.heard())), 'ERR_WIRE_MESSAGE');
+    const refusal = only(a.heard());
+    t.is(reasonOf(refusal), 'ERR_WIRE_MESSAGE');
+    t.regex(refusal.error?.message ?? '', /read in several ways.*neither a string.*shared by several clients/);
   });
 }
 
@@ -142,10 +145,10 @@ test('a client that leaves withdraws all it has open, and nothing of others', (t
   const [first, , third] = bridge.heard() as [Message, Message, Message];
   a.leaves();
   t.deepEqual(
-    bridge.heard().map(({ method, params }) => [method, params?.requestId]),
+    bridge.heard().map(({ method, params }) => [method, params]),
     [
-      ['notifications/cancelled', first.id],
-      ['notifications/cancelled', third.id],
+      ['notifications/cancelled', { requestId: first.id, reason: 'the client left' }],
+      ['notifications/cancelled', { requestId: third.id, reason: 'the client left' }],
     ],
   );
   a.peer.take();
@@ -180,6 +183,18 @@ test('an exchange of one client withdraws nothing of another', (t) => {
   const exchange = new Exchange(1, 'tools/call', new FakeLane(), undefined, 0);
   exchange.upstreamId = call.id as number;
   link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), exchange);
+  t.deepEqual(bridge.heard(), []);
+});
+
+test('an exchange withdraws nothing but its own request', (t) => {
+  const { bridge } = twoClients();
+  const link = bridge.server.dial(new FakeServerListener());
+  const [own, other] = [1, 1].map((id) => new Exchange(id, 'tools/call', new FakeLane(), undefined, 0));
+  if (own === undefined || other === undefined) return t.fail();
+  link.send(clientFrame({ id: 1, method: 'tools/call', params: { _meta: ENVELOPE } }), own);
+  other.upstreamId = own.upstreamId;
+  bridge.heard();
+  link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), other);
   t.deepEqual(bridge.heard(), []);
 });
 
@@ -220,6 +235,49 @@ test('what the server still logs about a withdrawn call reaches no other client'
   t.is(b.heard().length, 1, 'by now the server knows');
 });
 
+test('a withdrawn call is in nobody’s way any longer than the server may talk about it', (t) => {
+  const { bridge, a, b } = twoClients();
+  a.call(1, { meta: LOGS });
+  b.call(1, { meta: LOGS });
+  a.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  bridge.clock.advance(6000);
+  a.call(2);
+  a.says({ method: 'notifications/cancelled', params: { requestId: 2 } });
+  bridge.clock.advance(5000);
+  bridge.says(LOG_MESSAGE);
+  t.is(b.heard().length, 1, 'the later one asked for no logs');
+});
+
+test('so many withdrawn calls are remembered, the latest', (t) => {
+  const { bridge, a, b } = twoClients();
+  b.call(1, { meta: LOGS });
+  const withdraw = (id: number, meta = {}): void => {
+    a.call(id, { meta });
+    a.says({ method: 'notifications/cancelled', params: { requestId: id } });
+  };
+  withdraw(0, LOGS);
+  for (let id = 1; id < 1024; id += 1) withdraw(id);
+  bridge.says(LOG_MESSAGE);
+  t.deepEqual(b.heard(), []);
+  withdraw(1024);
+  bridge.says(LOG_MESSAGE);
+  t.is(b.heard().length, 1);
+});
+
+test('what the server was told to stop is no matter of the one that replaces it', (t) => {
+  const { bridge, a, b } = twoClients();
+  a.call(1, { meta: LOGS });
+  a.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  b.call(1);
+  bridge.says({ method: 'notifications/vendor' });
+  bridge.exits();
+  bridge.clock.advance(RESTART_MS);
+  b.heard();
+  b.call(2, { meta: LOGS });
+  bridge.says(LOG_MESSAGE);
+  t.is(b.heard().length, 1);
+});
+
 test('a client goes on hearing its own logs after it withdrew another of its calls', (t) => {
   const { bridge, a } = twoClients();
   a.call(1, { meta: LOGS });
@@ -258,6 +316,30 @@ test('an error without id fails the only call that can be meant', (t) => {
   t.deepEqual([...a.heard(), ...b.heard()], []);
 });
 
+test('a subscription that was confirmed and then closed is not what a server could not read', (t) => {
+  const { bridge, a, b } = twoClients();
+  a.listen(1);
+  bridge.says(acknowledgment(only(bridge.heard()).id));
+  a.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  b.call(1);
+  bridge.says({ error: { code: -32700, message: 'cannot read' } });
+  t.is(only(b.heard()).error?.code, -32700);
+});
+
+test('a message that does not name what it is about reaches nobody', (t) => {
+  const { bridge, a } = twoClients();
+  a.call(1, { meta: { progressToken: 'p' } });
+  const { id } = only(bridge.heard());
+  t.notThrows(() => {
+    bridge.says({ method: 'notifications/progress', params: { progress: 1 } });
+    bridge.says({ method: 'notifications/cancelled', params: {} });
+    bridge.says(
+      `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${id},"progressToken":1}}`,
+    );
+  });
+  t.deepEqual(a.heard(), []);
+});
+
 // ---- what a modern server must not do
 
 test('a request of the server is ignored and not answered', (t) => {
@@ -276,6 +358,26 @@ test('a client answers nobody', (t) => {
   bridge.heard();
   const link = bridge.server.dial(new FakeServerListener());
   t.true(link.send(clientFrame({ id: 1, result: {} })));
+  t.true(link.send(clientFrame({ id: 1, error: { code: 1, message: 'no' } })));
+  t.true(link.send(clientFrame({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } })));
+  t.deepEqual(bridge.heard(), []);
+});
+
+test('a notification of a client that is about no request passes, but for one that can be read in several ways', (t) => {
+  const { bridge, a } = twoClients();
+  a.call(1);
+  bridge.heard();
+  a.says({ method: 'x-vendor/event', params: { _meta: ENVELOPE } });
+  a.says('{"jsonrpc":"2.0","method":"x-vendor/event","Method":"notifications/cancelled"}');
+  t.is(only(bridge.heard()).method, 'x-vendor/event');
+});
+
+test('a withdrawal that names no request withdraws none', (t) => {
+  const { bridge } = twoClients();
+  const link = bridge.server.dial(new FakeServerListener());
+  link.send(clientFrame({ id: 1, method: 'tools/list', params: { _meta: ENVELOPE } }));
+  bridge.heard();
+  t.true(link.send(clientFrame({ method: 'notifications/cancelled' })));
   t.deepEqual(bridge.heard(), []);
 });
 
@@ -287,6 +389,10 @@ test('a message that could not be taken fails its own call', (t) => {
   const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too long');
   const { listener } = bridge.dialer.latest;
   listener.serverFault({ error, kind: 'notification', id: undefined });
+  listener.serverFault({ error, kind: 'notification', id: second.id });
+  listener.serverFault({ error, kind: 'request', id: second.id });
+  listener.serverFault({ error, kind: 'result', id: 1e6 });
+  t.deepEqual(b.heard(), []);
   listener.serverFault({ error, kind: 'result', id: second.id });
   t.is(reasonOf(only(b.heard())), 'ERR_UPSTREAM_TOO_LARGE');
   t.deepEqual(a.heard(), []);
@@ -330,4 +436,15 @@ test('closing ends the sessions of all clients and the child', async (t) => {
   bridge.server.killNow();
   t.true(bridge.dialer.isKilled);
   t.is(bridge.clock.pendingTimers, 0);
+});
+
+test('whether a call asks for logs is told from its envelope alone, or not told at all', (t) => {
+  const asks = (params: string) => asksForLogs(clientFrame(`{"jsonrpc":"2.0","id":1,"method":"x","params":${params}}`));
+  t.false(asks('{}'));
+  t.false(asks('{"_meta":{}}'));
+  t.false(asks(`{"${META}logLevel":"debug"}`));
+  t.false(asks(`{"_meta":{"${META}logLevel":null}}`));
+  t.true(asks(`{"_meta":{"${META}logLevel":"debug"}}`));
+  t.is(asks('{"_meta":{},"_meta":{}}'), 'unclear');
+  t.is(asks('{"_Meta":{}}'), 'unclear');
 });

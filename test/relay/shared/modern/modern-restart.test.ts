@@ -208,6 +208,7 @@ test('a subscription closed while no child runs is not opened again', (t) => {
   const { bridge, client } = listening();
   bridge.exits();
   client.says({ method: 'notifications/cancelled', params: { requestId: 'sub' } });
+  t.false(client.peer.isPaused, 'nothing waits for the next child');
   client.call(1);
   bridge.clock.advance(RESTART_MS);
   t.deepEqual(
@@ -289,7 +290,9 @@ test('messages that wait are bounded', (t) => {
   t.deepEqual(impatient.heard(), []);
   const late = bridge.connect();
   late.call(1);
-  t.is(reasonOf(only(late.heard())), 'ERR_UPSTREAM_STARTING');
+  const refusal = only(late.heard());
+  t.is(reasonOf(refusal), 'ERR_UPSTREAM_STARTING');
+  t.is(refusal.error?.message, 'fake-server is starting and too many messages wait.');
   impatient.leaves();
   impatient.heard();
   bridge.clock.advance(RESTART_MS);

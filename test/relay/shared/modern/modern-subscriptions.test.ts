@@ -138,8 +138,23 @@ test('a server takes a limited number of subscriptions; closing one allows anoth
   t.is(bridge.heard().length, 1024);
   const late = bridge.connect();
   late.listen(1);
-  t.is(reasonOf(only(late.heard())), 'ERR_SESSION_BUSY');
+  const refusal = only(late.heard());
+  t.is(reasonOf(refusal), 'ERR_SESSION_BUSY');
+  t.regex(refusal.error?.message ?? '', /^1024 subscriptions are open at this server, the most allowed; close some/);
   clients[0]?.leaves();
   late.listen(1);
   t.true((bridge.heard() as Message[]).some(({ method }) => method === 'subscriptions/listen'));
+});
+
+test('calls are not counted among subscriptions, neither when they come nor when they are over', (t) => {
+  const bridge = new ModernBridge();
+  const [caller, ...listeners] = Array.from({ length: 3 }, () => bridge.connect());
+  if (caller === undefined) return t.fail();
+  for (const id of [1, 2]) caller.call(id);
+  bridge.says({ id: only(bridge.heard().slice(0, 1)).id, result: {} });
+  for (let n = 0; n < 1024; n += 1) listeners[n % 2]?.listen(n);
+  t.is(bridge.heard().length, 1024);
+  caller.heard();
+  caller.listen(3);
+  t.is(reasonOf(only(caller.heard())), 'ERR_SESSION_BUSY');
 });
