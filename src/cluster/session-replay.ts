@@ -56,6 +56,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
   #isClosed = false;
   #writing: Promise<void> | undefined;
   resumable: (request: JsonRpcId) => void = () => {};
+  hold: (stream: number, stored: Promise<void>) => void = () => {};
 
   constructor(options: SessionReplayOptions) {
     this.#options = options;
@@ -68,6 +69,11 @@ export class SessionReplay implements ReplayLog, CallPositions {
   async opened(stream: number, requests: readonly JsonRpcId[]): Promise<void> {
     if (!requests.some((id) => this.#calls.has(id))) this.#young.set(stream, []);
     this.#opened(stream, requests);
+    await this.#stored(stream);
+  }
+
+  /** Resolves when what is said in this turn is stored, where that is done at once, or takes too long. */
+  async #stored(stream: number): Promise<void> {
     // At the end of the turn it is known whether the events of the server have ids.
     await turn();
     if (this.#young.has(stream) || this.#writing === undefined) return;
@@ -130,6 +136,8 @@ export class SessionReplay implements ReplayLog, CallPositions {
 
   moved(request: Frame, lastEventId: string): void {
     const id = request.id as JsonRpcId;
+    const begun = this.#streams.get(id);
+    if (begun !== undefined && !this.#calls.has(id)) this.hold(begun, this.#stored(begun));
     // What the event says is on its way to the client, and is added in this turn: the position is stored behind it.
     process.nextTick(() => {
       this.#calls.set(id, { request, lastEventId });

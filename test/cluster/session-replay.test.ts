@@ -99,6 +99,22 @@ test('a stream whose call turns out to be one that can go on waits until that is
   t.is((await read()).unended.get(1)?.call?.lastEventId, 'first');
 });
 
+test('a stream that its client has already waits once, until it is stored that its call can go on', async (t) => {
+  const { replay, read } = create();
+  const held: [number, Promise<void>][] = [];
+  replay.hold = (...stream) => held.push(stream);
+  await replay.opened(1, [7]);
+  t.deepEqual(await read(), { runs: [], unended: new Map() });
+  replay.moved(callOf(7), 'first');
+  // Before what the event says leaves, which is at the end of the turn.
+  const [[stream, stored] = []] = held;
+  t.is(stream, 1);
+  await stored;
+  t.is((await read()).unended.get(1)?.call?.lastEventId, 'first');
+  replay.moved(callOf(7), 'second');
+  t.is(held.length, 1);
+});
+
 test('nobody waits for a store that does not answer, nor for what is not stored yet', async (t) => {
   const { replay, logs, clock } = create();
   await replay.opened(1, [7]);

@@ -3,6 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { startLegacyHttp } from '../matrix/servers.ts';
+import type { ServerProcess } from '../support/server-process.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { EventText } from './event-text.ts';
@@ -14,6 +15,7 @@ const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.ski
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
 
 interface TwoReplicas {
+  readonly server: ServerProcess;
   readonly owner: Place;
   readonly heir: Place;
   /** Kills the owner. */
@@ -34,6 +36,7 @@ async function startTwo(
   const [owner, heir] = bed.places;
   if (owner === undefined || heir === undefined) throw new Error('there are two');
   return {
+    server,
     owner,
     heir,
     async kill() {
@@ -73,6 +76,20 @@ test(`a call that has said nothing yet when its replica dies is answered by anot
   const rest = new EventText(await session.resume(heir.port, stream.lastEventId));
   await session.post(heir.port, 'tools/call', { name: 'release', arguments: { value: 'in silence' } });
   t.regex(await rest.until(/"id":"silent"/), /"result".*in silence/);
+});
+
+test(`a call whose client got its stream before the server said anything is answered by another replica${WHY}`, async (t) => {
+  const { server, owner, heir, kill } = await startTwo(t);
+  const session = await openSession(owner.port);
+  process.kill(server.pid, 'SIGSTOP');
+  const stream = new EventText(await session.send(owner.port, holding('held', 'after silence')));
+  await stream.until(/^id: .*\n/m);
+  process.kill(server.pid, 'SIGCONT');
+  await stream.until(/notifications\/progress/);
+  await kill();
+  const rest = new EventText(await session.resume(heir.port, stream.lastEventId));
+  await session.post(heir.port, 'tools/call', { name: 'release', arguments: { value: 'after silence' } });
+  t.regex(await rest.until(/"id":"held"/), /"result".*after silence/);
 });
 
 test(`what a call has asked its client before its replica died is answered through another one${WHY}`, async (t) => {

@@ -93,6 +93,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     this.#replay = new ReplayBuffer(this.#clock, { ...REPLAY_LIMITS, maxBytes }, replayLog);
     if (replayLog === undefined) return;
     replayLog.resumable = (request) => this.#openStreamFor(request);
+    replayLog.hold = (stream, stored) => this.#streams.get(stream)?.holdUntil(stored);
     this.#commits = new CommitTimer(this.#clock, this.lanes);
   }
 

@@ -23,6 +23,16 @@ export interface StreamContext {
   readonly pollAfterMs: number;
 }
 
+/** What is not sent before it is stored. */
+interface HeldBack {
+  /** A response on which nothing was sent; undefined: the stream had its connection before. */
+  readonly response: ServerResponse | undefined;
+  /** What is kept for clients that come back may be less. */
+  runs: Buffer[];
+  events: number;
+  bytes: number;
+}
+
 export interface StreamBeginning {
   /** Called when there is capacity again after `send` has returned false. */
   readonly onDrain: () => void;
@@ -48,12 +58,7 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
   #runBytes = 0;
   #connection: EventStreamWriter | undefined;
   readonly #idPrefix: string;
-  /** A response on which nothing is sent before `#stored`. */
-  #held: ServerResponse | undefined;
-  /** What it begins with. What is kept for clients that come back may be less. */
-  #heldRuns: Buffer[] = [];
-  #heldEvents = 0;
-  #heldBytes = 0;
+  #held: HeldBack | undefined;
   readonly #stored: Promise<void> | undefined;
   #isEnded = false;
   #connectedAtMs = 0;
@@ -69,7 +74,7 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
   }
 
   get isConnected(): boolean {
-    return this.#connection?.isOpen ?? this.#held?.destroyed === false;
+    return this.#connection?.isOpen ?? this.#held?.response?.destroyed === false;
   }
 
   get lastSequence(): number {
@@ -83,25 +88,34 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
 
   /** Carries the stream on this response from now on; an earlier connection ends. */
   open(response: ServerResponse): void {
-    if (this.#stored !== undefined) return this.#hold(response, this.#stored);
+    if (this.#stored !== undefined) return this.#openWhen(this.#stored, response);
     const connection = this.#connect(response);
     if (this.#context.priming) connection.write(this.#prime());
   }
 
-  #hold(response: ServerResponse, stored: Promise<void>): void {
-    this.#held = response;
-    if (this.#context.priming) this.#heldRuns.push(this.#prime());
-    void stored.then(() => this.#openHeld());
+  #openWhen(stored: Promise<void>, response: ServerResponse): void {
+    this.#hold(stored, response);
+    if (this.#context.priming) this.#held?.runs.push(this.#prime());
   }
 
-  #openHeld(): void {
-    const response = this.#held;
-    if (response === undefined) return;
+  /** Nothing more is sent before that, so that whoever has heard it can come back for the rest. */
+  holdUntil(stored: Promise<void>): void {
+    if (this.#held === undefined) this.#hold(stored, undefined);
+  }
+
+  #hold(stored: Promise<void>, response: ServerResponse | undefined): void {
+    this.#held = { response, runs: [], events: 0, bytes: 0 };
+    void stored.then(() => this.#release());
+  }
+
+  #release(): void {
+    const held = this.#held;
+    if (held === undefined) return;
     this.flush();
-    const runs = this.#heldRuns;
     this.#held = undefined;
-    this.#heldRuns = [];
-    if (!response.destroyed) this.resume(response, runs);
+    const { response, runs } = held;
+    if (response?.destroyed === false) this.#connect(response);
+    for (const run of runs) this.#connection?.write(run);
     if (this.#isEnded) this.#connection?.end();
     this.#onDrain();
   }
@@ -109,6 +123,8 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
   /** Carries the stream on the response of a client that reconnects, after the events it missed. */
   resume(response: ServerResponse, missed: readonly Buffer[]): void {
     const connection = this.#connect(response);
+    // They are among what was missed.
+    if (this.#held !== undefined) this.#held.runs = [];
     for (const event of missed) connection.write(event);
   }
 
@@ -139,7 +155,7 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
 
   /** Ends the connection, not the stream. */
   disconnect(): void {
-    this.#openHeld();
+    this.#release();
     this.flush();
     const connection = this.#connection;
     this.#connection = undefined;
@@ -162,10 +178,11 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     this.#run.push(frame.bytes);
     this.#runBytes += frame.bytes.length;
     if (this.#runBytes >= this.#context.replay.maxRunBytes) this.flush();
-    if (this.#held === undefined) return this.#connection?.hasCapacity ?? true;
-    this.#heldEvents += 1;
-    this.#heldBytes += frame.bytes.length;
-    return this.#heldEvents < MAX_HELD_EVENTS && this.#heldBytes < MAX_HELD_BYTES;
+    const held = this.#held;
+    if (held === undefined) return this.#connection?.hasCapacity ?? true;
+    held.events += 1;
+    held.bytes += frame.bytes.length;
+    return held.events < MAX_HELD_EVENTS && held.bytes < MAX_HELD_BYTES;
   }
 
   /** Writes what was sent in this turn now instead of at its end. */
@@ -179,19 +196,19 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     const events = encodeNumberedEvents(this.#idPrefix, sequence, run);
     this.#context.replay.add({ stream, sequence }, events, run.length);
     if (this.#held === undefined) this.#connection?.write(events);
-    else this.#heldRuns.push(events);
+    else this.#held.runs.push(events);
   }
 
   end(): void {
     this.flush();
     this.#context.replay.log?.ended(this.key, this.isConnected ? 'sent' : 'unsent');
     this.#isEnded = true;
-    this.#connection?.end();
+    if (this.#held === undefined) this.#connection?.end();
   }
 
   /** Ends the connection, whatever has not been read; the stream goes on. */
   cut(): void {
-    this.#held?.destroy();
+    this.#held?.response?.destroy();
     this.#connection?.cut();
   }
 

@@ -26,6 +26,11 @@ export interface ReplayRun {
 export interface ReplayLog {
   /** Called with a request whose answer others could wait for, if only its client had a stream to come back to. */
   resumable: (request: JsonRpcId) => void;
+  /**
+   * Called when others could wait for an answer from now on whose client has this stream already: nothing more is to be sent on
+   * it before they know.
+   */
+  hold: (stream: number, stored: Promise<void>) => void;
   add(run: ReplayRun): void;
   /**
    * A stream that carries the answers to these requests. Resolves when it is kept how far their calls have come, where they can go
