@@ -24,6 +24,7 @@ import {
 const SERVER = { protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true } } };
 const REPLAY: ReplayLog = {
   resumable: () => {},
+  hold: () => {},
   add: () => {},
   opened: () => Promise.resolve(),
   continued: () => {},
