@@ -26,7 +26,7 @@ export interface StreamContext {
 /** What is not sent before it is stored. */
 interface HeldBack {
   /** A response on which nothing was sent; undefined: the stream had its connection before. */
-  readonly response: ServerResponse | undefined;
+  response: ServerResponse | undefined;
   /** What is kept for clients that come back may be less. */
   runs: Buffer[];
   events: number;
@@ -123,8 +123,13 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
   /** Carries the stream on the response of a client that reconnects, after the events it missed. */
   resume(response: ServerResponse, missed: readonly Buffer[]): void {
     const connection = this.#connect(response);
-    // They are among what was missed.
-    if (this.#held !== undefined) this.#held.runs = [];
+    const held = this.#held;
+    if (held !== undefined) {
+      // What waits to be sent is among what was missed, and has another way now.
+      held.runs = [];
+      held.response?.destroy();
+      held.response = undefined;
+    }
     for (const event of missed) connection.write(event);
   }
 

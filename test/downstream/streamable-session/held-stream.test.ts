@@ -106,3 +106,19 @@ test('a client that comes back while its stream is held back gets everything onc
   stream.end();
   t.deepEqual(idsAndWords(await again.text), ['id: 1-2', '"said":"first"', 'id: 1-3', '"said":"second"']);
 });
+
+test('a client that comes back before its first response has begun gets everything on the new one', async (t) => {
+  const { stored, store } = beginStoring();
+  const { stream, replay, text } = await openStream(t, 10_000, stored);
+  const isOver = t.throwsAsync(text);
+  stream.send(resultFrame(1, { said: 'first' }));
+  stream.flush();
+  const again = await openStream(t, 10_000, new Promise(() => {}));
+  stream.resume(again.response, replay.after({ stream: 1, sequence: 1 }, undefined) ?? []);
+  store();
+  await new Promise(setImmediate);
+  stream.send(resultFrame(2, { said: 'second' }));
+  stream.end();
+  await isOver;
+  t.deepEqual(idsAndWords(await again.text), ['id: 1-2', '"said":"first"', 'id: 1-3', '"said":"second"']);
+});
