@@ -16,8 +16,8 @@ const MAX_HANDSHAKE_BYTES = 16 * 1024;
 
 /**
  * Keeps `size` connections started ahead of need, so that a new session does not wait for a process. Clients of one kind send
- * the same `initialize`, byte for byte. Where two in succession did, all spares but one get it ahead of need as well: a client
- * that sends it has its answer at once. One stays as it is, for clients of another kind.
+ * the same `initialize`, byte for byte. Where two did, one after the other, all spares but one get it ahead of need as well: a
+ * client that sends it has its answer at once. One stays as it is, for clients of another kind.
  */
 export class LinkPool implements SessionDialer {
   readonly #dialer: SessionDialer;
@@ -25,7 +25,7 @@ export class LinkPool implements SessionDialer {
   readonly #deps: Deps;
   readonly #spares: SpareLink[] = [];
   #lastHandshake: Buffer | undefined;
-  /** That of the last two clients in succession that sent the same. */
+  /** The one that was last sent by two clients, one after the other. */
   #usualHandshake: Frame | undefined;
   #cancelRefill: (() => void) | undefined;
   #isClosed = false;
@@ -67,8 +67,19 @@ export class LinkPool implements SessionDialer {
 
   /** The client needs a connection on which nothing was sent; the other one is for the next that does as was foreseen. */
   exchange(asked: SpareLink, listener: ServerListener): UpstreamLink {
-    this.giveBack(asked);
-    return this.#dialUnasked(listener);
+    try {
+      const link = this.#dialUnasked(listener);
+      this.giveBack(asked);
+      return link;
+    } catch (thrown) {
+      if (toBridgeError(thrown).code !== 'ERR_SESSION_LIMIT') {
+        this.giveBack(asked);
+        throw thrown;
+      }
+      // What nobody uses must keep no client out: it ends, and leaves its place under the limit.
+      asked.link.close(UNNEEDED);
+      return this.#dialUnasked(listener);
+    }
   }
 
   /** No client has sent anything on it. */

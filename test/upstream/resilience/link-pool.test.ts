@@ -393,11 +393,42 @@ test('a server that ends before its client has sent anything is replaced by one 
 test('a client is told why no server could be started for it, if it sends what was not foreseen', async (t) => {
   const { dialer, open } = acquainted();
   open('another');
-  dialer.failure = new BridgeError('ERR_SESSION_LIMIT', 'too many processes');
+  dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no');
   const { client } = open('a third');
   t.deepEqual(client.closedWith, [], 'not within send');
   await settle();
   t.deepEqual(client.closedWith, [dialer.failure]);
+});
+
+test('a spare keeps no client out for which there is no other process', (t) => {
+  const { dialer, open } = acquainted();
+  open('another');
+  const spare = dialer.dialled[3]?.link;
+  const limit = new BridgeError('ERR_SESSION_LIMIT', 'too many processes');
+  dialer.failure = limit;
+  if (spare === undefined) return t.fail();
+  const close = spare.close.bind(spare);
+  spare.close = (reason) => {
+    close(reason);
+    dialer.failure = undefined;
+  };
+  const { client, link } = open('a third');
+  t.is(spare.closedWith.length, 1);
+  t.is(dialer.dialled.length, 6);
+  t.is(dialer.latest.link.sent.length, 1);
+  link.close(EXITED);
+  t.deepEqual(client.closedWith, []);
+});
+
+test('a spare outlives a server that cannot be started for another reason', (t) => {
+  const { dialer, open } = acquainted();
+  open('another');
+  dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no');
+  open('a third');
+  t.deepEqual(
+    [3, 4].map((index) => dialer.dialled[index]?.link.closedWith.length),
+    [0, 0],
+  );
 });
 
 test('what pauses and closes a link reaches the server that its client has got', (t) => {
