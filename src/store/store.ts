@@ -62,6 +62,7 @@ export interface RecordStore {
 export interface RecordWrite {
   readonly expected: Ownership | 'absent';
   readonly next: StoredRecord;
+  /** Milliseconds, which need not be whole. */
   readonly ttlMs: number;
 }
 

@@ -63,6 +63,16 @@ export function testStoreContract(test: TestFn, title: string, open: () => Promi
     t.is(await records.read(name), undefined);
   });
 
+  test(`${title}: what is kept for no whole number of milliseconds is kept`, async (t) => {
+    const { records, logs } = await open();
+    const name = unique();
+    const next = { owner: 'a', token: 1, value: 'kept' };
+    t.true(await records.put(name, { expected: 'absent', next, ttlMs: TTL_MS + 0.5 }));
+    t.deepEqual(await records.read(name), next);
+    await logs.append(name, [Buffer.from('kept')], { ...LIMITS, ttlMs: TTL_MS + 0.5 });
+    t.deepEqual(await logs.read(name), [Buffer.from('kept')]);
+  });
+
   test(`${title}: a log has its entries in order, and drops the oldest`, async (t) => {
     const { logs } = await open();
     const name = unique();

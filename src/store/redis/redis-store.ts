@@ -115,7 +115,7 @@ class RedisRecords implements RecordStore {
     const key = keyOf(this.#prefix, name);
     const [owner, token] = expected === 'absent' ? ['', ''] : [expected.owner, expected.token];
     const sealed = this.#key.seal(Buffer.from(next.value), key);
-    const args = [owner, token, next.owner, next.token, sealed, ttlMs] as const;
+    const args = [owner, token, next.owner, next.token, sealed, Math.ceil(ttlMs)] as const;
     return (await this.#connection.run(PUT_RECORD, key, ...args)) === 1;
   }
 
@@ -138,7 +138,7 @@ class RedisLogs implements LogStore {
   async append(name: string, entries: readonly Buffer[], { maxEntries, ttlMs }: LogLimits): Promise<void> {
     const key = keyOf(this.#prefix, name);
     const sealed = entries.map((entry) => this.#key.seal(entry, key));
-    await this.#connection.run(APPEND_LOG, key, maxEntries, ttlMs, ...sealed);
+    await this.#connection.run(APPEND_LOG, key, maxEntries, Math.ceil(ttlMs), ...sealed);
   }
 
   async read(name: string): Promise<readonly Buffer[]> {
