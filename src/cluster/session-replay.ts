@@ -47,6 +47,8 @@ export class SessionReplay implements ReplayLog, CallPositions {
   readonly #calls = new Map<JsonRpcId, ResumableCall>();
   /** The streams on which requests are answered. A call without one has a client that cannot come back for its answer. */
   readonly #streams = new Map<JsonRpcId, number>();
+  /** Streams on which several requests are answered: which of them were is known only from what was said, so none goes on. */
+  readonly #batches = new Set<number>();
   /** Calls that have come further than is stored. */
   readonly #moved = new Set<JsonRpcId>();
   /** What young streams have said. */
@@ -94,6 +96,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
   #opened(stream: number, requests: readonly JsonRpcId[]): void {
     const head = encodeHead(KINDS.opened, { stream, sequence: 0, count: 0 });
     this.#say(stream, Buffer.concat([head, Buffer.from(JSON.stringify(requests))]));
+    if (requests.length > 1) this.#batches.add(stream);
     for (const id of requests) {
       this.#streams.set(id, stream);
       if (this.#calls.has(id)) this.#moved.add(id);
@@ -102,6 +105,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
 
   ended(stream: number, end: 'sent' | 'unsent'): void {
     for (const [id, its] of this.#streams) if (its === stream) this.#streams.delete(id);
+    this.#batches.delete(stream);
     if (end === 'sent' && this.#takeYoung(stream) !== undefined) return;
     this.#store(stream);
     this.#append(encodeHead(KINDS.ended, { stream, sequence: 0, count: 0 }));
@@ -158,7 +162,8 @@ export class SessionReplay implements ReplayLog, CallPositions {
   }
 
   isResumable(id: JsonRpcId): boolean {
-    return this.#calls.has(id) && this.#streams.has(id);
+    const stream = this.#streams.get(id);
+    return this.#calls.has(id) && stream !== undefined && !this.#batches.has(stream);
   }
 
   #append(entry: Buffer): void {

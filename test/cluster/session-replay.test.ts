@@ -148,6 +148,18 @@ test('of calls that share a stream nobody knows which are answered, so none goes
   t.deepEqual((await read()).unended.get(1), { requests: [7, 8], call: undefined });
 });
 
+test('a request of a batch is not said to go on elsewhere', async (t) => {
+  const { replay } = create();
+  replay.opened(1, [7, 8]);
+  replay.moved(callOf(8), 'first');
+  await turn();
+  t.false(replay.isResumable(8));
+  replay.ended(1, 'sent');
+  replay.opened(2, [8]);
+  await turn();
+  t.true(replay.isResumable(8));
+});
+
 test('a call goes on although the store has dropped the beginning of its stream', async (t) => {
   const { replay, read } = create({ ...LIMITS, maxEntries: 2 });
   replay.opened(1, [7]);

@@ -2,6 +2,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
+import { COMMIT_STORED_AFTER_MS } from '../../src/downstream/streamable-session/post-lane.ts';
 import { startLegacyHttp } from '../matrix/servers.ts';
 import type { ServerProcess } from '../support/server-process.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -140,6 +141,33 @@ test(`a client that comes back for a call at a server without event ids is told 
   t.regex(await rest.until(/"id":"held"/), /"error".*not known/);
   const { text } = await session.post(heir.port, 'test/record');
   t.is(text.split('"name":"hold","arguments":{"value":"in vain"}').length - 1, 1);
+});
+
+test(`a call that stays silent has a stream after a quarter of a second, and its client is told that it is lost with its replica${WHY}`, async (t) => {
+  const { owner, heir, kill } = await startTwo(t, 'stateful');
+  const session = await openSession(owner.port);
+  const call = { id: 'silent', method: 'tools/call', params: { name: 'wait', arguments: { label: 'silence' } } };
+  const startMs = performance.now();
+  const stream = new EventText(await session.send(owner.port, call));
+  await stream.until(/^id: .*\n/m);
+  t.true(performance.now() - startMs >= COMMIT_STORED_AFTER_MS, 'most calls are answered sooner, and need none');
+  await kill();
+  const rest = new EventText(await session.resume(heir.port, stream.lastEventId));
+  t.regex(await rest.until(/"id":"silent"/), /"error".*not known/);
+});
+
+test(`the requests of a batch that were not answered before its replica died are said to be lost${WHY}`, async (t) => {
+  const { owner, heir, kill } = await startTwo(t);
+  const session = await openSession(owner.port, { revision: '2025-03-26' });
+  const batch = [holding('first', 'one'), holding('second', 'two'), holding('third', 'three')];
+  const stream = new EventText(await session.send(owner.port, batch));
+  await stream.until(/(notifications\/progress.*){3}/s);
+  await session.post(owner.port, 'tools/call', { name: 'release', arguments: { value: 'one' } });
+  await stream.until(/"id":"first".*\n\n/s);
+  await kill();
+  const rest = new EventText(await session.resume(heir.port, stream.lastEventId));
+  const text = await rest.until(/"id":"third"/);
+  for (const id of ['second', 'third']) t.regex(text, new RegExp(`"id":"${id}","error".*not known`));
 });
 
 test(`a call of an official client through the balancer is answered whichever replica dies meanwhile${WHY}`, async (t) => {

@@ -59,20 +59,24 @@ export class ContinuedLane extends ListMember implements SessionLane {
   tick(): void {}
 }
 
-/** The ids of requests in events that were encoded for the wire. */
-export function requestsAmong(events: readonly Buffer[], maxEventBytes: number): readonly JsonRpcId[] {
+/** Larger events are not searched. */
+const MAX_EVENT_BYTES = 4 * 1024 * 1024;
+
+/** The ids of messages in events that were encoded for the wire. */
+export function idsAmong(events: readonly Buffer[], wanted: 'requests' | 'responses'): readonly JsonRpcId[] {
   const ids: JsonRpcId[] = [];
   const decoder = new SseDecoder(
     {
       event: ({ data }) => {
         const read = readMessage(data, SERVER_LIMITS);
         const frame = read.kind === 'message' ? read.frame : undefined;
-        if (frame?.kind === 'request' && frame.id !== undefined) ids.push(frame.id);
+        const isWanted = wanted === 'requests' ? frame?.kind === 'request' : frame?.isResponse === true;
+        if (isWanted && frame?.id !== undefined) ids.push(frame.id);
       },
       retry: () => {},
       oversized: () => {},
     },
-    maxEventBytes,
+    MAX_EVENT_BYTES,
   );
   for (const run of events) decoder.push(run);
   return ids;

@@ -4,6 +4,7 @@ import type { ResumableCall } from '../../relay/sessions/resumable-call.ts';
 import type { StoredReplay } from '../../relay/sessions/session-storage.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
+import { idsAmong } from './continued-lane.ts';
 import type { EventPosition, NamedEvent } from './event-ids.ts';
 import type { ReplayBuffer } from './replay-buffer.ts';
 
@@ -40,7 +41,9 @@ export class InheritedStreams {
       if (key === general) continue;
       const newest = replay.newestOf(key);
       if (call === undefined) {
-        this.#lost.set(key, requests.map(lostAnswer));
+        // Its end may not have been stored, and a batch may have been answered in part.
+        const answered = new Set(idsAmong(replay.runsOf(key), 'responses'));
+        this.#lost.set(key, requests.filter((id) => !answered.has(id)).map(lostAnswer));
         continue;
       }
       this.#storedUpTo.set(key, newest);

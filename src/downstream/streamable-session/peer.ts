@@ -10,7 +10,7 @@ import type { ReplayLog, StoredReplay } from '../../relay/sessions/session-stora
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { TurnGate } from '../http/read-post.ts';
 import type { LiveStreams, Ticking } from '../http/response-writer.ts';
-import { type ContinuedCall, ContinuedLane, requestsAmong } from './continued-lane.ts';
+import { type ContinuedCall, ContinuedLane, idsAmong } from './continued-lane.ts';
 import { type NamedEvent, parseEventId } from './event-ids.ts';
 import { type InheritedCall, InheritedStreams } from './inherited-streams.ts';
 import {
@@ -31,8 +31,6 @@ import { canWait, isAboutCall, isQuestion, UndeliveredQueue } from './undelivere
 const GET_STREAM = 0;
 /** Numbers of streams are not used again by the next owner of a session. */
 const STREAMS_OF_ONE_OWNER = 1_000_000;
-/** Larger events are not searched for requests of the server. */
-const MAX_ASKED_BYTES = 4 * 1024 * 1024;
 
 export interface StreamablePeerOptions {
   readonly listener: ClientListener;
@@ -130,7 +128,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
       const stream = this.#createStream(key, { sequence: newest, request });
       this.#streams.set(key, stream);
       this.#replay.log?.continued(key, request);
-      const asked = requestsAmong(this.#replay.runsOf(key), MAX_ASKED_BYTES);
+      const asked = idsAmong(this.#replay.runsOf(key), 'requests');
       return { call, lane: new ContinuedLane(this, stream), asked };
     });
     this.#toContinue = [];
