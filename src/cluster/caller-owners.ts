@@ -3,8 +3,11 @@ import type { Ownership } from '../store/store.ts';
 import type { Cluster } from './cluster.ts';
 import type { Owner } from './owner-tags.ts';
 
-/** Longer than an idle session of a server is kept for its caller, so that whoever comes back finds it. */
-const OWNED_MS = 10 * 60_000;
+/**
+ * Longer than an idle session of a server is kept for its caller, so that whoever comes back finds it; and twice as long as a
+ * call may take, since what was used last when half of it was left is not renewed.
+ */
+const OWNED_MS = 65 * 60_000;
 /** What is known of others is asked for again after this, or when it turns out to be wrong. */
 const KNOWN_MS = 60_000;
 const MAX_KNOWN = 10_000;

@@ -99,6 +99,11 @@ export class Cluster {
     return this.#identity.lease.isHeld;
   }
 
+  /** Whether this replica has been called so, until others may have taken over what it had. */
+  wasCalled(id: string): boolean {
+    return this.#former.some(({ owner }) => owner.id === id);
+  }
+
   /** An id that other replicas know to be of this one. */
   createId(): string {
     return this.tags.join(this.#options.deps.randomId(), this.#identity.tag);

@@ -9,11 +9,13 @@ export const MAX_OUTCOME_BYTES = 1024 * 1024;
 /** What one replica may have in the store of one server; further outcomes are kept by the replica alone. */
 export const MAX_STORED_BYTES = 64 * 1024 * 1024;
 const MAX_STORED = 10_000;
+/** Nobody waits longer for a store that is slow. */
+const MAX_WAIT_MS = 1000;
 /** Nobody competes for these: an id belongs to the replica that made it. */
 const OWNERSHIP = { owner: 'outcome', token: 1 } as const;
 
 export interface StoredOutcomesOptions {
-  readonly cluster: Pick<Cluster, 'store'>;
+  readonly cluster: Pick<Cluster, 'store' | 'isHeld' | 'onLost'>;
   /** Whose outcomes these are. All replicas know the server by this name. */
   readonly server: string;
   readonly clock: Clock;
@@ -24,14 +26,16 @@ interface Kept {
   readonly bytes: number;
   readonly untilMs: number;
   /** Writes of one id follow each other. */
-  readonly written: Promise<void>;
+  readonly written: Promise<boolean>;
 }
 
 interface StoredValue {
   readonly principal: string;
   readonly digest: string | undefined;
-  /** In base64; undefined: it was under way. */
+  /** In base64; undefined: it has none yet. */
   readonly answer: string | undefined;
+  /** What another replica needs to go on with it; undefined: it cannot. */
+  readonly call: string | undefined;
 }
 
 /** The outcomes of calls and tasks at one server: any replica answers from them when the one that had them is gone. */
@@ -48,44 +52,62 @@ export class StoredOutcomes implements OutcomeStorage {
     return this.#bytes;
   }
 
-  keep(outcome: StoredOutcome, ttlMs: number): void {
+  keep(outcome: StoredOutcome, ttlMs: number): Promise<boolean> {
     const { clock, log } = this.#options;
     const { id, principal, digest, state } = outcome;
     const answer = state.kind === 'over' ? state.answer.toString('base64') : undefined;
-    const value: StoredValue = { principal, digest, answer };
+    const call = state.kind === 'waiting' ? state.call : undefined;
+    const value: StoredValue = { principal, digest, answer, call };
     const text = JSON.stringify(value);
     const before = this.#kept.get(id);
     this.#forgetExpired();
     const isTooLarge = text.length > MAX_OUTCOME_BYTES;
     if (isTooLarge || this.#kept.size >= MAX_STORED || this.#bytes + text.length > MAX_STORED_BYTES) {
       const why = isTooLarge ? 'it is too large for the store' : 'the store has as many as one replica may have there';
-      return log.debug({ bytes: text.length }, `an outcome is kept by this replica alone: ${why}`);
+      log.debug({ bytes: text.length }, `an outcome is kept by this replica alone: ${why}`);
+      return Promise.resolve(false);
     }
     this.#forget(id);
     this.#bytes += text.length;
-    const written = (before?.written ?? Promise.resolve()).then(() => this.#write(id, text, ttlMs));
+    const written = (before?.written ?? Promise.resolve(true)).then(() => this.#write(id, text, ttlMs));
     this.#kept.set(id, { bytes: text.length, untilMs: clock.now() + ttlMs, written });
+    return new Promise((resolve) => {
+      const cancel = clock.after(MAX_WAIT_MS, () => resolve(false));
+      void written.then((isStored) => {
+        cancel();
+        resolve(isStored);
+      });
+    });
   }
 
-  async #write(id: string, value: string, ttlMs: number): Promise<void> {
+  async #write(id: string, value: string, ttlMs: number): Promise<boolean> {
     const { records } = this.#options.cluster.store;
     const [name, next] = [this.#nameOf(id), { ...OWNERSHIP, value }];
     try {
-      if (await records.put(name, { expected: OWNERSHIP, next, ttlMs })) return;
-      await records.put(name, { expected: 'absent', next, ttlMs });
+      if (await records.put(name, { expected: OWNERSHIP, next, ttlMs })) return true;
+      return await records.put(name, { expected: 'absent', next, ttlMs });
     } catch (thrown) {
       this.#options.log.debug({ code: toBridgeError(thrown).code }, 'an outcome could not be stored');
+      return false;
     }
   }
 
   async find(id: string, principal: string): Promise<StoredOutcome | undefined> {
+    // What this replica has to say of it comes first.
+    await this.#kept.get(id)?.written;
     const stored = await this.#options.cluster.store.records.read(this.#nameOf(id));
     if (stored === undefined) return undefined;
     const value = JSON.parse(stored.value) as StoredValue; // sealed by a replica
     if (value.principal !== principal) return undefined;
-    const { digest, answer } = value;
-    const state = answer === undefined ? ({ kind: 'begun' } as const) : toState(answer);
-    return { id, principal, digest, state };
+    return { id, principal, digest: value.digest, state: toState(value) };
+  }
+
+  get isHeld(): boolean {
+    return this.#options.cluster.isHeld;
+  }
+
+  onLost(run: () => void): () => void {
+    return this.#options.cluster.onLost(run);
   }
 
   #nameOf(id: string): string {
@@ -105,6 +127,7 @@ export class StoredOutcomes implements OutcomeStorage {
   }
 }
 
-function toState(answer: string): StoredOutcome['state'] {
-  return { kind: 'over', answer: Buffer.from(answer, 'base64') };
+function toState({ answer, call }: StoredValue): StoredOutcome['state'] {
+  if (answer !== undefined) return { kind: 'over', answer: Buffer.from(answer, 'base64') };
+  return call === undefined ? { kind: 'begun' } : { kind: 'waiting', call };
 }

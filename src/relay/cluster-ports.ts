@@ -10,17 +10,28 @@ export interface StoredOutcome {
   readonly digest: string | undefined;
   /**
    * - `begun`: it was under way when this was stored last.
+   * - `waiting`: for answers of its client, and another bridge can go on with it from this.
    * - `over`: this is the answer, under any id.
    */
-  readonly state: { readonly kind: 'begun' } | { readonly kind: 'over'; readonly answer: Buffer };
+  readonly state:
+    | { readonly kind: 'begun' }
+    | { readonly kind: 'waiting'; readonly call: string }
+    | { readonly kind: 'over'; readonly answer: Buffer };
 }
 
 /** Where outcomes outlive the process that has them, for whoever its clients come to then. */
 export interface OutcomeStorage {
-  /** Stored behind what is answered, and not at all where too much is stored already. The latest of one id counts. */
-  keep(outcome: StoredOutcome, ttlMs: number): void;
+  /**
+   * The latest of one id counts. Resolves to whether it is stored, as far as that is known soon: it may be too large, or too much
+   * be stored already. Whoever stores behind what is answered need not wait for it. Never rejects.
+   */
+  keep(outcome: StoredOutcome, ttlMs: number): Promise<boolean>;
   /** Undefined: there is none of this caller. Rejects with ERR_STORE_UNAVAILABLE. */
   find(id: string, principal: string): Promise<StoredOutcome | undefined>;
+  /** Nobody else can have gone on with what waits here. */
+  readonly isHeld: boolean;
+  /** Called when other bridges may have gone on with what waits here. Returns what stops that. */
+  onLost(run: () => void): () => void;
 }
 
 /** Limits that hold for several bridges together, beside those of this one. Asked before one more is opened. */

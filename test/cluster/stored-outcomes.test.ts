@@ -11,8 +11,9 @@ const log = pino({ level: 'silent' });
 function createReplicas() {
   const clock = new FakeClock();
   const store = new MemoryStore();
-  const create = (server = 'a') => new StoredOutcomes({ cluster: { store }, server, clock, log });
-  return { clock, one: create(), other: create(), elsewhere: create('b') };
+  const create = (server = 'a') =>
+    new StoredOutcomes({ cluster: { store, isHeld: true, onLost: () => () => {} }, server, clock, log });
+  return { clock, store, one: create(), other: create(), elsewhere: create('b') };
 }
 
 function outcomeOf(id: string, bytes: number): StoredOutcome {
@@ -30,6 +31,28 @@ test('another replica finds the latest of an outcome, for its caller at its serv
   t.is(await other.find('id', 'bob'), undefined);
   t.is(await elsewhere.find('id', 'alice'), undefined);
   t.is(await other.find('another', 'alice'), undefined);
+});
+
+test('another replica finds what it needs to go on with a call that waits, and whoever stored it learns that it can', async (t) => {
+  const { one, other } = createReplicas();
+  const waiting: StoredOutcome = { ...outcomeOf('id', 0), state: { kind: 'waiting', call: 'so far' } };
+  t.true(await one.keep(waiting, TTL_MS));
+  t.deepEqual(await other.find('id', 'alice'), waiting);
+  t.false(await one.keep(outcomeOf('huge', MAX_OUTCOME_BYTES), TTL_MS));
+});
+
+test('nobody waits for long for a store that does not answer', async (t) => {
+  const { clock, store, one } = createReplicas();
+  store.records.put = () => new Promise(() => {});
+  const kept = one.keep(outcomeOf('id', 3), TTL_MS);
+  clock.advance(1000);
+  t.false(await kept);
+});
+
+test('a store that fails stores nothing', async (t) => {
+  const { store, one } = createReplicas();
+  store.records.put = () => Promise.reject(new Error('gone'));
+  t.false(await one.keep(outcomeOf('id', 3), TTL_MS));
 });
 
 test('what is too large is not stored, and when all together is, further ones are not until others have expired', async (t) => {

@@ -5,69 +5,17 @@ import { fileURLToPath } from 'node:url';
 import anyTest, { type TestFn } from 'ava';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
+import { answering, fromOther, post } from './modern-client.ts';
 import { type Place, startTestBed } from './test-bed.ts';
 
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
 const SERVER = fileURLToPath(new URL('servers/asking-server.js', import.meta.url));
-const META = {
-  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
-  'io.modelcontextprotocol/clientCapabilities': {
-    elicitation: { form: {} },
-    extensions: { 'io.modelcontextprotocol/tasks': {} },
-  },
-};
-
-interface Answer {
-  readonly result?: {
-    readonly requestState?: string;
-    readonly inputRequests?: Readonly<Record<string, unknown>>;
-    readonly taskId?: string;
-    readonly status?: string;
-  };
-  readonly error?: { readonly data?: { readonly bridge?: { readonly reason?: string } } };
-}
-
-/** A modern client without an SDK around it: each request goes to the replica that is named. */
-async function post(port: number, method: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
-  const named = params.name ?? params.taskId;
-  const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
-    method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-      'Mcp-Protocol-Version': '2026-07-28',
-      'Mcp-Method': method,
-      ...(typeof named === 'string' && { 'Mcp-Name': named }),
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 'a', method, params: { ...params, _meta: META } }),
-  });
-  const text = await response.text();
-  const last = text.startsWith('{') ? text : (text.split('\n').findLast((line) => line.startsWith('data: {')) ?? '');
-  return JSON.parse(last.replace(/^data: /, ''));
-}
-
-/** What another replica says of it, once it is known that its owner is gone. */
-function fromOther(port: number, method: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
-  return waitFor(
-    async () => {
-      const answer = await post(port, method, params);
-      return answer.error?.data?.bridge?.reason !== 'ERR_CLUSTER_OWNER' && answer;
-    },
-    { message: 'the other replica to know that the owner is gone' },
-  );
-}
+const ASK = { name: 'ask', arguments: {} };
 
 /** Calls a tool that asks its client, which has the answer. */
-async function begin(owner: Place) {
-  const { result } = await post(owner.port, 'tools/call', { name: 'ask', arguments: {} });
-  const { requestState, inputRequests = {} } = result ?? {};
-  const [key = ''] = Object.keys(inputRequests);
-  const inputResponses = { [key]: { action: 'accept', content: { name: 'Ada' } } };
-  return { name: 'ask', arguments: {}, requestState, inputResponses };
-}
+const begin = async (owner: Place) => answering(await post(owner.port, 'tools/call', ASK), ASK, 'Ada');
 
 test(`outcomes are told by another replica when their own is gone, and no tool runs twice${WHY}`, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'portage-outcomes-'));

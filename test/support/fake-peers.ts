@@ -13,6 +13,7 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from '../../src/relay/ports.ts';
+import type { SessionState } from '../../src/relay/sessions/session-state.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { FakeClock } from './fake-clock.ts';
 
@@ -175,6 +176,8 @@ export interface Dialled {
   readonly link: FakeLink;
   /** Who hears what the server says. */
   readonly listener: ServerListener;
+  /** What is kept up to date of the session. */
+  readonly session: SessionState | undefined;
 }
 
 export class FakeDialer implements UpstreamDialer {
@@ -195,9 +198,9 @@ export class FakeDialer implements UpstreamDialer {
     return latest;
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  dial(listener: ServerListener, session?: SessionState): UpstreamLink {
     if (this.failure !== undefined) throw this.failure;
-    const dialled = { link: new FakeLink(), listener };
+    const dialled = { link: new FakeLink(), listener, session };
     this.dialled.push(dialled);
     this.onDial(dialled);
     return dialled.link;

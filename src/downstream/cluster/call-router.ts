@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { CallerOwners } from '../../cluster/caller-owners.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { Owner } from '../../cluster/owner-tags.ts';
@@ -38,31 +39,53 @@ export class CallRouter {
 
   /** Calls `serve` at once where it is known that it belongs here. */
   route(call: RoutedCall): void {
-    const { cluster, owners, ownedName, stage } = this.#options;
+    const { cluster, ownedName, stage } = this.#options;
     const { frame, request, response, serve } = call;
     const continued = continuedId(frame);
-    if (hasHopped(request)) {
-      return stage() === 'draining' && continued === undefined ? respondNotHere(response) : serve();
-    }
     const owner = continued === undefined ? undefined : cluster.tags.ownerOf(continued);
-    if (owner !== undefined) return owner.id === cluster.self.id ? serve() : this.#toContinued(call, owner);
-    const name = ownedName(principalOf(request));
-    if (name === undefined) return serve();
+    if (continued === undefined || owner === undefined) {
+      if (hasHopped(request))
+        return stage() === 'draining' && continued === undefined ? respondNotHere(response) : serve();
+      const name = ownedName(principalOf(request));
+      return name === undefined ? serve() : this.#toOwnerOf(call, name);
+    }
+    const share = shareOf(owner, continued);
+    const isAbandoned = cluster.peers.isDead(owner.id) || cluster.wasCalled(owner.id);
+    if (hasHopped(request)) return isAbandoned ? void this.#serveIfOwned(call, share) : serve();
+    if (isAbandoned) return this.#toOwnerOf(call, share);
+    return owner.id === cluster.self.id ? serve() : this.#toContinued(call, owner, share);
+  }
+
+  #toOwnerOf(call: RoutedCall, name: string): void {
+    const { cluster, owners, deps } = this.#options;
     const known = owners.find(name);
-    if (known === 'self') return serve();
-    const deadlineMs = this.#options.deps.clock.now() + WAITED_LEASES * cluster.leaseMs;
+    if (known === 'self') return call.serve();
+    const deadlineMs = deps.clock.now() + WAITED_LEASES * cluster.leaseMs;
     if (known !== undefined && !cluster.peers.isDead(known.id)) return this.#toOwner(call, { name, deadlineMs }, known);
     void this.#claim(call, { name, deadlineMs });
   }
 
-  /** Where the owner is gone, what it would have continued is, too; and here that is said. */
-  #toContinued(call: RoutedCall, owner: Owner): void {
+  /** Another replica has passed it on to the one that this has been. */
+  async #serveIfOwned({ response, serve, frame }: RoutedCall, name: string): Promise<void> {
+    const { owners } = this.#options;
+    try {
+      const owner = owners.find(name) ?? (await owners.claim(name));
+      if (response.destroyed) return;
+      if (owner === 'self') serve();
+      else respondNotHere(response);
+    } catch (thrown) {
+      respondError(response, toBridgeError(thrown), frame.id);
+    }
+  }
+
+  /** Where the owner is gone, another replica may have gone on with what it would have continued, or can do so. */
+  #toContinued(call: RoutedCall, owner: Owner, share: string): void {
     const { cluster } = this.#options;
-    if (cluster.peers.isDead(owner.id)) return call.serve();
+    const goOn = (): void => this.#toOwnerOf(call, share);
     this.#forward(call, owner, (outcome) => {
-      if (outcome === 'not-here') return call.serve();
+      if (outcome === 'not-here') return goOn();
       cluster.peers.judge(owner.id).then(
-        (verdict) => (verdict === 'dead' ? call.serve() : respondError(call.response, UNREACHABLE, idOf(call))),
+        (verdict) => (verdict === 'dead' ? goOn() : respondError(call.response, UNREACHABLE, idOf(call))),
         (thrown: unknown) => respondError(call.response, toBridgeError(thrown), idOf(call)),
       );
     });
@@ -111,6 +134,15 @@ interface OwnedCall {
   readonly name: string;
   /** Until then its owner may still be found. */
   readonly deadlineMs: number;
+}
+
+/** So many parts has what a replica leaves behind. Clients choose ids, so what is stored does not grow with their number. */
+const SHARES = 64;
+
+/** The part of what a replica may leave behind that this id belongs to. One replica at a time goes on with it. */
+function shareOf(owner: Owner, id: string): string {
+  const [first = 0] = createHash('sha256').update(id).digest();
+  return `left by ${owner.id}, part ${first % SHARES}`;
 }
 
 function idOf({ frame }: RoutedCall): Frame['id'] {

@@ -173,9 +173,9 @@ export function readRpcError(frame: Frame): RpcError {
   };
 }
 
-/** The answer to a call or a task that another replica has run; undefined: it was under way. */
+/** The answer to a call or a task that another replica has run; undefined: it has none yet. */
 export function answerOf({ state }: StoredOutcome): Frame | undefined {
-  if (state.kind === 'begun') return undefined;
+  if (state.kind !== 'over') return undefined;
   const read = readMessage(state.answer, SERVER_LIMITS);
   return read.kind === 'message' ? read.frame : undefined;
 }

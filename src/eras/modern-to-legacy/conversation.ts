@@ -27,16 +27,19 @@ import { decodeString, type Span } from '../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { answerOf } from './call-messages.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
+import { ContinuedCall, type ContinuingServices } from './continued-call.ts';
 import { type CallServices, LegacyCall } from './legacy-call.ts';
 import { passNotification } from './pass-notification.ts';
 import { tooManyCapabilities } from './pool/legacy-pool.ts';
 import { SessionLink, type SessionLinkUser, type SessionWanted } from './pool/session-link.ts';
-import type { Follower } from './questions/parked-call.ts';
-import { callIdOf, requestDigest, stateError } from './questions/request-state.ts';
+import { MAYBE_ELSEWHERE } from './questions/call-record.ts';
+import type { Follower, ParkedCall } from './questions/parked-call.ts';
+import { readUnsealed, requestDigest, stateError } from './questions/request-state.ts';
+import { decodeWaitingCall } from './questions/waiting-call.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './tasks/hosted-tasks.ts';
 
 /** What all conversations with one server have in common. */
-export interface ConversationServices extends CallServices {
+export interface ConversationServices extends CallServices, ContinuingServices {
   readonly subscriptionSlots: SubscriptionSlots;
 }
 
@@ -62,6 +65,14 @@ type ConversationState =
   | { readonly kind: 'discovering'; readonly exchange: Exchange | undefined; readonly link: SessionLink }
   | LookingState
   | { readonly kind: 'over' };
+
+/** A request that goes on with a call of another replica, whose seal cannot be checked here. */
+interface UnsealedRetry {
+  readonly callId: string;
+  readonly round: number;
+  readonly digest: string;
+  readonly request: Frame;
+}
 
 /** Anew, or one that has waited for its client. */
 interface FollowableCall {
@@ -169,28 +180,53 @@ export class Conversation implements UpstreamLink, Follower {
     const state = span === 'duplicate' ? undefined : readString(frame.bytes, span);
     const digest = requestDigest(frame);
     const opened = states.open(state, { principal, digest });
-    if ('fault' in opened) {
+    const call = 'fault' in opened ? undefined : calls.find(opened.callId);
+    if (call === undefined || 'fault' in opened) {
+      const loss = 'fault' in opened ? opened.fault : calls.lossOf(opened.callId, principal);
+      const said = 'fault' in opened ? readUnsealed(state ?? '') : opened;
       const { outcomes } = this.#options.services;
-      const callId = opened.fault === 'state_lost' && state !== undefined ? callIdOf(state) : undefined;
-      if (outcomes === undefined || callId === undefined) return this.#refuse(stateError(opened.fault));
-      return void this.#answerStored(outcomes, callId, digest);
+      if (loss !== 'state_lost' || outcomes === undefined || said === undefined) return this.#refuse(stateError(loss));
+      return void this.#retryElsewhere(outcomes, { ...said, digest, request: frame });
     }
-    const call = calls.find(opened.callId);
-    if (call === undefined) return this.#refuse(stateError(calls.lossOf(opened.callId, principal)));
-    this.#followed(call);
-    if (!call.retry(opened.round, frame, this)) this.#refuse(stateError('state_lost'));
+    if (!this.#follow(call, opened.round, frame)) this.#refuse(stateError('state_lost'));
   }
 
-  /** Another replica ran the call. Nobody could guess its id, and only its own caller with the same request is told. */
-  async #answerStored(outcomes: OutcomeStorage, callId: string, digest: string): Promise<void> {
+  /** False: there is nothing left to come back to. Throws where another replica may have gone on with it. */
+  #follow(call: ParkedCall<Follower>, round: number, request: Frame): boolean {
+    if (call.isDoubtful) throw MAYBE_ELSEWHERE;
+    this.#followed(call);
+    return call.retry(round, request, this);
+  }
+
+  /** Another replica has run the call. Nobody could guess its id, and only its own caller with the same request is told. */
+  async #retryElsewhere(outcomes: OutcomeStorage, retry: UnsealedRetry): Promise<void> {
     try {
-      const stored = await outcomes.find(callId, this.#wanted.principal);
-      const answer = stored?.digest === digest ? answerOf(stored) : undefined;
-      if (answer === undefined) this.#refuse(stateError('state_lost'));
-      else this.settle(answer);
+      const stored = await outcomes.find(retry.callId, this.#wanted.principal);
+      // It may have been withdrawn meanwhile.
+      if (this.#state.kind !== 'following') return;
+      const isSame = stored !== undefined && stored.digest === retry.digest;
+      const answer = isSame ? answerOf(stored) : undefined;
+      if (answer !== undefined) return this.settle(answer);
+      const isFollowed = isSame && stored.state.kind === 'waiting' && this.#goOn(retry, stored.state.call);
+      if (!isFollowed) this.#refuse(stateError('state_lost'));
     } catch (thrown) {
       this.#refuse(rpcErrorOf(toBridgeError(thrown)));
     }
+  }
+
+  /** Goes on with a call here, unless that goes on here already. False: there is nothing left to come back to. */
+  #goOn({ callId, round, request }: UnsealedRetry, text: string): boolean {
+    const call = this.#options.services.calls.find(callId) ?? this.#continue(callId, request, text);
+    return call !== undefined && this.#follow(call, round, request);
+  }
+
+  #continue(callId: string, request: Frame, text: string): ParkedCall<Follower> | undefined {
+    const { services } = this.#options;
+    if (services.outcomes?.isHeld === false) throw MAYBE_ELSEWHERE;
+    const waiting = decodeWaitingCall(text);
+    if (waiting === undefined) return undefined;
+    services.deps.log.info('went on with a call that had waited for its client at another replica');
+    return new ContinuedCall({ services, wanted: this.#wanted, request, waiting }).start(callId);
   }
 
   #followed(call: FollowableCall): void {

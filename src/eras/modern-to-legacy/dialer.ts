@@ -1,10 +1,11 @@
 import type { QueueSizes } from '../../collections/queue-sizes.ts';
 import type { Deps } from '../../deps.ts';
-import { SHUTTING_DOWN } from '../../errors.ts';
+import { type BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
 import { clientInfoOf } from '../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type {
   CallContext,
@@ -14,13 +15,16 @@ import type {
   SessionDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
+import { errorFrame } from '../../wire/write-message.ts';
 import { ParkedBytes } from '../parked-bytes.ts';
 import { ClientConversations } from './client-conversations.ts';
 import { SubscriptionSlots } from './client-subscription.ts';
+import type { ContinuedCall } from './continued-call.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
 import { LegacyPool, type LegacyPoolLimits } from './pool/legacy-pool.ts';
 import { type SessionWanted, sessionFor } from './pool/session-link.ts';
 import type { Attribution } from './pool/sole-owner.ts';
+import { MAYBE_ELSEWHERE } from './questions/call-record.ts';
 import type { Follower, ParkedCall } from './questions/parked-call.ts';
 import { KeptOutcomes, PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './questions/parked-calls.ts';
 import { RequestStates } from './questions/request-state.ts';
@@ -67,14 +71,19 @@ class ModernToLegacyDialer implements CallDialer {
   readonly #hostedTasks: HostedTasks;
   readonly #services: ConversationServices;
   readonly #wishes: SessionWishes;
+  /** Calls of other bridges that go on here. */
+  readonly #continued = new Set<ContinuedCall>();
   readonly #leaveQueues: (() => void) | undefined;
+  readonly #stopHearing: (() => void) | undefined;
 
   constructor(options: ModernToLegacyOptions) {
     const { dialer, deps, handshakeTimeoutMs, attribution = 'lease', poolLimits, parkingLimits } = options;
     this.#options = options;
     this.#wishes = new SessionWishes(options.clientInfo, options.sharing);
     const limits = poolLimits && { limits: poolLimits };
-    this.#pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs, attribution, ...limits });
+    // A server that says on whose stream it asks may be one whose streams can be resumed.
+    const calls = attribution === 'stream' && options.outcomes !== undefined ? 'stored' : 'lost';
+    this.#pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs, attribution, calls, ...limits });
     const parking = { ...PARKING_LIMITS, ...parkingLimits };
     const bytes = new ParkedBytes(parking);
     const outcomes = new KeptOutcomes(parking.bytes);
@@ -88,8 +97,11 @@ class ModernToLegacyDialer implements CallDialer {
       taskTools: new TaskTools(),
       hostedTasks: this.#hostedTasks,
       outcomes: options.outcomes,
+      dialer,
+      continued: this.#continued,
       subscriptionSlots: new SubscriptionSlots(options.maxListeningPerCaller),
     };
+    this.#stopHearing = options.outcomes?.onLost(() => this.#leaveCalls(MAYBE_ELSEWHERE));
     this.#leaveQueues = options.queues?.add(() => [
       { queue: 'sessions_wanted', items: this.#pool.waiting, bytes: undefined },
       { queue: 'parked_calls', items: this.#calls.open, bytes: bytes.total },
@@ -117,9 +129,18 @@ class ModernToLegacyDialer implements CallDialer {
     return this.#pool.readiness();
   }
 
+  /** Other bridges go on with the calls that wait for their clients, or may have done so. */
+  #leaveCalls(reason: BridgeError): void {
+    const failure = errorFrame(0, rpcErrorOf(reason));
+    for (const call of this.#calls.all()) call.leave(failure);
+  }
+
   /** Who waits for an answer learns why there is none; who listens hears of a regular end. */
   async close(): Promise<void> {
     this.#leaveQueues?.();
+    this.#stopHearing?.();
+    this.#leaveCalls(SHUTTING_DOWN);
+    for (const call of [...this.#continued]) call.lost(SHUTTING_DOWN);
     // A call that a client waits for ends with its session, which has the reason.
     for (const call of this.#calls.all()) if (call.observers.size === 0) call.close();
     this.#hostedTasks.close(SHUTTING_DOWN);

@@ -5,10 +5,11 @@ import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { SessionWanted } from './pool/session-link.ts';
-import { type Follower, ParkedCall, type ParkedCallHost } from './questions/parked-call.ts';
+import { type Follower, ParkedCall, type ParkedCallHost, type RestoredCall } from './questions/parked-call.ts';
 import type { ParkedCalls } from './questions/parked-calls.ts';
 import type { ClientAsker, InputQuestion } from './questions/questions.ts';
 import { type RequestStates, requestDigest } from './questions/request-state.ts';
+import type { Continuation } from './questions/waiting-call.ts';
 
 /** What it takes to park a call. */
 export interface ParkingServices {
@@ -45,16 +46,18 @@ export abstract class FollowedCall<Options extends FollowedCallOptions = Followe
   protected readonly options: Options;
   #following: Following;
 
-  /** `first`: the client's first request. */
-  constructor(options: Options, first: Follower) {
+  /** `first`: the client's first request; undefined: `restore` follows. */
+  constructor(options: Options, first: Follower | undefined) {
     this.options = options;
-    this.#following = { kind: 'plain', first };
+    this.#following = first === undefined ? OVER : { kind: 'plain', first };
   }
 
   abstract joined(follower: Follower): void;
   abstract proceed(): void;
   abstract over(): void;
   abstract forgotten(): void;
+  abstract continuation(): Continuation | undefined;
+  abstract handedOver(): void;
   /** What the server says of itself, for the `_meta` of results. */
   protected abstract get serverInfo(): Fields | undefined;
 
@@ -66,7 +69,9 @@ export abstract class FollowedCall<Options extends FollowedCallOptions = Followe
 
   /** The client is being asked something, and nobody follows. */
   get isParked(): boolean {
-    return this.#following.kind === 'asked' && this.#following.park.state === 'parked';
+    if (this.#following.kind !== 'asked') return false;
+    const { state, observers } = this.#following.park;
+    return state === 'parked' && observers.size === 0;
   }
 
   /** Nothing is asked of the client, and somebody waits for the outcome. */
@@ -90,7 +95,8 @@ export abstract class FollowedCall<Options extends FollowedCallOptions = Followe
   asked(question: InputQuestion): void {
     const following = this.#following;
     if (following.kind === 'over') return question.refuse();
-    const park = following.kind === 'asked' ? following.park : this.#openPark(following.first);
+    const { deps } = this.options.services;
+    const park = following.kind === 'asked' ? following.park : this.#openPark(deps.randomId, following.first);
     park.asked(question);
   }
 
@@ -98,11 +104,17 @@ export abstract class FollowedCall<Options extends FollowedCallOptions = Followe
     if (this.#following.kind === 'asked') this.#following.park.withdrawn(question);
   }
 
-  #openPark(first: Follower): ParkedCall<Follower> {
+  /** Waits for the client under the id that it had at another bridge. Undefined: there is no capacity for that. */
+  protected restore(id: string, restored: RestoredCall): ParkedCall<Follower> | undefined {
+    const park = this.#openPark(() => id, undefined);
+    return park.restore(restored) ? park : undefined;
+  }
+
+  #openPark(createId: () => string, first: Follower | undefined): ParkedCall<Follower> {
     const { services, wanted, request } = this.options;
     const { deps, states, calls, outcomes: storage } = services;
     const park = new ParkedCall<Follower>({
-      createId: deps.randomId,
+      createId,
       clock: deps.clock,
       states,
       calls,

@@ -19,6 +19,7 @@ import { CALL_OVER, SessionLink, type SessionLinkUser, upstreamExchange } from '
 import type { Follower } from './questions/parked-call.ts';
 import { CallQuestions, type InputQuestion, rootsQuestion } from './questions/questions.ts';
 import { declined, RequiredElicitations, readUrlElicitations } from './questions/url-elicitations.ts';
+import type { Continuation } from './questions/waiting-call.ts';
 import { CallAsTask } from './tasks/call-as-task.ts';
 import type { HostedTasks, TaskClient } from './tasks/hosted-tasks.ts';
 import type { CreatedTask, TaskTools } from './tasks/task-tools.ts';
@@ -227,6 +228,23 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
 
   forgotten(): void {
     this.#notices?.clear();
+  }
+
+  /** Headers of callers are not stored, so a server that wants to see them can be asked for nothing more elsewhere. */
+  continuation(): Continuation | undefined {
+    const step = this.#step;
+    if (step.kind !== 'sent' || this.options.wanted.headers !== undefined) return undefined;
+    return this.#link.session.continuationOf(step.exchange);
+  }
+
+  handedOver(): void {
+    this.#step = OVER;
+    this.#preparation?.stop();
+    this.#questions = undefined;
+    const { pool, deps } = this.options.services;
+    this.#link.session.handOver();
+    // Other calls of the session may be handed over in the same moment.
+    deps.clock.after(0, () => pool.endHandedOver());
   }
 
   // ---- what comes from the server

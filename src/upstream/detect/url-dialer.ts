@@ -9,6 +9,7 @@ import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { Exchange } from '../../relay/exchange.ts';
+import type { DecorateSession } from '../../relay/passing-link.ts';
 import type {
   CallContext,
   CallDialer,
@@ -85,8 +86,10 @@ class UrlDialer implements UpstreamDialer {
       ...dialerOptions(options),
       doubted: (exchange) => this.#doubted(exchange),
     });
-    // The one below the pool never asks for the modern era, and what it finds is of no use to the other.
-    const pooled: RemoteOptions = { ...options, protocol: 'legacy' };
+    // The one below the pool never asks for the modern era, and what it finds is of no use to the other. Its sessions go on
+    // elsewhere only where the server remembers them.
+    const keepStored: DecorateSession = (dialer, listener) => dialer.dial(listener);
+    const pooled: RemoteOptions = { ...options, protocol: 'legacy', keepStored };
     this.#legacy = this.#createSessions(pooled, new VerdictCache(deps.clock, learned), { kind: 'refused' });
     this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });
     const translated = { kind: 'translated', dialer: this.#joined.legacyToModern } as const;

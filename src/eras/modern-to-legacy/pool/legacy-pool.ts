@@ -3,7 +3,7 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../../errors.ts';
 import { MAX_CAPABILITIES_LENGTH } from '../../../mcp/translate/capabilities.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
-import { LegacySession } from './legacy-session.ts';
+import { type CallsElsewhere, LegacySession } from './legacy-session.ts';
 import {
   LEASE_WAIT_MS,
   SessionQueue,
@@ -36,6 +36,7 @@ export interface LegacyPoolOptions {
   /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
   readonly handshakeTimeoutMs: number;
   readonly attribution: Attribution;
+  readonly calls: CallsElsewhere;
   readonly limits?: Partial<LegacyPoolLimits>;
 }
 
@@ -233,12 +234,13 @@ export class LegacyPool {
     checkSize(wanted);
     if (!this.#freeCapacity(wanted.caller)) return undefined;
     const { key, caller, affinity, capabilities, clientInfo, headers } = wanted;
-    const { dialer, deps, handshakeTimeoutMs, attribution } = this.#options;
+    const { dialer, deps, handshakeTimeoutMs, attribution, calls } = this.#options;
     const session = new LegacySession({
       dialer,
       deps,
       handshakeTimeoutMs,
       attribution,
+      calls,
       clientInfo,
       headers,
       capabilities: capabilities.capabilities,
@@ -310,6 +312,11 @@ export class LegacyPool {
     const others = (this.#byKey.get(entry.key) ?? []).filter((other) => other !== entry);
     if (others.length === 0) this.#byKey.delete(entry.key);
     else this.#byKey.set(entry.key, others);
+  }
+
+  /** Ends the sessions whose calls other bridges go on with. The server is not told. */
+  endHandedOver(): void {
+    for (const session of [...this.#entries.keys()]) if (session.isHandedOver) this.#end(session);
   }
 
   #end(session: LegacySession): void {

@@ -7,6 +7,7 @@ import { SET_LEVEL } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
 import type { ServerListener, ServerProcess, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
+import { SessionState } from '../../../relay/sessions/session-state.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { LegacyEra } from '../../../relay/shared/legacy/legacy-era.ts';
 import { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
@@ -16,6 +17,7 @@ import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
 import type { RootsQuestions } from '../questions/roots-questions.ts';
 import type { Elicitations } from '../questions/url-elicitations.ts';
+import { CallProgress, type Continuation } from '../questions/waiting-call.ts';
 import { type Attribution, SoleOwner } from './sole-owner.ts';
 
 /** A server that is not back by then is not waited for any longer by those who only listen. */
@@ -31,6 +33,7 @@ export interface LegacySessionOptions {
   /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
   readonly headers: Lane['headers'];
   readonly capabilities: Fields;
+  readonly calls: CallsElsewhere;
   /** Nobody uses the session any more. */
   readonly onIdle: (session: LegacySession) => void;
   /** The server asked something in a call. */
@@ -39,6 +42,18 @@ export interface LegacySessionOptions {
   readonly onUnplaced: () => void;
   /** A call was given up that the server may still be at work on, and ask something in. */
   readonly onDoubtful: (session: LegacySession) => void;
+}
+
+/**
+ * Whether calls that wait for their clients go on at another bridge when this one is gone: `stored` where there are others, and
+ * the server may be one that remembers its calls.
+ */
+export type CallsElsewhere = 'stored' | 'lost';
+
+/** What is known of one connection to the server. */
+interface Progress {
+  readonly session: SessionState;
+  readonly calls: CallProgress;
 }
 
 /**
@@ -56,6 +71,9 @@ export class LegacySession {
   readonly #server: SharedServer<LegacyClient>;
   readonly #links = new LinkedList<UsersLink>();
   readonly #levelHold: LevelHold;
+  /** Of the connection that was made last; undefined: nobody goes on with its calls. */
+  #progress: Progress | undefined;
+  #isHandedOver = false;
   #users = 0;
   #stopWaiting: (() => void) | undefined;
   #isClosed = false;
@@ -79,7 +97,8 @@ export class LegacySession {
     this.elicitations = this.#owner.elicitations;
     this.tasks = this.#owner.tasks;
     const era = new LegacyEra(this.#state, this.#owner, options);
-    this.#server = new SharedServer(era, { dialer: borrowed(dialer), deps, prewarm: false });
+    const dial = (listener: ServerListener): UpstreamLink => dialer.dial(listener, this.#beginProgress());
+    this.#server = new SharedServer(era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
     this.#levelHold = new LevelHold({ clock: deps.clock, dial: (listener) => this.#server.dial(listener) });
   }
 
@@ -112,6 +131,35 @@ export class LegacySession {
   /** A request that wanted this level leaves; others may follow. */
   holdLevel(level: LogLevel): void {
     if (this.initializeResult !== undefined) this.#levelHold.hold(level);
+  }
+
+  #beginProgress(): SessionState | undefined {
+    if (this.#options.calls === 'lost') return undefined;
+    const session = new SessionState();
+    const calls = new CallProgress();
+    session.positions = calls;
+    this.#progress = { session, calls };
+    return session;
+  }
+
+  /** What another bridge needs to wait for the answer to the call of this exchange. */
+  continuationOf({ upstreamId }: Exchange): Continuation | undefined {
+    const progress = this.#progress;
+    const call = progress?.calls.find(upstreamId);
+    const server = this.initializeResult;
+    if (progress === undefined || call === undefined || server === undefined) return undefined;
+    const { questions } = this.#state;
+    return { session: progress.session, call, server, serverIdOf: ({ id }) => questions.serverIdOf(id) };
+  }
+
+  /** Other bridges go on with calls of the session: to the server it does not end here. */
+  handOver(): void {
+    this.#isHandedOver = true;
+    if (this.#progress !== undefined) this.#progress.session.isHandedOver = true;
+  }
+
+  get isHandedOver(): boolean {
+    return this.#isHandedOver;
   }
 
   /** A call that could be asked something is over: what is asked from now on belongs to no handshake any more. */
@@ -180,10 +228,10 @@ class UsersLink extends ListMember implements UpstreamLink {
 }
 
 /** Several sessions use one dialer; it ends with the pool, not with one of them. */
-function borrowed(dialer: SessionDialer): SessionDialer {
+function borrowed(dialer: SessionDialer, dial: SessionDialer['dial']): SessionDialer {
   return {
     name: dialer.name,
-    dial: (listener) => dialer.dial(listener),
+    dial,
     readiness: () => dialer.readiness(),
     close: () => Promise.resolve(),
     killNow: () => {},

@@ -3,11 +3,15 @@ import { assertNever } from '../../../errors.ts';
 import { inputRequiredFrame } from '../../../mcp/translate/input-requests.ts';
 import type { LogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
+import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { OutcomeStorage } from '../../../relay/cluster-ports.ts';
 import type { Frame } from '../../../wire/frame.ts';
+import { errorFrame } from '../../../wire/write-message.ts';
+import { CallRecord, MAYBE_ELSEWHERE } from './call-record.ts';
 import type { KeptOutcome, ParkedCalls } from './parked-calls.ts';
-import { type InputQuestion, OpenQuestions } from './questions.ts';
+import { type InputQuestion, type KeyedQuestion, OpenQuestions } from './questions.ts';
 import type { RequestStates } from './request-state.ts';
+import type { Continuation, WaitingCall } from './waiting-call.ts';
 
 /** Servers that ask several things at once do so within a moment; one `input_required` shall hold them all. */
 export const COALESCING_MS = 25;
@@ -36,6 +40,10 @@ export interface ParkedCallHost<Observer> {
   over(): void;
   /** Nobody can come back to it any more. May be called twice. */
   forgotten(): void;
+  /** What another bridge needs to go on with the call at the server; undefined: none could. */
+  continuation(): Continuation | undefined;
+  /** Another bridge goes on with it, or may have done so: let go of the server without a word. Called once, if `over` is not. */
+  handedOver(): void;
 }
 
 /**
@@ -79,8 +87,13 @@ export interface ParkedCallOptions<Observer extends CallObserver> {
   readonly digest: () => string;
   /** What the server says of itself, for the `_meta` of results. */
   readonly serverInfo: Fields | undefined;
-  /** The client's first request, which waits for the outcome. */
-  readonly first: Observer;
+  /** The client's first request, which waits for the outcome; undefined: `restore` follows. */
+  readonly first: Observer | undefined;
+}
+
+/** Where a call stands that has waited for its client at another bridge. */
+export interface RestoredCall extends Pick<WaitingCall, 'round' | 'leftMs' | 'lastKey'> {
+  readonly questions: readonly KeyedQuestion[];
 }
 
 /**
@@ -96,10 +109,27 @@ export class ParkedCall<Observer extends CallObserver> {
   #state: CallState = RUNNING;
   #round = 0;
   #deadlineMs = 0;
+  /** Undefined: other bridges know nothing of it. */
+  #record: CallRecord | undefined;
 
   constructor(options: ParkedCallOptions<Observer>) {
     this.#options = options;
-    this.#observers = new Set([options.first]);
+    this.#observers = new Set(options.first === undefined ? [] : [options.first]);
+  }
+
+  /** Waits for the client here from now on. False: there are too many such calls, or they hold too much. */
+  restore({ round, leftMs, lastKey, questions }: RestoredCall): boolean {
+    this.#deadlineMs = this.#options.clock.now() + leftMs;
+    this.#round = round - 1;
+    const open = this.#openQuestions();
+    open.skipKeys(lastKey);
+    if (questions.every((question) => open.restore(question))) {
+      this.#ask();
+      return true;
+    }
+    open.takeAll();
+    this.#forget();
+    return false;
   }
 
   get id(): string {
@@ -172,7 +202,9 @@ export class ParkedCall<Observer extends CallObserver> {
   /** The client withdrew a request, or its connection broke. */
   detach(observer: Observer): void {
     if (!this.#observers.delete(observer) || this.#observers.size > 0) return;
-    if (this.#state.kind === 'running' || this.#state.kind === 'collecting') this.#giveUp();
+    // One that is parked has somebody only until that one is told.
+    const { kind } = this.#state;
+    if (kind === 'running' || kind === 'collecting' || kind === 'parked') this.#giveUp();
   }
 
   // ---- the server
@@ -189,10 +221,14 @@ export class ParkedCall<Observer extends CallObserver> {
   }
 
   #take(question: InputQuestion): boolean {
+    if (this.#deadlineMs === 0) this.#deadlineMs = this.#options.clock.now() + MAX_CALL_MS;
+    return this.#openQuestions().add(question);
+  }
+
+  #openQuestions(): OpenQuestions {
     const { clock, calls, requestBytes } = this.#options;
-    if (this.#deadlineMs === 0) this.#deadlineMs = clock.now() + MAX_CALL_MS;
     this.#questions ??= new OpenQuestions(clock, (bytes) => calls.admit(this, requestBytes + bytes));
-    return this.#questions.add(question);
+    return this.#questions;
   }
 
   /** The server does not want to know it any more. A client that was told cannot be told otherwise. */
@@ -219,10 +255,9 @@ export class ParkedCall<Observer extends CallObserver> {
   }
 
   #hold(outcome: Frame): void {
-    const { principal, requestBytes, digest, clock, calls, storage } = this.#options;
+    const { principal, requestBytes, clock, calls, storage } = this.#options;
     const { id } = this;
-    const state = { kind: 'over', answer: outcome.bytes } as const;
-    storage?.keep({ id, principal, digest: digest(), state }, RETENTION_MS);
+    if (storage !== undefined) this.#recordIn(storage).ended(outcome.bytes, RETENTION_MS);
     const bytes = outcome.bytes.length + requestBytes;
     const kept: KeptOutcome = { id, principal, bytes, giveUp: () => this.close() };
     const cancel = clock.after(RETENTION_MS, () => this.close());
@@ -236,9 +271,46 @@ export class ParkedCall<Observer extends CallObserver> {
   lost(failure: Frame): void {
     if (!this.#leaveLive()) return;
     this.#questions?.takeAll();
+    this.#record?.lost();
     this.#forget();
     this.#options.host.over();
     this.#settle(failure);
+  }
+
+  // ---- other bridges
+
+  /** Resolves when another bridge could go on with it, or that takes too long; undefined: none could. */
+  #store(): Promise<void> | undefined {
+    const { storage, host, clock } = this.#options;
+    const continuation = storage && host.continuation();
+    if (storage === undefined || (continuation === undefined && this.#record === undefined)) return undefined;
+    const leftMs = this.#deadlineMs - clock.now();
+    const questions = this.#openQuestions();
+    return this.#recordIn(storage).waits(continuation && { round: this.#round, leftMs, continuation, questions });
+  }
+
+  #recordIn(storage: OutcomeStorage): CallRecord {
+    const { principal, digest } = this.#options;
+    this.#record ??= new CallRecord({ storage, id: this.id, principal, digest: digest() });
+    return this.#record;
+  }
+
+  /** Another bridge may have gone on with it, and nobody can tell now. */
+  get isDoubtful(): boolean {
+    return this.#record?.isDoubtful ?? false;
+  }
+
+  /**
+   * Leaves it to other bridges. The server is told nothing, the client only if it waits right now. False: it stays, since no
+   * other bridge could go on with it.
+   */
+  leave(failure: Frame): boolean {
+    if (this.#record?.isElsewhere !== true || !this.#leaveLive()) return false;
+    this.#questions?.takeAll();
+    this.#forget();
+    this.#options.host.handedOver();
+    this.#settle(failure);
+    return true;
   }
 
   // ---- time and end
@@ -257,8 +329,14 @@ export class ParkedCall<Observer extends CallObserver> {
     });
     if (this.#state.kind === 'collecting') this.#state.cancel();
     const cancel = clock.after(Math.max(0, expiresAtMs - nowMs), () => this.#giveUp());
-    this.#state = { kind: 'parked', cancel, told };
-    this.#settle(told);
+    const parked = { kind: 'parked', cancel, told } as const;
+    this.#state = parked;
+    const stored = this.#store();
+    if (stored === undefined) return this.#settle(told);
+    // Whoever was told what is asked can come back with the answers, be it to another bridge.
+    void stored.then(() => {
+      if (this.#state === parked) this.#settle(told);
+    });
   }
 
   #settle(outcome: Frame): void {
@@ -269,7 +347,10 @@ export class ParkedCall<Observer extends CallObserver> {
 
   /** Everybody is gone, or came back too late. The call is not run again, whoever asks. */
   #giveUp(): void {
+    // What is said to the server now would end what another bridge may have gone on with.
+    if (this.isDoubtful && this.leave(errorFrame(0, rpcErrorOf(MAYBE_ELSEWHERE)))) return;
     if (!this.#leaveLive()) return;
+    this.#record?.lost();
     const unanswered = this.#questions?.takeAll() ?? [];
     this.#forget();
     for (const question of unanswered) question.refuse();

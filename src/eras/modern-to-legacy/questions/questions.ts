@@ -23,6 +23,8 @@ export interface InputQuestion {
   readonly request: Buffer;
   /** The size of the message the question came in, which is kept for its answer. */
   readonly askedBytes: number;
+  /** The request of the server that it came in, where it belongs to a call that the server has. */
+  readonly source: Frame | undefined;
   /** Passes an answer on: JSON text of the right shape, part of the retry that brought it. */
   answer(response: Buffer): void;
   /** Tells the asker that nobody will answer. */
@@ -35,6 +37,12 @@ interface OpenQuestion {
   readonly question: InputQuestion;
   /** The client knows of it. */
   isTold: boolean;
+}
+
+/** A question by the key that the client answers it with. */
+export interface KeyedQuestion {
+  readonly key: string;
+  readonly question: InputQuestion;
 }
 
 /** What the server wants to know in one call and has not heard yet. As long as there is any, askers are kept waiting. */
@@ -59,13 +67,34 @@ export class OpenQuestions {
 
   /** False: there are too many, or they hold too much; this one is none of them. */
   add(question: InputQuestion): boolean {
+    const key = inputKey(question.method, this.#lastKey + 1);
+    if (!this.restore({ key, question })) return false;
+    this.#lastKey += 1;
+    return true;
+  }
+
+  /** Adds one that had its key elsewhere. `skipKeys` follows. False: as for `add`. */
+  restore({ key, question }: KeyedQuestion): boolean {
     const bytes = this.#bytes + bytesOf(question);
     if (this.#byKey.size >= MAX_ASKED_AT_ONCE || !this.#hold(bytes)) return false;
     this.#bytes = bytes;
-    this.#lastKey += 1;
-    this.#byKey.set(inputKey(question.method, this.#lastKey), { question, isTold: false });
+    this.#byKey.set(key, { question, isTold: false });
     this.#keepAlive();
     return true;
+  }
+
+  /** The number in the key of the latest question. */
+  get lastKey(): number {
+    return this.#lastKey;
+  }
+
+  /** Keys up to this one were used elsewhere. */
+  skipKeys(lastKey: number): void {
+    this.#lastKey = lastKey;
+  }
+
+  all(): readonly KeyedQuestion[] {
+    return [...this.#byKey].map(([key, { question }]) => ({ key, question }));
   }
 
   /** The server does not want to know it any more. */
@@ -158,15 +187,18 @@ export class CallQuestions {
   }
 
   asked(frame: Frame, features: RevisionFeatures): void {
-    const { id } = frame;
-    if (id === undefined) return;
+    if (frame.id !== undefined) this.#options.park.asked(this.open(frame, frame.id, features));
+  }
+
+  /** A question of the server, of which the client is not told here. */
+  open(frame: Frame, id: JsonRpcId, features: RevisionFeatures): InputQuestion {
     const send = (message: Frame): void => {
       if (message.isResponse) this.#byId.delete(id);
       this.#options.send(message);
     };
     const question = serverQuestion(frame, { features, send });
     this.#byId.set(id, question);
-    this.#options.park.asked(question);
+    return question;
   }
 
   withdrawn(cancelled: Frame): void {
@@ -198,6 +230,7 @@ export function serverQuestion(question: Frame, { features, send }: QuestionOpti
     method: question.method ?? '',
     request: toInputRequest(question),
     askedBytes: question.bytes.length,
+    source: question,
     answer: (response) => send(legacyAnswer({ question, response, features })),
     refuse: () => send(refusedAnswer(question)),
     keepAlive: progressToken && ((count) => send(progressFrame(progressToken, count))),
@@ -216,6 +249,7 @@ export function rootsQuestion(roots: RootsQuestion): InputQuestion {
     method: LIST_ROOTS,
     request: toInputRequest(roots.question),
     askedBytes: roots.question.bytes.length,
+    source: undefined,
     answer: (response) => roots.answer(response),
     refuse: () => roots.refuse({ code: INTERNAL_ERROR, message: 'the client did not answer' }),
     keepAlive: undefined,

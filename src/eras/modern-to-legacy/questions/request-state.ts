@@ -89,10 +89,11 @@ export class RequestStates {
   }
 }
 
-/** The call that a state names, whether or not that is true: its seal was not checked. */
-export function callIdOf(state: string): string | undefined {
-  const callId = state.length > MAX_STATE_LENGTH ? undefined : parse(state.split('.', 1)[0] ?? '')?.c;
-  return typeof callId === 'string' ? callId : undefined;
+/** What a state says of itself, whether or not that is true: its seal was not checked. */
+export function readUnsealed(state: string): Pick<StateContents, 'callId' | 'round'> | undefined {
+  const { c: callId, r: round } =
+    (state.length > MAX_STATE_LENGTH ? undefined : parse(state.split('.', 1)[0] ?? '')) ?? {};
+  return typeof callId === 'string' && typeof round === 'number' ? { callId, round } : undefined;
 }
 
 function isEqual(expected: Buffer, seal: string): boolean {

@@ -167,6 +167,7 @@ export class RequiredElicitations {
         method: ELICIT,
         request,
         askedBytes: 0,
+        source: undefined,
         answer: (response) => {
           this.#isAccepted &&= isAccept(response);
         },

@@ -263,7 +263,7 @@ export class HostedTask implements SessionLinkUser {
 
   #store(state: StoredOutcome['state']): void {
     const { id, principal, ttlMs, storage } = this.#options;
-    storage?.keep({ id, principal, digest: undefined, state }, ttlMs);
+    void storage?.keep({ id, principal, digest: undefined, state }, ttlMs);
   }
 
   /** Closes the link; whoever waits is told what is known, or why nothing is. */

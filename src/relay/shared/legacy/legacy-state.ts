@@ -196,6 +196,11 @@ export class ServerQuestions {
     return this.#byId.has(id);
   }
 
+  /** What the server calls a question that is open under this id. */
+  serverIdOf(id: JsonRpcId | undefined): JsonRpcId | undefined {
+    return typeof id === 'number' ? this.#byId.get(id)?.serverId : undefined;
+  }
+
   /** The question a client answers; undefined if it was never asked that. */
   takeAnswered(client: ClientLink<LegacyClient>, id: JsonRpcId | undefined): Question | undefined {
     const question = typeof id === 'number' ? this.#byId.get(id) : undefined;

@@ -25,7 +25,7 @@ function createPool(limits: Partial<LegacyPoolLimits> = {}, attribution: Attribu
   const dialer = new FakeDialer();
   const deps = createFakeDeps();
   const clientInfo = { name: 'bridge', version: '0' };
-  const pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs: 0, attribution, limits });
+  const pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs: 0, attribution, calls: 'lost', limits });
   const wants = (principal: string, declared: object = {}, affinity: string | undefined = '') =>
     sessionFor({
       principal,

@@ -12,6 +12,7 @@ test('a server that is to be told anew is not started before the one that was to
     handshakeTimeoutMs: 0,
     clientInfo: { name: 'bridge', version: '0' },
     attribution: 'lease',
+    calls: 'lost',
     headers: undefined,
     capabilities: { elicitation: { url: {} } },
     onIdle: () => {},

@@ -54,6 +54,8 @@ class Trial {
         proceed: () => void this.did.push('goes on'),
         over: () => void this.did.push('let go'),
         forgotten: () => {},
+        continuation: () => undefined,
+        handedOver: () => {},
       },
     });
   }
@@ -68,6 +70,7 @@ class Trial {
       method: 'roots/list',
       request: QUESTION,
       askedBytes: ASKED_BYTES,
+      source: undefined,
       answer: () => void this.did.push(`answers ${n}`),
       refuse: () => void this.did.push(`refuses ${n}`),
       keepAlive: undefined,

@@ -1,0 +1,200 @@
+import { BridgeError } from '../../errors.ts';
+import { refuseInput } from '../../mcp/classify/input-required.ts';
+import { readServerInfo } from '../../mcp/translate/results.ts';
+import { CANCELLED, PING } from '../../mcp/vocabulary/methods.ts';
+import type { Fields } from '../../mcp/vocabulary/payload.ts';
+import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { skipValue } from '../../wire/json/scan-json.ts';
+import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
+import { type Answered, modernFailure, modernOutcome, refusedAnswer } from './call-messages.ts';
+import { CallNotices } from './call-notices.ts';
+import { FollowedCall, type FollowedCallOptions, type ParkingServices } from './followed-call.ts';
+import { CALL_OVER, upstreamExchange } from './pool/session-link.ts';
+import type { Follower, ParkedCall } from './questions/parked-call.ts';
+import { CallQuestions } from './questions/questions.ts';
+import { CallProgress, type Continuation, type WaitingCall } from './questions/waiting-call.ts';
+
+/** The server is told that nobody waits any more, which takes a moment on its way; then the connection ends. */
+export const WITHDRAWAL_MS = 5000;
+
+export interface ContinuingServices extends ParkingServices {
+  /** Goes on with sessions that were opened elsewhere. */
+  readonly dialer: SessionDialer;
+  /** All that go on here. */
+  readonly continued: Set<ContinuedCall>;
+}
+
+export interface ContinuedCallOptions extends FollowedCallOptions {
+  readonly services: ContinuingServices;
+  readonly waiting: WaitingCall;
+}
+
+/**
+ * A call that another bridge has sent to the server, and that waited for its client there. It is not sent again: the server is
+ * asked for the rest of what it says, and gets the answers to what it has asked. It has a connection to itself.
+ */
+export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements ServerListener {
+  readonly #exchange: Exchange;
+  readonly #progress = new CallProgress();
+  readonly #questions: CallQuestions;
+  readonly #notices: CallNotices;
+  #link: UpstreamLink | undefined;
+  #cancelTimer: () => void = () => {};
+
+  constructor(options: ContinuedCallOptions) {
+    super(options, undefined);
+    const { services, wanted, waiting } = options;
+    const { deps, calls } = services;
+    const { request, lastEventId } = waiting.call;
+    const method = request.method ?? '';
+    this.#exchange = upstreamExchange({ request, method, nowMs: deps.clock.now() });
+    this.#progress.moved(request, lastEventId);
+    this.#questions = new CallQuestions({ park: this, send: (message) => void this.#link?.send(message) });
+    this.#notices = new CallNotices({
+      call: this,
+      openBytes: () => calls.openBytes(wanted.principal),
+      logLevel: undefined,
+      log: deps.log,
+    });
+  }
+
+  /**
+   * Waits for the client under the id that the call has. Throws a BridgeError when the server cannot be reached now, and when too
+   * many calls wait.
+   */
+  start(id: string): ParkedCall<Follower> {
+    const { services, waiting } = this.options;
+    const { session, call } = waiting;
+    session.isHandedOver = true;
+    session.positions = this.#progress;
+    session.resumes(call);
+    const link = services.dialer.dial(this, session);
+    this.#link = link;
+    services.continued.add(this);
+    const questions = waiting.questions.flatMap(([key, question]) => {
+      const { id: questionId } = question;
+      if (questionId === undefined) return [];
+      return { key, question: this.#questions.open(question, questionId, this.#features) };
+    });
+    const park = this.restore(id, { ...waiting, questions });
+    if (park === undefined) {
+      this.#leaveServer();
+      throw TOO_MANY;
+    }
+    link.send(call.request, this.#exchange);
+    return park;
+  }
+
+  get #features(): RevisionFeatures {
+    return featuresOf(servedRevision(this.options.waiting.server.protocolVersion).id);
+  }
+
+  protected get serverInfo(): Fields | undefined {
+    return readServerInfo(this.options.waiting.server.serverInfo);
+  }
+
+  // ---- what the park decides
+
+  joined(follower: Follower): void {
+    this.#notices.joined(follower);
+  }
+
+  /** It runs, and has its answers. */
+  proceed(): void {}
+
+  over(): void {
+    if (this.#exchange.state.kind !== 'open') return this.#leaveServer();
+    const { clock } = this.options.services.deps;
+    this.#exchange.cancel('client');
+    const params = { requestId: this.#exchange.id, reason: 'the client left' };
+    this.#link?.send(notificationFrame(CANCELLED, params), this.#exchange);
+    this.#cancelTimer = clock.after(WITHDRAWAL_MS, () => this.#leaveServer());
+  }
+
+  forgotten(): void {
+    this.#notices.clear();
+  }
+
+  continuation(): Continuation | undefined {
+    const { session, server } = this.options.waiting;
+    const call = this.#progress.find(this.#exchange.id);
+    return call && { session, call, server, serverIdOf: ({ id }) => id };
+  }
+
+  handedOver(): void {
+    this.#leaveServer();
+  }
+
+  /** Its session may be other calls' as well, so it does not end with this one. */
+  #leaveServer(): void {
+    this.#cancelTimer();
+    this.options.services.continued.delete(this);
+    this.#link?.close(CALL_OVER);
+    this.#link = undefined;
+  }
+
+  // ---- what comes from the server
+
+  fromServer(frame: Frame, exchange: Exchange | undefined): void {
+    switch (frame.kind) {
+      case 'result':
+      case 'error':
+        if (frame.id === this.#exchange.id) this.#answered(frame);
+        return;
+      case 'notification':
+        if (frame.method === CANCELLED) this.#questions.withdrawn(frame);
+        else if (exchange === this.#exchange) this.#notices.take(frame, exchange);
+        return;
+      case 'request':
+        if (frame.id !== undefined) this.#asked(frame, frame.id, exchange);
+    }
+  }
+
+  #answered(answer: Frame): void {
+    if (this.#exchange.state.kind !== 'open') return;
+    this.#exchange.settle();
+    const answered: Answered = { request: this.options.request, server: this.options.waiting.server };
+    this.finished(answer.kind === 'error' ? modernFailure(answer, answered) : modernOutcome(answer, answered));
+  }
+
+  /** What comes on another stream is asked in a call that went on elsewhere, or in none. */
+  #asked(question: Frame, id: JsonRpcId, exchange: Exchange | undefined): void {
+    if (question.method === PING) return void this.#link?.send(resultFrame(id, {}));
+    if (exchange !== this.#exchange) return void this.#link?.send(refusedAnswer(question));
+    const { bytes, method = '', payloadStart } = question;
+    const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
+    const refusal = refuseInput(this.options.wanted.capabilities.capabilities, method, params);
+    if (refusal !== undefined) return void this.#link?.send(errorFrame(id, refusal));
+    this.#questions.asked(question, this.#features);
+  }
+
+  serverFault({ error, kind, id }: ServerFault): void {
+    if (kind === 'request' && id !== undefined) return void this.#link?.send(errorFrame(id, rpcErrorOf(error)));
+    if (kind !== 'notification') this.lost(error);
+  }
+
+  serverDrained(): void {
+    for (const follower of this.followers) follower.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    this.lost(reason);
+  }
+
+  /** The answer will not come. */
+  lost(reason: BridgeError): void {
+    if (this.#exchange.state.kind === 'open') this.#exchange.settle();
+    this.failed(rpcErrorOf(reason));
+    this.#leaveServer();
+  }
+}
+
+const TOO_MANY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'This replica has no capacity for another call that waits for its client; send the same request again later.',
+  { retryAfterMs: 1000 },
+);
