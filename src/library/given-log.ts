@@ -7,7 +7,7 @@ type Level = (typeof LEVELS)[number];
 /** The log of the bridge: that of the program, or none. Nothing else is ever written. */
 export function createGivenLog(given: BridgeLog | undefined): Logger {
   const log = given === undefined ? SILENT : new GivenLog(given, {});
-  // Of pino's logger the bridge uses the levels, `child` and `isLevelEnabled`, all of which are there.
+  // The bridge uses the levels, `child` and `isLevelEnabled` of pino's logger, all of which are there.
   return log as unknown as Logger;
 }
 
