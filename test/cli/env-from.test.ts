@@ -3,6 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { startBridge } from '../support/bridge.ts';
+import { ask, openClient } from '../support/config-bridge.ts';
+import { isAlive } from '../support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { type StdioProgram, startConnect, stub } from './stdio-program.ts';
 
 async function writeVariables(t: ExecutionContext, text: string): Promise<string> {
@@ -28,6 +32,21 @@ test('the server has the variables of a file, those of the command line win, and
   t.is(await askFor('KEY', 1, program), 'of the file');
   t.is(await askFor('WINS', 2, program), 'yes');
   t.is(await askFor('NODE_OPTIONS', 3, program), '--title=server');
+});
+
+test('a server that is started again has the variables that it had', async (t) => {
+  const file = await writeVariables(t, 'KEY=of the file\n');
+  const bridge = await startBridge(['--env-from', file, '--isolation', 'shared', ...stub('tells-environment')]);
+  t.teardown(async () => void (await bridge.stop()));
+  const client = await openClient(t, new URL('/', bridge.url));
+  const first = Number(await ask(client, 'pid'));
+  await writeFile(file, 'KEY=later\n');
+  process.kill(first, 'SIGKILL');
+  await waitFor(() => !isAlive(first), { message: 'the server to be gone' });
+  // A server that ended so soon after its start is not started again at once.
+  const again = await waitFor(() => ask(client, 'pid').catch(() => false), { message: 'the server to run again' });
+  t.not(again, String(first));
+  t.is(await ask(client, 'KEY'), 'of the file');
 });
 
 test('a file that is not text is refused without a word of it', async (t) => {
