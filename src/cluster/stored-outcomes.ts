@@ -61,8 +61,11 @@ export class StoredOutcomes implements OutcomeStorage {
     const text = JSON.stringify(value);
     const before = this.#kept.get(id);
     this.#forgetExpired();
+    const replaced = this.#kept.get(id);
+    const bytes = this.#bytes - (replaced?.bytes ?? 0) + text.length;
     const isTooLarge = text.length > MAX_OUTCOME_BYTES;
-    if (isTooLarge || this.#kept.size >= MAX_STORED || this.#bytes + text.length > MAX_STORED_BYTES) {
+    const isFull = bytes > MAX_STORED_BYTES || (replaced === undefined && this.#kept.size >= MAX_STORED);
+    if (isTooLarge || isFull) {
       const why = isTooLarge ? 'it is too large for the store' : 'the store has as many as one replica may have there';
       log.debug({ bytes: text.length }, `an outcome is kept by this replica alone: ${why}`);
       return Promise.resolve(false);

@@ -70,3 +70,17 @@ test('what is too large is not stored, and when all together is, further ones ar
   t.truthy(await other.find('later', 'alice'));
   t.true(one.bytes < MAX_OUTCOME_BYTES);
 });
+
+test('what takes the place of something stored is stored, however much is stored already', async (t) => {
+  const { one, other } = createReplicas();
+  for (let id = 0; one.bytes < MAX_STORED_BYTES - MAX_OUTCOME_BYTES; id += 1) {
+    one.keep(outcomeOf(`${id}`, MAX_OUTCOME_BYTES / 2), TTL_MS);
+  }
+  one.keep(outcomeOf('rest', (MAX_STORED_BYTES - one.bytes) * 0.7), TTL_MS);
+  const begun: StoredOutcome = { ...outcomeOf('0', 0), state: { kind: 'begun' } };
+  const bytes = one.bytes;
+  t.true(await one.keep(outcomeOf('0', MAX_OUTCOME_BYTES / 2), TTL_MS));
+  t.is(one.bytes, bytes);
+  t.true(await one.keep(begun, TTL_MS));
+  t.deepEqual(await other.find('0', 'alice'), begun);
+});
