@@ -8,8 +8,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import { ownBytes } from '../../wire/byte-collector.ts';
 import { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import type { FollowedCall } from './followed-call.ts';
-import type { Follower } from './questions/parked-call.ts';
+import type { FollowedCall, Follower } from './followed-call.ts';
 
 export interface CallNoticesOptions {
   readonly call: Pick<FollowedCall, 'followers' | 'isParked'>;

@@ -12,9 +12,9 @@ import { skipValue } from '../../wire/json/scan-json.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import { type Answered, modernFailure, modernOutcome, refusedAnswer } from './call-messages.ts';
 import { CallNotices } from './call-notices.ts';
-import { FollowedCall, type FollowedCallOptions, type ParkingServices } from './followed-call.ts';
+import { FollowedCall, type FollowedCallOptions, type Follower, type ParkingServices } from './followed-call.ts';
 import { CALL_OVER, upstreamExchange } from './pool/session-link.ts';
-import type { Follower, ParkedCall } from './questions/parked-call.ts';
+import type { ParkedCall } from './questions/parked-call.ts';
 import { CallQuestions } from './questions/questions.ts';
 import { CallProgress, type Continuation, type WaitingCall } from './questions/waiting-call.ts';
 

@@ -1,15 +1,25 @@
 import type { Deps } from '../../deps.ts';
+import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { SessionWanted } from './pool/session-link.ts';
-import { type Follower, ParkedCall, type ParkedCallHost, type RestoredCall } from './questions/parked-call.ts';
+import { type CallObserver, ParkedCall, type ParkedCallHost, type RestoredCall } from './questions/parked-call.ts';
 import type { ParkedCalls } from './questions/parked-calls.ts';
 import type { ClientAsker, InputQuestion } from './questions/questions.ts';
 import { type RequestStates, requestDigest } from './questions/request-state.ts';
 import type { Continuation } from './questions/waiting-call.ts';
+
+/** A request of the client that follows a call. */
+export interface Follower extends CallObserver {
+  readonly logLevel: LogLevel | undefined;
+  /** The progress token as the client wrote it. */
+  readonly progressToken: Buffer | undefined;
+  notify(frame: Frame): void;
+  serverDrained(): void;
+}
 
 /** What it takes to park a call. */
 export interface ParkingServices {

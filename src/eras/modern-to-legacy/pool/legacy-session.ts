@@ -71,7 +71,7 @@ export class LegacySession {
   readonly #server: SharedServer<LegacyClient>;
   readonly #links = new LinkedList<UsersLink>();
   readonly #levelHold: LevelHold;
-  /** Of the connection that was made last; undefined: nobody goes on with its calls. */
+  /** What is known of the connection that was made last; undefined: nobody goes on with its calls. */
   #progress: Progress | undefined;
   #isHandedOver = false;
   #users = 0;

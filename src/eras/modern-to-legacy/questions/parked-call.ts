@@ -1,7 +1,6 @@
 import type { Clock } from '../../../deps.ts';
 import { assertNever } from '../../../errors.ts';
 import { inputRequiredFrame } from '../../../mcp/translate/input-requests.ts';
-import type { LogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { OutcomeStorage } from '../../../relay/cluster-ports.ts';
@@ -390,13 +389,4 @@ export class ParkedCall<Observer extends CallObserver> {
   #leaveCalls(): void {
     if (this.#id !== undefined) this.#options.calls.forget(this);
   }
-}
-
-/** A request of the client that follows a call. */
-export interface Follower extends CallObserver {
-  readonly logLevel: LogLevel | undefined;
-  /** The progress token as the client wrote it. */
-  readonly progressToken: Buffer | undefined;
-  notify(frame: Frame): void;
-  serverDrained(): void;
 }
