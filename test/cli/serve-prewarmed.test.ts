@@ -8,7 +8,7 @@ import { connectStreamable, type SdkClient } from '../support/sdk-client.ts';
 import { serverProgram } from '../support/server-program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What the server is sent can be seen by a shell only. */
+/** A shell with `tee` records what the server is sent, and Windows has neither. */
 const onUnix = process.platform === 'win32' ? test.skip : test;
 const SERVER = [process.execPath, serverProgram(new URL('../fixtures/contract-server/server.js', import.meta.url))];
 /** Writes all that a process of the server is sent to a file of its own. */

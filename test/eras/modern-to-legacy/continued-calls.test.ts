@@ -6,7 +6,6 @@ import { StoredOutcomes } from '../../../src/cluster/stored-outcomes.ts';
 import { WITHDRAWAL_MS } from '../../../src/eras/modern-to-legacy/continued-call.ts';
 import type { ParkingLimits } from '../../../src/eras/modern-to-legacy/questions/parked-calls.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import type { Exchange } from '../../../src/relay/exchange.ts';
 import type { SessionState } from '../../../src/relay/sessions/session-state.ts';
 import type { JsonRpcId } from '../../../src/wire/frame.ts';
 import { requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
@@ -69,9 +68,18 @@ interface Waiting {
   readonly owner: Replica;
   readonly heir: Replica;
   readonly callId: JsonRpcId | undefined;
-  /** Of the call's stream at the owner. */
-  readonly stream: Exchange | undefined;
   readonly state: string;
+}
+
+/** The server asks something in the call that it was sent last, and has said after which event that goes on. Returns its id. */
+function askResumably(owner: Replica): JsonRpcId | undefined {
+  const session = owner.openSession();
+  const { frame, exchange } = owner.sentLast();
+  owner.heard();
+  owner.saysOn(exchange, { id: 'q', ...ASK });
+  session.positions.moved(frame, 'event 1');
+  owner.collect();
+  return frame.id;
 }
 
 /** A call that waits for answers, at a server that has said after which event its stream goes on. */
@@ -79,15 +87,10 @@ async function wait(store = new MemoryStore()): Promise<Waiting> {
   const owner = Replica.create(store);
   const heir = Replica.create(store);
   const call = owner.call({ arguments: { secret: 'x' } });
-  const session = owner.openSession();
-  const { frame, exchange } = owner.sentLast();
-  owner.heard();
-  owner.saysOn(exchange, { id: 'q', ...ASK });
-  session.positions.moved(frame, 'event 1');
-  owner.collect();
+  const callId = askResumably(owner);
   await turn();
   const { result } = call.answer();
-  return { owner, heir, callId: frame.id, stream: exchange, state: result.requestState };
+  return { owner, heir, callId, state: result.requestState };
 }
 
 async function retry(at: Replica, requestState: string, params: object = {}, options = {}): Promise<ModernRequest> {
@@ -105,11 +108,7 @@ const reasonOf = ({ error }: Message): unknown => (error?.data?.bridge as { reas
 test('a client is told what is asked when another bridge could go on, not before', async (t) => {
   const owner = Replica.create(new MemoryStore());
   const call = owner.call();
-  const session = owner.openSession();
-  const { frame, exchange } = owner.sentLast();
-  owner.saysOn(exchange, { id: 'q', ...ASK });
-  session.positions.moved(frame, 'event 1');
-  owner.collect();
+  askResumably(owner);
   t.deepEqual(call.told(), []);
   await turn();
   t.is(call.answer().result.resultType, 'input_required');
@@ -271,12 +270,7 @@ test('a call that its bridge has given up is not found again, however soon its c
 test('a call that its client left before it was told is given up', async (t) => {
   const owner = Replica.create(new MemoryStore());
   const call = owner.call();
-  const session = owner.openSession();
-  const { frame, exchange } = owner.sentLast();
-  owner.heard();
-  owner.saysOn(exchange, { id: 'q', ...ASK });
-  session.positions.moved(frame, 'event 1');
-  owner.collect();
+  askResumably(owner);
   call.leaves();
   t.like(owner.heard(), [{ id: 'q', result: { action: 'cancel' } }, { method: 'notifications/cancelled' }]);
 });
