@@ -1,5 +1,4 @@
 /** How clients of either era reach a server at a URL, of which it is not known yet what it speaks. */
-import type { RemoteConfig } from '../../config/remote.ts';
 import type { Protocol, UrlTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
@@ -55,7 +54,17 @@ export function createUrlDialer(options: UrlDialerOptions): UpstreamDialer {
 
 class UrlDialer implements UpstreamDialer {
   readonly name: string;
+  /**
+   * What opens links for modern requests now. While the server is known to be modern for everybody, that is the dialer of
+   * this era itself, so detection costs a call nothing once it has spoken.
+   */
+  dialCalls: CallDialer['dialCalls'];
+  /** What opens them as long as nothing has been found out. */
+  readonly #firstCalls: CallDialer['dialCalls'];
+  readonly #modernCalls: CallDialer['dialCalls'];
   readonly #protocol: Protocol;
+  /** Another caller may get another server, and who it is comes with the request. */
+  readonly #isOneServer: boolean;
   readonly #joined: JoinedDialers;
   readonly #legacy: SessionDialer;
   readonly #modern: UpstreamDialer;
@@ -77,6 +86,7 @@ class UrlDialer implements UpstreamDialer {
     this.#credentials = credentials;
     this.name = showUrl(target.url);
     this.#protocol = remote.transport === 'sse' ? 'legacy' : protocol;
+    this.#isOneServer = remote.forwardHeaders.length === 0;
     if (protocol === 'modern') learned({ transport: 'streamable-http', era: 'modern', revision: undefined });
     this.#keyOf = createKeyOf(target.url, remote);
     this.#failures = new FirstFailures(deps);
@@ -102,7 +112,29 @@ class UrlDialer implements UpstreamDialer {
       verdicts: this.#requestVerdicts,
       keyOf: this.#keyOf,
       failures: this.#failures,
+      isOneServer: this.#isOneServer,
+      found: (verdict) => this.#goBy(verdict),
     });
+    this.#modernCalls = straightTo(this.#joined.modern);
+    this.#firstCalls = straightTo(this.#firstDialer());
+    this.dialCalls = this.#firstCalls;
+  }
+
+  #firstDialer(): Pick<CallDialer, 'dialCalls'> {
+    switch (this.#protocol) {
+      case 'legacy':
+        return this.#joined.modernToLegacy;
+      case 'modern':
+        return this.#joined.modern;
+      case 'auto':
+        return this.#requests;
+    }
+  }
+
+  /** A legacy verdict expires, so whoever goes by one looks each time whether it is still there. */
+  #goBy({ kind }: Verdict): void {
+    if (this.#isClosed || !this.#isOneServer) return;
+    this.dialCalls = kind === 'modern' ? this.#modernCalls : this.#firstCalls;
   }
 
   #createSessions(options: RemoteOptions, verdicts: VerdictCache, modern: ModernServers): SessionDialer {
@@ -122,28 +154,12 @@ class UrlDialer implements UpstreamDialer {
     const key = this.#keyOf(exchange?.lane.headers);
     this.#sessionVerdicts.doubt(key, 'modern');
     this.#requestVerdicts.doubt(key, 'modern');
+    if (!this.#isClosed) this.dialCalls = this.#firstCalls;
   }
 
   dial(listener: ServerListener, session?: SessionState): UpstreamLink {
-    this.#checkOpen();
+    if (this.#isClosed) return refuse();
     return (this.#protocol === 'modern' ? this.#joined.legacyToModern : this.#sessions).dial(listener, session);
-  }
-
-  #checkOpen(): void {
-    if (!this.#isClosed) return;
-    throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
-  }
-
-  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
-    this.#checkOpen();
-    switch (this.#protocol) {
-      case 'legacy':
-        return this.#joined.modernToLegacy.dialCalls(listener, context);
-      case 'modern':
-        return this.#joined.modern.dialCalls(listener, context);
-      case 'auto':
-        return this.#requests.dial(listener, context);
-    }
   }
 
   /** The readiness of the server, as known from the latest attempts to reach it. */
@@ -153,7 +169,7 @@ class UrlDialer implements UpstreamDialer {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#shut();
     this.#credentials?.close();
     this.#requests.close(SHUTTING_DOWN);
     const { legacyToModern, modernToLegacy, modern } = this.#joined;
@@ -163,18 +179,30 @@ class UrlDialer implements UpstreamDialer {
   }
 
   killNow(): void {
-    this.#isClosed = true;
+    this.#shut();
     this.#credentials?.close();
     for (const dialer of [this.#sessions, this.#legacy, this.#modern]) dialer.killNow();
     this.#http.close();
   }
+
+  #shut(): void {
+    this.#isClosed = true;
+    this.dialCalls = refuse;
+  }
+}
+
+function straightTo(dialer: Pick<CallDialer, 'dialCalls'>): CallDialer['dialCalls'] {
+  return dialer.dialCalls.bind(dialer);
+}
+
+function refuse(): never {
+  throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
 }
 
 type Forwarded = Readonly<Record<string, string>> | undefined;
 
 export interface UrlRequestsOptions {
   readonly target: UrlTarget;
-  readonly remote: RemoteConfig;
   readonly http: HttpClient;
   readonly clientInfo: Implementation;
   readonly maxMessageBytes: number;
@@ -183,6 +211,10 @@ export interface UrlRequestsOptions {
   readonly verdicts: VerdictCache;
   readonly keyOf: KeyOf;
   readonly failures: FirstFailures;
+  /** Do all callers get the same server? */
+  readonly isOneServer: boolean;
+  /** Is told what a request goes by. */
+  readonly found: (verdict: Verdict) => void;
   readonly deps: Deps;
 }
 
@@ -206,17 +238,17 @@ export class UrlRequests {
     return this.#reachability.readiness();
   }
 
-  dial(listener: ServerListener, context: CallContext): UpstreamLink {
-    const { remote, verdicts, keyOf } = this.#options;
-    // Another caller may get another server, and who it is comes with the request.
-    const known = remote.forwardHeaders.length > 0 ? undefined : verdicts.find(keyOf(undefined));
+  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+    const { isOneServer, verdicts, keyOf } = this.#options;
+    const known = isOneServer ? verdicts.find(keyOf(undefined)) : undefined;
     if (known !== undefined) return this.#dialerFor(known).dialCalls(listener, context);
     return this.#links.dial(listener, { kind: 'any' }, (first, signal) => this.#find(context, first, signal));
   }
 
-  #dialerFor({ kind }: Verdict): CallDialer {
-    const { modern, modernToLegacy } = this.#options.joined;
-    return kind === 'modern' ? modern : modernToLegacy;
+  #dialerFor(verdict: Verdict): CallDialer {
+    const { joined, found } = this.#options;
+    found(verdict);
+    return verdict.kind === 'modern' ? joined.modern : joined.modernToLegacy;
   }
 
   /** Rejects with a BridgeError when the server cannot be asked now, or with the reason of the signal. */

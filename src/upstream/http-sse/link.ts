@@ -15,7 +15,7 @@ import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import { Lingering, Outbox, type Outgoing } from '../remote/link-messages.ts';
 import type { Refusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-environment.ts';
+import type { SessionEnvironment } from '../remote/remote-environment.ts';
 import { createSessionKey } from '../remote/session-key.ts';
 import { StreamMessages } from '../server-messages.ts';
 import { MessagePost, type PostHost, type PostTarget } from './post.ts';
@@ -29,7 +29,7 @@ export const LINGERING_LIMITS = { count: 64, bytes: 8 * 1024 * 1024, least: 1 };
 const POST_HEADERS = { 'Content-Type': JSON_TYPE, Accept: '*/*' };
 
 export interface HttpSseLinkOptions {
-  readonly environment: RemoteEnvironment;
+  readonly environment: SessionEnvironment;
   readonly listener: ServerListener;
   /** The server announced its endpoint, or could not be reached. */
   readonly reachable: (error: BridgeError | undefined) => void;

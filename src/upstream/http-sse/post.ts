@@ -4,7 +4,7 @@ import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Outgoing } from '../remote/link-messages.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
+import { type SessionEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 
 /** Where the messages of a session are posted, and with what: the same object for as long as both stay the same. */
 export interface PostTarget {
@@ -37,7 +37,7 @@ export class MessagePost extends ListMember implements HttpHandler {
   #body: Buffer[] = [];
   #bodyLength = 0;
 
-  constructor(environment: RemoteEnvironment, target: PostTarget, message: Outgoing, host: PostHost) {
+  constructor(environment: SessionEnvironment, target: PostTarget, message: Outgoing, host: PostHost) {
     super();
     const { http, cookies, caller, timeouts } = environment;
     const { frame, exchange } = message;

@@ -36,13 +36,17 @@ export interface RemoteEnvironment {
   readonly http: HttpClient;
   readonly url: URL;
   readonly cookies: SessionCookies;
-  readonly caller: CallerHeaders;
   /** Reads the envelopes of all answers. */
   readonly scanner: EnvelopeScanner;
   readonly timeouts: RemoteTimeouts;
   readonly maxMessageBytes: number;
   readonly tracing: RemoteTracing;
   readonly log: Logger;
+}
+
+/** What all requests of a link have in common that lasts for a session. */
+export interface SessionEnvironment extends RemoteEnvironment {
+  readonly caller: CallerHeaders;
 }
 
 /** The headers of a message, with those of its trace where they are wanted. */
@@ -60,11 +64,7 @@ export function tracedHeaders(
  * be renewed in the middle of a session.
  */
 export class CallerHeaders {
-  #latest: Lane['headers'];
-
-  constructor(headers?: Lane['headers']) {
-    this.#latest = headers;
-  }
+  #latest: Lane['headers'] = undefined;
 
   get latest(): Lane['headers'] {
     return this.#latest;

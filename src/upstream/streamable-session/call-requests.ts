@@ -4,7 +4,7 @@ import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Outgoing } from '../remote/link-messages.ts';
-import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
+import { type SessionEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 
 /**
@@ -14,7 +14,7 @@ import type { SessionKey } from '../remote/session-key.ts';
 const OWN_CALL_MS = 60_000;
 
 /** [spec 2025-11-25 transports#sending-messages-to-the-server] a POST for each message, open to both kinds of answer. */
-export function postRequest(environment: RemoteEnvironment, message: Outgoing, session: SessionKey): HttpRequest {
+export function postRequest(environment: SessionEnvironment, message: Outgoing, session: SessionKey): HttpRequest {
   const { url, cookies, caller, timeouts } = environment;
   const { frame, exchange } = message;
   return {
@@ -40,7 +40,7 @@ export interface Resumption {
 
 /** [spec 2025-11-25 transports#resumability-and-redelivery] always a GET, also for a stream that a POST opened. */
 export function resumeRequest(
-  { url, cookies, caller, timeouts }: RemoteEnvironment,
+  { url, cookies, caller, timeouts }: SessionEnvironment,
   { message, session, lastEventId, elapsedMs }: Resumption,
 ): HttpRequest {
   const limits = timeoutsOf(message, timeouts);

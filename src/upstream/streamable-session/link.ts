@@ -10,7 +10,7 @@ import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { Delivery, Outbox, Outgoing } from '../remote/link-messages.ts';
-import { isOutOfReach, type RemoteEnvironment } from '../remote/remote-environment.ts';
+import { isOutOfReach, type SessionEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { CallTable } from './call-table.ts';
 import { GetStream } from './get-stream.ts';
@@ -18,7 +18,7 @@ import { type CallEnd, ServerCall, type ServerCallHost } from './server-call.ts'
 import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
 
 export interface StreamableLinkOptions {
-  readonly environment: RemoteEnvironment;
+  readonly environment: SessionEnvironment;
   readonly listener: ServerListener;
   /** A new one, or one that was opened elsewhere and is gone on with. The link keeps it up to date. */
   readonly session: SessionState;

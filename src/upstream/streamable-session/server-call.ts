@@ -17,7 +17,7 @@ import {
 import { encodeEventId, toRetryPause } from '../remote/event-stream-reader.ts';
 import type { Outgoing } from '../remote/link-messages.ts';
 import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-environment.ts';
+import type { SessionEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { SeenEvents, takeMessages } from '../server-messages.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
@@ -47,7 +47,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   readonly message: Outgoing;
   /** The session it was posted in. */
   readonly session: SessionKey;
-  readonly #environment: RemoteEnvironment;
+  readonly #environment: SessionEnvironment;
   readonly #host: ServerCallHost<ServerCall>;
   readonly #needsAnswer: boolean;
   #state: CallState;
@@ -64,7 +64,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   #notedEventId: string | undefined = undefined;
 
   constructor(
-    environment: RemoteEnvironment,
+    environment: SessionEnvironment,
     host: ServerCallHost<ServerCall>,
     message: Outgoing,
     session: SessionKey,

@@ -1,5 +1,5 @@
 import type { BridgeError } from '../../errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { ToolHeaders } from './tool-headers.ts';
@@ -20,9 +20,15 @@ export interface Call {
   resume(): void;
 }
 
+/** What all requests of one link have in common. */
+export interface StatelessEnvironment extends RemoteEnvironment {
+  /** What goes along, of the headers of the link's client, with what none of its requests causes. */
+  readonly forwarded: Lane['headers'];
+}
+
 /** What a call needs of its link. */
 export interface StatelessCallHost {
-  readonly environment: RemoteEnvironment;
+  readonly environment: StatelessEnvironment;
   readonly tools: ToolHeaders;
   /** The client is full: what is posted now is not read before `resume`. */
   readonly isPaused: boolean;

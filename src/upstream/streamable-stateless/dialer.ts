@@ -3,7 +3,7 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
-import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
+import { Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import { StatelessLink, type StatelessServer } from './link.ts';
 import { ToolHeaders } from './tool-headers.ts';
 
@@ -51,14 +51,14 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
     return this.#open(listener, headers, this.#toolsOf(principal));
   }
 
-  #open(listener: ServerListener, headers: CallContext['headers'], tools: ToolHeaders): UpstreamLink {
+  #open(listener: ServerListener, forwarded: CallContext['headers'], tools: ToolHeaders): UpstreamLink {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
     const { deps, ...remote } = this.#options;
     // Cookies of one client are never shown with the requests of another.
     const cookies = new SessionCookies();
-    const environment = { ...remote, cookies, caller: new CallerHeaders(headers), log: deps.log };
+    const environment = { ...remote, cookies, forwarded, log: deps.log };
     const link = new StatelessLink({ environment, listener, tools, server: this });
     this.#links.add(link);
     return link;

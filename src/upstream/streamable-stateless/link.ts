@@ -8,8 +8,8 @@ import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import { type Frame, idToken } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../remote/link-messages.ts';
-import { isOutOfReach, type RemoteEnvironment } from '../remote/remote-environment.ts';
-import type { Call, StatelessCallHost } from './call-host.ts';
+import { isOutOfReach } from '../remote/remote-environment.ts';
+import type { Call, StatelessCallHost, StatelessEnvironment } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
 import { NotificationCall } from './notification-call.ts';
 import { RequestCall } from './request-call.ts';
@@ -36,7 +36,7 @@ export interface StatelessServer {
 }
 
 export interface StatelessLinkOptions {
-  readonly environment: RemoteEnvironment;
+  readonly environment: StatelessEnvironment;
   readonly listener: ServerListener;
   readonly tools: ToolHeaders;
   readonly server: StatelessServer;
@@ -47,7 +47,7 @@ export interface StatelessLinkOptions {
  * object. [spec 2026-07-28 transports/streamable-http] After `close` the listener hears nothing more.
  */
 export class StatelessLink implements UpstreamLink, StatelessCallHost {
-  readonly environment: RemoteEnvironment;
+  readonly environment: StatelessEnvironment;
   readonly tools: ToolHeaders;
   readonly #server: StatelessServer;
   readonly #log: Logger;

@@ -12,8 +12,9 @@ import { type Frame, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
-import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
+import { tracedHeaders } from '../remote/remote-environment.ts';
 import { ACCEPT_ANSWER } from '../remote/session-key.ts';
+import type { StatelessEnvironment } from './call-host.ts';
 
 export interface PostedMessage {
   readonly frame: Frame;
@@ -23,14 +24,14 @@ export interface PostedMessage {
 }
 
 /** [spec 2026-07-28 transports/streamable-http#sending-messages] a POST for each message, open to both kinds of answer. */
-export function postRequest(environment: RemoteEnvironment, { frame, headers, lane }: PostedMessage): HttpRequest {
-  const { url, cookies, caller, timeouts } = environment;
+export function postRequest(environment: StatelessEnvironment, { frame, headers, lane }: PostedMessage): HttpRequest {
+  const { url, cookies, forwarded, timeouts } = environment;
   const own = { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...Object.fromEntries(headers) };
   return {
     method: 'POST',
     url,
     headers: tracedHeaders(environment, own, frame),
-    forwarded: lane === undefined ? caller.latest : lane.headers,
+    forwarded: lane === undefined ? forwarded : lane.headers,
     body: frame.bytes,
     // A subscription lasts as long as its client wants it.
     timeouts: frame.method === LISTEN ? { ...timeouts, callMs: 0 } : timeouts,

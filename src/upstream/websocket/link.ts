@@ -18,14 +18,14 @@ import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-environment.ts';
+import type { SessionEnvironment } from '../remote/remote-environment.ts';
 import { AnswerLimit, takeMessages } from '../server-messages.ts';
 
 /** What may wait for the connection: clients send little before they have had an answer. */
 const WAITING_LIMITS = { maxItems: 1024, maxBytes: 1024 * 1024 };
 
 export interface WebSocketLinkOptions {
-  readonly environment: RemoteEnvironment;
+  readonly environment: SessionEnvironment;
   readonly listener: ServerListener;
   /** Undefined: as all WebSockets. */
   readonly pingMs: number | undefined;

@@ -408,3 +408,16 @@ test('a dialer that is closed opens nothing, and lets go who waits', async (t) =
   t.deepEqual(waiting.listener.received, []);
   await waitFor(() => server.open.size === 0, { message: 'the connection to be let go' });
 });
+
+test('a dialer that knows its server opens nothing either once it is closed', async (t) => {
+  const server = await scripted(t, ({ what, id }) =>
+    what === 'POST server/discover' ? discovered(id, '2026-07-28') : tools(id),
+  );
+  const dialer = connectTo(t, server.url);
+  await listTools(dialer);
+  await listTools(dialer);
+  const closed = dialer.close();
+  t.throws(() => new ModernRequest(dialer), { message: /shutting down/ });
+  await closed;
+  t.throws(() => new ModernRequest(dialer), { message: /shutting down/ });
+});
