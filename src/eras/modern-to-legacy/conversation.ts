@@ -35,7 +35,7 @@ import { tooManyCapabilities } from './pool/legacy-pool.ts';
 import { SessionLink, type SessionLinkUser, type SessionWanted } from './pool/session-link.ts';
 import { MAYBE_ELSEWHERE } from './questions/call-record.ts';
 import type { ParkedCall } from './questions/parked-call.ts';
-import { readUnsealed, requestDigest, stateError } from './questions/request-state.ts';
+import { requestDigest, stateError } from './questions/request-state.ts';
 import { decodeWaitingCall } from './questions/waiting-call.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './tasks/hosted-tasks.ts';
 
@@ -176,20 +176,21 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #retry(frame: Frame, span: Span | 'duplicate'): void {
-    const { states, calls } = this.#options.services;
+    const { states, calls, outcomes } = this.#options.services;
     const { principal } = this.#wanted;
     const state = span === 'duplicate' ? undefined : readString(frame.bytes, span);
     const digest = requestDigest(frame);
     const opened = states.open(state, { principal, digest });
-    const call = 'fault' in opened ? undefined : calls.find(opened.callId);
-    if (call === undefined || 'fault' in opened) {
-      const loss = 'fault' in opened ? opened.fault : calls.lossOf(opened.callId, principal);
-      const said = 'fault' in opened ? readUnsealed(state ?? '') : opened;
-      const { outcomes } = this.#options.services;
-      if (loss !== 'state_lost' || outcomes === undefined || said === undefined) return this.#refuse(stateError(loss));
-      return void this.#retryElsewhere(outcomes, { ...said, digest, request: frame });
+    if (opened.kind === 'refused') return this.#refuse(stateError(opened.fault));
+    const { callId, round } = opened;
+    const call = opened.kind === 'opened' ? calls.find(callId) : undefined;
+    if (call !== undefined) {
+      if (!this.#follow(call, round, frame)) this.#refuse(stateError('state_lost'));
+      return;
     }
-    if (!this.#follow(call, opened.round, frame)) this.#refuse(stateError('state_lost'));
+    const loss = opened.kind === 'opened' ? calls.lossOf(callId, principal) : 'state_lost';
+    if (loss !== 'state_lost' || outcomes === undefined) return this.#refuse(stateError(loss));
+    void this.#retryElsewhere(outcomes, { callId, round, digest, request: frame });
   }
 
   /** False: there is nothing left to come back to. Throws where another replica may have gone on with it. */

@@ -37,7 +37,15 @@ export interface StateBinding {
  */
 export type StateFault = 'state_invalid' | 'state_expired' | 'state_mismatch' | 'state_lost' | 'state_given_up';
 
-export type OpenedState = StateContents | { readonly fault: StateFault };
+/**
+ * - `opened`: this caller got it here, for this request.
+ * - `foreign`: it seems to be of another process, whose key is not known here, so what it says may be untrue.
+ * - `refused`.
+ */
+export type OpenedState =
+  | ({ readonly kind: 'opened' } & StateContents)
+  | ({ readonly kind: 'foreign' } & Pick<StateContents, 'callId' | 'round'>)
+  | { readonly kind: 'refused'; readonly fault: StateFault };
 
 /**
  * Seals and opens the `requestState` of an `input_required`. It passes through the client, so nothing in it is believed
@@ -69,18 +77,22 @@ export class RequestStates {
   }
 
   open(state: unknown, { principal, digest }: StateBinding): OpenedState {
-    if (typeof state !== 'string' || state.length > MAX_STATE_LENGTH) return { fault: 'state_invalid' };
+    if (typeof state !== 'string' || state.length > MAX_STATE_LENGTH) return INVALID;
     const dot = state.indexOf('.');
     const payload = state.slice(0, Math.max(0, dot));
     const fields = parse(payload);
-    if (fields === undefined) return { fault: 'state_invalid' };
-    if (!isEqual(this.#sign(payload, principal), state.slice(dot + 1))) {
-      return { fault: isForeign(fields.i, this.#instance) ? 'state_lost' : 'state_invalid' };
-    }
+    if (fields === undefined) return INVALID;
+    if (!isEqual(this.#sign(payload, principal), state.slice(dot + 1))) return this.#openForeign(fields);
     const { c: callId, r: round, e: expiresAtMs } = fields as { c: string; r: number; e: number }; // sealed by us
-    if (expiresAtMs <= this.#clock.now()) return { fault: 'state_expired' };
-    if (fields.d !== digest) return { fault: 'state_mismatch' };
-    return { callId, round, expiresAtMs };
+    if (expiresAtMs <= this.#clock.now()) return { kind: 'refused', fault: 'state_expired' };
+    if (fields.d !== digest) return { kind: 'refused', fault: 'state_mismatch' };
+    return { kind: 'opened', callId, round, expiresAtMs };
+  }
+
+  #openForeign({ i: instance, c: callId, r: round }: Fields): OpenedState {
+    if (!isForeign(instance, this.#instance)) return INVALID;
+    if (typeof callId !== 'string' || typeof round !== 'number') return { kind: 'refused', fault: 'state_lost' };
+    return { kind: 'foreign', callId, round };
   }
 
   /** The payload is base64url, so no two pairs come to the same text. */
@@ -89,12 +101,7 @@ export class RequestStates {
   }
 }
 
-/** What a state says of itself, whether or not that is true: its seal was not checked. */
-export function readUnsealed(state: string): Pick<StateContents, 'callId' | 'round'> | undefined {
-  const { c: callId, r: round } =
-    (state.length > MAX_STATE_LENGTH ? undefined : parse(state.split('.', 1)[0] ?? '')) ?? {};
-  return typeof callId === 'string' && typeof round === 'number' ? { callId, round } : undefined;
-}
+const INVALID: OpenedState = { kind: 'refused', fault: 'state_invalid' };
 
 function isEqual(expected: Buffer, seal: string): boolean {
   const given = Buffer.from(seal, 'base64url');

@@ -20,7 +20,7 @@ function sealed() {
 
 test('a state opens for the caller and the request it was sealed for', (t) => {
   const { states, state } = sealed();
-  t.deepEqual(states.open(state, BINDING), CONTENTS);
+  t.deepEqual(states.open(state, BINDING), { kind: 'opened', ...CONTENTS });
   t.true(state.length <= 512);
 });
 
@@ -31,7 +31,7 @@ test('a state with any bit changed is refused', (t) => {
       const bytes = Buffer.from(state);
       bytes[at] = (bytes[at] ?? 0) ^ bit;
       const opened = states.open(bytes.toString('latin1'), BINDING);
-      if (!('fault' in opened)) return t.fail(`bit ${bit} of character ${at}`);
+      if (opened.kind === 'opened') return t.fail(`bit ${bit} of character ${at}`);
     }
   }
   t.pass();
@@ -40,7 +40,7 @@ test('a state with any bit changed is refused', (t) => {
 test('a state longer than any of ours is not looked at, whoever sealed it', (t) => {
   const { states } = sealed();
   const state = states.seal({ ...CONTENTS, callId: 'x'.repeat(MAX_STATE_LENGTH) }, BINDING);
-  t.deepEqual(states.open(state, BINDING), { fault: 'state_invalid' });
+  t.deepEqual(states.open(state, BINDING), { kind: 'refused', fault: 'state_invalid' });
 });
 
 test('what is no state at all is refused', (t) => {
@@ -57,17 +57,17 @@ test('what is no state at all is refused', (t) => {
     `${state}A`,
     'x'.repeat(5000),
   ]) {
-    t.deepEqual(states.open(no, BINDING), { fault: 'state_invalid' }, String(no));
+    t.deepEqual(states.open(no, BINDING), { kind: 'refused', fault: 'state_invalid' }, String(no));
   }
 });
 
 test('a state of another caller is as good as none, whatever else is right or wrong with it', (t) => {
   const { clock, states, state } = sealed();
   const ofBob = { ...BINDING, principal: 'bob' };
-  t.deepEqual(states.open(state, ofBob), { fault: 'state_invalid' });
-  t.deepEqual(states.open(state, { ...ofBob, digest: 'other' }), { fault: 'state_invalid' });
+  t.deepEqual(states.open(state, ofBob), { kind: 'refused', fault: 'state_invalid' });
+  t.deepEqual(states.open(state, { ...ofBob, digest: 'other' }), { kind: 'refused', fault: 'state_invalid' });
   clock.advance(1000);
-  t.deepEqual(states.open(state, ofBob), { fault: 'state_invalid' });
+  t.deepEqual(states.open(state, ofBob), { kind: 'refused', fault: 'state_invalid' });
   t.false(
     Buffer.from(state.split('.')[0] ?? '', 'base64url')
       .toString()
@@ -78,14 +78,26 @@ test('a state of another caller is as good as none, whatever else is right or wr
 test('a state of another request or past its time is refused, each in its own words', (t) => {
   const { clock, states, state } = sealed();
   const other = digestOf('tools/call', { name: 'x', arguments: { a: 2 } });
-  t.deepEqual(states.open(state, { ...BINDING, digest: other }), { fault: 'state_mismatch' });
+  t.deepEqual(states.open(state, { ...BINDING, digest: other }), { kind: 'refused', fault: 'state_mismatch' });
   clock.advance(1000);
-  t.deepEqual(states.open(state, BINDING), { fault: 'state_expired' });
+  t.deepEqual(states.open(state, BINDING), { kind: 'refused', fault: 'state_expired' });
 });
 
-test('a state of another process is lost, not forged', (t) => {
+test('a state of another process says which call it continues, and is not taken for a forged one', (t) => {
   const { state } = sealed();
-  t.deepEqual(new RequestStates(new FakeClock()).open(state, BINDING), { fault: 'state_lost' });
+  const { callId, round } = CONTENTS;
+  t.deepEqual(new RequestStates(new FakeClock()).open(state, BINDING), { kind: 'foreign', callId, round });
+});
+
+test('a state of another process that does not say which call it continues is lost', (t) => {
+  const { state } = sealed();
+  const [payload = '', seal] = state.split('.');
+  const fields = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>;
+  for (const changed of [{ c: 1 }, { c: undefined }, { r: '2' }, { r: undefined }]) {
+    const text = Buffer.from(JSON.stringify({ ...fields, ...changed })).toString('base64url');
+    const opened = new RequestStates(new FakeClock()).open(`${text}.${seal}`, BINDING);
+    t.deepEqual(opened, { kind: 'refused', fault: 'state_lost' }, JSON.stringify(changed));
+  }
 });
 
 test('a digest says what is asked for, not how it is written or in which attempt', (t) => {
