@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createServer as createTcpServer, connect as dial, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { LinkSecrets } from '../../../../src/cluster/link-secrets.ts';
-import type { Owner } from '../../../../src/cluster/owner-tags.ts';
 import { MAX_UNSENT_BYTES } from '../../../../src/downstream/cluster/link/connection.ts';
 import { encodeWindow } from '../../../../src/downstream/cluster/link/frames.ts';
 import { encodePassedHead, encodeReturnedHead } from '../../../../src/downstream/cluster/link/heads.ts';
@@ -13,6 +12,7 @@ import { ClusterKey } from '../../../../src/store/cluster-key.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { CLUSTER_KEY, listen, startEntry, startOwner } from '../../../support/linked-replicas.ts';
 import { acceptOffer, askForLink, RawLink, type WrittenFrame } from '../../../support/raw-link.ts';
+import { startReplicaNetwork } from '../../../support/replica-network.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const HEAD = encodePassedHead({ method: 'GET', target: '/', principal: 'alice', headers: [] });
@@ -42,45 +42,14 @@ test('while a key is exchanged, requests are passed on between replicas that sea
   }
 });
 
-/** A network between two replicas that sees and changes what the first one sends after the upgrade. */
-async function startWiretap(t: ExecutionContext, owner: Owner, change: (bytes: Buffer, at: number) => Buffer) {
-  const recorded: Buffer[] = [];
-  const target = Number(new URL(owner.address).port);
-  const server = createTcpServer((entry) => {
-    const upstream = dial(target, '127.0.0.1');
-    let isUpgraded = false;
-    let at = 0;
-    upstream.on('data', (bytes: Buffer) => {
-      isUpgraded = true;
-      entry.write(bytes);
-    });
-    entry.on('data', (bytes: Buffer) => {
-      if (!isUpgraded) return void upstream.write(bytes);
-      recorded.push(bytes);
-      upstream.write(change(bytes, at));
-      at += 1;
-    });
-    for (const [one, other] of [
-      [entry, upstream],
-      [upstream, entry],
-    ] as const) {
-      one.on('error', () => undefined).on('close', () => other.destroy());
-    }
-    t.teardown(() => entry.destroy());
-  });
-  const { port } = await listen(t, server);
-  return { recorded, owner: { ...owner, address: `http://127.0.0.1:${port}` } };
-}
-
-const asItIs = (bytes: Buffer): Buffer => bytes;
 const get = (port: number): Promise<Response> => fetch(`http://127.0.0.1:${port}/alice`);
 
 test('nothing of a request can be read between two replicas', async (t) => {
   const { owner } = await startOwner(t, (_, response) => response.end('served'));
-  const wiretap = await startWiretap(t, owner, asItIs);
-  const entry = await startEntry(t, wiretap.owner);
+  const network = await startReplicaNetwork(t, owner);
+  const entry = await startEntry(t, network.owner);
   t.is(await (await get(entry.port)).text(), 'served');
-  const seen = Buffer.concat(wiretap.recorded);
+  const seen = Buffer.concat(network.recorded);
   t.true(seen.length > 100);
   t.false(seen.includes('alice'));
 });
@@ -91,8 +60,8 @@ test('what was recorded of a link is worth nothing on another', async (t) => {
     served += 1;
     response.end();
   });
-  const wiretap = await startWiretap(t, owner, asItIs);
-  await (await get((await startEntry(t, wiretap.owner)).port)).text();
+  const network = await startReplicaNetwork(t, owner);
+  await (await get((await startEntry(t, network.owner)).port)).text();
   t.is(served, 1);
   // An offer that is sent a second time opens a connection that has another key.
   const offer = new LinkSecrets(CLUSTER_KEY, () => ['raw']).offer(owner.id);
@@ -104,7 +73,7 @@ test('what was recorded of a link is worth nothing on another', async (t) => {
       .on('close', () => {
         isClosed = true;
       });
-    for (const bytes of wiretap.recorded) socket.write(bytes);
+    for (const bytes of network.recorded) socket.write(bytes);
     socket.resume();
     await waitFor(() => isClosed, { message: 'the replayed bytes to be refused' });
   }
@@ -128,8 +97,8 @@ for (const [what, change] of Object.entries(CHANGES)) {
       response.end();
     });
     let isChanging = false;
-    const wiretap = await startWiretap(t, owner, (bytes) => (isChanging ? change(bytes) : bytes));
-    const entry = await startEntry(t, wiretap.owner);
+    const network = await startReplicaNetwork(t, owner, (bytes) => (isChanging ? change(bytes) : bytes));
+    const entry = await startEntry(t, network.owner);
     t.is((await get(entry.port)).status, 200);
     isChanging = true;
     await get(entry.port);
