@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { LinkKeys } from '../../../cluster/link-secrets.ts';
 import { BodyInput, BodyOutput } from './body-flow.ts';
 import { LinkConnection, type LinkEnd } from './connection.ts';
 import { detachPayload, type LinkFrame, MAX_STREAM, windowOf } from './frames.ts';
@@ -86,8 +87,9 @@ export class PassedStream {
 type EntryLinkState = 'open' | 'retired' | 'closed';
 
 export interface EntryLinkOptions {
-  /** With TLS. */
   readonly socket: Socket;
+  readonly head: Buffer;
+  readonly keys: LinkKeys;
   /** It takes no further requests. */
   readonly onRetired: () => void;
   readonly onClosed: (reason: string) => void;
@@ -101,13 +103,25 @@ export class EntryLink implements LinkEnd {
   #latest = 0;
   #state: EntryLinkState = 'open';
   /** What had come when it was last looked at, and how many looks nothing has come since. */
-  #piecesSeen = 0;
+  #recordsSeen = 0;
   #silentLooks = 0;
   #idleLooks = 0;
 
   constructor(options: EntryLinkOptions) {
     this.#options = options;
-    this.#connection = new LinkConnection(options.socket, this);
+    const { socket, keys } = options;
+    this.#connection = new LinkConnection({
+      socket,
+      sealingKey: keys.toOwner,
+      openingKey: keys.toEntry,
+      end: this,
+    });
+    // The other end waits for a sign that it is not somebody who only repeats what was said once.
+    this.#connection.send('ping', 0, NOTHING);
+  }
+
+  begin(): void {
+    this.#connection.begin(this.#options.head);
   }
 
   /** Something is under way on it. */
@@ -212,12 +226,12 @@ export class EntryLink implements LinkEnd {
    * @param looks how often that happens until a link is suspect that says nothing, and one is closed that carries nothing
    */
   look(looks: { readonly silent: number; readonly idle: number }): void {
-    const { piecesTaken } = this.#connection;
+    const { recordsTaken } = this.#connection;
     this.#idleLooks = this.#streams.size === 0 ? this.#idleLooks + 1 : 0;
     if (this.#idleLooks >= looks.idle) return this.#retire();
     if (this.#streams.size === 0) return;
-    this.#silentLooks = piecesTaken === this.#piecesSeen ? this.#silentLooks + 1 : 0;
-    this.#piecesSeen = piecesTaken;
+    this.#silentLooks = recordsTaken === this.#recordsSeen ? this.#silentLooks + 1 : 0;
+    this.#recordsSeen = recordsTaken;
     if (this.#silentLooks === 0) return;
     // Others may still find another way to the owner, while it is not known whether it is only slow.
     if (this.#silentLooks >= looks.silent) this.#retire();

@@ -79,8 +79,11 @@ export class EntryLinks {
       for (const reached of opening.waiting) reached(opened);
       return;
     }
+    const { socket, head, keys } = opened;
     const link = new EntryLink({
-      socket: opened.socket,
+      socket,
+      head,
+      keys,
       onRetired: () => {
         const known = this.#byOwner.get(owner.id);
         if (known?.kind === 'open' && known.link === link) this.#byOwner.delete(owner.id);
@@ -93,6 +96,7 @@ export class EntryLinks {
     this.#byOwner.set(owner.id, { kind: 'open', link });
     this.#links.set(link, owner);
     for (const reached of opening.waiting) reached({ kind: 'reached', link });
+    link.begin();
   }
 
   /** A replica that has stopped in the middle of something keeps its connections: only its lease tells. */
