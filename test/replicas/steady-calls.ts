@@ -51,7 +51,8 @@ const question: SteadyCall = {
     const { text } = await client.callTool('ask', args, { signal: AbortSignal.timeout(2 * ANSWER_TIMEOUT_MS) });
     const wasRefused = client.faults.slice(known).some(({ message }) => message.startsWith(UNSENT_ANSWER));
     // The client does not repeat an answer whose replica has died, but it is told.
-    if (text.includes('"error"') && wasRefused) throw new Error('the server got no answer, which could not be sent');
+    if (text.includes('"error"') && wasRefused)
+      throw new Error('the server got no answer: its client could not send it');
     expect(text, text.includes(`heard ${words}`));
   },
 };

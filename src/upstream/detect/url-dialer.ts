@@ -54,17 +54,7 @@ export function createUrlDialer(options: UrlDialerOptions): UpstreamDialer {
 
 class UrlDialer implements UpstreamDialer {
   readonly name: string;
-  /**
-   * What opens links for modern requests now. While the server is known to be modern for everybody, that is the dialer of
-   * this era itself, so detection costs a call nothing once it has spoken.
-   */
-  dialCalls: CallDialer['dialCalls'];
-  /** What opens them as long as nothing has been found out. */
-  readonly #firstCalls: CallDialer['dialCalls'];
-  readonly #modernCalls: CallDialer['dialCalls'];
   readonly #protocol: Protocol;
-  /** Another caller may get another server, and who it is comes with the request. */
-  readonly #isOneServer: boolean;
   readonly #joined: JoinedDialers;
   readonly #legacy: SessionDialer;
   readonly #modern: UpstreamDialer;
@@ -79,6 +69,8 @@ class UrlDialer implements UpstreamDialer {
   readonly #sessionVerdicts: VerdictCache;
   /** Is it modern? A server of both eras is both. */
   readonly #requestVerdicts: VerdictCache;
+  /** Opens links for modern requests. A server that is known to be modern needs no look at verdicts, and has its own dialer here. */
+  #calls: RequestDialer;
   #isClosed = false;
 
   constructor(options: UrlDialerOptions) {
@@ -86,7 +78,6 @@ class UrlDialer implements UpstreamDialer {
     this.#credentials = credentials;
     this.name = showUrl(target.url);
     this.#protocol = remote.transport === 'sse' ? 'legacy' : protocol;
-    this.#isOneServer = remote.forwardHeaders.length === 0;
     if (protocol === 'modern') learned({ transport: 'streamable-http', era: 'modern', revision: undefined });
     this.#keyOf = createKeyOf(target.url, remote);
     this.#failures = new FirstFailures(deps);
@@ -112,15 +103,14 @@ class UrlDialer implements UpstreamDialer {
       verdicts: this.#requestVerdicts,
       keyOf: this.#keyOf,
       failures: this.#failures,
-      isOneServer: this.#isOneServer,
-      found: (verdict) => this.#goBy(verdict),
+      isOneServer: remote.forwardHeaders.length === 0,
+      foundForAll: (verdict) => this.#goBy(verdict),
     });
-    this.#modernCalls = straightTo(this.#joined.modern);
-    this.#firstCalls = straightTo(this.#firstDialer());
-    this.dialCalls = this.#firstCalls;
+    this.#calls = this.#firstCalls();
   }
 
-  #firstDialer(): Pick<CallDialer, 'dialCalls'> {
+  /** What opens them as long as nothing has been found out. */
+  #firstCalls(): RequestDialer {
     switch (this.#protocol) {
       case 'legacy':
         return this.#joined.modernToLegacy;
@@ -133,8 +123,7 @@ class UrlDialer implements UpstreamDialer {
 
   /** A legacy verdict expires, so whoever goes by one looks each time whether it is still there. */
   #goBy({ kind }: Verdict): void {
-    if (this.#isClosed || !this.#isOneServer) return;
-    this.dialCalls = kind === 'modern' ? this.#modernCalls : this.#firstCalls;
+    this.#calls = kind === 'modern' ? this.#joined.modern : this.#requests;
   }
 
   #createSessions(options: RemoteOptions, verdicts: VerdictCache, modern: ModernServers): SessionDialer {
@@ -154,12 +143,22 @@ class UrlDialer implements UpstreamDialer {
     const key = this.#keyOf(exchange?.lane.headers);
     this.#sessionVerdicts.doubt(key, 'modern');
     this.#requestVerdicts.doubt(key, 'modern');
-    if (!this.#isClosed) this.dialCalls = this.#firstCalls;
+    this.#calls = this.#firstCalls();
   }
 
   dial(listener: ServerListener, session?: SessionState): UpstreamLink {
-    if (this.#isClosed) return refuse();
+    this.#checkOpen();
     return (this.#protocol === 'modern' ? this.#joined.legacyToModern : this.#sessions).dial(listener, session);
+  }
+
+  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+    this.#checkOpen();
+    return this.#calls.dialCalls(listener, context);
+  }
+
+  #checkOpen(): void {
+    if (!this.#isClosed) return;
+    throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
   }
 
   /** The readiness of the server, as known from the latest attempts to reach it. */
@@ -169,7 +168,7 @@ class UrlDialer implements UpstreamDialer {
   }
 
   async close(): Promise<void> {
-    this.#shut();
+    this.#isClosed = true;
     this.#credentials?.close();
     this.#requests.close(SHUTTING_DOWN);
     const { legacyToModern, modernToLegacy, modern } = this.#joined;
@@ -179,25 +178,14 @@ class UrlDialer implements UpstreamDialer {
   }
 
   killNow(): void {
-    this.#shut();
+    this.#isClosed = true;
     this.#credentials?.close();
     for (const dialer of [this.#sessions, this.#legacy, this.#modern]) dialer.killNow();
     this.#http.close();
   }
-
-  #shut(): void {
-    this.#isClosed = true;
-    this.dialCalls = refuse;
-  }
 }
 
-function straightTo(dialer: Pick<CallDialer, 'dialCalls'>): CallDialer['dialCalls'] {
-  return dialer.dialCalls.bind(dialer);
-}
-
-function refuse(): never {
-  throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
-}
+type RequestDialer = Pick<CallDialer, 'dialCalls'>;
 
 type Forwarded = Readonly<Record<string, string>> | undefined;
 
@@ -211,10 +199,10 @@ export interface UrlRequestsOptions {
   readonly verdicts: VerdictCache;
   readonly keyOf: KeyOf;
   readonly failures: FirstFailures;
-  /** Do all callers get the same server? */
+  /** Do all callers get the same server? Otherwise who it is for comes with the request. */
   readonly isOneServer: boolean;
-  /** Is told what a request goes by. */
-  readonly found: (verdict: Verdict) => void;
+  /** Is told what the requests of all callers go by, where they get the same server. */
+  readonly foundForAll: (verdict: Verdict) => void;
   readonly deps: Deps;
 }
 
@@ -246,8 +234,8 @@ export class UrlRequests {
   }
 
   #dialerFor(verdict: Verdict): CallDialer {
-    const { joined, found } = this.#options;
-    found(verdict);
+    const { joined, isOneServer, foundForAll } = this.#options;
+    if (isOneServer) foundForAll(verdict);
     return verdict.kind === 'modern' ? joined.modern : joined.modernToLegacy;
   }
 

@@ -22,7 +22,7 @@ export interface Call {
 
 /** What all requests of one link have in common. */
 export interface StatelessEnvironment extends RemoteEnvironment {
-  /** What goes along, of the headers of the link's client, with what none of its requests causes. */
+  /** Headers of the link's client, which go along with messages that belong to none of its requests. */
   readonly forwarded: Lane['headers'];
 }
 

@@ -57,7 +57,7 @@ class NoteShifter {
 
   /** False also: there are edits behind the last member. */
   end(): boolean {
-    return this.#close(0) && this.#passRemovals(this.#bytes.length) && this.#edit === this.#edits.length;
+    return this.#close(0) && this.#passRemovals(this.#bytes.length);
   }
 
   /** The objects at this level and below have no more members. */
