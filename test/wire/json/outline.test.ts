@@ -167,31 +167,40 @@ for (const [title, from, to, replacement] of [
   });
 }
 
-/** Each leaves JSON, and is of the message `{"result":{"_meta":{"a":1},"b":{"c":2}}}`. */
-const WALKED_OVER_ANEW: Readonly<
-  Record<string, readonly (readonly [from: string, length: number, replacement: string])[]>
-> = {
-  'gets a member behind a value': [[',"b"', 0, ',"d":1']],
-  'gets a member before another one': [['"b"', 0, '"d":1,']],
-  'gets a member at the end of an object in it': [['},"b"', 0, ',"d":1']],
-  'gets a member at its own end': [['}', 0, ',"d":1']],
-  'gets something behind its end': [['', 0, ' ']],
-  'gets an object of which members are noted for another one': [['{"a"', 7, '{"z":1}']],
-  'gets something else for the object in it': [['{"_meta"', 29, '[]']],
+const MESSAGE = '{"result":{"_meta":{"a":1},"n":12,"b":{"c":2}}}';
+
+/** What stands in front of the change, where that comes last in MESSAGE; what is removed; and what comes in its place. */
+type Change = readonly [before: string, removed: string, replacement: string];
+
+/** All leave JSON. */
+const WALKED_OVER_ANEW: Readonly<Record<string, readonly Change[]>> = {
+  'gets a member behind a value': [['12', '', ',"d":1']],
+  'gets a member before another one': [['12,', '', '"d":1,']],
+  'gets a member in front of a value': [['"b":', '', '1,"d":']],
+  'gets a member at the end of an object in it': [['{"a":1', '', ',"d":1']],
+  'gets a member at its own end': [['{"c":2}}', '', ',"d":1']],
+  'gets something behind its end': [['{"c":2}}}', '', ' ']],
+  'gets an object of which members are noted for another one': [['"_meta":', '{"a":1}', '{"z":1}']],
+  'gets something else for the object in it': [['"result":', MESSAGE.slice(10, -1), '[]']],
   'loses the outside of a value': [
-    ['"b"', 5, ''],
-    ['}}}', 1, ''],
+    ['12,', '"b":{', ''],
+    ['"c":2', '}', ''],
   ],
+  'loses the outside of a value of which members are noted': [
+    ['"result":{', '"_meta":{', ''],
+    ['"a":1', '},"n":12', ''],
+  ],
+  'loses a member together with the end of a value': [['"a":', '1},"n":12', '1}']],
+  'loses a part of a number and the member behind it': [['"n":1', '2,"b":{"c":2}', '']],
 };
 
 for (const [what, changes] of Object.entries(WALKED_OVER_ANEW)) {
   test(`a message that ${what} is walked over anew`, (t) => {
-    const bytes = Buffer.from('{"result":{"_meta":{"a":1},"b":{"c":2}}}');
+    const bytes = Buffer.from(MESSAGE);
     const { outline } = walkOutline(bytes);
-    const edits = changes.map(([from, length, replacement]) => {
-      // What is at more than one place is meant where it comes last.
-      const start = bytes.lastIndexOf(from);
-      return { start, end: start + length, replacement: Buffer.from(replacement) };
+    const edits = changes.map(([before, removed, replacement]) => {
+      const start = MESSAGE.lastIndexOf(before + removed) + before.length;
+      return { start, end: start + removed.length, replacement: Buffer.from(replacement) };
     });
     const edited = replaceSpans(bytes, edits);
     t.true(isJson(edited), edited.toString());
