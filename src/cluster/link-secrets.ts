@@ -1,12 +1,6 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ClusterKey } from '../store/cluster-key.ts';
 
-/** What the records of one link are sealed with, a key for each direction. */
-export interface LinkKeys {
-  readonly toOwner: Buffer;
-  readonly toEntry: Buffer;
-}
-
 /** What the replica that opens a link says first, and how it takes what it is answered. */
 export interface LinkOffer {
   readonly text: string;
@@ -14,18 +8,19 @@ export interface LinkOffer {
 }
 
 /**
- * - `accepted`: the other end has the cluster key, and is the run of the replica that was meant.
+ * - `accepted`: the other end has the cluster key, and is the run of the replica that was meant. `key` is that of this link
+ *   alone, of 32 bytes; both ends have it, and nobody else can.
  * - `not-here`: it has the key, and is not that run.
  * - `invalid`: nobody who has the key has said this to this offer.
  */
 export type LinkVerdict =
-  | { readonly kind: 'accepted'; readonly keys: LinkKeys }
+  | { readonly kind: 'accepted'; readonly key: Buffer }
   | { readonly kind: 'not-here' }
   | { readonly kind: 'invalid' };
 
 /** What is answered to an offer; `invalid`: it is of nobody who has the cluster key. */
 export type LinkAnswer =
-  | { readonly kind: 'accepted'; readonly text: string; readonly keys: LinkKeys }
+  | { readonly kind: 'accepted'; readonly text: string; readonly key: Buffer }
   | { readonly kind: 'not-here'; readonly text: string }
   | { readonly kind: 'invalid' };
 
@@ -38,8 +33,8 @@ const OFFER = /^([\w-]{1,64})\.([\w-]{1,64})\.([\w-]{43})\.([\w-]{43})$/;
 const ANSWER = /^([\w-]{43})\.([\w-]{43})$/;
 
 /**
- * How two replicas show each other that they have the cluster key, and get keys that nobody else can have. Both choose a
- * random number, and the keys are made of the cluster key and all that was said, the names of both runs included: what was
+ * How two replicas show each other that they have the cluster key, and get a key that nobody else can have. Both choose a
+ * random number, and the key is made of the cluster key and all that was said, the names of both runs included: what was
  * recorded of one link is worth nothing for another.
  */
 export class LinkSecrets {
@@ -71,7 +66,7 @@ export class LinkSecrets {
     const ownNonce = randomBytes(NONCE_BYTES).toString('base64url');
     const kind = this.#ownIds().includes(ownerId) ? 'accepted' : 'not-here';
     const text = `${ownNonce}.${prove(secret, [kind, offer, ownNonce])}`;
-    return kind === 'accepted' ? { kind, text, keys: keysOf(secret, offer, text) } : { kind, text };
+    return kind === 'accepted' ? { kind, text, key: keyOf(secret, offer, text) } : { kind, text };
   }
 
   #secretsOf(entryId: string, ownerId: string): readonly [Buffer, ...Buffer[]] {
@@ -84,13 +79,11 @@ function judge(secret: Buffer, offer: string, answer: string): LinkVerdict {
   if (nonce === undefined || proof === undefined) return { kind: 'invalid' };
   if (isProof(proof, secret, ['not-here', offer, nonce])) return { kind: 'not-here' };
   if (!isProof(proof, secret, ['accepted', offer, nonce])) return { kind: 'invalid' };
-  return { kind: 'accepted', keys: keysOf(secret, offer, answer) };
+  return { kind: 'accepted', key: keyOf(secret, offer, answer) };
 }
 
-function keysOf(secret: Buffer, offer: string, answer: string): LinkKeys {
-  const salt = `${offer} ${answer}`;
-  const expand = (use: string): Buffer => Buffer.from(hkdfSync('sha256', secret, salt, use, KEY_BYTES));
-  return { toOwner: expand('records to the owner'), toEntry: expand('records to the entry') };
+function keyOf(secret: Buffer, offer: string, answer: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, `${offer} ${answer}`, 'TLS between two replicas', KEY_BYTES));
 }
 
 function prove(secret: Buffer, said: readonly string[]): string {

@@ -15,21 +15,19 @@ function accept(owner: LinkSecrets, offer: string) {
   return answer;
 }
 
-test('both ends of a link get the same two keys, one for each direction', (t) => {
+test('both ends of a link get the same key', (t) => {
   const offer = secretsOf('one').offer('two');
   const answer = accept(secretsOf('two'), offer.text);
   const verdict = offer.judge(answer.text);
-  t.deepEqual(verdict, { kind: 'accepted', keys: answer.keys });
-  t.notDeepEqual(answer.keys.toOwner, answer.keys.toEntry);
-  t.is(answer.keys.toOwner.length, 32);
+  t.deepEqual(verdict, { kind: 'accepted', key: answer.key });
+  t.is(answer.key.length, 32);
 });
 
-test('no two links have the same keys, even if the same offer is made twice', (t) => {
+test('no two links have the same key, even if the same offer is made twice', (t) => {
   const offer = secretsOf('one').offer('two');
   const [first, second] = [accept(secretsOf('two'), offer.text), accept(secretsOf('two'), offer.text)];
   const third = accept(secretsOf('two'), secretsOf('one').offer('two').text);
-  const keys = [first, second, third].flatMap(({ keys: { toOwner, toEntry } }) => [toOwner, toEntry]);
-  t.is(new Set(keys.map((key) => key.toString('hex'))).size, 6);
+  t.is(new Set([first, second, third].map(({ key }) => key.toString('hex'))).size, 3);
 });
 
 test('an offer without the cluster key, or one that was changed, is refused', (t) => {
@@ -92,6 +90,6 @@ test('while a key is exchanged, replicas open links with the one and with the ot
   for (const [entryKey, ownerKey] of pairs) {
     const offer = secretsOf('one', entryKey).offer('two');
     const answer = accept(secretsOf('two', ownerKey), offer.text);
-    t.deepEqual(offer.judge(answer.text), { kind: 'accepted', keys: answer.keys });
+    t.deepEqual(offer.judge(answer.text), { kind: 'accepted', key: answer.key });
   }
 });

@@ -4,7 +4,7 @@ import { envelope, oversized } from './targets/envelope.ts';
 import { framing } from './targets/framing.ts';
 import { headers } from './targets/headers.ts';
 import { legacyToModern } from './targets/legacy-to-modern.ts';
-import { linkFrames, linkRecords } from './targets/links.ts';
+import { linkFrames } from './targets/links.ts';
 import { modernToLegacy } from './targets/modern-to-legacy.ts';
 import { legacyRelay, modernRelay } from './targets/relay.ts';
 import { requests } from './targets/requests.ts';
@@ -23,7 +23,6 @@ export const TARGETS: readonly FuzzTarget[] = [
   webSockets,
   byteStreams,
   linkFrames,
-  linkRecords,
   legacyRelay,
   modernRelay,
   sharedLegacy,

@@ -1,14 +1,13 @@
 import type { Socket } from 'node:net';
 import {
-  decodeFrames,
   encodeFrameHead,
   FRAME_HEAD_BYTES,
   type FrameMark,
+  FrameReader,
   type FrameType,
   type LinkFrame,
   MAX_PAYLOAD_BYTES,
 } from './frames.ts';
-import { MAX_RECORD_BYTES, RecordOpener, RecordSealer } from './records.ts';
 
 /** What is at an end of a link, and what it hears. */
 export interface LinkEnd {
@@ -24,19 +23,12 @@ export interface WaitingBody {
   goOn(): void;
 }
 
-export interface LinkConnectionOptions {
-  readonly socket: Socket;
-  /** Seals what is sent. */
-  readonly sealingKey: Buffer;
-  /** Opens what comes. */
-  readonly openingKey: Buffer;
-  readonly end: LinkEnd;
-}
-
 /** Bytes that have not left from which on bodies wait. Heads and all that is small do not. */
 export const FULL_BYTES = 1024 * 1024;
 /** A peer that lets so much wait beside bodies, which are held back, has stopped reading. */
 export const MAX_UNSENT_BYTES = 32 * 1024 * 1024;
+/** Frames with more bytes than this are not copied into one buffer. */
+const JOIN_BELOW_BYTES = 16 * 1024;
 /** The operating system finds out after this, and some minutes, that a peer is gone without having closed its connection. */
 const KEEP_ALIVE_MS = 30_000;
 
@@ -44,8 +36,7 @@ const KEEP_ALIVE_MS = 30_000;
 export class LinkConnection {
   readonly #socket: Socket;
   readonly #end: LinkEnd;
-  readonly #sealer: RecordSealer;
-  readonly #opener: RecordOpener;
+  readonly #reader = new FrameReader();
   /** Whole frames, heads and payloads in turn, which leave at the end of this turn. */
   #queue: Buffer[] = [];
   #queuedBytes = 0;
@@ -55,14 +46,13 @@ export class LinkConnection {
   #isOver = false;
   /** Changes whenever frames leave: what was sent before cannot be changed after. */
   turn = 0;
-  /** Counts records, as a sign of life. */
-  recordsTaken = 0;
+  /** Counts what has come, as a sign of life. */
+  piecesTaken = 0;
 
-  constructor({ socket, sealingKey, openingKey, end }: LinkConnectionOptions) {
+  /** @param socket with TLS (upgrade.ts) */
+  constructor(socket: Socket, end: LinkEnd) {
     this.#socket = socket;
     this.#end = end;
-    this.#sealer = new RecordSealer(sealingKey);
-    this.#opener = new RecordOpener(openingKey);
     socket.setTimeout(0);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
@@ -71,11 +61,6 @@ export class LinkConnection {
     socket.on('error', (error: NodeJS.ErrnoException) => this.cut(error.code ?? 'it broke'));
     socket.on('end', () => this.cut('the other end has closed it'));
     socket.on('close', () => this.cut('it broke'));
-  }
-
-  /** Takes what came behind the request that was upgraded, or its answer. */
-  begin(head: Buffer): void {
-    if (head.length > 0) this.#push(head);
   }
 
   /** Written, and not taken by the operating system yet. */
@@ -125,35 +110,13 @@ export class LinkConnection {
   /** Writes what has been sent now instead of at the end of the turn. */
   flush(): void {
     if (this.#queue.length === 0 || this.#isOver) return;
-    const queue = this.#queue;
+    const [queue, bytes] = [this.#queue, this.#queuedBytes];
     this.turn += 1;
     this.#queue = [];
-    if (this.#queuedBytes <= MAX_RECORD_BYTES) {
-      this.#write(queue, this.#queuedBytes);
-      this.#queuedBytes = 0;
-      return;
-    }
     this.#queuedBytes = 0;
+    if (bytes <= JOIN_BELOW_BYTES) return void this.#socket.write(Buffer.concat(queue, bytes));
     this.#socket.cork();
-    for (let first = 0; first < queue.length; ) {
-      let bytes = 0;
-      let next = first;
-      for (; next < queue.length; next += 2) {
-        const frameBytes = FRAME_HEAD_BYTES + (queue[next + 1] as Buffer).length;
-        if (bytes + frameBytes > MAX_RECORD_BYTES) break;
-        bytes += frameBytes;
-      }
-      this.#write(queue.slice(first, next), bytes);
-      first = next;
-    }
-    this.#socket.uncork();
-  }
-
-  #write(frames: readonly Buffer[], bytes: number): void {
-    const parts = this.#sealer.seal(Buffer.concat(frames, bytes));
-    if (parts.length === 1) return void this.#socket.write(parts[0] as Buffer);
-    this.#socket.cork();
-    for (const part of parts) this.#socket.write(part);
+    for (const part of queue) this.#socket.write(part);
     this.#socket.uncork();
   }
 
@@ -167,17 +130,13 @@ export class LinkConnection {
 
   #push(piece: Buffer): void {
     if (this.#isOver) return;
-    const isWell = this.#opener.push(piece, (record) => {
-      this.recordsTaken += 1;
-      const isRecord = decodeFrames(record, (frame) => {
-        this.#end.take(frame);
-        return !this.#isOver;
-      });
-      if (!isRecord) this.cut('it carried something else than frames');
-      else if (!this.#isOver) this.#end.took();
+    this.piecesTaken += 1;
+    const areFrames = this.#reader.push(piece, (frame) => {
+      this.#end.take(frame);
       return !this.#isOver;
     });
-    if (!isWell) this.cut('it carried something that the other end has not sealed');
+    if (!areFrames) this.cut('it carried something else than frames');
+    else if (!this.#isOver) this.#end.took();
   }
 
   /** Lets go of the connection once what was sent has left. */

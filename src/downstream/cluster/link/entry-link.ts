@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import type { LinkKeys } from '../../../cluster/link-secrets.ts';
 import { BodyInput, BodyOutput } from './body-flow.ts';
 import { LinkConnection, type LinkEnd } from './connection.ts';
 import { detachPayload, type LinkFrame, MAX_STREAM, windowOf } from './frames.ts';
@@ -87,9 +86,8 @@ export class PassedStream {
 type EntryLinkState = 'open' | 'retired' | 'closed';
 
 export interface EntryLinkOptions {
+  /** With TLS. */
   readonly socket: Socket;
-  readonly head: Buffer;
-  readonly keys: LinkKeys;
   /** It takes no further requests. */
   readonly onRetired: () => void;
   readonly onClosed: (reason: string) => void;
@@ -103,25 +101,13 @@ export class EntryLink implements LinkEnd {
   #latest = 0;
   #state: EntryLinkState = 'open';
   /** What had come when it was last looked at, and how many looks nothing has come since. */
-  #recordsSeen = 0;
+  #piecesSeen = 0;
   #silentLooks = 0;
   #idleLooks = 0;
 
   constructor(options: EntryLinkOptions) {
     this.#options = options;
-    const { socket, keys } = options;
-    this.#connection = new LinkConnection({
-      socket,
-      sealingKey: keys.toOwner,
-      openingKey: keys.toEntry,
-      end: this,
-    });
-    // The other end waits for a sign that it is not somebody who only repeats what was said once.
-    this.#connection.send('ping', 0, NOTHING);
-  }
-
-  begin(): void {
-    this.#connection.begin(this.#options.head);
+    this.#connection = new LinkConnection(options.socket, this);
   }
 
   /** Something is under way on it. */
@@ -226,12 +212,12 @@ export class EntryLink implements LinkEnd {
    * @param looks how often that happens until a link is suspect that says nothing, and one is closed that carries nothing
    */
   look(looks: { readonly silent: number; readonly idle: number }): void {
-    const { recordsTaken } = this.#connection;
+    const { piecesTaken } = this.#connection;
     this.#idleLooks = this.#streams.size === 0 ? this.#idleLooks + 1 : 0;
     if (this.#idleLooks >= looks.idle) return this.#retire();
     if (this.#streams.size === 0) return;
-    this.#silentLooks = recordsTaken === this.#recordsSeen ? this.#silentLooks + 1 : 0;
-    this.#recordsSeen = recordsTaken;
+    this.#silentLooks = piecesTaken === this.#piecesSeen ? this.#silentLooks + 1 : 0;
+    this.#piecesSeen = piecesTaken;
     if (this.#silentLooks === 0) return;
     // Others may still find another way to the owner, while it is not known whether it is only slow.
     if (this.#silentLooks >= looks.silent) this.#retire();

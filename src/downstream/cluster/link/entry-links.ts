@@ -79,11 +79,8 @@ export class EntryLinks {
       for (const reached of opening.waiting) reached(opened);
       return;
     }
-    const { socket, head, keys } = opened;
     const link = new EntryLink({
-      socket,
-      head,
-      keys,
+      socket: opened.socket,
       onRetired: () => {
         const known = this.#byOwner.get(owner.id);
         if (known?.kind === 'open' && known.link === link) this.#byOwner.delete(owner.id);
@@ -96,7 +93,6 @@ export class EntryLinks {
     this.#byOwner.set(owner.id, { kind: 'open', link });
     this.#links.set(link, owner);
     for (const reached of opening.waiting) reached({ kind: 'reached', link });
-    link.begin();
   }
 
   /** A replica that has stopped in the middle of something keeps its connections: only its lease tells. */

@@ -1,5 +1,5 @@
 /**
- * What passes on a link between two replicas, before it is sealed: frames, each of one stream. A stream is one request that
+ * What passes on a link between two replicas: frames, each of one stream. A stream is one request that
  * is passed on, and its response on the way back.
  */
 
@@ -49,6 +49,8 @@ const NAMES: readonly (FrameType | undefined)[] = [
   'pong',
   'leave',
 ];
+/** By the two highest bits of a frame. None has both of them. */
+const MARKS: readonly (FrameMark | undefined)[] = ['none', 'more', 'last'];
 const EMPTY = Buffer.alloc(0);
 
 /** The head of a frame, which its payload follows. */
@@ -76,7 +78,7 @@ export function windowOf({ payload }: LinkFrame): number {
   return payload.length === WINDOW_BYTES ? payload.readUInt32BE(0) : 0;
 }
 
-/** What others have said in the same record stays in memory with a payload that is kept as it is: no more than so much. */
+/** What came before and after it stays in memory with a payload that is kept as it is: no more than so much. */
 const MAX_KEPT_WITH_BYTES = 8 * 1024;
 
 /** The payload of a frame, to be kept until somebody has read it. */
@@ -84,25 +86,53 @@ export function detachPayload(payload: Buffer): Buffer {
   return payload.buffer.byteLength - payload.length > MAX_KEPT_WITH_BYTES ? Buffer.from(payload) : payload;
 }
 
-/**
- * Hands over the frames of one record in their order, until `take` returns false. A record holds whole frames.
- * @returns false: it holds something else
- */
-export function decodeFrames(record: Buffer, take: (frame: LinkFrame) => boolean): boolean {
-  let at = 0;
-  while (at < record.length) {
-    if (record.length - at < FRAME_HEAD_BYTES) return false;
-    const first = record.readUInt32BE(at);
-    const flags = first >>> 24;
-    const type = NAMES[flags & TYPE];
-    const end = at + FRAME_HEAD_BYTES + (first & 0xff_ffff);
-    const isBothMarked = (flags & (LAST | MORE)) === (LAST | MORE);
-    if (type === undefined || isBothMarked || end > record.length) return false;
-    if (end - at - FRAME_HEAD_BYTES > MAX_PAYLOAD_BYTES) return false;
-    const mark = (flags & LAST) !== 0 ? 'last' : (flags & MORE) !== 0 ? 'more' : 'none';
-    const payload = end === at + FRAME_HEAD_BYTES ? EMPTY : record.subarray(at + FRAME_HEAD_BYTES, end);
-    if (!take({ type, stream: record.readUInt32BE(at + 4), mark, payload })) return true;
-    at = end;
+/** Each piece that waits for the rest of its frame costs more than its bytes. */
+const MAX_PIECES = 256;
+
+/** Finds the frames in bytes that come in any pieces. Holds no more than one frame that is not complete. */
+export class FrameReader {
+  /** What has come of the next frame. */
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  /** Without these the frame is not complete, or its length is not known yet. */
+  #neededBytes = FRAME_HEAD_BYTES;
+
+  /**
+   * Hands over the frames that are complete, in their order, until `take` returns false.
+   * @returns false: these are no frames
+   */
+  push(piece: Buffer, take: (frame: LinkFrame) => boolean): boolean {
+    this.#bytes += piece.length;
+    if (this.#bytes < this.#neededBytes) {
+      this.#pieces.push(piece);
+      if (this.#pieces.length > MAX_PIECES) this.#pieces = [Buffer.concat(this.#pieces, this.#bytes)];
+      return true;
+    }
+    const bytes = this.#pieces.length === 0 ? piece : Buffer.concat([...this.#pieces, piece], this.#bytes);
+    const rest = this.#takeAll(bytes, take);
+    if (rest === undefined) return false;
+    this.#pieces = rest.length === 0 ? [] : [rest];
+    this.#bytes = rest.length;
+    return true;
   }
-  return true;
+
+  /** Returns what is left for the next frame; undefined: these are no frames. */
+  #takeAll(bytes: Buffer, take: (frame: LinkFrame) => boolean): Buffer | undefined {
+    let at = 0;
+    for (;;) {
+      this.#neededBytes = FRAME_HEAD_BYTES;
+      if (bytes.length - at < FRAME_HEAD_BYTES) return bytes.subarray(at);
+      const first = bytes.readUInt32BE(at);
+      const payloadBytes = first & 0xff_ffff;
+      const type = NAMES[(first >>> 24) & TYPE];
+      const mark = MARKS[first >>> 30];
+      if (type === undefined || mark === undefined || payloadBytes > MAX_PAYLOAD_BYTES) return undefined;
+      this.#neededBytes = FRAME_HEAD_BYTES + payloadBytes;
+      const end = at + this.#neededBytes;
+      if (end > bytes.length) return bytes.subarray(at);
+      const payload = payloadBytes === 0 ? EMPTY : bytes.subarray(at + FRAME_HEAD_BYTES, end);
+      if (!take({ type, stream: bytes.readUInt32BE(at + 4), mark, payload })) return EMPTY;
+      at = end;
+    }
+  }
 }

@@ -1,23 +1,25 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
-import type { LinkKeys, LinkSecrets } from '../../../cluster/link-secrets.ts';
+import type { LinkSecrets } from '../../../cluster/link-secrets.ts';
 import type { Owner } from '../../../cluster/owner-tags.ts';
 import type { Clock } from '../../../deps.ts';
-import { LINK_HEADER, LINK_PROTOCOL } from './upgrade.ts';
+import { LINK_HEADER, LINK_PROTOCOL, secureAsEntry } from './upgrade.ts';
 
 /**
- * - `opened`: the other end has shown that it has the cluster key.
+ * - `opened`: the other end has shown that it has the cluster key, and TLS has begun.
  * - `not-here`: so it has, and that it is not the run of the replica that was meant.
  * - `unreachable`: neither is known, and nothing was asked of anybody.
  */
 export type OpenedLink =
-  | { readonly kind: 'opened'; readonly socket: Socket; readonly head: Buffer; readonly keys: LinkKeys }
+  | { readonly kind: 'opened'; readonly socket: Socket }
   | { readonly kind: 'not-here' }
   | { readonly kind: 'unreachable'; readonly reason: string };
 
 /** To another machine in the same network, the handshakes of TLS and of the link included. */
 export const OPEN_TIMEOUT_MS = 3000;
+
+const NO_KEY = 'whoever answers there does not have the cluster key';
 
 /** Calls `done` once. Returns what gives it up, after which nothing is called. */
 export function openLink(
@@ -34,12 +36,14 @@ export function openLink(
     path: '/',
     headers: { Host: host, Connection: 'Upgrade', Upgrade: LINK_PROTOCOL, [LINK_HEADER]: offer.text },
   });
+  /** What is let go of when the link is given up. */
+  let connecting: { destroy(): unknown } = request;
   let isOver = false;
   const end = (opened: OpenedLink): void => {
     if (isOver) return;
     isOver = true;
     stopTimer();
-    if (opened.kind !== 'opened') request.destroy();
+    if (opened.kind !== 'opened') connecting.destroy();
     done(opened);
   };
   const judge = ({ headers }: IncomingMessage): ReturnType<typeof offer.judge> => {
@@ -49,11 +53,16 @@ export function openLink(
   const fail = (reason: string): void => end({ kind: 'unreachable', reason });
   const stopTimer = clock.after(OPEN_TIMEOUT_MS, () => fail('it did not answer in time'));
   request.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? error.message));
-  request.on('upgrade', (response, socket, head) => {
-    const verdict = isOver ? undefined : judge(response);
-    if (verdict?.kind === 'accepted') return end({ kind: 'opened', socket, head, keys: verdict.keys });
-    socket.destroy();
-    fail('whoever answers there does not have the cluster key');
+  request.on('upgrade', (response, upgraded, head) => {
+    connecting = upgraded;
+    if (isOver) return void upgraded.destroy();
+    const verdict = judge(response);
+    if (verdict.kind !== 'accepted') return fail(NO_KEY);
+    const socket = secureAsEntry({ socket: upgraded, head }, verdict.key);
+    connecting = socket;
+    socket.on('error', () => fail(NO_KEY));
+    socket.on('close', () => fail('it has closed the connection'));
+    socket.once('secureConnect', () => end({ kind: 'opened', socket }));
   });
   request.on('response', (response) => {
     if (judge(response).kind === 'not-here') end({ kind: 'not-here' });
@@ -63,6 +72,6 @@ export function openLink(
   return () => {
     isOver = true;
     stopTimer();
-    request.destroy();
+    connecting.destroy();
   };
 }

@@ -1,13 +1,12 @@
 import type { Socket } from 'node:net';
-import type { LinkKeys } from '../../../cluster/link-secrets.ts';
 import type { ServePassed } from '../hops.ts';
 import { LinkConnection, type LinkEnd } from './connection.ts';
 import { type LinkFrame, windowOf } from './frames.ts';
 import { OwnerStream, type OwnerStreamParts } from './owner-stream.ts';
 
 export interface OwnerLinkOptions {
+  /** With TLS. */
   readonly socket: Socket;
-  readonly keys: LinkKeys;
   /** Largest head of a request. */
   readonly maxHeaderBytes: number;
   readonly serve: ServePassed;
@@ -33,9 +32,8 @@ export class OwnerLink implements LinkEnd {
   #held: OwnerStream | undefined;
   #isLeaving = false;
 
-  constructor({ socket, keys, maxHeaderBytes, serve, onEnded }: OwnerLinkOptions) {
-    const { toEntry: sealingKey, toOwner: openingKey } = keys;
-    this.#connection = new LinkConnection({ socket, sealingKey, openingKey, end: this });
+  constructor({ socket, maxHeaderBytes, serve, onEnded }: OwnerLinkOptions) {
+    this.#connection = new LinkConnection(socket, this);
     this.#onEnded = onEnded;
     this.#parts = {
       connection: this.#connection,
@@ -43,15 +41,6 @@ export class OwnerLink implements LinkEnd {
       serve,
       onOver: ({ id }) => void this.#streams.delete(id),
     };
-  }
-
-  begin(head: Buffer): void {
-    this.#connection.begin(head);
-  }
-
-  /** Whoever is at the other end has sealed something for this link. */
-  get isProven(): boolean {
-    return this.#connection.recordsTaken > 0;
   }
 
   take(frame: LinkFrame): void {

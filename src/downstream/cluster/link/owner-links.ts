@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { LinkKeys, LinkSecrets } from '../../../cluster/link-secrets.ts';
+import type { Socket } from 'node:net';
+import type { LinkSecrets } from '../../../cluster/link-secrets.ts';
 import type { Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import { respondError } from '../../../http/server/respond.ts';
@@ -7,7 +8,7 @@ import { type Upgrade, upgradeOf } from '../../../http/server/upgrades.ts';
 import { drained } from '../../../relay/exchanges.ts';
 import type { ServePassed } from '../hops.ts';
 import { OwnerLink } from './owner-link.ts';
-import { LINK_HEADER, LINK_PROTOCOL } from './upgrade.ts';
+import { LINK_HEADER, LINK_PROTOCOL, secureAsOwner } from './upgrade.ts';
 
 export interface OwnerLinksOptions {
   readonly secrets: LinkSecrets;
@@ -34,6 +35,8 @@ const LEAVING = new BridgeError('ERR_CLUSTER_HOP', 'This replica is shutting dow
 /** The links that other replicas have opened to this one. */
 export class OwnerLinks {
   readonly #options: OwnerLinksOptions;
+  /** Connections of which it is not known yet whether their other end has the key. */
+  readonly #beginning = new Set<Socket>();
   readonly #links = new Set<OwnerLink>();
   #isLeaving = false;
 
@@ -64,33 +67,42 @@ export class OwnerLinks {
         upgrade.socket.write(
           `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${LINK_PROTOCOL}\r\n${LINK_HEADER}: ${answer.text}\r\n\r\n`,
         );
-        this.#begin(asked, upgrade, answer.keys);
+        this.#begin(asked, upgrade, answer.key);
     }
   }
 
-  #begin({ maxHeaderBytes, serve }: AskedLink, { socket, head }: Upgrade, keys: LinkKeys): void {
-    const { clock, log } = this.#options.deps;
+  #begin(asked: AskedLink, upgrade: Upgrade, key: Buffer): void {
+    const { socket } = upgrade;
+    const stopTimer = this.#options.deps.clock.after(PROOF_TIMEOUT_MS, () => socket.destroy());
+    const begun = (): void => {
+      stopTimer();
+      this.#beginning.delete(socket);
+    };
+    this.#beginning.add(socket);
+    socket.once('close', begun);
+    secureAsOwner(upgrade, key, (secured) => {
+      begun();
+      this.#add(secured, asked);
+    });
+  }
+
+  #add(socket: Socket, { maxHeaderBytes, serve }: AskedLink): void {
     const link = new OwnerLink({
       socket,
-      keys,
       maxHeaderBytes,
       serve,
       onEnded: (reason) => {
-        stopTimer();
         this.#links.delete(link);
-        log.debug({ reason }, 'a link from another replica is closed');
+        this.#options.deps.log.debug({ reason }, 'a link from another replica is closed');
       },
     });
-    const stopTimer = clock.after(PROOF_TIMEOUT_MS, () => {
-      if (!link.isProven) link.cut('it carried nothing');
-    });
     this.#links.add(link);
-    link.begin(head);
   }
 
   /** What has been begun comes to its end, and nothing else is taken. */
   leave(): void {
     this.#isLeaving = true;
+    this.#stopBeginning();
     for (const link of this.#links) link.leave();
   }
 
@@ -102,6 +114,11 @@ export class OwnerLinks {
   /** Ends all links, with what is under way on them. */
   close(): void {
     this.#isLeaving = true;
+    this.#stopBeginning();
     for (const link of [...this.#links]) link.close();
+  }
+
+  #stopBeginning(): void {
+    for (const socket of this.#beginning) socket.destroy();
   }
 }

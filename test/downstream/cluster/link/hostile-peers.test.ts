@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { LinkSecrets } from '../../../../src/cluster/link-secrets.ts';
 import { MAX_UNSENT_BYTES } from '../../../../src/downstream/cluster/link/connection.ts';
@@ -9,7 +11,8 @@ import { LINK_HEADER } from '../../../../src/downstream/cluster/link/upgrade.ts'
 import { ClusterKey } from '../../../../src/store/cluster-key.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { CLUSTER_KEY, listen, startEntry, startOwner } from '../../../support/linked-replicas.ts';
-import { askForLink, RawLink, type WrittenFrame } from '../../../support/raw-link.ts';
+import { acceptOffer, askForLink, RawLink, type WrittenFrame } from '../../../support/raw-link.ts';
+import { startReplicaNetwork } from '../../../support/replica-network.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const HEAD = encodePassedHead({ method: 'GET', target: '/', principal: 'alice', headers: [] });
@@ -39,17 +42,29 @@ test('while a key is exchanged, requests are passed on between replicas that sea
   }
 });
 
+const get = (port: number): Promise<Response> => fetch(`http://127.0.0.1:${port}/alice`);
+
+test('nothing of a request can be read between two replicas', async (t) => {
+  const { owner } = await startOwner(t, (_, response) => response.end('served'));
+  const network = await startReplicaNetwork(t, owner);
+  const entry = await startEntry(t, network.owner);
+  t.is(await (await get(entry.port)).text(), 'served');
+  const seen = Buffer.concat(network.recorded);
+  t.true(seen.length > 100);
+  t.false(seen.includes('alice'));
+});
+
 test('what was recorded of a link is worth nothing on another', async (t) => {
   let served = 0;
   const { port, owner } = await startOwner(t, (_, response) => {
     served += 1;
     response.end();
   });
+  const network = await startReplicaNetwork(t, owner);
+  await (await get((await startEntry(t, network.owner)).port)).text();
+  t.is(served, 1);
+  // An offer that is sent a second time opens a connection that has another key.
   const offer = new LinkSecrets(CLUSTER_KEY, () => ['raw']).offer(owner.id);
-  const first = await RawLink.open(t, port);
-  const record = first.send(OPEN, END);
-  await waitFor(() => served === 1);
-  // An offer that is sent a second time opens a connection that has other keys.
   for (let round = 0; round < 2; round += 1) {
     const { socket } = await askForLink(t, port, offer.text);
     let isClosed = false;
@@ -58,36 +73,67 @@ test('what was recorded of a link is worth nothing on another', async (t) => {
       .on('close', () => {
         isClosed = true;
       });
-    socket.resume().write(record);
-    await waitFor(() => isClosed, { message: 'the replayed record to be refused' });
+    for (const bytes of network.recorded) socket.write(bytes);
+    socket.resume();
+    await waitFor(() => isClosed, { message: 'the replayed bytes to be refused' });
   }
   t.is(served, 1);
 });
 
-test('a record that is repeated on its link ends it, and is not served again', async (t) => {
-  let served = 0;
-  const { port } = await startOwner(t, (_, response) => {
-    served += 1;
-    response.end();
-  });
-  const link = await RawLink.open(t, port);
-  link.socket.write(link.send(OPEN, END));
-  await untilClosed(link);
-  t.is(served, 1);
-});
-
-test('a record that is changed on its way is not served', async (t) => {
-  const { port } = await startOwner(t, () => t.fail());
-  const link = await RawLink.open(t, port);
-  const write = link.socket.write.bind(link.socket);
-  link.socket.write = (bytes: Buffer | string): boolean => {
-    const changed = Buffer.from(bytes as Buffer);
+const CHANGES: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+  'is changed on its way': (bytes) => {
+    const changed = Buffer.from(bytes);
     changed[20] = (changed[20] ?? 0) ^ 1;
-    return write(changed);
-  };
-  link.send(OPEN, END);
-  await untilClosed(link);
-  t.deepEqual(link.frames, []);
+    return changed;
+  },
+  'is repeated': (bytes) => Buffer.concat([bytes, bytes]),
+};
+
+for (const [what, change] of Object.entries(CHANGES)) {
+  test(`a link ends on which something ${what}, and nothing is served twice`, async (t) => {
+    let served = 0;
+    const { owner, sockets } = await startOwner(t, (_, response) => {
+      served += 1;
+      response.end();
+    });
+    let isChanging = false;
+    const network = await startReplicaNetwork(t, owner, (bytes) => (isChanging ? change(bytes) : bytes));
+    const entry = await startEntry(t, network.owner);
+    t.is((await get(entry.port)).status, 200);
+    isChanging = true;
+    await get(entry.port);
+    await waitFor(() => sockets[0]?.destroyed === true, { message: 'the link to be cut' });
+    t.true(served <= 2, String(served));
+  });
+}
+
+test('an owner that has a certificate in place of the key gets no request', async (t) => {
+  const pem = (name: string): Buffer => readFileSync(new URL(`../../../fixtures/tls/${name}.pem`, import.meta.url));
+  let received = 0;
+  let isClosed = false;
+  const tls = createTlsServer({ key: pem('server-key'), cert: pem('server') }, (secured) => {
+    secured
+      .on('error', () => undefined)
+      .on('data', ({ length }: Buffer) => {
+        received += length;
+      });
+  });
+  const server = createServer();
+  server.on('upgrade', (request, socket: Socket) => {
+    // Whoever stands in between has let the owner answer, and goes on in its place.
+    const answer = new LinkSecrets(CLUSTER_KEY, () => ['owner']).answer(String(request.headers[LINK_HEADER]));
+    acceptOffer(socket, answer.kind === 'accepted' ? answer.text : '');
+    socket.allowHalfOpen = false;
+    socket.on('close', () => {
+      isClosed = true;
+    });
+    tls.emit('connection', socket);
+  });
+  const { port } = await listen(t, server);
+  const entry = await startEntry(t, { id: 'owner', address: `http://127.0.0.1:${port}` });
+  t.is(await (await get(entry.port)).text(), 'unreachable');
+  await waitFor(() => isClosed, { message: 'the connection to be closed' });
+  t.is(received, 0);
 });
 
 const OF_ENTRY: Readonly<Record<string, readonly WrittenFrame[]>> = {
@@ -128,8 +174,8 @@ for (const [what, frames] of Object.entries(OF_ENTRY)) {
 async function answerEntry(t: ExecutionContext, frames: readonly WrittenFrame[]): Promise<Response> {
   const server = createServer();
   server.on('upgrade', (request, socket: Socket) => {
-    const link = RawLink.answer(socket, String(request.headers[LINK_HEADER]));
-    void waitFor(() => link.frames.some(({ type }) => type === 'open')).then(() => {
+    void RawLink.answer(socket, String(request.headers[LINK_HEADER])).then(async (link) => {
+      await waitFor(() => link.frames.some(({ type }) => type === 'open'));
       for (const frame of frames) link.send(frame);
     });
   });
@@ -163,6 +209,14 @@ test('a response breaks off when more of it comes than its client has read', asy
   const answer = await answerEntry(t, [{ type: 'head', stream: 1, payload: RETURNED }, ...Array(400).fill(part)]);
   t.is(answer.status, 200);
   await t.throwsAsync(answer.arrayBuffer());
+});
+
+test('a connection on which TLS is given up is closed at once', async (t) => {
+  const { port, owner, sockets } = await startOwner(t, () => t.fail());
+  const { socket } = await askForLink(t, port, new LinkSecrets(CLUSTER_KEY, () => ['raw']).offer(owner.id).text);
+  socket.end();
+  await waitFor(() => sockets[0]?.destroyed === true, { message: 'the connection to be closed' });
+  t.is(sockets.length, 1);
 });
 
 test('a link that has carried nothing ends with its owner', async (t) => {

@@ -10,6 +10,7 @@ import {
   startEntry,
   startOwner,
 } from '../../../support/linked-replicas.ts';
+import { startReplicaNetwork } from '../../../support/replica-network.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
@@ -188,11 +189,15 @@ test('an idle link is closed, and another opened when it is needed', async (t) =
 
 test('a link on which nothing is heard for twice a lease is cut, with what it carries', async (t) => {
   const clock = new FakeClock();
-  const { owner, sockets } = await startOwner(t, () => undefined);
-  const entry = await startEntry(t, owner, { clock, leaseMs: 10_000 });
+  let isServed = false;
+  const { owner } = await startOwner(t, () => {
+    isServed = true;
+  });
+  const network = await startReplicaNetwork(t, owner);
+  const entry = await startEntry(t, network.owner, { clock, leaseMs: 10_000 });
   const answering = fetch(`http://127.0.0.1:${entry.port}/`, { method: 'POST', body: 'x' });
-  await waitFor(() => sockets[0] !== undefined && sockets[0].bytesWritten > 0);
-  sockets[0]?.pause();
+  await waitFor(() => isServed);
+  network.stop();
   await clock.advanceInSteps(40_000, 500);
   const answer = await answering;
   t.is(answer.status, 503);
