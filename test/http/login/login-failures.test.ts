@@ -140,7 +140,7 @@ const MISHAPS: readonly Mishap[] = [
   {
     title: 'an authorization server whose name would forge a log or fill it',
     spoil: (world) => {
-      world.resource = { authorization_servers: [`${world.issuer}/\u001b[2J\n\u202eforged${'x'.repeat(100_000)}`] };
+      world.resource = { authorization_servers: [`${world.issuer}/\u001b[2J\n\u202eforged${'x'.repeat(10_000)}`] };
     },
     message: /^The server at http\S+ names http:\S+ ?forgedx{400,600}…\. Give a token/,
   },

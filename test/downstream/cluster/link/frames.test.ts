@@ -107,7 +107,9 @@ test('a small payload that is kept does not keep what came with it in memory', (
     encode({ type: 'data', stream: 2, mark: 'none', payload: Buffer.alloc(60_000) }),
   ]);
   const [small, large] = read(together).frames as [LinkFrame, LinkFrame];
-  t.true(detachPayload(small.payload).buffer.byteLength <= 8192);
-  t.deepEqual(detachPayload(small.payload), Buffer.from('small'));
+  const kept = detachPayload(small.payload);
+  // Node may put small buffers together, and it depends on its version how much it does.
+  t.true(kept.buffer !== small.payload.buffer && kept.buffer.byteLength <= Buffer.poolSize);
+  t.deepEqual(kept, Buffer.from('small'));
   t.is(detachPayload(large.payload), large.payload);
 });
