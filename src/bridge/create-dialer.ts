@@ -15,7 +15,13 @@ import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { OutcomeStorage } from '../relay/cluster-ports.ts';
 import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
-import { CallsOverSessions, DecoratedDialer, DecoratedSessions, type DecorateSession } from '../relay/passing-link.ts';
+import {
+  CallsOverSessions,
+  DecoratedDialer,
+  DecoratedSessions,
+  type DecorateSession,
+  forEveryCaller,
+} from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
@@ -29,7 +35,7 @@ import { createRevivingDialer, keepStoredSessions } from '../upstream/resilience
 import { createWatchingDialer } from '../upstream/resilience/watching-dialer.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { createStdioDialer } from '../upstream/stdio/dialer.ts';
-import { DialerByEnvironment, forEveryCaller } from '../upstream/stdio/dialer-by-environment.ts';
+import { DialerByEnvironment } from '../upstream/stdio/dialer-by-environment.ts';
 import { CLIENT_INFO } from '../version.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import { toLegacy, toModern } from './join-eras.ts';

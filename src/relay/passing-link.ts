@@ -3,6 +3,7 @@ import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 import type {
   CallContext,
+  CallerDialers,
   Readiness,
   ServerFault,
   ServerListener,
@@ -115,4 +116,15 @@ export class CallsOverSessions extends DecoratedSessions implements UpstreamDial
   dialCalls(listener: ServerListener): UpstreamLink {
     return this.dialer.dial(listener);
   }
+}
+
+/** Gives all callers one dialer, for nothing is told of any of them. */
+export function forEveryCaller(dialer: UpstreamDialer): CallerDialers {
+  return {
+    name: dialer.name,
+    forCaller: () => dialer,
+    readiness: () => dialer.readiness(),
+    close: () => dialer.close(),
+    killNow: () => dialer.killNow(),
+  };
 }

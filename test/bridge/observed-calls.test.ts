@@ -8,10 +8,10 @@ import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts'
 import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
 import { type CallListener, CallRegistry } from '../../src/relay/call-registry.ts';
 import type { CallOutcome } from '../../src/relay/observer.ts';
+import { forEveryCaller } from '../../src/relay/passing-link.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
 import type { Session } from '../../src/relay/sessions/session-entry.ts';
 import { type SessionClient, SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
-import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
 import { asUpstream } from '../support/dialers.ts';

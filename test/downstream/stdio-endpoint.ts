@@ -1,9 +1,9 @@
 import { PassThrough, type Writable } from 'node:stream';
 import type { ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
+import { forEveryCaller } from '../../src/relay/passing-link.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
-import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import { collectLog } from '../process/collected-log.ts';
 import { createExchanges } from '../support/exchanges.ts';
 import { createFakeDeps } from '../support/fake-peers.ts';

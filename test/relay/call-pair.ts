@@ -5,8 +5,8 @@ import {
   CallRegistry,
   type CallRegistryOptions,
 } from '../../src/relay/call-registry.ts';
+import { forEveryCaller } from '../../src/relay/passing-link.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';
-import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { createExchanges, type ExchangesParts, FakeObserver } from '../support/exchanges.ts';
 import { createFakeDeps, FakeDialer, type FakeLink, messagesOf } from '../support/fake-peers.ts';

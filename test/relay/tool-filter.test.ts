@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Exchange } from '../../src/relay/exchange.ts';
+import { forEveryCaller } from '../../src/relay/passing-link.ts';
 import { FilteredDialers, type IsHidden } from '../../src/relay/tool-filter.ts';
-import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import { asUpstream } from '../support/dialers.ts';
 import { FakeDialer, FakeLane, FakeServerListener } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';

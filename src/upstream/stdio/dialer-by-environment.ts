@@ -33,17 +33,6 @@ interface Caller {
   readonly environment: CallerEnvironment;
 }
 
-/** Gives all callers one dialer, for nothing is told of any of them. */
-export function forEveryCaller(dialer: UpstreamDialer): CallerDialers {
-  return {
-    name: dialer.name,
-    forCaller: () => dialer,
-    readiness: () => dialer.readiness(),
-    close: () => dialer.close(),
-    killNow: () => dialer.killNow(),
-  };
-}
-
 /** One server for callers of whom its processes know who they are: each combination of values has a dialer of its own. */
 export class DialerByEnvironment implements CallerDialers {
   readonly #options: DialerByEnvironmentOptions;

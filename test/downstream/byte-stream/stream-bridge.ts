@@ -5,8 +5,8 @@ import { ByteStreamClients } from '../../../src/downstream/byte-stream/clients.t
 import { StreamListener, type StreamListenerOptions } from '../../../src/downstream/byte-stream/listener.ts';
 import { SHUTTING_DOWN } from '../../../src/errors.ts';
 import { BodyBudget } from '../../../src/http/server/read-body.ts';
+import { forEveryCaller } from '../../../src/relay/passing-link.ts';
 import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
-import { forEveryCaller } from '../../../src/upstream/stdio/dialer-by-environment.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { createExchanges } from '../../support/exchanges.ts';
 import { createFakeDeps } from '../../support/fake-peers.ts';

@@ -1,6 +1,7 @@
 /** A registry of sessions between clients and servers that only keep what they get. */
 import { BridgeError } from '../../../src/errors.ts';
 import type { Exchanges } from '../../../src/relay/exchanges.ts';
+import { forEveryCaller } from '../../../src/relay/passing-link.ts';
 import type { ClientListener } from '../../../src/relay/ports.ts';
 import type { Session } from '../../../src/relay/sessions/session-entry.ts';
 import {
@@ -8,7 +9,6 @@ import {
   SessionRegistry,
   type SessionRegistryOptions,
 } from '../../../src/relay/sessions/session-registry.ts';
-import { forEveryCaller } from '../../../src/upstream/stdio/dialer-by-environment.ts';
 import { createExchanges, type ExchangesParts } from '../../support/exchanges.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakePeer } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
