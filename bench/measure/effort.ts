@@ -15,8 +15,8 @@ export const FULL: Effort = {
   rounds: 3,
   sliceMs: 600,
   maxCalls: Number.POSITIVE_INFINITY,
-  warmUpCalls: 8000,
-  maxWarmUpMs: 2500,
+  warmUpCalls: 40_000,
+  maxWarmUpMs: 6000,
   peers: 'all',
 };
 export const QUICK: Effort = {
