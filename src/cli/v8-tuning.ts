@@ -71,8 +71,8 @@ export async function withoutOptimizer<Result>(run: () => Promise<Result>): Prom
 const DEFAULT_OPTIMIZED_BYTES = 61_440;
 
 /**
- * The optimizing compiler leaves larger functions alone. Not `--no-opt` and `--opt`: after them V8 12 does not take compiled
- * code again that it kept with the defaults.
+ * The optimizing compiler leaves larger functions alone. It is not switched off and on again: after that V8 12 does not
+ * take compiled code that it kept with the defaults.
  */
 function optimizeUpTo(bytesOfBytecode: number): void {
   setFlagsFromString(`--max-optimized-bytecode-size=${bytesOfBytecode}`);
