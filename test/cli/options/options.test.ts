@@ -9,7 +9,16 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** Options of other programs are named there. */
 const ABOUT_OTHERS = ['src/cli/mistakes.ts', 'src/snippet.ts'];
 /** What every program has, an option of curl, two of V8, beginnings of `--no-` forms, and a decrement. */
-const NOT_OURS = ['help', 'version', 'cacert', 'heap-growing-percent', 'opt', 'no', 'no-x', 'depth'];
+const NOT_OURS = [
+  'help',
+  'version',
+  'cacert',
+  'heap-growing-percent',
+  'max-optimized-bytecode-size',
+  'no',
+  'no-x',
+  'depth',
+];
 
 test('every option that a message, a comment or the documentation of errors names exists', (t) => {
   const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
