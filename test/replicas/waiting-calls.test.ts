@@ -1,5 +1,6 @@
 /** Calls of modern clients that wait for answers when their replica is gone, at a server whose streams can be resumed. */
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
+import { MAX_OUTCOME_BYTES } from '../../src/cluster/stored-outcomes.ts';
 import { type LegacyHttpKind, type ServerView, startLegacyHttp } from '../matrix/servers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
@@ -156,6 +157,20 @@ test(`two calls of one caller that wait in one session with the server go on sid
   const answeredOther = await post(second.port, 'tools/call', answering(askedOther, INTERVIEW, 'Kurt'), headers);
   t.regex(JSON.stringify(answeredOther), /Alan.*Alan.*Kurt/);
   t.like(await look(), { runs: 2, cancelled: 0 });
+});
+
+test(`an outcome that is too large for the store is fetched from the server when its replica is gone${WHY}`, async (t) => {
+  const { places, look } = await start(t);
+  const [first, second] = places;
+  const call = { name: 'interview', arguments: { rounds: [[question('Who?')]] } };
+  const asked = await post(first.port, 'tools/call', call);
+  const name = 'x'.repeat(MAX_OUTCOME_BYTES);
+  const retry = answering(asked, call, name);
+  t.true(JSON.stringify((await post(first.port, 'tools/call', retry)).result?.content).includes(name));
+  await kill(first);
+  const answered = await fromOther(second.port, 'tools/call', retry);
+  t.true(JSON.stringify(answered.result?.content ?? '').includes(name), JSON.stringify(answered).slice(0, 500));
+  t.is((await look()).runs, 1);
 });
 
 test(`a call that waits for answers at a server without event ids is lost with its replica, and is not repeated${WHY}`, async (t) => {
