@@ -56,8 +56,8 @@ export class CellMap<Key extends string | number, Value extends object> {
  */
 export class ListMember {
   /**
-   * The neighbours, or the end of the list; the member itself while it is in no list. For LinkedList alone. No fields with
-   * values: to define those costs V8 a microsecond each in a class that many others extend, unlike an assignment.
+   * The neighbours, or the end of the list; the member itself while it is in no list. For LinkedList alone. They are
+   * assigned and not defined as fields: where many classes extend one, V8 defines its fields far more slowly.
    */
   declare listPrevious: ListMember;
   declare listNext: ListMember;
