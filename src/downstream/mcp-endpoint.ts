@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
-import { parseAccept } from '../http/headers.ts';
+import { acceptsStream, readAccept } from '../http/headers.ts';
 import { respondEmpty, respondError } from '../http/server/respond.ts';
 import { namesModern, routeEra } from '../mcp/classify/route-era.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
@@ -52,8 +52,10 @@ export class McpEndpoint {
   #get(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
     if (request.headers[SESSION_ID_HEADER] !== undefined) return this.#options.sessions.get(request, response);
     const { openWithoutSession } = this.#options;
-    const { eventStream } = parseAccept(request.headers.accept ?? '');
-    if (openWithoutSession === undefined || !eventStream || isModernCaller(request)) return refuseMethod(response);
+    const { accept } = request.headers;
+    // What asks for nothing, such as the handshake of a WebSocket, is no client of HTTP+SSE.
+    const isOld = accept !== undefined && acceptsStream(accept) && !isModernCaller(request);
+    if (openWithoutSession === undefined || !isOld) return refuseMethod(response);
     openWithoutSession(request, response, query);
   }
 
@@ -71,23 +73,13 @@ export class McpEndpoint {
 
   /** Whose messages go before this one is not known before its body was read; its headers tell it of honest clients. */
   #gateOf(request: IncomingMessage): TurnGate | undefined {
-    if (namesModern(request.headers)) return this.#options.stateless.gate;
-    return this.#options.sessions.gateOf(request);
+    const isOfSession = request.headers[SESSION_ID_HEADER] !== undefined && !namesModern(request.headers);
+    return isOfSession ? this.#options.sessions.gateOf(request) : this.#options.stateless.gate;
   }
 
-  #takeModern(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
-    const { stateless, routeCall } = this.#options;
-    if (routeCall === undefined) return stateless.take(frame, request, response);
-    routeCall({ frame, request, response, serve: () => stateless.take(frame, request, response) });
-  }
-
-  /** Nobody waits for what becomes of it. */
-  #notify(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
-    const { stateless, routeCall } = this.#options;
-    const serve = (): void => {
-      stateless.notify(frame, request);
-      respondEmpty(response, 202);
-    };
+  /** Serves a message without a session where what it continues is. */
+  #serve(frame: Frame, request: IncomingMessage, response: ServerResponse, serve: () => void): void {
+    const { routeCall } = this.#options;
     if (routeCall === undefined) serve();
     else routeCall({ frame, request, response, serve });
   }
@@ -95,21 +87,32 @@ export class McpEndpoint {
   #accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
     // The client may have left while its message waited.
     if (response.destroyed) return;
+    const { stateless, sessions } = this.#options;
     const route = routeEra(messages.kind === 'message' ? messages.frame : messages.items, request.headers);
     switch (route.kind) {
       case 'modern':
-        if (messages.kind === 'message') this.#takeModern(messages.frame, request, response);
-        return;
+        if (messages.kind !== 'message') return;
+        return this.#serve(messages.frame, request, response, () => stateless.take(messages.frame, request, response));
       case 'modern-notification':
-        if (messages.kind === 'message') return this.#notify(messages.frame, request, response);
-        return respondEmpty(response, 202);
+        if (messages.kind !== 'message') return respondEmpty(response, 202);
+        return this.#serve(messages.frame, request, response, () => {
+          stateless.notify(messages.frame, request);
+          // Nobody waits for what becomes of it.
+          respondEmpty(response, 202);
+        });
+      case 'sessionless':
+        if (messages.kind !== 'message' || messages.frame.isResponse)
+          return sessions.accept(messages, request, response);
+        return this.#serve(messages.frame, request, response, () =>
+          stateless.takeSessionless(messages.frame, request, response),
+        );
       case 'refused':
         return respondRefusal(response, route.refusal, idOf(messages));
       case 'batch':
         if (isModernCaller(request)) return respondError(response, MODERN_BATCH);
-        return this.#options.sessions.accept(messages, request, response);
+        return sessions.accept(messages, request, response);
       default:
-        return this.#options.sessions.accept(messages, request, response);
+        return sessions.accept(messages, request, response);
     }
   }
 }
@@ -129,13 +132,15 @@ const MODERN_BATCH = new BridgeError(
   'An array of messages is not part of the revision that MCP-Protocol-Version names; send each message in a POST of its own.',
 );
 
-/** What is wrong with the Accept header of a POST to the MCP endpoint, the same in every revision. */
+/**
+ * What is wrong with the Accept header of a POST to the MCP endpoint. The specification wants both types in it; a client
+ * that names one gets its answers as that one. [spec 2025-11-25 transports#sending-messages-to-the-server]
+ */
 export function checkAccept(request: IncomingMessage): BridgeError | undefined {
-  const accept = parseAccept(request.headers.accept ?? '');
-  if (accept.json && accept.eventStream) return undefined;
+  if (readAccept(request.headers.accept) !== 'neither') return undefined;
   return new BridgeError(
     'ERR_HTTP_ACCEPT',
-    'The Accept header must list both application/json and text/event-stream: an answer may come as either.',
+    'The Accept header allows neither application/json nor text/event-stream; list both, or leave it out.',
   );
 }
 

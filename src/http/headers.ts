@@ -13,31 +13,35 @@ export function isJson(contentType: string | undefined): boolean {
   return contentType?.split(',').every((part) => mediaType(part) === JSON_TYPE) ?? false;
 }
 
-export interface Acceptance {
-  readonly json: boolean;
-  readonly eventStream: boolean;
-  /**
-   * The event stream has the greater weight, or the same and was named before JSON. With the same weight the server may
-   * choose; taking the order as the client's wish costs nothing and lets a client ask for a stream.
-   */
-  readonly prefersEventStream: boolean;
-}
+/**
+ * How a client wants its answers.
+ * - `json`: as JSON; an event stream is acceptable as well.
+ * - `only-json`: as JSON, whatever else is said before the answer.
+ * - `stream`: as an event stream.
+ * - `neither`: the client reads no type that a bridge sends.
+ */
+export type AnswerType = 'json' | 'only-json' | 'stream' | 'neither';
 
-/** An absent header accepts everything. [RFC 9110 12.5.1] */
-const EVERYTHING: Acceptance = { json: true, eventStream: true, prefersEventStream: false };
 const USUAL = 'application/json, text/event-stream';
 
-export function parseAccept(accept: string | undefined): Acceptance {
-  if (accept === undefined || accept === USUAL) return EVERYTHING;
+/**
+ * Reads the Accept header of a request. An absent header accepts everything. [RFC 9110 12.5.1] With the same weight for
+ * both types the server may choose; taking their order as the client's wish lets a client ask for a stream.
+ */
+export function readAccept(accept: string | undefined): AnswerType {
+  if (accept === undefined || accept === USUAL) return 'json';
   const ranges = accept.split(',').map(parseRange);
   const json = mostSpecific(ranges, JSON_TYPE);
-  const eventStream = mostSpecific(ranges, EVENT_STREAM_TYPE);
-  return {
-    json: json.weight > 0,
-    eventStream: eventStream.weight > 0,
-    prefersEventStream:
-      eventStream.weight > json.weight || (eventStream.weight === json.weight && eventStream.index < json.index),
-  };
+  const stream = mostSpecific(ranges, EVENT_STREAM_TYPE);
+  if (stream.weight === 0) return json.weight === 0 ? 'neither' : 'only-json';
+  const isStreamFirst = stream.weight > json.weight || (stream.weight === json.weight && stream.index < json.index);
+  return isStreamFirst ? 'stream' : 'json';
+}
+
+/** Whether a client reads event streams, by its Accept header. */
+export function acceptsStream(accept: string | undefined): boolean {
+  const type = readAccept(accept);
+  return type === 'json' || type === 'stream';
 }
 
 interface MediaRange {

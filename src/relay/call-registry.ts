@@ -18,7 +18,7 @@ import {
   sweepPeriodOf,
   withdrawal,
 } from './exchanges.ts';
-import { modernIntroductionOf, type ObservedClient, type Transport } from './observer.ts';
+import { type ClientIntroduction, modernIntroductionOf, type ObservedClient, type Transport } from './observer.ts';
 import type { CallerDialers, CallerEnvironment, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 
 export interface CallRegistryOptions extends CallTimes {
@@ -191,6 +191,8 @@ export interface CallListener {
 export interface CallOrigin {
   readonly principal: string;
   readonly transport: Transport;
+  /** What observers are told of a client of the legacy era; default: what the request itself says of a modern one. */
+  readonly introduction?: ClientIntroduction | undefined;
 }
 
 /**
@@ -216,15 +218,17 @@ const OVER: CallState = { kind: 'over' };
 export class CallRelay extends ListMember implements ServerListener, CallListener, ExchangeOwner {
   readonly principal: string;
   readonly #transport: Transport;
+  readonly #introduction: ClientIntroduction | undefined;
   readonly #registry: CallRegistry;
   #questions: ModernQuestions | undefined = undefined;
   #state: CallState = DIALLING;
 
-  constructor(registry: CallRegistry, { principal, transport }: CallOrigin) {
+  constructor(registry: CallRegistry, { principal, transport, introduction }: CallOrigin) {
     super();
     this.#registry = registry;
     this.principal = principal;
     this.#transport = transport;
+    this.#introduction = introduction;
   }
 
   /** Called once: the request goes to the server. */
@@ -356,7 +360,7 @@ export class CallRelay extends ListMember implements ServerListener, CallListene
       transport: this.#transport,
       principal,
       server: this.#registry.exchanges.server,
-      ...modernIntroductionOf(request),
+      ...(this.#introduction ?? modernIntroductionOf(request)),
     };
   }
 }

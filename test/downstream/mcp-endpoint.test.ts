@@ -109,10 +109,11 @@ test('an array is for a session of 2025-03-26, without any modern message in it'
   t.is(session.connection.received.filter(({ method }) => method === 'tools/call').length, 1);
 });
 
-test('a POST without session, envelope or modern header is told to open a session', async (t) => {
+test('a POST without session, envelope or modern header that needs a session is told to open one', async (t) => {
   const harness = await startHttpHarness(t);
+  const subscribe = { jsonrpc: '2.0' as const, id: 1, method: 'resources/subscribe', params: { uri: 'a:b' } };
   for (const headers of [{}, LEGACY]) {
-    for (const body of [call(1), notification('notifications/x'), { jsonrpc: '2.0', id: 1, result: {} }, [call(1)]]) {
+    for (const body of [subscribe, { jsonrpc: '2.0', id: 1, result: {} }, [call(1)]]) {
       const answer = await postBody(harness, body, headers);
       t.is(answer.status, 400);
       t.like(await answer.json<RpcBody>(), { error: { data: { bridge: { reason: 'ERR_SESSION_MISSING' } } } });

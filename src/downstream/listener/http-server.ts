@@ -19,7 +19,7 @@ import { boundAddress } from '../../http/server/listen-addresses.ts';
 import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
 import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
-import { METHOD_HEADER } from '../../mcp/vocabulary/headers.ts';
+import { METHOD_HEADER, mergeEqualCopies } from '../../mcp/vocabulary/headers.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { drained } from '../../relay/exchanges.ts';
 import { passedCallerOf } from '../cluster/hops.ts';
@@ -220,6 +220,7 @@ export class HttpServer {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse, { admission, connections }: Arrival): void {
+    mergeEqualCopies(request.headers);
     this.#watch(request, response, connections);
     const { links } = this.#options;
     if (connections !== undefined) {

@@ -18,6 +18,7 @@ export interface ContinuedCall {
 export class ContinuedLane extends ListMember implements SessionLane {
   readonly #owner: LaneOwner;
   readonly #stream: ResumableStream;
+  readonly isStream = true;
   isOpen = true;
 
   constructor(owner: LaneOwner, stream: ResumableStream) {

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { forwardedHeaders, parseAccept } from '../../http/headers.ts';
+import { acceptsStream, forwardedHeaders, readAccept } from '../../http/headers.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { LAST_EVENT_ID_HEADER, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
-import { findRevision, REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
+import { findRevision } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { CallerEnvironment, ClientListener } from '../../relay/ports.ts';
@@ -27,6 +27,7 @@ import { idOf, type PostedMessages, type TurnGate } from '../http/read-post.ts';
 import type { LiveStreams } from '../http/response-writer.ts';
 import { StreamablePeer } from './peer.ts';
 import type { PostLaneOptions } from './post-lane.ts';
+import { SESSION_MISSING, unsupportedVersion } from './refusals.ts';
 
 export interface StreamableEndpointOptions {
   readonly sessions: SessionRegistry;
@@ -132,7 +133,7 @@ export class StreamableEndpoint {
         batch: false,
         newSessionId: id,
         forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
-        answerAs: parseAccept(request.headers.accept).prefersEventStream ? 'stream' : 'json',
+        answerAs: readAccept(request.headers.accept),
         // Nobody else knows the id, and a client that tries again must not find every slot taken by its past sessions.
         onLost: () =>
           relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The client left before initialize was answered.')),
@@ -201,6 +202,7 @@ export class StreamableEndpoint {
     request: IncomingMessage,
     { response, expected, requests, batch }: Pick<PostLaneOptions, 'response' | 'expected' | 'requests' | 'batch'>,
   ): Lane | BridgeError {
+    const answerAs = readAccept(request.headers.accept);
     const opened = session.peer.openLane({
       response,
       expected,
@@ -208,11 +210,11 @@ export class StreamableEndpoint {
       batch,
       newSessionId: undefined,
       forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
-      answerAs: 'json',
+      answerAs,
       onLost: NOTHING,
     });
     if (opened instanceof BridgeError) return opened;
-    if (parseAccept(request.headers.accept).prefersEventStream) opened.commit();
+    if (answerAs === 'stream') opened.commit();
     return opened;
   }
 
@@ -220,8 +222,7 @@ export class StreamableEndpoint {
 
   /** Opens or resumes the stream of a session. */
   get(request: IncomingMessage, response: ServerResponse): void {
-    const { eventStream } = parseAccept(request.headers.accept ?? '');
-    if (!eventStream) {
+    if (!acceptsStream(request.headers.accept)) {
       const message = 'The Accept header must list text/event-stream: that is what a GET opens.';
       return respondError(response, new BridgeError('ERR_HTTP_ACCEPT', message));
     }
@@ -254,18 +255,8 @@ export class StreamableEndpoint {
 
   #require(request: IncomingMessage): OpenSession | BridgeError {
     const version = request.headers[PROTOCOL_VERSION_HEADER];
-    if (version !== undefined && findRevision(version) === undefined) {
-      return new BridgeError(
-        'ERR_UNSUPPORTED_REVISION',
-        `MCP-Protocol-Version ${JSON.stringify(String(version).slice(0, 40))} is not supported here; supported: ${REVISION_IDS.join(', ')}.`,
-      );
-    }
-    if (request.headers[SESSION_ID_HEADER] === undefined) {
-      return new BridgeError(
-        'ERR_SESSION_MISSING',
-        'The Mcp-Session-Id header is missing; send initialize first and repeat the id from its answer.',
-      );
-    }
+    if (version !== undefined && findRevision(version) === undefined) return unsupportedVersion(version);
+    if (request.headers[SESSION_ID_HEADER] === undefined) return SESSION_MISSING;
     // [spec 2025-11-25 transports#session-management] 404 makes the client open a new session.
     return (
       this.#find(request) ??

@@ -145,7 +145,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
   }
 
   get isConnected(): boolean {
-    return this.#latestConnectedLane() !== undefined || (this.#getStream?.isConnected ?? false);
+    return this.#getStream?.isConnected === true || this.lanes.findLast((lane) => lane.isConnected) !== undefined;
   }
 
   get hasLeft(): boolean {
@@ -160,11 +160,9 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
 
   send(frame: Frame, exchange?: Exchange): boolean {
     const lane = this.#laneOf(exchange);
-    // A call that lost its connection keeps its messages for the client's return; a question is about now.
-    if (lane !== undefined && (lane.isConnected || !isQuestion(frame)))
-      return this.#noteCapacity(lane, lane.send(frame));
+    if (lane !== undefined && carries(lane, frame)) return this.#noteCapacity(lane, lane.send(frame));
     if (frame.isResponse || isAboutCall(frame, exchange)) {
-      this.#log.debug({ id: frame.id, method: frame.method }, 'dropped: the call it belongs to has lost its client');
+      this.#log.debug({ id: frame.id, method: frame.method }, 'dropped: nothing carries it to its client any more');
       return true;
     }
     return this.#sendUnsolicited(frame);
@@ -183,7 +181,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
   /** A client without a GET stream hears it on its latest call rather than not at all. */
   #sendUnsolicited(frame: Frame): boolean {
     if (this.#getStream?.isConnected) return this.#noteCapacity(this.#getStream, this.#getStream.send(frame));
-    const lane = canWait(frame) ? undefined : this.#latestConnectedLane();
+    const lane = canWait(frame) ? undefined : this.#latestOpenStream();
     if (lane !== undefined) return this.#noteCapacity(lane, lane.send(frame));
     this.#tickOn();
     this.#waiting ??= new UndeliveredQueue();
@@ -191,8 +189,8 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     return true;
   }
 
-  #latestConnectedLane(): SessionLane | undefined {
-    return this.lanes.findLast((lane) => lane.isConnected);
+  #latestOpenStream(): SessionLane | undefined {
+    return this.lanes.findLast((lane) => lane.isStream && lane.isConnected);
   }
 
   #noteCapacity(source: object, hasCapacity: boolean): boolean {
@@ -347,7 +345,8 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
 
   /** A response that a call has just opened, or its client come back to, will do for what the server asks. */
   #flushQuestions(): void {
-    if (this.#waiting === undefined || this.#waiting.size === 0 || !this.isConnected) return;
+    if (this.#waiting === undefined || this.#waiting.size === 0) return;
+    if (this.#getStream?.isConnected !== true && this.#latestOpenStream() === undefined) return;
     for (const request of this.#waiting.takeRequests()) this.#sendUnsolicited(request);
   }
 
@@ -388,6 +387,11 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     this.#getStream?.end();
     this.gate.openForGood();
   }
+}
+
+/** A call that lost its connection keeps its messages for the client's return; a question is about now. */
+function carries(lane: SessionLane, frame: Frame): boolean {
+  return frame.isResponse || (lane.isStream && (lane.isConnected || !isQuestion(frame)));
 }
 
 /** `source`: on whose behalf the stream is full; default: its own. */

@@ -1,13 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { type LinkedList, ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
-import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
+import { BridgeError } from '../../errors.ts';
+import { type AnswerType, JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { joinArray } from '../../wire/write-message.ts';
+import { errorFrame, joinArray } from '../../wire/write-message.ts';
 import { MAX_COLLECTED_BYTES } from '../batch.ts';
 import { endWith, ResponseWriter, type Ticking } from '../http/response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
@@ -16,6 +18,13 @@ import type { ResumableStream } from './resumable-stream.ts';
 export const COMMIT_AFTER_MS = 5000;
 /** Where another bridge may go on with the session. Only a client that has a stream can come back for its answer. */
 export const COMMIT_STORED_AFTER_MS = 250;
+
+const TOO_MUCH_TOGETHER = rpcErrorOf(
+  new BridgeError(
+    'ERR_WIRE_BATCH',
+    'The answers to this array are too large to be collected, and its client reads no event stream; send each message by itself.',
+  ),
+);
 
 /** What a lane needs of the session it belongs to. */
 export interface LaneOwner {
@@ -43,7 +52,7 @@ export interface PostLaneOptions {
   /** Headers of the POST that may pass to a remote server. */
   readonly forwarded: Readonly<Record<string, string>> | undefined;
   /** What an answer travels as when it comes before everything else. */
-  readonly answerAs: 'json' | 'stream';
+  readonly answerAs: AnswerType;
   /** The client left before its answer and with nothing to ask for it with. */
   readonly onLost: () => void;
 }
@@ -66,6 +75,8 @@ const ENDED: LaneState = { kind: 'ended' };
 /** What carries the messages of a call to a client with a session. */
 export interface SessionLane extends Lane, Ticking {
   readonly isConnected: boolean;
+  /** False: it carries nothing but answers, since its client reads only JSON. */
+  readonly isStream: boolean;
   /** False: full. A response counts down to the end of the lane. */
   send(frame: Frame): boolean;
   /** One of the expected answers will not come. */
@@ -121,6 +132,10 @@ export class PostLane extends ListMember implements SessionLane {
     return this.#state.kind === 'held' || (this.#state.kind === 'streaming' && this.#state.stream.isConnected);
   }
 
+  get isStream(): boolean {
+    return this.#options.answerAs !== 'only-json';
+  }
+
   /** False: full. A response counts down to the end of the lane. */
   send(frame: Frame): boolean {
     if (frame.isResponse) this.#expected -= 1;
@@ -150,9 +165,9 @@ export class PostLane extends ListMember implements SessionLane {
     this.#end();
   }
 
-  /** Makes the response a stream, whatever comes. */
+  /** Makes the response a stream, whatever comes, if its client reads streams. */
   commit(): void {
-    if (this.#state.kind === 'held') this.#commit(true);
+    if (this.#state.kind === 'held' && this.isStream) this.#commit(true);
   }
 
   /** What was collected goes first. */
@@ -176,10 +191,15 @@ export class PostLane extends ListMember implements SessionLane {
 
   #travelsAsJson(frame: Frame): boolean {
     if (this.#options.answerAs === 'stream') return false;
+    return !this.isStream || this.#isCollectable(frame);
+  }
+
+  #isCollectable(frame: Frame): boolean {
     return this.#expected === 0 || this.#collectedBytes + frame.bytes.length <= MAX_COLLECTED_BYTES;
   }
 
-  #collect(frame: Frame): boolean {
+  #collect(answer: Frame): boolean {
+    const frame = this.#isCollectable(answer) ? answer : errorFrame(answer.id, TOO_MUCH_TOGETHER);
     this.#collected.push(frame);
     this.#collectedBytes += frame.bytes.length;
     return this.#expected > 0 || this.#answerJson();

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ListMember } from '../../collections/short-lived-values.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
+import { encodeComment, encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../http/event-stream-writer.ts';
 import type { LiveStreams, Ticking } from '../http/response-writer.ts';
 import { eventIdPrefix } from './event-ids.ts';
@@ -9,6 +9,9 @@ import type { ReplayBuffer } from './replay-buffer.ts';
 
 /** How long a client should wait before it reconnects after the connection of a stream broke, in milliseconds. */
 const RETRY_MS = 1000;
+
+/** Some proxies pass the head of a response on with its first byte, and their clients wait for it. */
+const OPENED = encodeComment('open');
 
 /** The server is asked to stop when so much is held back: far less than is kept for clients that come back. */
 const MAX_HELD_EVENTS = 100;
@@ -90,7 +93,7 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
   open(response: ServerResponse): void {
     if (this.#stored !== undefined) return this.#openWhen(this.#stored, response);
     const connection = this.#connect(response);
-    if (this.#context.priming) connection.write(this.#prime());
+    connection.write(this.#context.priming ? this.#prime() : OPENED);
   }
 
   #openWhen(stored: Promise<void>, response: ServerResponse): void {
@@ -114,7 +117,8 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     this.flush();
     this.#held = undefined;
     const { response, runs } = held;
-    if (response?.destroyed === false) this.#connect(response);
+    const opened = response?.destroyed === false ? this.#connect(response) : undefined;
+    if (runs.length === 0) opened?.write(OPENED);
     for (const run of runs) this.#connection?.write(run);
     if (this.#isEnded) this.#connection?.end();
     this.#onDrain();
@@ -130,7 +134,7 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
       held.response?.destroy();
       held.response = undefined;
     }
-    for (const event of missed) connection.write(event);
+    for (const event of missed.length === 0 ? [OPENED] : missed) connection.write(event);
   }
 
   #connect(response: ServerResponse): EventStreamWriter {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ListMember } from '../../collections/short-lived-values.ts';
-import { JSON_TYPE, traceContextOf } from '../../http/headers.ts';
+import { type AnswerType, JSON_TYPE, traceContextOf } from '../../http/headers.ts';
 import type { ModernRefusal } from '../../mcp/classify/route-era.ts';
 import { modernHttpStatus } from '../../mcp/translate/errors.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
@@ -27,10 +27,15 @@ export interface CallLaneOptions {
   /** Headers of the POST that may pass to a remote server. */
   readonly forwarded: Readonly<Record<string, string>> | undefined;
   /** What an answer travels as when it comes before everything else. */
-  readonly answerAs: 'json' | 'stream';
+  readonly answerAs: AnswerType;
   /** Called with the response on its way to the client. */
   readonly onAnswer: ((answer: Frame) => void) | undefined;
+  /** Translates for a client of the legacy era; undefined: it is of the modern era. */
+  readonly toClient: ToClient | undefined;
 }
+
+/** Returns a message as a client of the legacy era reads it. */
+export type ToClient = (frame: Frame) => Frame;
 
 /**
  * - `held`: nothing sent; becomes JSON if the answer comes first, a stream if anything else does.
@@ -84,10 +89,14 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
 
   // ---- towards the client
 
-  send(frame: Frame): boolean {
-    if (frame.isResponse) this.#options.onAnswer?.(frame);
+  send(said: Frame): boolean {
+    const { onAnswer, toClient } = this.#options;
+    const frame = toClient === undefined ? said : toClient(said);
+    if (frame.isResponse) onAnswer?.(frame);
     if (this.#state.kind === 'held') {
       if (frame.isResponse && this.#travelsAsJson(frame)) return this.#answerJson(frame);
+      // Its client reads only JSON, in which nothing but the answer has a place.
+      if (this.#options.answerAs === 'only-json') return true;
       this.#commit();
     }
     if (this.#state.kind !== 'streaming') return true;
@@ -99,12 +108,12 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
   }
 
   #travelsAsJson(answer: Frame): boolean {
-    return this.#options.answerAs === 'json' || answer.kind === 'error';
+    return this.#options.answerAs !== 'stream' || answer.kind === 'error';
   }
 
   #answerJson(answer: Frame): boolean {
-    const { method, response, live } = this.#options;
-    const status = answerStatus(method, answer);
+    const { method, response, live, toClient } = this.#options;
+    const status = toClient === undefined ? answerStatus(method, answer) : 200;
     response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': answer.bytes.length });
     // The call is over, so nobody waits for capacity.
     const writer = endWith(response, answer.bytes, () => new ResponseWriter(response, live.nowMs, () => {}));
@@ -135,8 +144,8 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
 
   tick(nowMs: number): void {
     if (this.#state.kind === 'unread') return this.#state.writer.tick(nowMs);
-    const isSilent = nowMs - this.#openedAtMs >= COMMIT_AFTER_MS;
-    if (this.#state.kind === 'held' && isSilent && !this.#isDiscovery) this.#commit();
+    const mayCommit = this.#options.answerAs !== 'only-json' && !this.#isDiscovery;
+    if (this.#state.kind === 'held' && mayCommit && nowMs - this.#openedAtMs >= COMMIT_AFTER_MS) this.#commit();
   }
 
   // ---- from the client

@@ -1,26 +1,49 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
-import { toBridgeError } from '../../errors.ts';
-import { forwardedHeaders, parseAccept } from '../../http/headers.ts';
-import { respondError } from '../../http/server/respond.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { forwardedHeaders, readAccept } from '../../http/headers.ts';
+import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { checkParamHeaders } from '../../mcp/classify/param-headers.ts';
 import { MetadataReader } from '../../mcp/classify/request-metadata.ts';
 import { type ModernRefusal, validateModern } from '../../mcp/classify/route-era.ts';
 import { type ListedTool, readToolPage } from '../../mcp/classify/tool-list.ts';
-import { decodeHeaderValue, type HeaderMap, NAME_HEADER } from '../../mcp/vocabulary/headers.ts';
-import { CALL_TOOL, isClientNotification, isModernRequest, LIST_TOOLS } from '../../mcp/vocabulary/methods.ts';
-import { MODERN_REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
-import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';
+import { toModernRequest, toSessionlessAnswer, UNDECLARED } from '../../mcp/translate/sessionless.ts';
+import {
+  decodeHeaderValue,
+  type HeaderMap,
+  NAME_HEADER,
+  PROTOCOL_VERSION_HEADER,
+} from '../../mcp/vocabulary/headers.ts';
+import {
+  CALL_TOOL,
+  isClientNotification,
+  isModernRequest,
+  isSelfContained,
+  LIST_TOOLS,
+  LISTEN,
+  PING,
+} from '../../mcp/vocabulary/methods.ts';
+import { ASSUMED_REVISION, findRevision, MODERN_REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
+import { HEADER_MISMATCH, INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { PARAM_HEADER_KEYWORD } from '../../mcp/vocabulary/schema-keywords.ts';
-import type { CallRegistry, CallRequest } from '../../relay/call-registry.ts';
+import type { CallListener, CallRegistry, CallRequest } from '../../relay/call-registry.ts';
 import type { CallerEnvironment } from '../../relay/ports.ts';
 import { ToolCatalogue } from '../../relay/tool-catalogue.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { errorFrame } from '../../wire/write-message.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { TurnGate } from '../http/read-post.ts';
 import type { LiveStreams } from '../http/response-writer.ts';
-import { answerStatus, Backlog, CallLane, respondFrame, respondRefusal } from './call-lane.ts';
+import { SESSION_MISSING, unsupportedVersion } from '../streamable-session/refusals.ts';
+import {
+  answerStatus,
+  Backlog,
+  CallLane,
+  type CallLaneOptions,
+  respondFrame,
+  respondRefusal,
+  type ToClient,
+} from './call-lane.ts';
 
 export interface StatelessEndpointOptions {
   readonly calls: CallRegistry;
@@ -68,17 +91,45 @@ export class StatelessEndpoint {
     if (mismatch !== undefined) {
       return this.#refuse({ httpStatus: 400, code: HEADER_MISMATCH, message: mismatch }, frame, response);
     }
-    const environment = this.#options.environmentOf(request);
-    const headers = forwardedHeaders(request, this.#options.forwardHeaders);
-    const call = {
-      frame,
+    if (frame.method === LISTEN && readAccept(request.headers.accept) === 'only-json') {
+      return respondError(response, STREAM_NEEDED, frame.id);
+    }
+    this.#open({ ...this.#callerOf(request), frame, metadata: checked.ok }, request, response);
+  }
+
+  /**
+   * Takes a request or a notification of a legacy client that has no session. Some clients never repeat the id of theirs;
+   * what does not depend on a session is served to them all the same.
+   */
+  takeSessionless(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
+    const version = request.headers[PROTOCOL_VERSION_HEADER];
+    const revision = findRevision(version ?? ASSUMED_REVISION);
+    if (revision === undefined) return respondError(response, unsupportedVersion(version), frame.id);
+    // Without a session a notification has nothing that it could be about.
+    if (frame.kind === 'notification') return respondEmpty(response, 202);
+    const { id, method = '' } = frame;
+    if (method === PING) return this.#answerPing(frame, request, response);
+    if (!isSelfContained(method)) return respondError(response, SESSION_MISSING, id);
+    const sent = toModernRequest(frame);
+    if (sent === undefined) return respondFrame(response, 200, errorFrame(id, NO_OBJECT));
+    const introduction = { era: 'legacy', revision: revision.id, name: undefined, version: undefined } as const;
+    const call = { ...this.#callerOf(request), frame: sent, metadata: UNDECLARED, introduction };
+    this.#open(call, request, response, (answer) => toSessionlessAnswer(answer, frame, revision.id));
+  }
+
+  #answerPing({ id, method = '', bytes }: Frame, request: IncomingMessage, response: ServerResponse): void {
+    const lane = this.#createLane({ method, requestBytes: bytes.length, listener: NO_LISTENER }, request, response);
+    lane.send(resultFrame(id as JsonRpcId, {})); // a request has an id
+  }
+
+  #callerOf(request: IncomingMessage): Pick<CallRequest, 'transport' | 'principal' | 'environment' | 'headers'> {
+    const { principalOf, environmentOf, forwardHeaders } = this.#options;
+    return {
       transport: 'streamable-http',
-      principal,
-      metadata: checked.ok,
-      environment,
-      headers,
-    } as const;
-    this.#open(call, request, response);
+      principal: principalOf(request),
+      environment: environmentOf(request),
+      headers: forwardedHeaders(request, forwardHeaders),
+    };
   }
 
   /**
@@ -98,28 +149,40 @@ export class StatelessEndpoint {
     respondRefusal(response, refusal, id);
   }
 
-  #open(call: CallRequest, request: IncomingMessage, response: ServerResponse): void {
-    const { calls, live } = this.#options;
-    const { frame, principal, headers } = call;
+  #open(call: CallRequest, request: IncomingMessage, response: ServerResponse, toClient?: ToClient): void {
+    const { frame, principal, headers: forwarded } = call;
+    const { method = '' } = frame;
+    const isModern = toClient === undefined;
+    const onAnswer =
+      isModern && method === LIST_TOOLS ? (answer: Frame) => this.#tools.note(principal, answer) : undefined;
     try {
-      calls.open(
-        call,
-        (listener) =>
-          new CallLane({
-            method: frame.method ?? '',
-            requestBytes: frame.bytes.length,
-            response,
-            listener,
-            live,
-            backlog: this.#backlog,
-            onAnswer: frame.method === LIST_TOOLS ? (answer) => this.#tools.note(principal, answer) : undefined,
-            forwarded: headers,
-            answerAs: parseAccept(request.headers.accept).prefersEventStream ? 'stream' : 'json',
-          }),
+      this.#options.calls.open(call, (listener) =>
+        this.#createLane(
+          { method, requestBytes: frame.bytes.length, listener, onAnswer, forwarded, toClient },
+          request,
+          response,
+        ),
       );
     } catch (thrown) {
       this.#failed(thrown, frame, response);
     }
+  }
+
+  #createLane(
+    call: Pick<CallLaneOptions, 'method' | 'requestBytes' | 'listener'> & Partial<CallLaneOptions>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): CallLane {
+    return new CallLane({
+      onAnswer: undefined,
+      forwarded: undefined,
+      toClient: undefined,
+      ...call,
+      response,
+      live: this.#options.live,
+      backlog: this.#backlog,
+      answerAs: readAccept(request.headers.accept),
+    });
   }
 
   /** What is wrong with the server is an answer to the request; what is wrong with the bridge is a refusal of it. */
@@ -131,6 +194,14 @@ export class StatelessEndpoint {
     respondFrame(response, answerStatus(method ?? '', answer), answer);
   }
 }
+
+const STREAM_NEEDED = new BridgeError(
+  'ERR_HTTP_ACCEPT',
+  'A subscription is an event stream, and the Accept header does not allow one; list text/event-stream in it.',
+);
+const NO_OBJECT = { code: INVALID_PARAMS, message: 'params must be an object.' };
+/** A ping is answered at once, so there is nothing that a client could leave. */
+const NO_LISTENER: CallListener = { clientDrained: () => {}, clientLeft: () => {} };
 
 /** Callers whose tools are remembered; those who listed theirs longest ago are forgotten first. */
 const MAX_CALLERS = 256;

@@ -1,9 +1,9 @@
 import { assertNever, type BridgeError } from '../../errors.ts';
 import { resultTypeOf, withInputAnswers } from '../../mcp/classify/input-required.ts';
 import { stampMetadata } from '../../mcp/classify/request-metadata.ts';
-import { toLegacyError, translatedError } from '../../mcp/translate/errors.ts';
-import { CALL_TOOL, READ_RESOURCE } from '../../mcp/vocabulary/methods.ts';
-import { asFields, type Fields, readField, readFields } from '../../mcp/vocabulary/payload.ts';
+import { legacyFailure } from '../../mcp/translate/errors.ts';
+import { CALL_TOOL } from '../../mcp/vocabulary/methods.ts';
+import { asFields, type Fields, readFields } from '../../mcp/vocabulary/payload.ts';
 import { findCommonModern } from '../../mcp/vocabulary/revisions.ts';
 import { INVALID_PARAMS, UNSUPPORTED_REVISION } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { Exchange } from '../../relay/exchange.ts';
@@ -124,18 +124,13 @@ export class ClientCall implements Asker {
   }
 
   #refused(frame: Frame): void {
-    const { code, message, data } = readFields(frame, ['code', 'message', 'data']);
-    if (typeof code !== 'number' || typeof message !== 'string') return this.#end(withId(frame, this.exchange.id));
     if (this.#state.kind === 'asked') {
+      const { code, data } = readFields(frame, ['code', 'data']);
       // The server has not begun with it.
       if (code === UNSUPPORTED_REVISION && this.#renegotiate(data)) return;
-      if (this.#mustBeTask(code, data)) return;
+      if (typeof code === 'number' && this.#mustBeTask(code, data)) return;
     }
-    const said = { code, message, ...(data !== undefined && { data }) };
-    const { method } = this.exchange;
-    const uri = method === READ_RESOURCE ? readField(this.#frame, 'uri') : undefined;
-    const meant = toLegacyError(said, { method, uri: typeof uri === 'string' ? uri : undefined });
-    this.#end(translatedError(frame, { id: this.exchange.id, said, meant }));
+    this.#end(legacyFailure(frame, this.#frame));
   }
 
   /** The server was replaced by one of other revisions. It took nothing of the request, so it is sent again, once. */

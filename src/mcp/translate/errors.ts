@@ -1,11 +1,11 @@
 /** Errors of one era as the other one says them. */
 
-import { editFrame, type Frame, idToken, type JsonRpcId, withPayload } from '../../wire/frame.ts';
+import { editFrame, type Frame, idToken, type JsonRpcId, withId, withPayload } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { CALL_TOOL, GET_PROMPT, READ_RESOURCE } from '../vocabulary/methods.ts';
-import { asFields, type Fields, readFields, readPayload, showText } from '../vocabulary/payload.ts';
+import { asFields, type Fields, readField, readFields, readPayload, showText } from '../vocabulary/payload.ts';
 import {
   HEADER_MISMATCH,
   INTERNAL_ERROR,
@@ -91,6 +91,17 @@ export function toLegacyError(error: RpcError, { method, uri }: LegacyErrorConte
       // A missing capability stays as it is: it says truly what this client lacks.
       return error;
   }
+}
+
+/** A modern server's error for the legacy client that sent the request; what is no error as JSON-RPC wants it stays as it is. */
+export function legacyFailure(answer: Frame, request: Frame): Frame {
+  const { code, message, data } = readFields(answer, ['code', 'message', 'data']);
+  const { id = answer.id as JsonRpcId, method = '' } = request;
+  if (typeof code !== 'number' || typeof message !== 'string') return withId(answer, id);
+  const said = { code, message, ...(data !== undefined && { data }) };
+  const uri = method === READ_RESOURCE ? readField(request, 'uri') : undefined;
+  const meant = toLegacyError(said, { method, uri: typeof uri === 'string' ? uri : undefined });
+  return translatedError(answer, { id, said, meant });
 }
 
 /** Gives the error another code, and says in `data.bridge` why. */

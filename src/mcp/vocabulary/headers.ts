@@ -18,6 +18,21 @@ export const NAME_HEADER_OUT = 'Mcp-Name';
 export const PARAM_HEADER_PREFIX = 'mcp-param-';
 export const PARAM_HEADER_PREFIX_OUT = 'Mcp-Param-';
 
+const SINGLE = [PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER];
+
+/**
+ * A proxy that adds a header which is there already sends it twice, and Node joins the copies: `2025-11-25, 2025-11-25`.
+ * Equal copies become one value. Different ones stay joined, and no reader takes that for a value.
+ */
+export function mergeEqualCopies(headers: Record<string, string | string[] | undefined>): void {
+  for (const name of SINGLE) {
+    const value = headers[name];
+    if (typeof value !== 'string' || !value.includes(',')) continue;
+    const [first, ...others] = value.split(',').map(trimHeaderValue);
+    if (others.every((other) => other === first)) headers[name] = first;
+  }
+}
+
 // ---- Values of the body as values of headers, and back.
 // [spec 2026-07-28 transports/streamable-http#value-encoding]
 

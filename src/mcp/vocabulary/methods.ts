@@ -154,6 +154,23 @@ export function isModernRequest(method: string): boolean {
   return !gone.has(method) && !ofServers.has(method) && !clientNotifications.has(method);
 }
 
+/** Requests of both eras that are complete by themselves: what they ask for depends on nothing that was said before. */
+const selfContained: ReadonlySet<string> = new Set([
+  LIST_TOOLS,
+  LIST_PROMPTS,
+  LIST_RESOURCES,
+  LIST_RESOURCE_TEMPLATES,
+  READ_RESOURCE,
+  CALL_TOOL,
+  GET_PROMPT,
+  COMPLETE,
+]);
+
+/** Can a legacy client send this request without a session? */
+export function isSelfContained(method: string): boolean {
+  return selfContained.has(method);
+}
+
 /** Is it a request that clients make by the specification, of any era? Of all others nobody here knows the members. */
 export function isSpecified(method: string): boolean {
   return modern.has(method) || gone.has(method);

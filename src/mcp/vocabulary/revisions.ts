@@ -32,6 +32,11 @@ const revisions: readonly Revision[] = [
 
 const byId: ReadonlyMap<string, Revision> = new Map(revisions.map((revision) => [revision.id, revision]));
 
+/**
+ * What a request speaks that names no revision and is in no session that has agreed on one.
+ * [spec 2025-11-25 transports#protocol-version-header]
+ */
+export const ASSUMED_REVISION: RevisionId = '2025-03-26';
 /** What a connection is taken for until its `initialize` has been answered: no liberties. */
 export const OLDEST_REVISION = revisions[0] as Revision;
 /** What the bridge asks for in its own handshakes. */

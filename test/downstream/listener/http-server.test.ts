@@ -68,7 +68,7 @@ test('serves a connection again after refusing its request unread', async (t) =>
       sent.on('error', reject).end(body);
     });
   t.is(await post('/nowhere', 'x'.repeat(300_000)), 404);
-  t.is(await post('/mcp', 'x'.repeat(300_000)), 406);
+  t.is(await post('/mcp', 'x'.repeat(300_000)), 415);
   t.is(ports.size, 1);
 });
 

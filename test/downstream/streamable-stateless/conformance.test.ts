@@ -250,10 +250,11 @@ test('the error of a tool comes with 200', async (t) => {
 });
 
 for (const [accept, status] of [
-  [undefined, 406],
-  ['application/json', 406],
-  ['text/event-stream', 406],
+  [undefined, 200],
+  ['application/json', 200],
+  ['text/event-stream', 200],
   ['*/*', 200],
+  ['text/html', 406],
 ] as const) {
   test(`answers ${status} to Accept: ${accept ?? '(none)'}`, async (t) => {
     const harness = await startHttpHarness(t);
