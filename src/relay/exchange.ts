@@ -12,6 +12,8 @@ import type { EndCall } from './observer.ts';
 export interface Lane {
   /** False once the client can no longer be reached on it: its connection closed and nothing can be resumed. */
   readonly isOpen: boolean;
+  /** When the client's last connection closed that it could be asked on; undefined: one is open. */
+  readonly lostAtMs?: number | undefined;
   /**
    * Headers of the client's own HTTP request that the user lets pass to a remote server (`--forward-header`), names in
    * lower case. They go along with this exchange's request, and the latest ones with what belongs to no request.

@@ -28,6 +28,10 @@ export class ContinuedLane extends ListMember implements SessionLane {
     owner.lanes.add(this);
   }
 
+  get lostAtMs(): number | undefined {
+    return this.#owner.lostAtMs;
+  }
+
   get isConnected(): boolean {
     return this.#stream.isConnected;
   }

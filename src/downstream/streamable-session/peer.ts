@@ -86,7 +86,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     this.#listener = options.listener;
     this.#log = options.log;
     this.#pollAfterMs = options.pollAfterMs;
-    this.#slots = new StreamSlots(options.maxStreams);
+    this.#slots = new StreamSlots(options.maxStreams, this.#clock);
     const { maxReplayBytes: maxBytes = REPLAY_LIMITS.maxBytes, replayLog } = options;
     this.#replay = new ReplayBuffer(this.#clock, { ...REPLAY_LIMITS, maxBytes }, replayLog);
     if (replayLog === undefined) return;
@@ -146,6 +146,10 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
 
   get isConnected(): boolean {
     return this.#getStream?.isConnected === true || this.lanes.findLast((lane) => lane.isConnected) !== undefined;
+  }
+
+  get lostAtMs(): number | undefined {
+    return this.#slots.emptySinceMs;
   }
 
   get hasLeft(): boolean {

@@ -33,6 +33,8 @@ export interface LaneOwner {
   readonly lanes: LinkedList<SessionLane>;
   /** How long a call may be silent before it gets its stream. */
   readonly commitAfterMs: number;
+  /** See `Lane`. */
+  readonly lostAtMs: number | undefined;
   readonly nowMs: number;
   streamEnded(stream: ResumableStream): void;
   /** The lane has capacity again after `send` has returned false. */
@@ -117,6 +119,10 @@ export class PostLane extends ListMember implements SessionLane {
 
   get traceHeaders(): TraceContext | undefined {
     return traceContextOf(this.#response.req.headers);
+  }
+
+  get lostAtMs(): number | undefined {
+    return this.#owner.lostAtMs;
   }
 
   get isOpen(): boolean {

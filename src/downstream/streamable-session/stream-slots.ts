@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 
 /** What may make way for a new connection of its own. */
@@ -14,13 +15,23 @@ interface Connected {
  */
 export class StreamSlots {
   readonly #limit: number;
+  readonly #clock: Clock;
   #taken = 0;
+  #emptyAtMs: number;
   readonly #release = (): void => {
     this.#taken -= 1;
+    if (this.#taken === 0) this.#emptyAtMs = this.#clock.now();
   };
 
-  constructor(limit: number) {
+  constructor(limit: number, clock: Clock) {
     this.#limit = limit;
+    this.#clock = clock;
+    this.#emptyAtMs = clock.now();
+  }
+
+  /** Since when no response has been open; undefined: one is. */
+  get emptySinceMs(): number | undefined {
+    return this.#taken > 0 ? undefined : this.#emptyAtMs;
   }
 
   /**
