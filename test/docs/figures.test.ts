@@ -35,6 +35,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     'five minutes': ['cli/parse/listener/sessions.ts', 'LEFT_MS'],
     '30 minutes': '--session-timeout',
     '1 MiB': ['cli/check-files.ts', 'MAX_TEXT_BYTES'],
+    '10 s': ['relay/shared/legacy/attribution.ts', 'ABANDONED_MS'],
   },
   'docs/guide/sockets.md': { '107 bytes': ['http/server/socket-file.ts', 'MAX_PATH_BYTES'] },
   'docs/guide/traces.md': {
@@ -63,6 +64,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '1 MiB': ['relay/exchange.ts', 'MAX_INITIALIZE_BYTES'],
     '1024 characters': ['http/auth/callers.ts', 'MAX_VALUE_LENGTH'],
     '30 seconds': ['http/auth/key-source.ts', 'UNKNOWN_KEY_PAUSE_MS'],
+    '10 s': ['relay/shared/legacy/attribution.ts', 'ABANDONED_MS'],
     '50 s': ['eras/modern-to-legacy/pool/session-link.ts', 'LEASE_WAIT_MS'],
     '8 MiB': ['downstream/duplex/connection-peer.ts', 'MAX_AHEAD_BYTES'],
     '75 s': { of: 'three pings of a WebSocket connection (PING_MS): two that are missed, and the time after the last' },

@@ -30,6 +30,7 @@ export function messagesOf(sent: readonly Sent[]): readonly unknown[] {
 
 export class FakeLane implements Lane {
   isOpen = true;
+  lostAtMs: number | undefined;
 }
 
 export class FakePeer implements DownstreamPeer {

@@ -19,6 +19,7 @@ import { declaresTasks } from '../../mcp/vocabulary/task-extension.ts';
 import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { ClientIdentity } from '../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import { encodeId, type Frame, idToken, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
@@ -49,6 +50,8 @@ export interface ConversationOptions {
   readonly listener: ServerListener;
   readonly wanted: SessionWanted;
   readonly metadata: RequestMetadata;
+  /** The client whose request it is. */
+  readonly identity: ClientIdentity;
 }
 
 /**
@@ -97,7 +100,7 @@ const NO_ID = encodeId(0);
  */
 export class Conversation implements UpstreamLink, Follower {
   /** No more of the metadata is kept than these fields: each call would keep whatever its client has put into it. */
-  readonly #options: Pick<ConversationOptions, 'services' | 'listener'>;
+  readonly #options: Pick<ConversationOptions, 'services' | 'listener' | 'identity'>;
   readonly #wanted: SessionWanted;
   readonly #client: TaskClient;
   readonly logLevel: LogLevel | undefined;
@@ -108,8 +111,8 @@ export class Conversation implements UpstreamLink, Follower {
   #progressToken: Buffer | undefined;
 
   constructor(options: ConversationOptions) {
-    const { services, listener, wanted, metadata } = options;
-    this.#options = { services, listener };
+    const { services, listener, wanted, metadata, identity } = options;
+    this.#options = { services, listener, identity };
     const { capabilitiesBytes = 0 } = metadata;
     const isTooLarge = capabilitiesBytes > MAX_CAPABILITIES_BYTES;
     this.#refusal = isTooLarge ? tooManyCapabilities(capabilitiesBytes) : undefined;
@@ -169,8 +172,11 @@ export class Conversation implements UpstreamLink, Follower {
       ? findUniqueMember(frame.bytes, frame.payloadStart, 'requestState', frame.outline)
       : undefined;
     if (state !== undefined) return this.#retry(frame, state);
-    const { services } = this.#options;
-    const call = new LegacyCall({ services, wanted: this.#wanted, client: this.#client, request: frame }, this);
+    const { services, identity } = this.#options;
+    const call = new LegacyCall(
+      { services, wanted: this.#wanted, client: this.#client, identity, request: frame },
+      this,
+    );
     this.#followed(call);
     call.start();
   }

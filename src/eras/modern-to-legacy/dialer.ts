@@ -20,7 +20,7 @@ import { ParkedBytes } from '../parked-bytes.ts';
 import { ClientConversations } from './client-conversations.ts';
 import { SubscriptionSlots } from './client-subscription.ts';
 import type { ContinuedCall } from './continued-call.ts';
-import { Conversation, type ConversationServices } from './conversation.ts';
+import { Conversation, type ConversationOptions, type ConversationServices } from './conversation.ts';
 import type { Follower } from './followed-call.ts';
 import { LegacyPool, type LegacyPoolLimits } from './pool/legacy-pool.ts';
 import { type SessionWanted, sessionFor } from './pool/session-link.ts';
@@ -116,14 +116,21 @@ class ModernToLegacyDialer implements CallDialer {
 
   dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
     const { metadata } = context;
-    if (metadata !== undefined) return this.#converse(listener, context, metadata);
+    // Over HTTP not even a connection proves that two requests are of one client: proxies pass those of several over one.
+    if (metadata !== undefined) return this.#converse({ listener, metadata, identity: undefined }, context);
     const { log } = this.#options.deps;
-    return new ClientConversations({ log, listener, converse: (own, its) => this.#converse(own, context, its) });
+    const identity = {};
+    const converse = (own: ServerListener, its: RequestMetadata): Conversation =>
+      this.#converse({ listener: own, metadata: its, identity }, context);
+    return new ClientConversations({ log, listener, converse });
   }
 
-  #converse(listener: ServerListener, context: CallContext, metadata: RequestMetadata): Conversation {
+  #converse(
+    { listener, metadata, identity }: Pick<ConversationOptions, 'listener' | 'metadata' | 'identity'>,
+    context: CallContext,
+  ): Conversation {
     const wanted = this.#wishes.of(context, metadata);
-    return new Conversation({ services: this.#services, listener, wanted, metadata });
+    return new Conversation({ services: this.#services, listener, wanted, metadata, identity });
   }
 
   readiness(): Readiness {

@@ -52,6 +52,8 @@ export interface AskOptions {
   readonly progressToken?: JsonRpcId;
   /** As the client wrote it. */
   readonly rawToken?: string;
+  /** Default: one for this request alone, as over HTTP. */
+  readonly connection?: ModernConnection | undefined;
 }
 
 /** Modern clients, the translation, and a legacy server that says what the test wants. */
@@ -123,6 +125,12 @@ export class ModernBridge {
     return this.ask('tools/call', { name: 'x', arguments: {}, ...params }, { capabilities: ALL, ...options });
   }
 
+  /** A client on a connection of its own, such as a pipe. */
+  connect(principal = 'ada'): ModernConnection {
+    const listener = new FakeServerListener();
+    return { listener, link: this.modern.dialCalls(listener, { principal, metadata: undefined, headers: undefined }) };
+  }
+
   /** A call with params as the client wrote them, without their braces. */
   raw(params: string): ModernRequest {
     return new ModernRequest(this.modern, 'tools/call', params, { capabilities: ALL });
@@ -134,13 +142,19 @@ export class ModernBridge {
   }
 }
 
+/** What carries all requests of one client. */
+export interface ModernConnection {
+  readonly listener: FakeServerListener;
+  readonly link: UpstreamLink;
+}
+
 export class ModernRequest {
-  readonly listener = new FakeServerListener();
+  readonly listener: FakeServerListener;
   readonly exchange: Exchange;
   readonly #link: UpstreamLink;
 
   constructor(modern: CallDialer, method: string, params: object | string, options: AskOptions) {
-    const { id = 7, principal = 'ada', capabilities = {}, logLevel, progressToken, rawToken } = options;
+    const { id = 7, principal = 'ada', capabilities = {}, logLevel, progressToken, rawToken, connection } = options;
     const { clientInfo } = { clientInfo: { name: 'c', version: '1' }, ...options };
     const envelope = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -159,13 +173,19 @@ export class ModernRequest {
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     this.exchange = new Exchange(id, method, new FakeLane(), progressToken, 0);
-    this.#link = modern.dialCalls(this.listener, { principal, metadata, headers: undefined });
+    this.listener = connection?.listener ?? new FakeServerListener();
+    this.#link = connection?.link ?? modern.dialCalls(this.listener, { principal, metadata, headers: undefined });
     this.#link.send(frame, this.exchange);
   }
 
   /** What the client was told since the last look. */
   told(): readonly Message[] {
-    return messagesOf(this.listener.received.splice(0)) as Message[];
+    const { received } = this.listener;
+    const [own, others] = [true, false].map((isOwn) =>
+      received.filter(({ exchange }) => (exchange === this.exchange) === isOwn),
+    );
+    received.splice(0, received.length, ...(others ?? []));
+    return messagesOf(own ?? []) as Message[];
   }
 
   /** Its answer, the only thing it was told. */

@@ -4,6 +4,7 @@ import {
   MAX_UNCLEAR_BYTES,
   UNCLEAR_HOLD_MS,
 } from '../../../src/eras/modern-to-legacy/pool/unclear-questions.ts';
+import { ABANDONED_MS } from '../../../src/relay/shared/legacy/attribution.ts';
 import { ALL, ModernBridge } from './modern-bridge.ts';
 
 const ASK = { method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object' } } };
@@ -101,48 +102,127 @@ test('a question on the stream of a call that is over is asked of nobody', (t) =
   t.deepEqual(other.told(), []);
 });
 
-test('after a call was given up nobody is asked in its session, and the call after that gets another', (t) => {
+test('over HTTP the session of an abandoned call serves only what cannot be asked; calls that can take another one', (t) => {
   const bridge = new ModernBridge();
   bridge.call().leaves();
   const next = bridge.call();
-  t.is(bridge.dialer.dialled.length, 1, 'what the server remembers is not given up for what it may never ask');
-  const { id } = bridge.heard().at(-1) ?? {};
-  bridge.says({ id: 'q', ...ASK });
-  t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
-  bridge.says({ id, result: { content: [] } });
-  t.is(next.answer().result.resultType, 'complete');
-  bridge.call();
   t.is(bridge.dialer.dialled.length, 2);
+  bridge.says({ id: 'q', ...ASK });
+  bridge.collect();
+  t.is(next.answer().result.resultType, 'input_required');
+  bridge.heard();
+  bridge.ask('tools/list', {}, { capabilities: ALL });
+  t.is(bridge.heard(1).at(-1)?.method, 'tools/list', 'where the calls are');
   bridge.clock.advance(5 * 60_000);
   t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1, 'nobody uses it any more');
 });
 
-test('once the server has asked something, the session of a call that was given up serves what cannot be asked only', (t) => {
+test('a list that is abandoned asks nothing, and calls go on where they were', (t) => {
   const bridge = new ModernBridge();
-  const call = bridge.call();
-  bridge.says({ id: 'q', ...ASK });
-  bridge.collect();
-  t.is(call.answer().result.resultType, 'input_required');
-  bridge.clock.advance(5 * 60_000);
-  bridge.heard();
   bridge.ask('tools/list', {}, { capabilities: ALL }).leaves();
-  t.is(bridge.dialer.dialled.length, 1);
   bridge.call();
-  t.is(bridge.dialer.dialled.length, 2);
-  bridge.ask('tools/list', {}, { capabilities: ALL });
-  t.is(bridge.heard(1).at(-1)?.method, 'tools/list');
+  t.is(bridge.dialer.dialled.length, 1);
 });
 
-test('a call that was given up and is answered all the same is over', (t) => {
+test('a client on a connection of its own is asked in its session, whatever it has cancelled', (t) => {
+  const bridge = new ModernBridge();
+  const connection = bridge.connect();
+  for (const id of [1, 2, 3]) bridge.call({}, { connection, id }).cancels();
+  const next = bridge.call({}, { connection, id: 4 });
+  bridge.says({ id: 'q', ...ASK });
+  bridge.collect();
+  t.is(next.answer().result.resultType, 'input_required');
+  t.is(bridge.dialer.dialled.length, 1);
+});
+
+test('of two connections each is asked in a session without abandoned calls of the other', (t) => {
+  const bridge = new ModernBridge();
+  const [first, second] = [bridge.connect(), bridge.connect()];
+  bridge.call({}, { connection: first, id: 1 }).cancels();
+  const other = bridge.call({}, { connection: second, id: 2 });
+  t.is(bridge.dialer.dialled.length, 2);
+  const own = bridge.call({}, { connection: first, id: 3 });
+  t.is(bridge.dialer.dialled.length, 2, 'the first has only what it has abandoned itself');
+  bridge.says({ id: 'q', ...ASK }, 0);
+  bridge.collect();
+  t.is(own.answer().result.resultType, 'input_required');
+  t.deepEqual(other.told(), []);
+});
+
+test('a call that was abandoned and is answered all the same is over, and its session serves calls again', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.call();
   const [{ id } = {}] = bridge.heard();
   call.leaves();
   bridge.says({ id, result: { content: [] } });
   const next = bridge.call();
+  t.is(bridge.dialer.dialled.length, 1);
   bridge.says({ id: 'q', ...ASK });
   bridge.collect();
   t.is(next.answer().result.resultType, 'input_required');
+});
+
+test('a call that waits for a session gets it as soon as the server answers the abandoned call', (t) => {
+  const bridge = new ModernBridge({ poolLimits: { total: 1 } });
+  bridge.ask('subscriptions/listen', { notifications: { toolsListChanged: true } }, { capabilities: ALL });
+  const abandoned = bridge.call();
+  const { id } = bridge.heardOnly('tools/call');
+  abandoned.leaves();
+  bridge.heard();
+  bridge.call({ name: 'y' });
+  t.deepEqual(bridge.heard(), []);
+  bridge.says({ id, result: { content: [] } });
+  t.is(bridge.heardOnly('tools/call').params.name, 'y');
+});
+
+test('a server that names the call it asks in keeps its session, whatever was abandoned there', (t) => {
+  const bridge = new ModernBridge({ attribution: 'stream' });
+  const call = bridge.call();
+  const sent = bridge.dialer.latest.link.sent.at(-1);
+  bridge.saysOn(sent?.exchange, { id: 'q', ...ASK });
+  bridge.collect();
+  t.is(call.answer().result.resultType, 'input_required');
+  bridge.call().leaves();
+  bridge.call();
+  t.is(bridge.dialer.dialled.length, 1);
+});
+
+test('a server that has named no call yet, as over HTTP+SSE, is left after an abandoned one', (t) => {
+  const bridge = new ModernBridge({ attribution: 'stream' });
+  bridge.call().leaves();
+  const next = bridge.call();
+  t.is(bridge.dialer.dialled.length, 2);
+  bridge.says({ id: 'q', ...ASK });
+  bridge.collect();
+  t.is(next.answer().result.resultType, 'input_required');
+});
+
+test('in one process for all an abandoned call keeps others from being asked for a moment only', (t) => {
+  const bridge = new ModernBridge({ attribution: 'none' });
+  bridge.call().leaves();
+  const call = bridge.call();
+  bridge.heard();
+  bridge.clock.advance(ABANDONED_MS - 1);
+  bridge.says({ id: 'q', ...ASK });
+  t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
+  t.deepEqual(call.told(), []);
+  bridge.clock.advance(1);
+  bridge.says({ id: 'r', ...ASK });
+  bridge.collect();
+  t.is(call.answer().result.resultType, 'input_required');
+  t.is(bridge.dialer.dialled.length, 1);
+});
+
+test('a question that waits for one of several calls is refused as soon as one of them is abandoned', (t) => {
+  const bridge = new ModernBridge({ attribution: 'none' });
+  const calls = [bridge.call(), bridge.call()];
+  bridge.heard();
+  bridge.says({ id: 'q', ...ASK });
+  t.deepEqual(bridge.heard(), []);
+  calls[0]?.leaves();
+  t.like(bridge.heard().at(-1), { id: 'q', ...UNCLEAR });
+  bridge.clock.advance(ABANDONED_MS);
+  t.deepEqual(calls[1]?.told(), []);
 });
 
 test('clients that cannot be asked anything share a session, given up or not', (t) => {

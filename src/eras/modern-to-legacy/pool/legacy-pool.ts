@@ -60,8 +60,6 @@ interface Entry {
   readonly affinity: string | undefined;
   /** Undefined: nobody else gets in. */
   readonly key: string | undefined;
-  /** It cannot be told any more whose questions are asked there: only calls that cannot be asked anything get in. */
-  isDoubtful: boolean;
   /** Counts the calls in the session that may be asked something; calls that cannot be asked share it with them. */
   askable: number;
   /** When its last user left. */
@@ -89,8 +87,6 @@ export class LegacyPool {
   readonly #queue: SessionQueue<PooledSession>;
   /** How often since then something became free while those who wait were being served; 0: they are not. */
   #freed = 0;
-  /** The server has asked something in a call, so that it may do so again. */
-  #asks = false;
   /** Nothing but being the only one tells which call is asked. */
   #keepsApart: boolean;
   #isClosed = false;
@@ -123,7 +119,7 @@ export class LegacyPool {
   take(wanted: SessionWanted, listener: ServerListener): PooledSession {
     if (this.#isClosed) throw SHUTTING_DOWN;
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
-    const entry = group?.find(({ isDoubtful }) => !isDoubtful) ?? group?.at(-1) ?? this.#open(wanted);
+    const entry = group?.find(({ session }) => this.#suits(session, listener)) ?? group?.at(-1) ?? this.#open(wanted);
     if (entry === undefined) throw this.#limitReached(wanted, 'are in use');
     return this.#attach(entry, listener);
   }
@@ -152,7 +148,8 @@ export class LegacyPool {
   #tryLease(wanted: SessionWanted, listener: ServerListener): PooledSession | undefined {
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;
-    const isFree = ({ isDoubtful, askable }: Entry): boolean => !isDoubtful && (askable === 0 || !this.#keepsApart);
+    const isFree = ({ session, askable }: Entry): boolean =>
+      (askable === 0 || !this.#keepsApart) && this.#suits(session, listener);
     const entry = group.find(isFree) ?? this.#open(wanted);
     if (entry === undefined) return undefined;
     try {
@@ -167,6 +164,14 @@ export class LegacyPool {
       if (hasOthers && toBridgeError(thrown).code === 'ERR_SESSION_LIMIT') return undefined;
       throw thrown;
     }
+  }
+
+  /** A call of this listener that is asked something there can be told from the abandoned calls. */
+  #suits(session: LegacySession, listener: ServerListener): boolean {
+    const { attribution } = this.#options;
+    // In one process for all it would not help to leave the session.
+    const isNeedless = attribution === 'none' || (session.namesCalls && !this.#keepsApart);
+    return isNeedless || session.isClearFor(listener);
   }
 
   #attach(entry: Entry, listener: ServerListener, left?: () => void): PooledSession {
@@ -245,18 +250,12 @@ export class LegacyPool {
       headers,
       capabilities: capabilities.capabilities,
       onIdle: (idle) => this.#idle(idle),
-      onAsked: () => {
-        this.#asks = true;
-      },
       onUnplaced: () => {
         if (attribution === 'stream') this.#keepsApart = true;
       },
-      onDoubtful: (doubtful) => {
-        const entry = this.#entries.get(doubtful);
-        if (this.#asks && entry !== undefined) entry.isDoubtful = true;
-      },
+      onAbandonedLess: () => this.#serve(),
     });
-    const entry: Entry = { session, caller, affinity, key, isDoubtful: false, askable: 0, ...NEVER_IDLE };
+    const entry: Entry = { session, caller, affinity, key, askable: 0, ...NEVER_IDLE };
     if (key !== undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), entry]);
     return entry;
   }

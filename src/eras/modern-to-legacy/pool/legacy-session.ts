@@ -8,6 +8,7 @@ import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
 import type { ServerListener, ServerProcess, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import { SessionState } from '../../../relay/sessions/session-state.ts';
+import { ABANDONED_MS } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { LegacyEra } from '../../../relay/shared/legacy/legacy-era.ts';
 import { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
@@ -18,6 +19,7 @@ import { requestFrame } from '../../../wire/write-message.ts';
 import type { RootsQuestions } from '../questions/roots-questions.ts';
 import type { Elicitations } from '../questions/url-elicitations.ts';
 import { CallProgress, type Continuation } from '../questions/waiting-call.ts';
+import { clientOf } from './session-link.ts';
 import { type Attribution, SoleOwner } from './sole-owner.ts';
 
 /** A server that is not back by then is not waited for any longer by those who only listen. */
@@ -36,12 +38,10 @@ export interface LegacySessionOptions {
   readonly calls: CallsElsewhere;
   /** Nobody uses the session any more. */
   readonly onIdle: (session: LegacySession) => void;
-  /** The server asked something in a call. */
-  readonly onAsked: () => void;
   /** The server asked something that nothing tells the call of. */
   readonly onUnplaced: () => void;
-  /** A call was given up that the server may still be at work on, and ask something in. */
-  readonly onDoubtful: (session: LegacySession) => void;
+  /** An abandoned call, or all of them, is none any more. */
+  readonly onAbandonedLess: () => void;
 }
 
 /**
@@ -79,17 +79,18 @@ export class LegacySession {
   #isClosed = false;
 
   constructor(options: LegacySessionOptions) {
-    const { dialer, deps, attribution, headers, capabilities, onAsked, onUnplaced, onDoubtful } = options;
+    const { dialer, deps, attribution, headers, capabilities, onUnplaced, onAbandonedLess } = options;
     this.#options = options;
-    this.#state = new LegacyState(deps.clock);
+    // Where all have one process, nobody can leave it for another.
+    const abandonedForMs = attribution === 'none' ? ABANDONED_MS : Number.POSITIVE_INFINITY;
+    this.#state = new LegacyState(deps.clock, abandonedForMs);
     this.#owner = new SoleOwner(this.#state, {
       clock: deps.clock,
       attribution,
       headers,
       capabilities,
-      onAsked,
       onUnplaced,
-      onDoubtful: () => onDoubtful(this),
+      onAbandonedLess,
       onServed: () => this.#served(),
       onLost: () => this.#lost(),
     });
@@ -126,6 +127,16 @@ export class LegacySession {
     });
     this.#links.add(usersLink);
     return usersLink;
+  }
+
+  /** The transport names the call that a question belongs to, as far as is known. */
+  get namesCalls(): boolean {
+    return this.#options.attribution === 'stream' && this.#state.namesCalls;
+  }
+
+  /** What the server asks in a call of this listener cannot be meant for an abandoned call of another client. */
+  isClearFor(listener: ServerListener): boolean {
+    return this.#owner.isClearFor(clientOf(listener));
   }
 
   /** A request that wanted this level leaves; others may follow. */

@@ -10,6 +10,7 @@ import { type RpcError, rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts
 import { callerOf } from '../../../relay/caller-links.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
 import type { ServerFault, ServerListener } from '../../../relay/ports.ts';
+import type { ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
@@ -51,6 +52,8 @@ export function upstreamExchange({ request, method, nowMs }: UpstreamRequest): E
 
 /** A link to a session of the pool, from the time a session is asked for until the link is closed. */
 export class SessionLink implements ServerListener {
+  /** Who uses the link; undefined: nothing tells. */
+  readonly client: ClientIdentity;
   #user: SessionLinkUser;
   /** The exchange of the question whether the server serves; undefined where that was known already. */
   #hello: Exchange | undefined;
@@ -58,8 +61,9 @@ export class SessionLink implements ServerListener {
   /** Set once the link had to wait for a session. */
   #waiting: WaitingCall<PooledSession> | undefined;
 
-  constructor(user: SessionLinkUser) {
+  constructor(user: SessionLinkUser, client?: ClientIdentity) {
     this.#user = user;
+    this.client = client;
   }
 
   /** Uses a session that others may use as well. Throws a BridgeError when there is none to be had. */
@@ -120,6 +124,11 @@ export class SessionLink implements ServerListener {
   serverClosed(reason: BridgeError): void {
     this.#user.lost(reason);
   }
+}
+
+/** The client whose link to a session has this listener. */
+export function clientOf(listener: ServerListener): ClientIdentity {
+  return listener instanceof SessionLink ? listener.client : undefined;
 }
 
 // ---- Waiting for a session

@@ -10,6 +10,7 @@ import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../../relay/exchange.ts';
 import type { ClientLink } from '../../../relay/shared/client-link.ts';
+import { attributeQuestion, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 import type { Owner, PendingCall } from '../../../relay/shared/legacy/from-server.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
@@ -20,7 +21,8 @@ import { skipValue } from '../../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import { RootsQuestions } from '../questions/roots-questions.ts';
 import { Elicitations } from '../questions/url-elicitations.ts';
-import { GivenUpCalls, UnclearQuestions } from './unclear-questions.ts';
+import { clientOf } from './session-link.ts';
+import { UnclearQuestions } from './unclear-questions.ts';
 
 /**
  * How it is known which call a request of the server belongs to. Where it is not, nobody is asked.
@@ -37,12 +39,10 @@ export interface SoleOwnerOptions {
   readonly capabilities: Fields;
   /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
   readonly headers: Lane['headers'];
-  /** The server asked something in a call, or would have if it were known which. */
-  readonly onAsked: () => void;
   /** The server asked something that nothing tells the call of. */
   readonly onUnplaced: () => void;
-  /** A call was given up that the server may still be at work on, and ask something in. */
-  readonly onDoubtful: () => void;
+  /** An abandoned call, or all of them, is none any more. */
+  readonly onAbandonedLess: () => void;
   /** A child has answered the handshake. */
   readonly onServed: () => void;
   /** The child that served is gone. */
@@ -53,6 +53,7 @@ export interface SoleOwnerOptions {
  * The one client that all links to a server are for. What is hidden where several clients share, because it names no
  * owner, is not hidden. What the server asks still goes only to the call that certainly caused it. Not to a likely one:
  * several calls of one name may be of several people, and an answer in the wrong call is a wrong answer even for the same one.
+ * `attributeQuestion` has the rules; two calls are of one client for certain only if they came over one connection.
  */
 export class SoleOwner implements SharingPolicy {
   readonly passesUnowned = true;
@@ -65,7 +66,6 @@ export class SoleOwner implements SharingPolicy {
   readonly #options: SoleOwnerOptions;
   /** Undefined until the first question that is unclear. */
   #unclear: UnclearQuestions | undefined = undefined;
-  readonly #givenUp = new GivenUpCalls();
   /** What the server is told: not all revisions have words for all of it. */
   #declared: Fields;
   /** Grows whenever the server may have other tools than before. */
@@ -91,6 +91,10 @@ export class SoleOwner implements SharingPolicy {
 
   newClient(): LegacyClient {
     return this.#state.offer === undefined ? EARLY_CALL : CALL;
+  }
+
+  identityOf({ listener }: ClientLink<LegacyClient>): ClientIdentity {
+    return clientOf(listener);
   }
 
   // ---- what the server asks
@@ -120,23 +124,22 @@ export class SoleOwner implements SharingPolicy {
     return refuseInput(this.#options.capabilities, method ?? '', params);
   }
 
-  /** An error: it may be of a call that was given up, and nobody will ever know. */
+  /** An error: it may be of an abandoned call, and nobody will ever know. */
   #ask({ link, question, known }: ServerQuestion, lastId: number): BridgeError | 'unclear' | undefined {
     const call = this.#callOf(question, known, lastId);
-    if (call === 'given up') return UNCLEAR_CALL;
+    if (call === 'abandoned') return UNCLEAR_CALL;
     if (call.kind === 'ambiguous') return 'unclear';
     // A call that cannot be answered with a question is as good as none.
     if (call.kind === 'nobody' || call.exchange === undefined || !isInteractive(call.exchange.method)) {
       this.#takeOrphan(question, (answer) => void link.send(withId(answer, question.id as JsonRpcId)));
       return undefined;
     }
-    this.#options.onAsked();
     return this.#state.ask(call, question);
   }
 
   /** The call that is named, or the only one of those up to `lastId` that can be meant. */
-  #callOf(question: Frame, known: Exchange | undefined, lastId: number): Owner | 'given up' {
-    const { calls } = this.#state;
+  #callOf(question: Frame, known: Exchange | undefined, lastId: number): Owner | 'abandoned' {
+    const { calls, abandoned } = this.#state;
     const taskId = findRelatedTask(question);
     if (taskId !== undefined) {
       const named = this.tasks.get(taskId);
@@ -144,11 +147,27 @@ export class SoleOwner implements SharingPolicy {
     }
     if (known !== undefined && this.#options.attribution === 'stream') return calls.ownerWithId(known.id) ?? NOBODY;
     this.#options.onUnplaced();
-    const sole = calls.soleAsker(lastId);
-    if (this.#givenUp.isEmpty || sole.kind === 'nobody') return sole;
-    this.#options.onAsked();
-    this.#options.onDoubtful();
-    return 'given up';
+    const owner = attributeQuestion({
+      open: calls.where(({ exchange: { upstreamId, method } }) => upstreamId <= lastId && mayAsk(method)),
+      abandoned: abandoned.askers(lastId),
+      clientOf: ({ client }) => this.identityOf(client),
+      askedIn: 'call',
+    });
+    switch (owner.kind) {
+      case 'call':
+        return { kind: 'one', client: owner.call.client, exchange: owner.call.exchange };
+      case 'several':
+        return { kind: 'ambiguous' };
+      case 'abandoned':
+        return 'abandoned';
+      default:
+        return NOBODY;
+    }
+  }
+
+  /** Nothing that the server asks can be meant for an abandoned call of another client. */
+  isClearFor(client: ClientIdentity): boolean {
+    return this.#state.abandoned.askers().every((other) => other !== undefined && other === client);
   }
 
   /** No call is open that could be asked. `reply` is called once, or not at all. */
@@ -202,22 +221,12 @@ export class SoleOwner implements SharingPolicy {
     this.#unclear?.look();
   }
 
-  callGivenUp({ upstreamId, method }: Exchange): void {
-    if (!this.#mindsGivenUp || !mayAsk(method)) return;
-    this.#givenUp.add(upstreamId);
-    this.#options.onDoubtful();
+  callAbandoned(): void {
     this.#unclear?.look();
   }
 
-  /** In one process for all it would not help to leave the session, and nobody could be asked any more. */
-  get #mindsGivenUp(): boolean {
-    const { attribution, capabilities } = this.#options;
-    const { roots, sampling, elicitation } = capabilities;
-    return attribution !== 'none' && (roots !== undefined || sampling !== undefined || elicitation !== undefined);
-  }
-
-  answeredLate(id: JsonRpcId | undefined): void {
-    this.#givenUp.answered(id);
+  abandonedAnswered(): void {
+    this.#options.onAbandonedLess();
   }
 
   /** The caller is told that the server is gone, which is something else than an error of the server. */
@@ -242,8 +251,8 @@ export class SoleOwner implements SharingPolicy {
   }
 
   ended({ wasServing }: ServerEnd): void {
-    this.#givenUp.clear();
     this.#unclear?.clear();
+    this.#options.onAbandonedLess();
     if (!wasServing) return;
     this.roots.lost();
     this.#options.onLost();

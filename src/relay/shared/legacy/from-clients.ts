@@ -22,7 +22,7 @@ import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
 import { type ClientLink, refuse, UNCLEAR } from '../client-link.ts';
-import type { CallOutcome } from './from-server.ts';
+import type { CallOutcome, PendingCall } from './from-server.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { LegacyClient, SharingPolicy } from './sharing-policy.ts';
@@ -201,8 +201,13 @@ export class FromClients {
     this.#state.withdrawn.add(call.bytes);
     const hasCapacity = link.send(notification, call.upstream);
     call.over?.('withdrawn');
-    this.#policy.callGivenUp(exchange);
+    this.#abandon(call);
     return hasCapacity;
+  }
+
+  #abandon({ exchange, client }: PendingCall): void {
+    this.#state.abandoned.add(exchange, this.#policy.identityOf(client));
+    this.#policy.callAbandoned();
   }
 
   #answer(link: UpstreamLink, client: Client, frame: Frame): boolean {
@@ -237,12 +242,13 @@ export class FromClients {
     const { calls, questions, withdrawn, levels } = this.#state;
     client.state.left();
     if (link === undefined) return void this.#state.forget(client);
-    for (const { exchange, upstream, bytes } of calls.takeOf(client)) {
+    for (const call of calls.takeOf(client)) {
+      const { exchange, upstream, bytes } = call;
       withdrawn.add(bytes);
       const params = { requestId: exchange.upstreamId, reason: 'the client left' };
       upstream?.cancel('client');
       link.send(notificationFrame(CANCELLED, params), upstream);
-      this.#policy.callGivenUp(exchange);
+      this.#abandon(call);
     }
     for (const { serverId } of questions.takeOf(client)) link.send(errorFrame(serverId, rpcErrorOf(CLIENT_LEFT)));
     const mostVerbose = levels.mostVerbose();

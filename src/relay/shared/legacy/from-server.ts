@@ -14,7 +14,6 @@ import {
   ELICITATION_COMPLETE,
   isListChanged,
   LOG_MESSAGE,
-  mayAsk,
   PING,
   PROGRESS,
   RESOURCE_UPDATED,
@@ -52,6 +51,7 @@ export class FromServer {
   }
 
   take(link: UpstreamLink, frame: Frame, known: Exchange | undefined): void {
+    if (known !== undefined) this.#state.namesCalls = true;
     switch (frame.kind) {
       case 'result':
       case 'error':
@@ -70,7 +70,7 @@ export class FromServer {
     if (own !== undefined) return own(frame);
     const call = this.#takeCall(frame.id);
     if (call === undefined) {
-      this.#policy.answeredLate(frame.id);
+      this.#answeredLate(frame.id);
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
     call.upstream?.settle();
@@ -79,6 +79,11 @@ export class FromServer {
     if (frame.kind === 'error') this.#noteElicitations(frame, client);
     client.listener.fromServer(client.state.answered(frame, { method: exchange.method, idToken }), exchange);
     this.#policy.callAnswered();
+  }
+
+  #answeredLate(id: JsonRpcId | undefined): void {
+    const abandoned = this.#state.abandoned.takeAnswered(id);
+    if (abandoned !== undefined) this.#policy.abandonedAnswered(abandoned);
   }
 
   /** Without an id it can only be about what is open if that is one thing: a server could not read a request. */
@@ -218,9 +223,10 @@ export class FromServer {
     const own = this.#takeOwn(fault.id);
     if (own !== undefined) return own(errorFrame(fault.id, rpcErrorOf(fault.error)));
     const call = this.#takeCall(fault.id);
-    call?.upstream?.settle();
-    call?.over?.('failed');
-    call?.client.listener.fromServer(errorFrame(call.idToken, rpcErrorOf(fault.error)), call.exchange);
+    if (call === undefined) return fault.kind === undefined ? undefined : this.#answeredLate(fault.id);
+    call.upstream?.settle();
+    call.over?.('failed');
+    call.client.listener.fromServer(errorFrame(call.idToken, rpcErrorOf(fault.error)), call.exchange);
   }
 }
 
@@ -308,25 +314,9 @@ export class PendingCalls {
     return ownerOf(this.#calls.values());
   }
 
-  /**
-   * Who is being asked by a request of the server. Only some calls ask at all; if several clients have one open, it is
-   * none: guessing between two would show one client's question to another. That a call is being asked something
-   * already says nothing, it may ask twice at once.
-   */
-  asker(): Owner {
-    const asking = [...this.#calls.values()].filter((call) => mayAsk(call.exchange.method));
-    return asking.length > 0 ? ownerOf(asking) : this.owner();
-  }
-
-  /** The only open call, of those up to this id, that the server may ask something in; `ambiguous`: there are several. */
-  soleAsker(lastId: number): Owner {
-    let sole: PendingCall | undefined;
-    for (const call of this.#calls.values()) {
-      if (call.exchange.upstreamId > lastId || !mayAsk(call.exchange.method)) continue;
-      if (sole !== undefined) return { kind: 'ambiguous' };
-      sole = call;
-    }
-    return sole === undefined ? { kind: 'nobody' } : { kind: 'one', client: sole.client, exchange: sole.exchange };
+  /** The calls of all clients that meet the condition, in the order they were sent. */
+  where(isMeant: (call: PendingCall) => boolean): readonly PendingCall[] {
+    return [...this.#calls.values()].filter(isMeant);
   }
 
   /** Whose calls are open, of those clients that meet the condition. */

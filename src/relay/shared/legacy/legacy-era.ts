@@ -24,6 +24,7 @@ import {
   SharedServer,
   type SharedServerOptions,
 } from '../shared-server.ts';
+import { ABANDONED_MS } from './attribution.ts';
 import { FromClients } from './from-clients.ts';
 import { FromServer } from './from-server.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
@@ -51,7 +52,7 @@ export interface SharedLegacyServer extends SessionDialer {
 }
 
 export function createSharedLegacyServer(options: LegacyEraOptions & SharedServerOptions): SharedLegacyServer {
-  const state = new LegacyState(options.deps.clock);
+  const state = new LegacyState(options.deps.clock, ABANDONED_MS);
   const era = new LegacyEra(state, new SeveralClients(state, options.deps.clock), options);
   const server = new SharedServer(era, options);
   const startInitialized = (result: object): boolean => era.withHandshake(result, () => server.startIdle());
@@ -204,6 +205,8 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   ended(end: ServerEnd): void {
     this.#restoration?.cancel();
     this.#state.offer = undefined;
+    this.#state.namesCalls = false;
+    this.#state.abandoned.clear();
     this.#policy.ended(end);
     this.fromClients.lost(end.reason);
   }

@@ -6,6 +6,7 @@ import { type LogLevel, severityOf } from '../../../mcp/vocabulary/client-declar
 import { SubscribedUris } from '../../../mcp/vocabulary/subscribed-uris.ts';
 import { type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { type ClientLink, WithdrawnRequests } from '../client-link.ts';
+import { AbandonedCalls } from './attribution.ts';
 import { PendingCalls, type SoleOne } from './from-server.ts';
 import type { InitializeResult } from './initialize-result.ts';
 import type { LegacyClient } from './sharing-policy.ts';
@@ -14,6 +15,7 @@ import type { LegacyClient } from './sharing-policy.ts';
 export class LegacyState {
   readonly clients = new LinkedList<ClientLink<LegacyClient>>();
   readonly calls = new PendingCalls();
+  readonly abandoned: AbandonedCalls;
   readonly questions = new ServerQuestions();
   readonly subscriptions = new SubscriptionTable<ClientLink<LegacyClient>>();
   readonly levels = new LogLevels<ClientLink<LegacyClient>>();
@@ -22,10 +24,14 @@ export class LegacyState {
   readonly own = new Map<number, (answer: Frame) => void>();
   /** What the server said of itself; undefined while none serves. */
   offer: InitializeResult | undefined;
+  /** The transport of the link names the call that a message belongs to: it has done so, be it for an answer. */
+  namesCalls = false;
   #lastId = 0;
 
-  constructor(clock: Clock) {
+  /** @param abandonedForMs how long an abandoned call counts; see `AbandonedCalls` */
+  constructor(clock: Clock, abandonedForMs: number) {
     this.withdrawn = new WithdrawnRequests(clock);
+    this.abandoned = new AbandonedCalls(clock, abandonedForMs);
   }
 
   /** The id of the latest request on the shared link. */

@@ -10,7 +10,7 @@ import {
   missingCapability,
   readClientCapabilities,
 } from '../../../mcp/vocabulary/client-declarations.ts';
-import { ELICIT } from '../../../mcp/vocabulary/methods.ts';
+import { ELICIT, mayAsk } from '../../../mcp/vocabulary/methods.ts';
 import { readField, readFields } from '../../../mcp/vocabulary/payload.ts';
 import {
   findRevision,
@@ -21,12 +21,16 @@ import {
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, withId, withPayload } from '../../../wire/frame.ts';
 import { skipValue } from '../../../wire/json/scan-json.ts';
-import { errorFrame } from '../../../wire/write-message.ts';
+import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
+import { Exchange } from '../../exchange.ts';
 import type { ClientLink } from '../client-link.ts';
+import { ABANDONED_MS, type AbandonedCall, attributeQuestion, type ClientIdentity } from './attribution.ts';
 import { EarlyQuestions } from './early-questions.ts';
 import type { Owner, PendingCall } from './from-server.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { AnsweredCall, LegacyClient, ServerQuestion, SharingPolicy } from './sharing-policy.ts';
+
+type Client = ClientLink<LegacyClient>;
 
 /** Clients that must learn nothing of each other. One is asked only what certainly belongs to a call of its own. */
 export class SeveralClients implements SharingPolicy {
@@ -45,12 +49,21 @@ export class SeveralClients implements SharingPolicy {
     return new HandshakingClient(this.#clock);
   }
 
+  /** It is small, and may be remembered longer than the link. */
+  identityOf({ state }: Client): ClientIdentity {
+    return state;
+  }
+
   ask({ question }: ServerQuestion): BridgeError | undefined {
-    const owner = this.#orOnlyClient(this.#state.calls.asker());
+    const owner = this.#asker();
     if (owner.kind !== 'one') {
+      const why =
+        owner.kind === 'nobody'
+          ? 'no client has an open call'
+          : `calls of several clients are open, or were cancelled less than ${ABANDONED_MS / 1000} s ago`;
       return new BridgeError(
         'ERR_SHARED_AMBIGUOUS',
-        `${question.method} does not say which call it belongs to, and ${owner.kind === 'nobody' ? 'no client has an open call' : 'several clients have open calls'}, so it is unclear which client to ask. Run servers that ask their clients with --isolation session.`,
+        `${question.method} does not say which call it belongs to, and ${why}, so it is unclear which client to ask. Run servers that ask their clients with --isolation session.`,
       );
     }
     const refusal = this.#state.ask(owner, question);
@@ -59,6 +72,39 @@ export class SeveralClients implements SharingPolicy {
       this.#state.questions.noteElicitation(readField(question, 'elicitationId'), owner.client);
     }
     return refusal;
+  }
+
+  /** Only some calls ask at all. Without one that may have asked, any open call tells whom to ask, or being alone does. */
+  #asker(): Owner {
+    const { calls, abandoned } = this.#state;
+    const nowMs = this.#clock.now();
+    const open = calls.where((call) => mayAsk(call.exchange.method) && !isLost(call, nowMs));
+    const owner = this.#ownerAmong(open, abandoned.askers());
+    return owner.kind === 'nobody' ? this.#orOnlyClient(calls.owner()) : owner;
+  }
+
+  #ownerAmong(open: readonly PendingCall[], abandoned: readonly ClientIdentity[]): Owner {
+    const clientOf = ({ client }: PendingCall): ClientIdentity => this.identityOf(client);
+    const owner = attributeQuestion({ open, abandoned, clientOf, askedIn: 'client' });
+    switch (owner.kind) {
+      case 'call':
+        return { kind: 'one', client: owner.call.client, exchange: owner.call.exchange };
+      case 'client':
+        return this.#clientWith(owner.client);
+      case 'several':
+      case 'abandoned':
+        return AMBIGUOUS;
+      case 'none':
+        return NOBODY;
+    }
+  }
+
+  /** Of a client that has left, nothing may reach another. */
+  #clientWith(identity: ClientIdentity): Owner {
+    for (const client of this.#state.clients.toArray()) {
+      if (this.identityOf(client) === identity) return { kind: 'one', client, exchange: undefined };
+    }
+    return AMBIGUOUS;
   }
 
   #orOnlyClient(owner: Owner): Owner {
@@ -73,20 +119,32 @@ export class SeveralClients implements SharingPolicy {
   }
 
   unnamedOwner(): Owner {
-    return this.#orOnlyClient(this.#state.calls.owner());
+    return this.#orOnlyClient(this.logOwner());
   }
 
   logOwner(): Owner {
-    return this.#state.calls.owner();
+    const { calls, abandoned } = this.#state;
+    return abandoned.isEmpty
+      ? calls.owner()
+      : this.#ownerAmong(
+          calls.where(() => true),
+          abandoned.clients(),
+        );
   }
 
-  watchersOf(uri: string): Iterable<ClientLink<LegacyClient>> {
+  watchersOf(uri: string): Iterable<Client> {
     return this.#state.subscriptions.clientsFor(uri);
   }
 
   callAnswered(): void {}
-  callGivenUp(): void {}
-  answeredLate(): void {}
+  callAbandoned(): void {}
+
+  /** A client may stand for several, as a pooled session does, which has to know it too. It is told no more than that. */
+  abandonedAnswered({ client, id }: AbandonedCall): void {
+    if (id === undefined) return;
+    const owner = this.#clientWith(client);
+    if (owner.kind === 'one') owner.client.listener.fromServer(resultFrame(id, {}), withdrawnExchange(id));
+  }
 
   callLost({ client, exchange, idToken }: PendingCall, reason: BridgeError): void {
     client.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
@@ -170,8 +228,25 @@ export class HandshakingClient implements LegacyClient {
 
   left(): void {
     this.#early?.drop();
+    this.#capabilities = {};
   }
 }
+
+/** Its client has had no connection for so long that it counts no longer than an abandoned call. */
+function isLost({ exchange }: PendingCall, nowMs: number): boolean {
+  const { lostAtMs } = exchange.lane;
+  return lostAtMs !== undefined && nowMs - lostAtMs >= ABANDONED_MS;
+}
+
+/** Says that an answer is to none of the open calls, whatever id they have: clients use ids again. */
+function withdrawnExchange(id: number): Exchange {
+  const exchange = new Exchange(id, '', { isOpen: false }, undefined, 0);
+  exchange.cancel('client');
+  return exchange;
+}
+
+const NOBODY: Owner = { kind: 'nobody' };
+const AMBIGUOUS: Owner = { kind: 'ambiguous' };
 
 const TOO_EARLY = new BridgeError(
   'ERR_SESSION_BUSY',

@@ -6,6 +6,7 @@ import type { Exchange, Lane } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
 import type { ClientLink } from '../client-link.ts';
 import type { ServerEnd } from '../shared-server.ts';
+import type { AbandonedCall, ClientIdentity } from './attribution.ts';
 import type { Owner, PendingCall } from './from-server.ts';
 import type { InitializeResult } from './initialize-result.ts';
 
@@ -57,6 +58,7 @@ export interface SharingPolicy {
   readonly passesUnowned: boolean;
   /** Called for each link. */
   newClient(): LegacyClient;
+  identityOf(client: ClientLink<LegacyClient>): ClientIdentity;
 
   /** Returns why nobody can be asked this; undefined: somebody is, or will be, or `refuse` is called. */
   ask(asked: ServerQuestion): BridgeError | undefined;
@@ -72,10 +74,10 @@ export interface SharingPolicy {
 
   /** A call was answered, and its client has the answer. */
   callAnswered(): void;
-  /** A call was given up that the server may still be at work on. */
-  callGivenUp(exchange: Exchange): void;
-  /** The server answers what is not open. */
-  answeredLate(id: JsonRpcId | undefined): void;
+  /** A call was added to the abandoned ones. */
+  callAbandoned(): void;
+  /** The server has answered an abandoned call, which is none any more. */
+  abandonedAnswered(call: AbandonedCall): void;
   /** Tells the client that its call ended with the child. */
   callLost(call: PendingCall, reason: BridgeError): void;
 

@@ -16,9 +16,8 @@ test('a server that is to be told anew is not started before the one that was to
     headers: undefined,
     capabilities: { elicitation: { url: {} } },
     onIdle: () => {},
-    onAsked: () => {},
     onUnplaced: () => {},
-    onDoubtful: () => {},
+    onAbandonedLess: () => {},
   });
   session.take(new FakeServerListener());
   const { link, listener } = dialer.latest;

@@ -147,6 +147,7 @@ export class SharedBridge {
 
 export class SharedClient {
   readonly peer = new FakePeer();
+  readonly lane = new FakeLane();
   readonly relay: Relay;
   readonly ends: BridgeError[] = [];
   readonly #options: ClientOptions;
@@ -169,7 +170,7 @@ export class SharedClient {
 
   says(message: string | object): Frame {
     const frame = clientFrame(message);
-    this.relay.fromClient(frame, new FakeLane());
+    this.relay.fromClient(frame, this.lane);
     return frame;
   }
 

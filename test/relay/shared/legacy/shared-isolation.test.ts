@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { rpcErrorOf } from '../../../../src/mcp/vocabulary/rpc-errors.ts';
+import { ABANDONED_MS } from '../../../../src/relay/shared/legacy/attribution.ts';
 import { errorFrame } from '../../../../src/wire/write-message.ts';
 import { EXITED, type Message, SERVER_RESULT, SharedBridge, type SharedClient } from './shared-bridge.ts';
 
@@ -17,6 +18,12 @@ interface OpenCall {
   readonly upstreamId: number;
 }
 
+interface AbandonedCall {
+  readonly client: number;
+  readonly upstreamId: number;
+  readonly sinceMs: number;
+}
+
 interface OpenQuestion {
   readonly client: number;
   /** As the client knows it. */
@@ -31,6 +38,7 @@ class World {
   readonly calls: OpenCall[] = [];
   /** Ids the server knew of that are over. */
   readonly over: number[] = [];
+  readonly abandoned: AbandonedCall[] = [];
   readonly questions: OpenQuestion[] = [];
   readonly present: Set<number>;
   readonly expected: string[][];
@@ -110,8 +118,9 @@ class World {
     this.bridge.says(
       `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${id},"progress":1}}`,
     );
-    if (!this.calls.some(({ upstreamId }) => upstreamId === id))
-      this.bridge.says(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
+    if (this.calls.some(({ upstreamId }) => upstreamId === id)) return;
+    this.bridge.says(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
+    this.#noLongerAbandoned(({ upstreamId }) => upstreamId === id);
   }
 
   cancel(call: OpenCall | undefined): void {
@@ -122,7 +131,42 @@ class World {
     this.client(call.client).says(text(call.id));
     const [sent, ...others] = this.bridge.link.take();
     if (sent?.frame.bytes.toString() !== text(call.upstreamId) || others.length > 0) throw new Error('not cancelled');
+    this.#abandon(call);
+  }
+
+  #abandon(call: OpenCall): void {
     this.#end(call);
+    this.abandoned.push({ client: call.client, upstreamId: call.upstreamId, sinceMs: this.bridge.clock.now() });
+  }
+
+  #noLongerAbandoned(isMeant: (call: AbandonedCall) => boolean): void {
+    for (const call of this.abandoned.filter(isMeant)) this.abandoned.splice(this.abandoned.indexOf(call), 1);
+  }
+
+  passTime(ms: number): void {
+    this.bridge.clock.advance(ms);
+    const nowMs = this.bridge.clock.now();
+    this.#noLongerAbandoned(({ sinceMs }) => nowMs - sinceMs >= ABANDONED_MS);
+  }
+
+  /** The client's last connection closes, or it opens one again; its session stays. */
+  reconnect(client: number): void {
+    const { lane } = this.client(client);
+    lane.lostAtMs = lane.lostAtMs === undefined ? this.bridge.clock.now() : undefined;
+  }
+
+  #isLost(client: number): boolean {
+    const { lostAtMs } = this.client(client).lane;
+    return lostAtMs !== undefined && this.bridge.clock.now() - lostAtMs >= ABANDONED_MS;
+  }
+
+  /** Whom the server may ask now; undefined: that is not certain. */
+  #asker(): number | undefined {
+    const open = this.calls.map(({ client }) => client);
+    const likely = [...open.filter((client) => !this.#isLost(client)), ...this.abandoned.map(({ client }) => client)];
+    const [clients] = [new Set(likely), new Set(open), this.present].filter(({ size }) => size > 0);
+    const [client] = clients ?? [];
+    return clients?.size === 1 && client !== undefined && this.present.has(client) ? client : undefined;
   }
 
   ask(serverId: string): void {
@@ -132,11 +176,9 @@ class World {
     const text = (id: string | number, n: number) =>
       `{"jsonrpc":"2.0","id":${id},"method":"sampling/createMessage","params":{"n":${n}.0}}`;
     const n = this.next();
+    const candidate = this.#asker();
     bridge.says(text(serverId, n));
-    const callers = new Set(this.calls.map(({ client }) => client));
-    const [candidate] = callers.size > 0 ? callers : this.present;
-    const isClear = callers.size === 1 || (callers.size === 0 && this.present.size === 1);
-    if (!isClear || candidate === undefined) {
+    if (candidate === undefined) {
       const [refusal] = bridge.link.take();
       if (refusal?.frame.kind !== 'error' || refusal.frame.id !== JSON.parse(serverId)) throw new Error('not refused');
       return;
@@ -176,7 +218,7 @@ class World {
     // What its relay tells it at the end is of no interest here.
     this.expected[client] = [];
     this.client(client).peer.take();
-    for (const call of this.calls.filter((one) => one.client === client)) this.#end(call);
+    for (const call of this.calls.filter((one) => one.client === client)) this.#abandon(call);
     for (const question of this.questions.filter((one) => one.client === client)) {
       this.questions.splice(this.questions.indexOf(question), 1);
     }
@@ -185,6 +227,7 @@ class World {
   restart(): void {
     if (this.present.size === 0) return;
     const ended = this.calls.splice(0);
+    this.abandoned.splice(0);
     this.bridge.exits();
     for (const { client, id, upstreamId } of ended) {
       this.over.push(upstreamId);
@@ -228,6 +271,11 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('stale' as const), pick, token }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('ask' as const), token }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('answer question' as const), pick }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('pass time' as const), ms: fc.integer({ min: 1, max: ABANDONED_MS }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('reconnect' as const), index }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('list changed' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), index }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
@@ -252,6 +300,10 @@ function take(world: World, next: Step): void {
       return world.ask(next.token);
     case 'answer question':
       return world.answerQuestion(picked(world.questions, next.pick));
+    case 'pass time':
+      return world.passTime(next.ms);
+    case 'reconnect':
+      return world.reconnect(next.index);
     case 'list changed':
       return world.listChanged();
     case 'leave':

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { ABANDONED_MS } from '../../../../src/relay/shared/legacy/attribution.ts';
 import { only, SharedBridge, type SharedClient } from './shared-bridge.ts';
 
 const SET_LEVEL = 'logging/setLevel';
@@ -77,6 +78,22 @@ test('during calls of several clients it goes to nobody: it may be about any of 
   for (const client of clients) client.call(1);
   logs(bridge, 'info');
   for (const client of clients) t.deepEqual(heardLevels(client), []);
+});
+
+test('what is said of a call that was cancelled a moment ago goes to no other client', (t) => {
+  const { bridge, clients } = withClients(2);
+  const [a, b] = clients;
+  for (const client of clients) setLevel(bridge, client, 'debug');
+  a.call(1);
+  a.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  logs(bridge, 'info');
+  t.deepEqual([heardLevels(a), heardLevels(b)], [['info'], []]);
+  b.call(1);
+  logs(bridge, 'notice');
+  t.deepEqual([heardLevels(a), heardLevels(b)], [[], []]);
+  bridge.clock.advance(ABANDONED_MS);
+  logs(bridge, 'warning');
+  t.deepEqual([heardLevels(a), heardLevels(b)], [[], ['warning']]);
 });
 
 test('a message without a known level, or one that is not JSON, goes to nobody and harms nobody', (t) => {

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import test from 'ava';
+import { ABANDONED_MS } from '../../../../src/relay/shared/legacy/attribution.ts';
 import { SharedBridge, type SharedClient } from './shared-bridge.ts';
 
 setFlagsFromString('--expose-gc');
@@ -44,6 +45,7 @@ function joinAndLeave(bridge: SharedBridge, n: number): readonly WeakRef<object>
   bridge.says({ id: n, method: 'elicitation/create', params: { mode: 'url', elicitationId: `e${n}` } });
   if (client.heard().at(-1)?.method !== 'elicitation/create') throw new Error('not asked');
   client.leaves();
+  bridge.clock.advance(ABANDONED_MS);
   bridge.link.take();
   return [new WeakRef(client.relay), new WeakRef(client.peer)];
 }

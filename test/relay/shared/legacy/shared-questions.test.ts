@@ -1,6 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../../../src/errors.ts';
 import { MAX_QUESTION_ID_LENGTH } from '../../../../src/relay/questions.ts';
+import { ABANDONED_MS } from '../../../../src/relay/shared/legacy/attribution.ts';
 import { MAX_WAITING_BYTES } from '../../../../src/relay/shared/legacy/early-questions.ts';
 import { collectLog } from '../../../process/collected-log.ts';
 import { only, reasonOf, SharedBridge } from './shared-bridge.ts';
@@ -108,6 +109,103 @@ test('so it is when one of the clients is being asked already: a call may ask tw
   bridge.says({ id: 'second', ...ASK });
   t.deepEqual(b.heard(), []);
   t.is(reasonOf(only(bridge.heard())), 'ERR_SHARED_AMBIGUOUS');
+});
+
+for (const how of ['cancelled its call', 'left'] as const) {
+  test(`what a server asks in the call of a client that ${how} is asked of no other, until that call is answered`, (t) => {
+    const { bridge, a, b } = twoClients();
+    a.call(1);
+    const [{ id } = {}] = bridge.heard();
+    if (how === 'left') a.leaves();
+    else a.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
+    b.call(1);
+    a.heard();
+    bridge.heard();
+    bridge.says({ id: 'late', ...ASK });
+    t.is(reasonOf(only(bridge.heard())), 'ERR_SHARED_AMBIGUOUS');
+    t.deepEqual(b.heard(), []);
+    bridge.says({ id, result: {} });
+    bridge.says({ id: 'own', ...ASK });
+    t.is(only(b.heard()).method, ASK.method);
+    t.deepEqual(a.heard(), []);
+  });
+
+  test(`the call of a client that ${how} stands in nobody's way for longer than that`, (t) => {
+    const { bridge, a, b } = twoClients();
+    a.call(1);
+    if (how === 'left') a.leaves();
+    else a.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
+    b.call(1);
+    bridge.heard();
+    bridge.clock.advance(ABANDONED_MS - 1);
+    bridge.says({ id: 'q', ...ASK });
+    t.is(reasonOf(only(bridge.heard())), 'ERR_SHARED_AMBIGUOUS');
+    bridge.clock.advance(1);
+    bridge.says({ id: 'r', ...ASK });
+    t.is(only(b.heard()).method, ASK.method);
+  });
+}
+
+test('an answer that is too large to be passed on is one, too', (t) => {
+  const { bridge, a, b } = twoClients();
+  a.call(1);
+  const { id } = only(bridge.heard());
+  a.leaves();
+  b.call(1);
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
+  bridge.dialer.latest.listener.serverFault({ error, kind: 'result', id });
+  bridge.says({ id: 'q', ...ASK });
+  t.is(only(b.heard()).method, ASK.method);
+});
+
+test('a client that has cancelled a call is asked in its next, or by itself where it has none', (t) => {
+  const { bridge, a, b } = twoClients();
+  a.call(1);
+  a.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  bridge.says({ id: 'late', ...ASK });
+  t.is(only(a.peer.take()).exchange, undefined);
+  a.call(2);
+  bridge.says({ id: 'q', ...ASK });
+  t.is(only(a.peer.take()).exchange?.id, 2);
+  t.deepEqual(b.heard(), []);
+});
+
+test('nobody is asked in place of a client that has left, not even who is alone then', (t) => {
+  const { bridge, a, b } = twoClients();
+  a.call(1);
+  a.leaves();
+  bridge.heard();
+  bridge.says({ id: 'q', ...ASK });
+  t.is(reasonOf(only(bridge.heard())), 'ERR_SHARED_AMBIGUOUS');
+  t.deepEqual(b.heard(), []);
+});
+
+test('a client without a connection keeps others from being asked for no longer than one that left', (t) => {
+  const { bridge, a, b } = twoClients();
+  a.call(1);
+  b.call(1);
+  bridge.heard();
+  a.lane.lostAtMs = bridge.clock.now();
+  bridge.clock.advance(ABANDONED_MS - 1);
+  bridge.says({ id: 'q', ...ASK });
+  t.is(reasonOf(only(bridge.heard())), 'ERR_SHARED_AMBIGUOUS');
+  bridge.clock.advance(1);
+  bridge.says({ id: 'r', ...ASK });
+  t.is(only(b.heard()).method, ASK.method);
+  a.lane.lostAtMs = undefined;
+  bridge.says({ id: 's', ...ASK });
+  t.is(reasonOf(only(bridge.heard())), 'ERR_SHARED_AMBIGUOUS', 'it is back');
+  t.deepEqual(a.heard(), []);
+});
+
+test('a client without a connection is asked as long as no other has a call open: it may come back', (t) => {
+  const { bridge, a, b } = twoClients();
+  a.call(1);
+  a.lane.lostAtMs = bridge.clock.now();
+  bridge.clock.advance(ABANDONED_MS);
+  bridge.says({ id: 'q', ...ASK });
+  t.is(only(a.heard()).method, ASK.method);
+  t.deepEqual(b.heard(), []);
 });
 
 test('without an open call the only client is asked, but none of several', (t) => {
