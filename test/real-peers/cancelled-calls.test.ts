@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcon
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import test, { type ExecutionContext } from 'ava';
 import { BRIDGE_COMMAND, startBridge } from '../support/bridge.ts';
-import { startHttpSse } from '../support/sdk-servers.ts';
+import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
 import { serverProgram } from '../support/server-program.ts';
 import { textOf } from './text-of.ts';
 
@@ -19,12 +19,12 @@ const SERVERS: Readonly<Record<string, (t: ExecutionContext) => Promise<readonly
   },
 };
 
-const CLIENTS: Readonly<Record<string, (t: ExecutionContext, server: readonly string[]) => Promise<Transport>>> = {
-  stdio: async (_, server) => {
+const CLIENTS = {
+  stdio: async (_: ExecutionContext, server: readonly string[]): Promise<Transport> => {
     const [command, ...args] = BRIDGE_COMMAND;
     return new StdioClientTransport({ command, args: [...args, 'connect', ...server], stderr: 'ignore' });
   },
-  HTTP: async (t, server) => {
+  HTTP: async (t: ExecutionContext, server: readonly string[]): Promise<Transport> => {
     const bridge = await startBridge(server);
     t.teardown(() => bridge.stop());
     return new StreamableHTTPClientTransport(bridge.url);
@@ -68,3 +68,14 @@ for (const [front, open] of Object.entries(CLIENTS)) {
     });
   }
 }
+
+test('a server over Streamable HTTP, which names the call that it asks in, keeps its session after a cancelled call', async (t) => {
+  const server = await startStreamable();
+  t.teardown(() => server.close());
+  const client = await connect(t, await CLIENTS.HTTP(t, [server.url.href]));
+  for (let times = 0; times < 2; times += 1) {
+    await cancelCall(t, client);
+    t.is(textOf(await client.callTool({ name: 'ask', arguments: { prompt: 'who?' } })), 'me');
+  }
+  t.is(server.sessions.size, 1);
+});

@@ -29,7 +29,7 @@ export class StreamSlots {
     this.#emptyAtMs = clock.now();
   }
 
-  /** Since when no response has been open; undefined: one is. */
+  /** The time at which the last open response closed; undefined: one is open. */
   get emptySinceMs(): number | undefined {
     return this.#taken > 0 ? undefined : this.#emptyAtMs;
   }

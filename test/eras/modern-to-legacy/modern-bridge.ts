@@ -63,9 +63,16 @@ export class ModernBridge {
   readonly modern: CallDialer;
   /** What `initialize` answers by itself; undefined: nothing. */
   greeting: object | undefined;
+  readonly #namesCalls: boolean;
 
-  constructor({ greeting = SERVER_RESULT, ...options }: Partial<ModernToLegacyOptions> & { greeting?: object } = {}) {
+  /** @param namesCalls the transport says what an answer belongs to; default: where it is to be believed */
+  constructor({
+    greeting = SERVER_RESULT,
+    namesCalls,
+    ...options
+  }: Partial<ModernToLegacyOptions> & { greeting?: object; namesCalls?: boolean } = {}) {
     this.greeting = greeting;
+    this.#namesCalls = namesCalls ?? options.attribution === 'stream';
     this.dialer.onDial = (dialled) => this.#greet(dialled);
     this.modern = createModernToLegacyDialer({
       dialer: this.dialer,
@@ -78,9 +85,12 @@ export class ModernBridge {
   }
 
   #greet({ link, listener }: Dialled): void {
-    link.onSend = ({ frame }) => {
+    link.onSend = ({ frame, exchange }) => {
       if (frame.method === 'initialize' && this.greeting !== undefined) {
-        listener.fromServer(serverFrame({ id: frame.id, result: this.greeting }));
+        listener.fromServer(
+          serverFrame({ id: frame.id, result: this.greeting }),
+          this.#namesCalls ? exchange : undefined,
+        );
       }
     };
   }

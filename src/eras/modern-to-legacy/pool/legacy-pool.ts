@@ -166,12 +166,9 @@ export class LegacyPool {
     }
   }
 
-  /** A call of this listener that is asked something there can be told from the abandoned calls. */
+  /** True if a question in a call of this listener can be told there from one in an abandoned call. */
   #suits(session: LegacySession, listener: ServerListener): boolean {
-    const { attribution } = this.#options;
-    // In one process for all it would not help to leave the session.
-    const isNeedless = attribution === 'none' || (session.namesCalls && !this.#keepsApart);
-    return isNeedless || session.isClearFor(listener);
+    return !this.#keepsApart || session.isClearFor(listener);
   }
 
   #attach(entry: Entry, listener: ServerListener, left?: () => void): PooledSession {

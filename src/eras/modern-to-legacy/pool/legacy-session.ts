@@ -38,7 +38,7 @@ export interface LegacySessionOptions {
   readonly calls: CallsElsewhere;
   /** Nobody uses the session any more. */
   readonly onIdle: (session: LegacySession) => void;
-  /** The server asked something that nothing tells the call of. */
+  /** Nothing tells the call that the server asks in. */
   readonly onUnplaced: () => void;
   /** An abandoned call, or all of them, is none any more. */
   readonly onAbandonedLess: () => void;
@@ -81,7 +81,7 @@ export class LegacySession {
   constructor(options: LegacySessionOptions) {
     const { dialer, deps, attribution, headers, capabilities, onUnplaced, onAbandonedLess } = options;
     this.#options = options;
-    // Where all have one process, nobody can leave it for another.
+    // All have one process then, so that nobody can leave it for another.
     const abandonedForMs = attribution === 'none' ? ABANDONED_MS : Number.POSITIVE_INFINITY;
     this.#state = new LegacyState(deps.clock, abandonedForMs);
     this.#owner = new SoleOwner(this.#state, {
@@ -129,12 +129,7 @@ export class LegacySession {
     return usersLink;
   }
 
-  /** The transport names the call that a question belongs to, as far as is known. */
-  get namesCalls(): boolean {
-    return this.#options.attribution === 'stream' && this.#state.namesCalls;
-  }
-
-  /** What the server asks in a call of this listener cannot be meant for an abandoned call of another client. */
+  /** True if nothing that the server asks there can be meant for a call that was abandoned by another client than this listener's. */
   isClearFor(listener: ServerListener): boolean {
     return this.#owner.isClearFor(clientOf(listener));
   }

@@ -52,7 +52,7 @@ export function upstreamExchange({ request, method, nowMs }: UpstreamRequest): E
 
 /** A link to a session of the pool, from the time a session is asked for until the link is closed. */
 export class SessionLink implements ServerListener {
-  /** Who uses the link; undefined: nothing tells. */
+  /** The client that uses the link; undefined: nothing proves which one. */
   readonly client: ClientIdentity;
   #user: SessionLinkUser;
   /** The exchange of the question whether the server serves; undefined where that was known already. */

@@ -39,7 +39,7 @@ export interface SoleOwnerOptions {
   readonly capabilities: Fields;
   /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
   readonly headers: Lane['headers'];
-  /** The server asked something that nothing tells the call of. */
+  /** Nothing tells the call that the server asks in: it has done so, or its transport names no calls, as HTTP+SSE does. */
   readonly onUnplaced: () => void;
   /** An abandoned call, or all of them, is none any more. */
   readonly onAbandonedLess: () => void;
@@ -165,7 +165,7 @@ export class SoleOwner implements SharingPolicy {
     }
   }
 
-  /** Nothing that the server asks can be meant for an abandoned call of another client. */
+  /** True if nothing that the server asks can be meant for an abandoned call of another client. */
   isClearFor(client: ClientIdentity): boolean {
     return this.#state.abandoned.askers().every((other) => other !== undefined && other === client);
   }
@@ -245,6 +245,7 @@ export class SoleOwner implements SharingPolicy {
   }
 
   served(): void {
+    if (!this.#state.namesCalls) this.#options.onUnplaced();
     this.roots.served();
     this.#toolsVersion += 1;
     this.#options.onServed();

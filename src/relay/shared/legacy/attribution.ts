@@ -67,7 +67,7 @@ export function attributeQuestion<Call>(causes: PossibleCauses<Call>): QuestionO
 // ---- Abandoned calls
 
 /**
- * How long an abandoned call counts where one process serves several clients, and an open one of a client that has no
+ * The time that an abandoned call counts where one process serves several clients, and an open one of a client that has no
  * connection any more. Without a limit, one client that leaves would keep all others from being asked. A server that still
  * asks in it later is not told from one that asks in the only open call.
  */

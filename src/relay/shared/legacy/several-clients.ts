@@ -49,7 +49,7 @@ export class SeveralClients implements SharingPolicy {
     return new HandshakingClient(this.#clock);
   }
 
-  /** It is small, and may be remembered longer than the link. */
+  /** The state is small, and may be remembered longer than the link. */
   identityOf({ state }: Client): ClientIdentity {
     return state;
   }
@@ -99,7 +99,7 @@ export class SeveralClients implements SharingPolicy {
     }
   }
 
-  /** Of a client that has left, nothing may reach another. */
+  /** A client that has left is not replaced by another: what was meant for it reaches nobody. */
   #clientWith(identity: ClientIdentity): Owner {
     for (const client of this.#state.clients.toArray()) {
       if (this.identityOf(client) === identity) return { kind: 'one', client, exchange: undefined };
@@ -232,13 +232,13 @@ export class HandshakingClient implements LegacyClient {
   }
 }
 
-/** Its client has had no connection for so long that it counts no longer than an abandoned call. */
+/** True for a call whose client has had no connection for so long that an abandoned call would not count any more. */
 function isLost({ exchange }: PendingCall, nowMs: number): boolean {
   const { lostAtMs } = exchange.lane;
   return lostAtMs !== undefined && nowMs - lostAtMs >= ABANDONED_MS;
 }
 
-/** Says that an answer is to none of the open calls, whatever id they have: clients use ids again. */
+/** An exchange that marks an answer as one to no open call, whatever id that has: clients use ids again. */
 function withdrawnExchange(id: number): Exchange {
   const exchange = new Exchange(id, '', { isOpen: false }, undefined, 0);
   exchange.cancel('client');

@@ -157,7 +157,7 @@ class World {
     call.request = this.#request(call.client, name, { requestState, inputResponses });
   }
 
-  /** Those that do not wait are checked too: their question may have waited. */
+  /** A question may have waited, and the call that it is of may be abandoned by now. */
   #check(asked: string, call: Call): void {
     this.#asked.add(asked);
     const cause = this.calls.get(asked);
