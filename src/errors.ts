@@ -136,5 +136,12 @@ export function assertNever(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
 }
 
+/** To whoever sent a message that two servers may read in two ways, where something depends on what it says. */
+export const UNCLEAR = new BridgeError(
+  'ERR_WIRE_MESSAGE',
+  'This message can be read in several ways: a member occurs twice or in another case, the name of a tool is not a ' +
+    'string, or progressToken is neither a string nor a number; send each member once, as the specification spells it.',
+);
+
 /** To all that is still open when the process ends. */
 export const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');

@@ -106,7 +106,7 @@ export class CallRegistry {
     if (this.#isDraining && readField(frame, 'requestState') === undefined) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
     }
-    const refusal = this.exchanges.refusalOf(frame.bytes.length);
+    const refusal = this.exchanges.refusalOf(frame);
     if (refusal !== undefined) throw refusal;
     if (this.countOf(principal) >= this.#maxPerCaller) {
       const message = `${this.#maxPerCaller} calls are open for this caller, the most allowed; wait for answers, or close subscriptions, before sending more.`;

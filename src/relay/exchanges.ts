@@ -46,8 +46,8 @@ export interface ExchangesOptions extends Observing {
   readonly calls: CapacityShare;
   /** Bytes of large requests together, of which the one that exceeds it is still taken. */
   readonly bytes: CapacityShare;
-  /** Says why no call is taken now, or undefined where calls are; undefined itself: calls are taken at any time. */
-  readonly refusal: (() => BridgeError | undefined) | undefined;
+  /** Says why this request is not taken now, or undefined where it is; undefined itself: all are taken at any time. */
+  readonly refusal: ((request: Frame) => BridgeError | undefined) | undefined;
 }
 
 /** The relay that runs an exchange: it routes the messages, and the exchange is opened and ended for it. */
@@ -134,8 +134,9 @@ export class Exchanges implements Observing {
 
   // ---- the beginning
 
-  /** Why one more call with a request of this size is refused; undefined: it is not. */
-  refusalOf(requestBytes: number): BridgeError | undefined {
+  /** Why one more call, with this request, is refused; undefined: it is not. */
+  refusalOf(request: Frame): BridgeError | undefined {
+    const requestBytes = request.bytes.length;
     if (this.#calls.isFull) {
       const message = `${this.#calls.taken} calls of all clients together are unanswered, the most allowed here; wait for answers, or close subscriptions, before sending more.`;
       return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
@@ -144,7 +145,7 @@ export class Exchanges implements Observing {
       const message = `The unanswered requests of all clients together have ${this.#bytes.taken} bytes, and ${this.#bytes.total} are the most allowed here; wait for answers before sending more large ones.`;
       return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
-    return this.#refusal?.();
+    return this.#refusal?.(request);
   }
 
   /** The exchange of a request, which counts from `open` on. */

@@ -3,8 +3,9 @@
  * payload, no credential and no session id.
  */
 import type { ErrorCode } from '../errors.ts';
+import { readToolName } from '../mcp/classify/ambiguity.ts';
 import { readRequestMetadata } from '../mcp/classify/request-metadata.ts';
-import { CALL_TOOL, INITIALIZE, LIST_ROOTS, SAMPLE } from '../mcp/vocabulary/methods.ts';
+import { INITIALIZE, LIST_ROOTS, SAMPLE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
@@ -146,7 +147,7 @@ function shownName(value: unknown): string | undefined {
 }
 
 export function toolOf(request: Frame): string | undefined {
-  return request.method === CALL_TOOL ? shownName(readField(request, 'name')) : undefined;
+  return shownName(readToolName(request));
 }
 
 /** How a legacy client introduces itself, once for its whole session. */

@@ -132,7 +132,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   #requestFromClient(frame: Frame, lane: Lane): void {
     const exchange = this.#exchanges.create(frame, lane);
     if (this.#presence.isAwaited) this.#presence.sees(frame);
-    const refusal = this.#refusal(exchange);
+    const refusal = this.#refusal(exchange, frame);
     if (refusal !== undefined) {
       this.#peer?.send(this.#exchanges.refuse(this, frame, refusal), exchange);
       if (refusal === INITIALIZE_TOO_LARGE) this.#handshakeFailed(refusal);
@@ -144,14 +144,14 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#toServer(sent, exchange);
   }
 
-  #refusal(exchange: Exchange): BridgeError | undefined {
+  #refusal(exchange: Exchange, request: Frame): BridgeError | undefined {
     if (this.#state === 'draining' || this.isClosed) {
       return new BridgeError('ERR_SESSION_CLOSED', 'This session is ending and takes no new calls; open a new one.');
     }
     const refusal = this.#open.refusalOf(exchange);
     // A session without a handshake would only take a slot; how many sessions there are is limited by itself.
     if (refusal !== undefined || exchange.method === INITIALIZE) return refusal;
-    return this.#exchanges.refusalOf(exchange.requestBytes);
+    return this.#exchanges.refusalOf(request);
   }
 
   #notificationFromClient(frame: Frame): void {

@@ -1,11 +1,9 @@
+import { readToolName } from '../mcp/classify/ambiguity.ts';
 import { withoutTools } from '../mcp/classify/tool-list.ts';
 import { CALL_TOOL, LIST_TOOLS } from '../mcp/vocabulary/methods.ts';
 import { INTERNAL_ERROR, INVALID_PARAMS } from '../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken } from '../wire/frame.ts';
-import { QUOTE } from '../wire/json/ascii.ts';
-import { findUnmistakable } from '../wire/json/outline.ts';
-import { decodeString } from '../wire/json/scan-json.ts';
 import { errorFrame } from '../wire/write-message.ts';
 import type { Exchange } from './exchange.ts';
 import { PassingLink } from './passing-link.ts';
@@ -93,13 +91,9 @@ class FilteredLink extends PassingLink {
 
   /** [spec 2025-11-25 server/tools#error-handling] what is hidden is refused like a tool that does not exist */
   #refusalOf(call: Frame): RpcError | undefined {
-    const name = findUnmistakable(call, call.payloadStart, 'name');
-    if (name === undefined) return undefined;
-    if (name === 'unclear') return UNCLEAR_NAME;
-    if (call.bytes[name.start] !== QUOTE) return undefined;
-    const text = decodeString(call.bytes, name.start, name.end);
-    if (text === undefined) return UNCLEAR_NAME;
-    return this.#isHidden(text) ? { code: INVALID_PARAMS, message: `Unknown tool: ${text.slice(0, 200)}` } : undefined;
+    const name = readToolName(call);
+    if (name === undefined) return UNCLEAR_NAME;
+    return this.#isHidden(name) ? { code: INVALID_PARAMS, message: `Unknown tool: ${name.slice(0, 200)}` } : undefined;
   }
 
   override fromServer(frame: Frame, exchange?: Exchange): void {
@@ -120,7 +114,7 @@ class FilteredLink extends PassingLink {
 
 const UNCLEAR_NAME: RpcError = {
   code: INVALID_PARAMS,
-  message: 'The name of the tool can be read in several ways; send one member called name.',
+  message: 'The name of the tool can be read in several ways, or is no string; send one member called name.',
 };
 
 /** A list in which a hidden tool cannot be found is not shown at all. */

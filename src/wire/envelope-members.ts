@@ -1,8 +1,8 @@
 /** The members of the JSON-RPC envelope: which key is one, what an id token means, what a set of members makes. */
 
-import type { Envelope, Frame, FrameKind, JsonRpcId } from './frame.ts';
+import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
 import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, QUOTE } from './json/ascii.ts';
-import { fold, visitMembers } from './json/outline.ts';
+import { fold } from './json/outline.ts';
 import { decodeString, isStringToken } from './json/scan-json.ts';
 
 /** Members with a short value, read as soon as they are met. */
@@ -58,20 +58,14 @@ function isPlainKey(bytes: Buffer, start: number, key: EnvelopeKey): boolean {
 }
 
 /**
- * Does the message have a member that some take for one of the envelope, but is none? Several clients share a server only as
- * long as it reads what the bridge has read: a client could name an id of another one where the bridge sees none.
+ * Which envelope member some servers take the key token bytes[start, end) for, though it is spelled otherwise: Go's
+ * encoding/json ignores case. The two would read different messages, so a client's message must have no such member.
  */
-export function hasLookAlike(frame: Frame): boolean {
-  const { bytes, outline } = frame;
-  let isFound = false;
-  visitMembers(bytes, 0, outline, (keyStart, keyEnd) => {
-    if (keyEnd - keyStart > LONGEST_TOKEN || classifyKey(bytes, keyStart, keyEnd) !== undefined) return true;
-    const name = decodeString(bytes, keyStart, keyEnd);
-    const folded = name && fold(name);
-    isFound = ENVELOPE_KEYS.some((key) => key === folded);
-    return !isFound;
-  });
-  return isFound;
+export function findLookAlike(bytes: Buffer, start: number, end: number): EnvelopeKey | undefined {
+  if (end - start > LONGEST_TOKEN) return undefined;
+  const name = decodeString(bytes, start, end);
+  const folded = name && fold(name);
+  return ENVELOPE_KEYS.find((key) => key === folded);
 }
 
 export function isPayloadKey(key: EnvelopeKey): key is PayloadKey {

@@ -3,6 +3,7 @@ import {
   classifyKey,
   EnvelopeDraft,
   type EnvelopeKey,
+  findLookAlike,
   isNullToken,
   isPayloadKey,
   type PayloadKey,
@@ -145,7 +146,11 @@ export function scanStrictEnvelope(bytes: Buffer, outline?: Outline): Envelope |
   let fault: string | undefined;
   const end = visitMembers(bytes, 0, outline, (keyStart, keyEnd, valueStart, valueEnd) => {
     const key = classifyKey(bytes, keyStart, keyEnd);
-    if (key === undefined) return true;
+    if (key === undefined) {
+      const like = findLookAlike(bytes, keyStart, keyEnd);
+      if (like !== undefined) fault ??= `a member can be taken for "${like}"; expected names in lower case only`;
+      return true;
+    }
     if (seen.includes(key)) {
       fault ??= `"${key}" occurs twice; expected each member once`;
       if (key === 'id') draft.id = undefined;

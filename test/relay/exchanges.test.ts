@@ -11,6 +11,7 @@ import {
 } from '../../src/relay/exchanges.ts';
 import type { Observer } from '../../src/relay/observer.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
+import type { Frame } from '../../src/wire/frame.ts';
 import { createExchanges, type ExchangesParts, FakeObserver, ORIGIN } from '../support/exchanges.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeLane } from '../support/fake-peers.ts';
@@ -50,29 +51,35 @@ function open(parts: ExchangesParts = {}): Opened {
 
 const large = (length: number) => ({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(length) } });
 
+/** A request of exactly this size. */
+function ofBytes(length: number): Frame {
+  const empty = clientFrame({ id: 1, method: 'x', params: { text: '' } }).bytes.length;
+  return clientFrame({ id: 1, method: 'x', params: { text: 'x'.repeat(length - empty) } });
+}
+
 // ---- how many
 
 test('so many calls may be open and no more', (t) => {
   const { exchanges, owner, open: opened } = open({ maxOpen: 2 });
   const [first] = [opened(), opened()];
-  const refusal = exchanges.refusalOf(100);
+  const refusal = exchanges.refusalOf(ofBytes(100));
   t.is(refusal?.code, 'ERR_SESSION_BUSY');
   t.regex(refusal?.message ?? '', /^2 calls of all clients/);
   exchanges.cancel(owner, first);
-  t.is(exchanges.refusalOf(100), undefined);
+  t.is(exchanges.refusalOf(ofBytes(100)), undefined);
 });
 
 test('large requests together are limited by their bytes, and small ones go on', (t) => {
   const { exchanges, owner, open: opened } = open({ maxOpen: 100, maxBytes: 60_000 });
   const [first] = [opened(large(40_000)), opened(large(40_000))];
   opened(large(10_000));
-  const refusal = exchanges.refusalOf(20_000);
+  const refusal = exchanges.refusalOf(ofBytes(20_000));
   t.is(refusal?.code, 'ERR_SESSION_BUSY');
   t.is(refusal?.retryAfterMs, 1000);
   t.regex(refusal?.message ?? '', /have 80134 bytes, and 60000 are the most/);
-  t.is(exchanges.refusalOf(16 * 1024), undefined);
+  t.is(exchanges.refusalOf(ofBytes(16 * 1024)), undefined);
   exchanges.cancel(owner, first);
-  t.is(exchanges.refusalOf(20_000), undefined, 'the one that goes beyond it is still taken');
+  t.is(exchanges.refusalOf(ofBytes(20_000)), undefined, 'the one that goes beyond it is still taken');
 });
 
 for (const [title, end] of [

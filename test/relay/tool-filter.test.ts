@@ -166,8 +166,17 @@ test('a hidden tool cannot be called by a notification either, to which there is
   );
 });
 
-for (const params of ['{"name":"a","name":"secret"}', '{"Name":"secret","name":"a"}', '{"NAME":"secret"}']) {
-  test(`a call whose tool can be read in several ways is refused: ${params}`, (t) => {
+for (const params of [
+  '{"name":"a","name":"secret"}',
+  '{"Name":"secret","name":"a"}',
+  '{"NAME":"secret"}',
+  '{"name":["secret"]}',
+  '{"name":{"toString":"secret"}}',
+  '{"name":7}',
+  '{}',
+  '["secret"]',
+]) {
+  test(`a call whose tool is not certainly one that is shown is refused: ${params}`, (t) => {
     const { below, told, request } = openLink();
     request(call(params));
     t.deepEqual(below.link.sent, []);
@@ -182,14 +191,12 @@ test('a call whose tool is spelled as JSON does not allow is refused', (t) => {
   t.regex(told()[0] ?? '', /"code":-32602,"message":"The name of the tool can be read in several ways/);
 });
 
-test('a call of a tool that is shown, one without a name, and everything else pass', (t) => {
+test('a call of a tool that is shown, and everything else, pass', (t) => {
   const { below, link, told, request } = openLink();
   request(call('{"name":"a"}'));
-  request(call('{}'));
-  request(call('{"name":7}'));
   request('{"jsonrpc":"2.0","id":ID,"method":"prompts/get","params":{"name":"secret"}}');
   link.send(clientFrame({ method: 'notifications/initialized' }));
-  t.is(below.link.sent.length, 5);
+  t.is(below.link.sent.length, 3);
   t.deepEqual(told(), []);
 });
 

@@ -148,7 +148,7 @@ const anyMembers = fc.oneof(
   ),
 );
 
-const extraKeys = ['_meta', 'ID', 'Jsonrpc', 'idx', 'i', 'res\\ult', 'errör', 'parent', 'x'.repeat(50), '__proto__'];
+const extraKeys = ['_meta', 'IDs', 'Json-rpc', 'idx', 'i', 'res\\ult', 'errör', 'parent', 'x'.repeat(50), '__proto__'];
 
 /** One valid JSON-RPC message as text. */
 export interface MessageText {

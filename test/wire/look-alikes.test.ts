@@ -1,26 +1,40 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { findSharedCancelledId, findSharedProgressToken } from '../../src/mcp/classify/correlators.ts';
-import { hasLookAlike } from '../../src/wire/envelope-members.ts';
+import { Frame } from '../../src/wire/frame.ts';
 import { findAllUnmistakable, findUnmistakable } from '../../src/wire/json/outline.ts';
+import { readMessage } from '../../src/wire/read-message.ts';
+import { scanStrictEnvelope } from '../../src/wire/scan-envelope.ts';
 import { clientFrame } from '../support/frames.ts';
 
-for (const key of [
-  'ID',
-  'Id',
-  '\\u0049d',
-  'Method',
-  'METHOD',
-  'Params',
-  'JsonRpc',
-  'Result',
-  'eRRor',
-  'reſult',
-  'paramſ',
-]) {
-  test(`a message with "${key}" may be read differently by its server`, (t) => {
-    t.true(hasLookAlike(clientFrame(`{"jsonrpc":"2.0","id":1,"method":"m","${key}":7}`)));
-    t.true(hasLookAlike(clientFrame(`{"${key}":{},"jsonrpc":"2.0","method":"m"}`)));
+const LIMITS = { maxDepth: 100, maxBatch: 10, maxValues: 1000 };
+
+for (const [key, like] of [
+  ['ID', 'id'],
+  ['Id', 'id'],
+  ['\\u0049d', 'id'],
+  ['Method', 'method'],
+  ['METHOD', 'method'],
+  ['Params', 'params'],
+  ['JsonRpc', 'jsonrpc'],
+  ['Result', 'result'],
+  ['eRRor', 'error'],
+  ['reſult', 'result'],
+  ['param\\u017f', 'params'],
+] as const) {
+  test(`a message of a client with "${key}" is refused: its server may take that for "${like}"`, (t) => {
+    for (const text of [
+      `{"jsonrpc":"2.0","id":1,"method":"m","${key}":7}`,
+      `{"${key}":{},"jsonrpc":"2.0","id":1,"method":"m"}`,
+    ]) {
+      t.deepEqual(scanStrictEnvelope(Buffer.from(text)), {
+        fault: `a member can be taken for "${like}"; expected names in lower case only`,
+        id: 1,
+      });
+      t.like(readMessage(Buffer.from(text), LIMITS), { kind: 'fault', fault: 'message', id: 1 });
+      const batch = readMessage(Buffer.from(`[${text},{"jsonrpc":"2.0","method":"m"}]`), LIMITS);
+      t.true(batch.kind === 'batch' && !(batch.items[0] instanceof Frame) && batch.items[1] instanceof Frame);
+    }
   });
 }
 
@@ -31,7 +45,7 @@ test('other members and members of members are no look-alikes', (t) => {
     '{"jsonrpc":"2.0","id":1,"method":"m","idx":1,"i d":2,"":3,"params2":4,"constructor":5}',
     `{"jsonrpc":"2.0","method":"m","${'ID'.repeat(100)}":1}`,
   ]) {
-    t.false(hasLookAlike(clientFrame(text)), text);
+    t.false('fault' in scanStrictEnvelope(Buffer.from(text)), text);
   }
 });
 

@@ -258,7 +258,7 @@ test('tells the id of a faulty message when it can be read, wherever it stands',
 });
 
 test('accepts members that JSON-RPC does not name', (t) => {
-  t.is(faultOf('{"jsonrpc":"2.0","id":1,"method":"a","trace":{"id":9},"Id":2}'), undefined);
+  t.is(faultOf('{"jsonrpc":"2.0","id":1,"method":"a","trace":{"id":9},"Ids":2}'), undefined);
 });
 
 test('recovers what the ends of an over-long message tell', (t) => {

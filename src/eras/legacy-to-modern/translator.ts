@@ -1,6 +1,7 @@
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import type { Deps } from '../../deps.ts';
-import { assertNever, BridgeError } from '../../errors.ts';
+import { assertNever, BridgeError, UNCLEAR } from '../../errors.ts';
+import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { stampMetadata } from '../../mcp/classify/request-metadata.ts';
@@ -102,6 +103,11 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     if (frame.method === PING && frame.kind === 'request' && exchange !== undefined) {
       // In any state. [spec 2025-11-25 basic/lifecycle#initialization]
       return this.#answer(exchange, resultFrame(exchange.id, {}));
+    }
+    // What is withdrawn is known already, and the server is told in the bridge's own words.
+    if (frame.method !== CANCELLED && isAmbiguous(frame)) {
+      const isAwaited = frame.kind === 'request' && exchange !== undefined;
+      return !isAwaited || this.#answer(exchange, errorAnswer(exchange.id, UNCLEAR));
     }
     switch (this.#state.kind) {
       case 'opening':

@@ -1,4 +1,5 @@
-import { BridgeError, toBridgeError } from '../../errors.ts';
+import { BridgeError, toBridgeError, UNCLEAR } from '../../errors.ts';
+import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
 import { findProgressToken } from '../../mcp/classify/correlators.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
@@ -139,7 +140,7 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #pass(notification: Frame): boolean {
-    if (this.#refusal !== undefined) return true;
+    if (this.#refusal !== undefined || isAmbiguous(notification)) return true;
     const { services, listener } = this.#options;
     const { pool, deps } = services;
     const drained = (): void => listener.serverDrained();
@@ -161,6 +162,7 @@ export class Conversation implements UpstreamLink, Follower {
 
   #begin(frame: Frame, exchange: Exchange | undefined): void {
     if (this.#refusal !== undefined) throw this.#refusal;
+    if (isAmbiguous(frame)) throw UNCLEAR;
     const method = frame.method ?? '';
     if (!isModernRequest(method)) return this.#refuse(NO_METHOD);
     if (isTaskRequest(method)) return this.#askOfTask(frame, exchange);

@@ -3,7 +3,7 @@
 import { editFrame, type Frame } from '../../wire/frame.ts';
 import { COMMA } from '../../wire/json/ascii.ts';
 import { itemSpans } from '../../wire/json/object-editor.ts';
-import { findUniqueMember, type UniqueMember } from '../../wire/json/outline.ts';
+import { findUnmistakable, type Unmistakable } from '../../wire/json/outline.ts';
 import type { Span } from '../../wire/json/scan-json.ts';
 import { asFields, PartReader, parseSpan, readFields } from '../vocabulary/payload.ts';
 import { PARAM_HEADER_KEYWORD } from '../vocabulary/schema-keywords.ts';
@@ -34,9 +34,10 @@ const UNICODE_ESCAPE = Buffer.from('\\u');
 const NO_HEADERS: HeaderAnnotations = { headers: [] };
 
 /** Undefined: it is no list of tools, or one with more in it than is looked at. */
-function readToolList({ kind, bytes, payloadStart, outline }: Frame): ToolList | undefined {
+function readToolList(frame: Frame): ToolList | undefined {
+  const { kind, bytes } = frame;
   if (kind !== 'result') return undefined;
-  const list = findUniqueMember(bytes, payloadStart, 'tools', outline);
+  const list = findUnmistakable(frame, frame.payloadStart, 'tools');
   const spans = typeof list === 'object' ? itemSpans(bytes, list.start) : undefined;
   if (spans === undefined || typeof list !== 'object') return undefined;
   const parts = new PartReader(bytes);
@@ -49,19 +50,18 @@ function readTool(bytes: Buffer, span: Span, parts: PartReader): ListedTool | un
   // Most tools name neither headers nor tasks; a native search over the bytes says so at once.
   const hasEscape = text.includes(UNICODE_ESCAPE);
   const isTask = (hasEscape || text.includes(TASK_SUPPORT)) && requiresTask(bytes, span);
-  if (hasEscape || text.includes(KEYWORD)) {
-    const { name, inputSchema } = asFields(parts.read(span)) ?? {};
-    return typeof name === 'string' ? { name, annotations: readHeaderAnnotations(inputSchema), isTask } : undefined;
-  }
-  const name = parseFound(bytes, findUniqueMember(bytes, span.start, 'name'));
-  return typeof name === 'string' ? { name, annotations: NO_HEADERS, isTask } : undefined;
+  const name = parseFound(bytes, findUnmistakable({ bytes }, span.start, 'name'));
+  if (typeof name !== 'string') return undefined;
+  if (!hasEscape && !text.includes(KEYWORD)) return { name, annotations: NO_HEADERS, isTask };
+  const tool = asFields(parts.read(span));
+  return tool && { name, annotations: readHeaderAnnotations(tool.inputSchema), isTask };
 }
 
 function requiresTask(bytes: Buffer, { start }: Span): boolean {
-  return asFields(parseFound(bytes, findUniqueMember(bytes, start, 'execution')))?.taskSupport === 'required';
+  return asFields(parseFound(bytes, findUnmistakable({ bytes }, start, 'execution')))?.taskSupport === 'required';
 }
 
-function parseFound(bytes: Buffer, found: UniqueMember): unknown {
+function parseFound(bytes: Buffer, found: Unmistakable): unknown {
   return typeof found === 'object' ? parseSpan(bytes, found) : undefined;
 }
 
@@ -100,8 +100,8 @@ export function readToolPage(frame: Frame): ToolPage | undefined {
  * cannot be told which tools it lists.
  */
 export function withoutTools(frame: Frame, isHidden: (name: string) => boolean): Frame | undefined {
-  const { bytes, payloadStart, outline } = frame;
-  if (findUniqueMember(bytes, payloadStart, 'tools', outline) === undefined) return frame;
+  const { bytes, payloadStart } = frame;
+  if (findUnmistakable(frame, payloadStart, 'tools') === undefined) return frame;
   const read = readToolList(frame);
   if (read === undefined) return undefined;
   const kept = read.items.filter(({ tool }) => tool !== undefined && !isHidden(tool.name));

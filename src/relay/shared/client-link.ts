@@ -120,13 +120,6 @@ function isOver({ exchange }: ClientMessage<unknown>): boolean {
   return exchange !== undefined && exchange.state.kind !== 'open';
 }
 
-/** Why a message is refused that two servers may read in two ways. */
-export const UNCLEAR = new BridgeError(
-  'ERR_WIRE_MESSAGE',
-  'This message can be read in several ways: a name occurs twice or in another case, or progressToken is neither a ' +
-    'string nor a number. On a server shared by several clients that is refused.',
-);
-
 /** More than that is nobody's change of mind: a server that takes nothing is asked for more and more in vain. */
 export const MAX_WITHDRAWN_BYTES = 64 * 1024 * 1024;
 /** Beyond it one small request goes on now and then: only a call that is given up shows that a server hangs. */

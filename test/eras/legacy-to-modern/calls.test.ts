@@ -25,6 +25,24 @@ test('each request carries what the client told once, and loses what is of its o
   });
 });
 
+test('what the server could read otherwise than the bridge is not translated', (t) => {
+  const session = new LegacyFront().open();
+  for (const params of ['"name":"x","Name":"y"', '"name":"x","_Meta":{}', '"name":"x","_meta":{"ProgressToken":1}']) {
+    session.says(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${params}}}`);
+    t.is(session.heard()[0]?.error.code, -32600, params);
+    session.says(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed","params":{${params}}}`);
+  }
+  t.deepEqual(session.asked(), []);
+});
+
+test('a withdrawal that the server could read otherwise is told in other words', (t) => {
+  const session = new LegacyFront().open();
+  session.call(1);
+  session.asked();
+  session.says('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"RequestId":2}}');
+  t.deepEqual(session.asked()[0]?.params.requestId, session.ids.at(-1));
+});
+
 test('a request without params gets some, and one with params by position is refused', (t) => {
   const session = new LegacyFront().open();
   session.says({ id: 1, method: 'tools/list' });

@@ -5,6 +5,18 @@ import { type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
 const SERVER_META = { 'io.modelcontextprotocol/serverInfo': { name: 'old', version: '1' } };
 
+test('what the server could read otherwise than the bridge is not translated', (t) => {
+  const bridge = new ModernBridge();
+  for (const params of [
+    '"name":"x","Name":"y"',
+    '"name":"x","Task":{}',
+    '"name":"x","arguments":{},"argument\u017f":{}',
+  ]) {
+    t.is(bridge.raw(params).answer().error?.code, -32600, params);
+  }
+  t.deepEqual(bridge.heard(), []);
+});
+
 test('a call goes to the server without its envelope, and comes back as a modern result', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.ask(

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import { requestDigest } from '../../../src/eras/modern-to-legacy/questions/request-state.ts';
+import { isAmbiguous } from '../../../src/mcp/classify/ambiguity.ts';
 import { rewriteProgress, rewriteRequest } from '../../../src/mcp/classify/correlators.ts';
 import { checkParamHeaders } from '../../../src/mcp/classify/param-headers.ts';
 import { readRequestMetadata, stripMetadata } from '../../../src/mcp/classify/request-metadata.ts';
@@ -12,7 +13,6 @@ import { readToolPage } from '../../../src/mcp/classify/tool-list.ts';
 import { downgradeResult } from '../../../src/mcp/translate/downgrade-results.ts';
 import { toLegacyResult, toModernResult } from '../../../src/mcp/translate/results.ts';
 import { readFields } from '../../../src/mcp/vocabulary/payload.ts';
-import { hasLookAlike } from '../../../src/wire/envelope-members.ts';
 import { Frame } from '../../../src/wire/frame.ts';
 import { LineSplitter } from '../../../src/wire/ndjson.ts';
 import { readMessage, separateMessages } from '../../../src/wire/read-message.ts';
@@ -77,7 +77,7 @@ const PASSES: ReadonlyMap<string, Pass> = new Map<string, Pass>([
   ['claims', (frame) => claimsModern(frame)],
   ['metadata', (frame) => readRequestMetadata(frame)],
   ['strip', (frame) => stripMetadata(frame)],
-  ['look-alikes', (frame) => hasLookAlike(frame)],
+  ['ambiguity', (frame) => isAmbiguous(frame)],
   ['param headers', (frame) => checkParamHeaders(HEADERS, frame, {})],
   ['request', (frame) => frame.kind === 'request' && rewriteRequest(frame, 7)],
   ['progress', (frame) => rewriteProgress(frame, Buffer.from('7'))],

@@ -1,4 +1,5 @@
-import { BridgeError } from '../../../errors.ts';
+import { BridgeError, UNCLEAR } from '../../../errors.ts';
+import { isAmbiguous } from '../../../mcp/classify/ambiguity.ts';
 import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
 import { parseLogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import {
@@ -16,12 +17,11 @@ import {
 import { readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../../mcp/vocabulary/subscribed-uris.ts';
-import { hasLookAlike } from '../../../wire/envelope-members.ts';
 import { type Frame, idToken, withId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import { type ClientLink, refuse, UNCLEAR } from '../client-link.ts';
+import { type ClientLink, refuse } from '../client-link.ts';
 import type { CallOutcome, PendingCall } from './from-server.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
 import type { LegacyState } from './legacy-state.ts';
@@ -61,7 +61,7 @@ export class FromClients {
   }
 
   #request(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
-    if (hasLookAlike(frame)) return refuse({ client, frame, exchange }, UNCLEAR);
+    if (isAmbiguous(frame)) return refuse({ client, frame, exchange }, UNCLEAR);
     const { method } = exchange;
     switch (method) {
       case INITIALIZE:
@@ -186,7 +186,7 @@ export class FromClients {
       case PROGRESS:
         return !this.#policy.passesUnowned || link.send(frame);
       default:
-        return hasLookAlike(frame) || link.send(frame);
+        return isAmbiguous(frame) || link.send(frame);
     }
   }
 
@@ -194,7 +194,7 @@ export class FromClients {
     const { upstreamId } = exchange;
     const call = this.#state.calls.take(upstreamId);
     if (call === undefined) return true;
-    const rewritten = hasLookAlike(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
+    const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
     // Where it is not certain what the server would read, the bridge says it in its own words.
     const notification = rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId });
     call.upstream?.cancel('client');
@@ -214,7 +214,7 @@ export class FromClients {
     const question = this.#state.questions.takeAnswered(client, frame.id);
     if (question === undefined) return true;
     const { serverId } = question;
-    return link.send(hasLookAlike(frame) ? errorFrame(serverId, rpcErrorOf(UNCLEAR)) : withId(frame, serverId));
+    return link.send(withId(frame, serverId));
   }
 
   /** A request of the bridge itself. Its answer is one to nobody when it comes. */

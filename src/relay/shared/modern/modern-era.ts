@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
 import { LinkedList } from '../../../collections/short-lived-values.ts';
 import type { Deps } from '../../../deps.ts';
-import { BridgeError } from '../../../errors.ts';
+import { BridgeError, UNCLEAR } from '../../../errors.ts';
+import { isAmbiguous } from '../../../mcp/classify/ambiguity.ts';
 import { findSharedCancelledId, rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
 import { META_LOG_LEVEL } from '../../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import { hasLookAlike } from '../../../wire/envelope-members.ts';
 import { type Frame, idToken, type JsonRpcId } from '../../../wire/frame.ts';
 import { findUnmistakable } from '../../../wire/json/outline.ts';
 import { errorFrame, notificationFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import { type ClientMessage, refuse, UNCLEAR, WithdrawnRequests } from '../client-link.ts';
+import { type ClientMessage, refuse, WithdrawnRequests } from '../client-link.ts';
 import { type ServerEnd, type SharedEra, SharedServer, type SharedServerOptions } from '../shared-server.ts';
 import { FromModernServer, type ModernCall, ModernCalls, type ModernClient } from './modern-calls.ts';
 
@@ -106,7 +106,7 @@ class FromModernClients {
     const { frame } = message;
     const refusal = this.#withdrawn.refusalOf(frame.bytes.length);
     if (refusal !== undefined) return refuse(message, refusal);
-    const logs = hasLookAlike(frame) ? 'unclear' : asksForLogs(frame);
+    const logs = isAmbiguous(frame) ? 'unclear' : asksForLogs(frame);
     if (logs === 'unclear') return refuse(message, UNCLEAR);
     const isListen = frame.method === LISTEN;
     // [spec 2026-07-28 transports/streamable-http#receiving-messages] no log messages within a subscription
@@ -158,7 +158,7 @@ class FromModernClients {
       case PROGRESS:
         return true;
       default:
-        return hasLookAlike(frame) || link.send(frame);
+        return isAmbiguous(frame) || link.send(frame);
     }
   }
 
@@ -182,7 +182,7 @@ class FromModernClients {
 
   /** Where it is not certain what the server would read, the bridge says it in its own words. */
   #tellWithdrawn(link: UpstreamLink, { upstreamId }: ModernCall, frame: Frame): boolean {
-    const rewritten = hasLookAlike(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
+    const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
     return link.send(rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId }));
   }
 

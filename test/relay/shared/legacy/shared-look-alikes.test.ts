@@ -26,10 +26,10 @@ for (const [title, meta] of [
   });
 }
 
-for (const member of ['"ID":1', '"Id":1', '"Method":"tools/list"', '"PARAMS":{"_meta":{"progressToken":1}}']) {
-  test(`a call with ${member} beside its like is refused: some servers read names in any case`, (t) => {
+for (const member of ['"Name":"y"', '"taſk":{}', '"name":"y"', '"_meta":{"_meta":{}},"_Meta":{}']) {
+  test(`a call with ${member} in its params is refused: some servers read names in any case`, (t) => {
     const { bridge, a } = twoClients();
-    a.says(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{},${member}}`);
+    a.says(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x",${member}}}`);
     t.deepEqual(bridge.heard(), []);
     t.is(reasonOf(only(a.heard())), 'ERR_WIRE_MESSAGE');
   });
@@ -45,7 +45,7 @@ test('so is one with a token under a name in another case', (t) => {
 });
 
 test('a cancellation that could be read as one of another id is told in plain words', (t) => {
-  for (const extra of ['"params":{"requestId":7,"RequestId":1}', '"params":{"requestId":7},"Params":{"requestId":1}']) {
+  for (const extra of ['"params":{"requestId":7,"RequestId":1}', '"params":{"requestId":7,"_meta":{},"_Meta":{}}']) {
     const { bridge, a, b } = twoClients();
     b.call(1);
     a.call(7);
@@ -63,7 +63,7 @@ test('a notification that could be read as another is dropped', (t) => {
   const { bridge, a, b } = twoClients();
   b.call(1);
   const call = only(bridge.heard());
-  a.says(`{"jsonrpc":"2.0","method":"x","Method":"notifications/cancelled","params":{"requestId":${call.id}}}`);
+  a.says(`{"jsonrpc":"2.0","method":"x","params":{"_meta":{},"_META":{"progressToken":${call.id}}}}`);
   t.deepEqual(bridge.heard(), []);
 });
 

@@ -345,18 +345,6 @@ test('the call that is asking does not time out meanwhile', (t) => {
   t.is(a.relay.openExchanges, 1);
 });
 
-test('an answer that could be read as one to another question is an error to the server', (t) => {
-  const { bridge, a } = twoClients();
-  a.call(1);
-  bridge.heard();
-  bridge.says({ id: 'q', ...ASK });
-  const { id } = only(a.heard());
-  a.says(`{"jsonrpc":"2.0","id":${id},"ID":"r","result":{}}`);
-  const answer = only(bridge.heard());
-  t.is(answer.id, 'q');
-  t.is(reasonOf(answer), 'ERR_WIRE_MESSAGE');
-});
-
 for (const how of ['says that its handshake is done', 'never says so'] as const) {
   test(`what a server asks early waits for its client, also for one that ${how}`, (t) => {
     const bridge = new SharedBridge();
