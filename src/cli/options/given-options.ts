@@ -58,6 +58,11 @@ export class GivenOptions {
     return source !== undefined && !source.startsWith('--') && !source.startsWith(ENV_PREFIX);
   }
 
+  /** Names an option with what it was set to, for messages. What stands in a file may be a secret in the wrong place. */
+  sourceWith(name: OptionName, shown: string): string {
+    return this.standsInFile(name) ? this.sourceOf(name) : `${this.sourceOf(name)} ${shown}`;
+  }
+
   /** The last value given, else the default of the table, else undefined. */
   optional<T>(name: OptionName, parse: (text: string) => Parsed<T>): T | undefined {
     const text = this.#given.get(name)?.texts.at(-1);
@@ -89,7 +94,8 @@ export class GivenOptions {
   #parse<T>(name: OptionName, text: string, parse: (text: string) => Parsed<T>): T {
     const parsed = parse(text);
     if (parsed.ok) return parsed.value;
-    const got = text === '' ? 'nothing' : mayBeShown(name, text) ? JSON.stringify(text) : 'something else';
+    const isShown = !this.standsInFile(name) && mayBeShown(name, text);
+    const got = text === '' ? 'nothing' : isShown ? JSON.stringify(text) : 'something else';
     throw new BridgeError('ERR_CONFIG_OPTION', `${this.sourceOf(name)}: expected ${parsed.expected}; got ${got}.`);
   }
 }

@@ -95,7 +95,7 @@ function readPem(
   const place = given.optional(name, value.parseText);
   if (place === undefined) return undefined;
   const file = resolve(cwd, place);
-  return tryToRead(`${given.sourceOf(name)} ${file}`, () => readFile(file)).text;
+  return tryToRead(given.sourceWith(name, file), () => readFile(file)).text;
 }
 
 function parseOrigin(text: string): value.Parsed<URL> {
@@ -137,7 +137,8 @@ function findKey({ kind, place }: KeySource, given: GivenOptions, { env, cwd, re
     const message = `${source}: expected a key in the variable ${place}; got nothing. Set it, or correct its name.`;
     throw new BridgeError('ERR_CONFIG_OPTION', message);
   }
-  const key = kind === 'env' ? (env[place] ?? '') : tryToRead(`${source} ${file}`, () => readFile(file)).text;
+  const key =
+    kind === 'env' ? (env[place] ?? '') : tryToRead(given.sourceWith('cluster-key', file), () => readFile(file)).text;
   new ClusterKey(key, source);
   return key;
 }

@@ -178,7 +178,7 @@ function refuseExposed(given: GivenOptions, address: ListenAddress): BridgeError
   const where =
     address.kind === 'inherited'
       ? `The inherited socket ${address.fd}, ${nameExposed(address)},`
-      : `${given.sourceOf('host')} ${nameExposed(address)}`;
+      : given.sourceWith('host', nameExposed(address));
   return excluded(
     `${where} lets other machines reach this port without authentication: whoever reaches it could use the wrapped server and everything it can do. Require --auth-token or --auth-issuer, listen on 127.0.0.1, or pass --allow-anonymous if something else guards the port.`,
   );
@@ -201,13 +201,13 @@ function refuseUnaskedStreams(
   const [first] = ports;
   if (first !== undefined && auth !== undefined) {
     throw excluded(
-      `${given.sourceOf('stream')} ${showPort(first, listen.tls)} carries no token, so whoever reaches it would get past ${sourceOfAuth(given)}. Use a Unix socket (unix:///path), whose file mode decides who may connect, or pass --allow-anonymous, which then applies to the stream alone: HTTP still requires tokens.`,
+      `${given.sourceWith('stream', showPort(first, listen.tls))} carries no token, so whoever reaches it would get past ${sourceOfAuth(given)}. Use a Unix socket (unix:///path), whose file mode decides who may connect, or pass --allow-anonymous, which then applies to the stream alone: HTTP still requires tokens.`,
     );
   }
   const exposed = ports.find(isExposed);
   if (exposed === undefined) return;
   throw excluded(
-    `${given.sourceOf('stream')} ${showPort(exposed, listen.tls)} lets other machines reach this port without authentication: whoever reaches it could use the wrapped server and everything it can do. Listen on 127.0.0.1 or a Unix socket, or pass --allow-anonymous if something else guards the port.`,
+    `${given.sourceWith('stream', showPort(exposed, listen.tls))} lets other machines reach this port without authentication: whoever reaches it could use the wrapped server and everything it can do. Listen on 127.0.0.1 or a Unix socket, or pass --allow-anonymous if something else guards the port.`,
   );
 }
 

@@ -65,7 +65,7 @@ interface HeaderLine {
 
 function readHeaderFile({ given, headerFile, readFile }: HeaderSources) {
   if (headerFile === undefined) return { lines: [], warnings: [] };
-  const source = `${given.sourceOf('header-file')} ${headerFile}`;
+  const source = given.sourceWith('header-file', headerFile);
   const { text, isOpenToAll } = tryToRead(source, () => readFile(headerFile));
   const lines = text
     .split('\n')

@@ -143,7 +143,7 @@ function findSecret({ given, env, cwd, readFile }: LoginRequest): FoundSecret {
     const secret = fromEnvironment || undefined;
     return { secret, source: secret && CLIENT_SECRET_VARIABLE, warnings: [] };
   }
-  const source = `${given.sourceOf('oauth-secret-file')} ${resolve(cwd, file)}`;
+  const source = given.sourceWith('oauth-secret-file', resolve(cwd, file));
   if (fromEnvironment) throw excluded(`${CLIENT_SECRET_VARIABLE} and ${source} are both set; leave one of them out.`);
   const { text, isOpenToAll } = tryToRead(source, () => readFile(resolve(cwd, file)));
   const secret = text.trim();

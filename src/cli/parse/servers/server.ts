@@ -93,10 +93,12 @@ function parseChild({ given, around, withheld: ofTheBridge }: ServerRequest): Pa
     platform: around.platform,
   });
   if (missing.length > 0) {
-    const names = missing.join(', ');
+    const isInFile = given.standsInFile('env');
+    const names = isInFile ? 'the variables that are named here' : missing.join(', ');
+    const wayOut = isInFile ? 'NAME=value' : `--env ${missing[0]}=value`;
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
-      `${given.sourceOf('env')}: expected ${names} to be set in this environment, to copy it to the server; it is not. Set it, or write --env ${missing[0]}=value.`,
+      `${given.sourceOf('env')}: expected ${names} to be set in this environment, to copy it to the server; it is not. Set it, or write ${wayOut}.`,
     );
   }
   const child: ChildConfig = {
@@ -113,7 +115,7 @@ function readEnvFiles(given: GivenOptions, { cwd, readFile }: RemoteSurroundings
   const assignments: EnvAssignment[] = [];
   const warnings: string[] = [];
   for (const path of given.list('env-from', value.parseText)) {
-    const source = `${given.sourceOf('env-from')} ${resolve(cwd, path)}`;
+    const source = given.sourceWith('env-from', resolve(cwd, path));
     const { text, isOpenToAll } = tryToRead(source, () => readFile(resolve(cwd, path)));
     const found = parseEnvFile(text);
     if (found === undefined) throw new BridgeError('ERR_CONFIG_OPTION', `${source}: this file is not a text file.`);
