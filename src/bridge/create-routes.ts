@@ -129,17 +129,33 @@ export interface RouteTable {
   readonly pages: ReadonlyMap<string, FoundRoute>;
 }
 
-/** @param routeAt serves callers at a path */
-export function createRouteTable(
-  listener: RoutedListener,
-  { authenticator, publicRoutes }: EndpointAuthentication,
-  routeAt: (path: string) => HttpRoute,
-): RouteTable {
+export interface ServedRoutes {
+  readonly authentication: EndpointAuthentication;
+  /** `anybody` may know of the server, or only `callers`, who have to show who they are. */
+  readonly knownTo: 'anybody' | 'callers';
+  /** Serves callers at a path. */
+  readonly routeAt: (path: string) => HttpRoute;
+  /** Serves callers of the server alone by this route. */
+  readonly onlyForCallers: (route: HttpRoute) => HttpRoute;
+}
+
+export function createRouteTable(listener: RoutedListener, served: ServedRoutes): RouteTable {
   const { endpoints } = listener;
+  const { authenticator, publicRoutes } = served.authentication;
   const publicUrl = publicUrlOf(listener);
-  const open = new Map([...publicRoutes, ...refusedRoutes(endpoints, publicUrl)].map(forAnybody));
+  const forCaller = (path: string, route: HttpRoute): Found => [path, { audience: authenticator, route }];
+  const forCallers = pathsOf(endpoints).map((path) => forCaller(path, served.routeAt(path)));
+  const refused = refusedRoutes(endpoints, publicUrl);
+  if (served.knownTo === 'callers') {
+    // A browser has no token to show, so a page for it would tell everybody which names there are.
+    const told = refused.map(([path, route]) => forCaller(path, served.onlyForCallers(route)));
+    return {
+      routes: new Map([...alsoWithSlash(forCallers), ...told, ...[...publicRoutes].map(forAnybody)]),
+      pages: new Map(),
+    };
+  }
+  const open = new Map([...publicRoutes, ...refused].map(forAnybody));
   const pages = [...browserPages(endpointsOf(endpoints), publicUrl)].map(forAnybody);
-  const forCallers = pathsOf(endpoints).map((path): Found => [path, { audience: authenticator, route: routeAt(path) }]);
   return {
     routes: new Map([...alsoWithSlash(forCallers), ...open]),
     pages: new Map(alsoWithSlash(pages).filter(([path]) => !open.has(path))),

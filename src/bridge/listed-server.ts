@@ -97,7 +97,16 @@ export class ListedServer {
 
   #createRoutes(): RouteTable {
     const listener = { ...this.#parts.listener, endpoints: this.endpoints };
-    return createRouteTable(listener, this.authentication, (path) => this.#routeAt(path));
+    const isHidden = this.#config.listing !== undefined && listener.access.auth !== undefined;
+    return createRouteTable(listener, {
+      authentication: this.authentication,
+      knownTo: isHidden ? 'callers' : 'anybody',
+      routeAt: (path) => this.#routeAt(path),
+      onlyForCallers: (route) => (request, response, query) => {
+        if (this.isFor(principalOf(request))) route(request, response, query);
+        else this.#parts.unknown(request, response, query);
+      },
+    });
   }
 
   /** Whether the server exists for this caller. */

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
 import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import { isBrowserNavigation } from '../downstream/listener/browser-page.ts';
-import { livenessRoute, readinessRoute } from '../downstream/listener/health.ts';
+import { livenessRoute, readinessRoute, respondReadiness } from '../downstream/listener/health.ts';
 import type { FoundRoute, HttpRoute, OpenRoute, Router } from '../downstream/listener/http-server.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { type Authenticator, principalOf } from '../http/auth/callers.ts';
@@ -48,6 +48,7 @@ export class ServerList implements Router {
       isAtHubs: () => areAtHubs(this.#listed()),
       hasStore: () => this.#parts.membership?.isStoreAvailable ?? true,
       authenticator: () => this.#authenticator(),
+      isKnownTo: (principal) => this.#unready()?.isFor(principal) ?? true,
     });
     this.#openRoutes = new Map([
       ['/healthz', livenessRoute],
@@ -148,21 +149,25 @@ export class ServerList implements Router {
   // ---- what is served where
 
   findOpen(path: string): OpenRoute | undefined {
-    const open = this.#openRoutes.get(path);
-    if (open !== undefined || !path.endsWith(READYZ)) return open;
-    const server = this.#named.get(path.slice(1, -READYZ.length));
-    return server?.isListed === true ? this.#readinessOf(server) : undefined;
+    return this.#openRoutes.get(path);
   }
 
   /** Whether a path is one of ours, other than the list of servers itself: on a server that is not ours, others have the rest. */
   isServed(request: IncomingMessage, path: string): boolean {
     if (this.findOpen(path) !== undefined || this.#parts.looking.has(path)) return true;
-    return (this.#unnamed?.find(request, path) ?? this.#below(path)?.find(request, path)) !== undefined;
+    return this.#findOfServer(request, path) !== undefined;
   }
 
   find(request: IncomingMessage, path: string): FoundRoute {
-    const found = this.#unnamed?.find(request, path) ?? this.#below(path)?.find(request, path);
-    return found ?? this.#findElsewhere(request, path);
+    return this.#findOfServer(request, path) ?? this.#findElsewhere(request, path);
+  }
+
+  #findOfServer(request: IncomingMessage, path: string): FoundRoute | undefined {
+    const found = this.#unnamed?.find(request, path);
+    if (found !== undefined) return found;
+    const server = this.#below(path);
+    const isReadiness = server?.isListed === true && path === `/${server.config.listing?.segment}${READYZ}`;
+    return isReadiness ? this.#readinessOf(server) : server?.find(request, path);
   }
 
   /** The server whose name a path begins with, or about whose endpoints a document is. */
@@ -264,31 +269,31 @@ export class ServerList implements Router {
 
   // ---- readiness
 
-  #readinessOf(server: ListedServer): OpenRoute {
-    const tell = readinessRoute({
+  /** For whoever may call the server. */
+  #readinessOf(server: ListedServer): FoundRoute {
+    const sources = {
       readiness: () => (this.#isDraining ? ENDING : server.readiness()),
       hasCapacity: () => server.hasCapacity,
       isAtHubs: () => server.isAtHubs,
       hasStore: () => this.#parts.membership?.isStoreAvailable ?? true,
-      authenticator: () => server.authentication.authenticator,
-    });
-    if (server.config.listing?.callers === undefined) return tell;
-    return (response, askWhetherWelcome) =>
-      askWhetherWelcome(server.authentication.authenticator, (principal) => {
-        if (principal !== undefined && server.isFor(principal)) return tell(response, askWhetherWelcome);
-        respondError(response, nothingAt(`/${server.config.listing?.segment}${READYZ}`, this.#paths(principal)));
-      });
+    };
+    const route: HttpRoute = (request, response, query) => {
+      if (server.isFor(principalOf(request))) respondReadiness(response, sources);
+      else this.#unknown(request, response, query);
+    };
+    return { audience: server.authentication.authenticator, route };
   }
 
   #readiness(): Readiness {
     if (this.#isDraining) return ENDING;
     const shared = this.#parts.membership?.readiness() ?? READY;
     if (shared.state !== 'ready') return shared;
-    for (const server of this.#required()) {
-      const known = server.readiness();
-      if (known.state !== 'ready') return known;
-    }
-    return { state: 'ready' };
+    return this.#unready()?.readiness() ?? READY;
+  }
+
+  /** The first server that the process needs and that is not ready. */
+  #unready(): ListedServer | undefined {
+    return this.#required().find((server) => server.readiness().state !== 'ready');
   }
 
   #required(): readonly ListedServer[] {

@@ -22,10 +22,15 @@ const BROWSER = { Accept: 'text/html,*/*;q=0.8' };
 interface ListOptions {
   readonly auth?: AuthConfig;
   readonly baseUrl?: URL;
+  readonly httpSse?: 'served' | 'off';
 }
 
 /** A listener with a list of fake servers, each under the name of its entry. */
-async function startList(t: ExecutionContext, servers: readonly ServerConfig[], { auth, baseUrl }: ListOptions = {}) {
+async function startList(
+  t: ExecutionContext,
+  servers: readonly ServerConfig[],
+  { auth, baseUrl, httpSse }: ListOptions = {},
+) {
   const clock = new FakeClock();
   const log = pino({ level: 'silent' });
   const deps = { ...createSystemDeps(log), clock };
@@ -34,7 +39,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
   const listener = {
     ...defaults,
     addresses: [{ kind: 'tcp', host: '127.0.0.1', port: 0 } as const],
-    endpoints: { ...defaults.endpoints, baseUrl },
+    endpoints: { ...defaults.endpoints, baseUrl, ...(httpSse && { httpSse }) },
     access: { ...defaults.access, auth },
   };
   const fakes = new Map<string, FakeServer[]>();
@@ -219,7 +224,7 @@ test('for who is not named as a caller a server does not exist', async (t) => {
   t.is((await reasonOf(refused)).replace('hers', 'none'), await reasonOf(absent), 'in the words for any other name');
   t.is((await get('/hers/sse', { ...AS_BOB, Accept: 'text/event-stream' })).status, 404);
   t.is((await get('/hers/readyz', AS_BOB)).status, 404);
-  t.is((await get('/hers/readyz')).status, 404);
+  t.is((await get('/hers/readyz')).status, 401);
   t.is((await get('/hers/readyz', AS_ALICE)).status, 200);
   t.is(fakes.get('hers')?.length, 1);
   const namesFor = async (headers: HttpCall['headers']) => {
@@ -238,6 +243,44 @@ test('who shows no token learns no names: every one is answered alike', async (t
     t.notRegex(await answer.text(), /hers|both/, path);
   }
   t.notRegex(await (await get('/', BROWSER)).text(), /hers|both/);
+});
+
+/** What an answer says, without the name that was asked for. */
+async function shapeOf(answer: HttpAnswer, name: string): Promise<string> {
+  const { date: _date, 'content-length': _length, ...others } = answer.headers;
+  return `${answer.status} ${JSON.stringify(others)} ${await answer.text()}`.replaceAll(name, 'NAME');
+}
+
+test('no page, readiness or refusal tells who shows no token, or another one, which servers there are', async (t) => {
+  const { get } = await startList(t, [listed('hers', FOR_ALICE), listed('both')], { auth: TOKENS, httpSse: 'off' });
+  const asked: readonly HttpCall['headers'][] = [{}, BROWSER, { 'Sec-Fetch-Mode': 'navigate' }];
+  for (const path of ['mcp', 'mcp/', 'sse', 'messages', 'ws', 'readyz', 'readyz/', '']) {
+    for (const headers of asked) {
+      const absent = await shapeOf(await get(`/none/${path}`, headers), 'none');
+      for (const name of ['hers', 'both']) {
+        t.is(await shapeOf(await get(`/${name}/${path}`, headers), name), absent, `/${name}/${path}`);
+      }
+      const bobs = { ...AS_BOB, ...headers };
+      const forBob = await shapeOf(await get(`/none/${path}`, bobs), 'none');
+      t.is(await shapeOf(await get(`/hers/${path}`, bobs), 'hers'), forBob, `/hers/${path} for Bob`);
+    }
+  }
+});
+
+test('the readiness of the process names no server to who may not call it', async (t) => {
+  const { get, post, fail } = await startList(t, [listed('hers', { ...FOR_ALICE, isRequired: true }), listed('both')], {
+    auth: TOKENS,
+  });
+  fail(new BridgeError('ERR_UPSTREAM_SPAWN', 'hers cannot be started'));
+  await post('/hers/mcp', initialize(), AS_ALICE);
+  t.like(await (await get('/readyz', AS_ALICE)).json(), { reason: 'hers cannot be started' });
+  for (const headers of [AS_BOB, {}]) {
+    const answer = await get('/readyz', headers);
+    t.is(answer.status, 503);
+    t.deepEqual(await answer.json(), { status: 'not ready', code: 'ERR_UPSTREAM_SPAWN' });
+  }
+  t.is((await get('/hers/readyz', AS_ALICE)).status, 503);
+  t.is((await get('/hers/readyz', AS_BOB)).status, 404);
 });
 
 test('a token of an issuer is for one server: its resource is told at its own path, and others do not take it', async (t) => {
