@@ -62,7 +62,7 @@ export class AccessPolicy {
         `The Host header ${quoted(host)} is not a name that this server answers to; allow it with --allow-host.`,
       );
     }
-    const isOwn = site === undefined || OWN_SITES.includes(site.toLowerCase());
+    const isOwn = site === undefined ? isSameOrigin(origin, host) : OWN_SITES.includes(site.toLowerCase());
     if (origin !== undefined && !this.#isNamed(origin) && !(isOwn && isOfThisMachine(origin))) {
       return new BridgeError(
         'ERR_HTTP_ORIGIN',
@@ -108,12 +108,25 @@ export class AccessPolicy {
 }
 
 /**
- * Programs and old browsers may call with an Origin of this machine; where a browser says that the page is of another
- * port, it has to be named. Such a page could not read an answer anyway, as only named ones get CORS headers.
+ * Only pages of this server itself, and programs that send its own address as their Origin, need no name. A page of
+ * another port has to be named: whoever wrote it may be a stranger.
  */
 function isOfThisMachine(origin: string): boolean {
-  const host = /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
-  return host !== undefined && LOOPBACK_NAMES.includes(withoutPort(host));
+  const authority = authorityOf(origin);
+  return authority !== undefined && LOOPBACK_NAMES.includes(withoutPort(authority));
+}
+
+/**
+ * Stands for Sec-Fetch-Site where that is missing: old browsers never send it, and Chromium does not with a WebSocket,
+ * which a page may read whatever its origin is. Programs send no Origin, or that of the URL they call.
+ */
+function isSameOrigin(origin: string | undefined, host: string | undefined): boolean {
+  return origin === undefined || (host !== undefined && authorityOf(origin) === host.toLowerCase());
+}
+
+/** The host and the port of a web origin. */
+function authorityOf(origin: string): string | undefined {
+  return /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
 }
 
 const EXPOSED_HEADERS = `${SESSION_ID_HEADER_OUT}, WWW-Authenticate, Deprecation, Sunset, Link`;

@@ -69,8 +69,24 @@ const origin = test.macro({
   },
 });
 
-for (const name of ['http://localhost', 'http://localhost:5173', 'https://127.0.0.1:8000', 'http://[::1]:3000']) {
-  test(origin, name, 'welcome');
+for (const host of ['localhost', 'localhost:5173', '127.0.0.1:8000', '[::1]:3000']) {
+  test(`a page, or a program, whose Origin is our own address ${host} is welcome`, (t) => {
+    t.is(check({}, { host, origin: `http://${host}` }), 'welcome');
+    t.is(check({}, { host: host.toUpperCase(), origin: `https://${host}` }), 'welcome');
+  });
+}
+for (const [host, name] of [
+  ['localhost', 'http://localhost:5173'],
+  ['localhost:8000', 'http://localhost:5173'],
+  ['localhost:8000', 'http://localhost'],
+  ['localhost:8000', 'http://127.0.0.1:8000'],
+  ['[::1]:8000', 'http://[::1]:80'],
+] as const) {
+  test(`a page of ${name} is of another origin than ${host}, whether or not its browser says so`, (t) => {
+    t.is(check({}, { host, origin: name }), 'ERR_HTTP_ORIGIN');
+    t.is(check({ addresses: 'any' }, { host, origin: name }), 'ERR_HTTP_ORIGIN');
+    t.is(check({ allowOrigins: [name] }, { host, origin: name }), 'welcome');
+  });
 }
 for (const name of [
   'null',
@@ -91,7 +107,8 @@ for (const name of [
 test(origin, 'https://app.example.com', 'welcome', { allowOrigins: ['https://App.example.com'] });
 test(origin, 'https://app.example.com:444', 'ERR_HTTP_ORIGIN', { allowOrigins: ['https://app.example.com'] });
 test(origin, 'http://app.example.com', 'ERR_HTTP_ORIGIN', { allowOrigins: ['https://app.example.com'] });
-test(origin, 'http://localhost:5173', 'welcome', { allowOrigins: ['https://app.example.com'] });
+test(origin, 'http://localhost:5173', 'ERR_HTTP_ORIGIN', { allowOrigins: ['https://app.example.com'] });
+test(origin, 'http://localhost', 'welcome', { allowOrigins: ['https://app.example.com'] });
 
 test('takes a client without an origin: it is no web page', (t) => {
   t.is(check({}, { host: 'localhost' }), 'welcome');
