@@ -14,7 +14,7 @@ const OUT = 'dist';
 /** Ends the name of a file that is being written. */
 const DRAFT = '.draft';
 /** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
-const SELDOM = ['got', 'ioredis', 'oauth4webapi', 'picomatch', 'prom-client', 'ws'];
+const SELDOM = ['got', 'ioredis', 'oauth4webapi', 'prom-client', 'ws'];
 
 /**
  * Modules of ours that are imported dynamically and bring much along, such as a part of a library: each becomes a file

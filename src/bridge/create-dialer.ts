@@ -1,4 +1,5 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
+import { compileNamePattern, type MatchName } from '../config/name-pattern.ts';
 import type { LoginConfig } from '../config/remote.ts';
 import type {
   CommandTarget,
@@ -65,7 +66,7 @@ export function nameServer({ listing, target }: Pick<ServerConfig, 'listing' | '
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
 export async function createDialers(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
-  const isHidden = await createToolFilter(server.tools);
+  const isHidden = createToolFilter(server.tools);
   const dialers = await dialServer(server, deps);
   return isHidden === undefined ? dialers : new FilteredDialers(dialers, isHidden);
 }
@@ -297,14 +298,24 @@ function watchProcesses(
   };
 }
 
-/** A name is one word, whatever stands in it: no part of it is a folder or hidden, and an exclamation mark is one. */
-const OPTIONS = { bash: true, dot: true, nonegate: true };
+/**
+ * Names come from clients and servers. The specification allows tools 128 characters; what is longer is the name of no tool
+ * that anybody lists in a pattern, and is hidden. [spec 2025-11-25 server/tools#tool-names]
+ */
+export const MAX_TOOL_NAME_LENGTH = 1024;
 
 /** Undefined: nothing is hidden. */
-export async function createToolFilter({ include, exclude }: ToolChoice): Promise<IsHidden | undefined> {
+export function createToolFilter({ include, exclude }: ToolChoice): IsHidden | undefined {
   if (include.length === 0 && exclude.length === 0) return undefined;
-  const { default: picomatch } = await import('picomatch');
-  const isIncluded = include.length === 0 ? () => true : picomatch([...include], OPTIONS);
-  const isExcluded = picomatch([...exclude], OPTIONS);
-  return (name) => !isIncluded(name) || isExcluded(name);
+  const [included, excluded] = [include, exclude].map((patterns) => patterns.map(compileKnown));
+  const matches = (patterns: readonly MatchName[] = [], name: string) => patterns.some((match) => match(name));
+  return (name) =>
+    name.length > MAX_TOOL_NAME_LENGTH || (include.length > 0 && !matches(included, name)) || matches(excluded, name);
+}
+
+/** Patterns were checked when they were read. */
+function compileKnown(pattern: string): MatchName {
+  const match = compileNamePattern(pattern);
+  if (match === undefined) throw new Error(`${JSON.stringify(pattern)} is no pattern for names`);
+  return match;
 }

@@ -26,7 +26,6 @@ const CONTENTS = [
   'dist/library.d.mts',
   'dist/library.mjs',
   'dist/oauth4webapi.cjs',
-  'dist/picomatch.cjs',
   'dist/prom-client.cjs',
   'dist/run-top.cjs',
   'dist/start.cjs',

@@ -3,6 +3,7 @@
  * option the text came from and makes the error.
  */
 import { isIP } from 'node:net';
+import { compileNamePattern } from '../../config/name-pattern.ts';
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly expected: string };
 
@@ -165,6 +166,12 @@ export function parseEndpointPath(text: string): Parsed<string> {
 
 export function parseText(text: string): Parsed<string> {
   return text === '' ? refuse('a value that is not empty') : accept(text);
+}
+
+/** A pattern for names of tools. */
+export function parseNamePattern(text: string): Parsed<string> {
+  if (text !== '' && compileNamePattern(text) !== undefined) return accept(text);
+  return refuse('a pattern for names like read_*, made of *, ?, [a-z], [!a-z] and {a,b}');
 }
 
 /** An all-digit last label is refused: it is a mistyped address or a port (`--host 8000`). */

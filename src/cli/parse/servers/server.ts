@@ -46,8 +46,8 @@ export function parseServer(request: ServerRequest): ParsedServer {
     child,
     mapHeaders,
     tools: {
-      include: given.list('include-tool', value.parseText),
-      exclude: given.list('exclude-tool', value.parseText),
+      include: given.list('include-tool', value.parseNamePattern),
+      exclude: given.list('exclude-tool', value.parseNamePattern),
     },
     sessions,
     limits: {
