@@ -40,3 +40,35 @@ export function escapeHidden(json: string): string {
     }).join(''),
   );
 }
+
+/**
+ * A name that a peer or a file has chosen, in which everything is seen: what is hidden stands there as its code, as in
+ * `admin\\u{200b}`. Two names that differ look different.
+ */
+export function showHidden(name: string): string {
+  if (PLAIN.test(name)) return name;
+  return name.replace(HIDDEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
+/** What is behind these names in a text, after a colon or an equals sign. */
+const NAMED_SECRET =
+  /((?:key|token|secret|passw(?:or)?d|passphrase|credentials?)[\w-]{0,40}["']?\s{0,3}[:=]\s{0,3}["']?)[^\s"',;]+/gi;
+const AUTHORIZATION = /\b(bearer|basic)\s{1,3}[^\s"',;]+/gi;
+const USER_OF_URL = /\/\/[^\s/@]+@/g;
+/** How the keys of well-known services begin. */
+const KNOWN_KEY = /\b(?:sk|pk|rk|gh[a-z]|github_pat|glpat|xox[a-z]|npm|hf|AKIA|ASIA|AIza|ya29|eyJ)[-_.A-Za-z0-9]{8,}/g;
+/** A word with digits is longer than this only if it is a key, an id or a number. */
+const LONG_WORD = /[A-Za-z0-9]{12,}/g;
+
+/**
+ * A text that a server wrote for whoever runs it, made fit to be told to others: `…` stands for what looks like a
+ * credential. No rule knows all of them, so such texts are told only where they are needed.
+ */
+export function hideSecrets(text: string): string {
+  return text
+    .replace(USER_OF_URL, '//…@')
+    .replace(AUTHORIZATION, '$1 …')
+    .replace(NAMED_SECRET, '$1…')
+    .replace(KNOWN_KEY, '…')
+    .replace(LONG_WORD, (word) => (/\d/.test(word) ? '…' : word));
+}

@@ -97,6 +97,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   'bridge.ts': ['bridge', 'deps.ts', 'config.ts'],
   cli: [
+    'printable.ts',
     'snippet.ts',
     'store/cluster-key.ts',
     'store/redis/address.ts',

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../src/errors.ts';
-import { escapeHidden, printableLine, printableLines, toPrintable } from '../src/printable.ts';
+import { escapeHidden, hideSecrets, printableLine, printableLines, showHidden, toPrintable } from '../src/printable.ts';
 
 test('removes colours and cursor movements', (t) => {
   t.is(toPrintable('\u001b[31mred\u001b[0m \u001b[2Kdone\u001b]0;title\u0007', 100), 'red done');
@@ -59,4 +59,48 @@ test('JSON keeps its meaning, and shows what is hidden in it', (t) => {
   t.deepEqual(JSON.parse(json), value);
   t.regex(json, /"a\\u202eb\\udb40\\udc41c\\u200dd"/);
   t.true(json.includes('漢字') && json.includes('\n'));
+});
+
+for (const [kind, points] of Object.entries(HIDDEN)) {
+  test(`shows ${kind} of names as codes`, (t) => {
+    for (const point of points) {
+      t.is(showHidden(`a${String.fromCodePoint(point)}b`), `a\\u{${point.toString(16)}}b`);
+    }
+  });
+}
+
+test('a name in which everything is seen is shown as it is', (t) => {
+  for (const name of ['', 'claude-ai', 'Ünïcode 日本 👍', '\\u{200b}']) t.is(showHidden(name), name);
+});
+
+for (const [text, told] of [
+  ['Invalid API key: sk-live-4eC39HqLyjWDarjtT1zdp7dc', 'Invalid API key: …'],
+  ['Incorrect API key provided: sk-proj-abcdefghijkl.', 'Incorrect API key provided: …'],
+  ['401 for ghp_abcdefghijklmnopqrstuv', '401 for …'],
+  ['Authorization: Bearer abcdefgh', 'Authorization: Bearer …'],
+  ['GITHUB_TOKEN=abcdefgh is refused', 'GITHUB_TOKEN=… is refused'],
+  ['{"password": "swordfish", "user": "me"}', '{"password": "…", "user": "me"}'],
+  ['connect postgres://me:swordfish@db.example/x', 'connect postgres://…@db.example/x'],
+  ['rejected a1b2c3d4e5f60718 at once', 'rejected … at once'],
+] as const) {
+  test(`tells of "${text}" nothing that looks like a credential`, (t) => {
+    t.is(hideSecrets(text), told);
+  });
+}
+
+for (const text of [
+  'Error: the variable GITHUB_TOKEN is not set',
+  "Error: Cannot find module '/srv/app-2/node_modules/left-pad/index.js' (code MODULE_NOT_FOUND)",
+  '    at Object.<anonymous> (file:///srv/app/index.js:12:34)',
+  'listening on http://127.0.0.1:8000/mcp since 2026-11-24T09:30:00Z',
+]) {
+  test(`leaves "${text}" as it is`, (t) => {
+    t.is(hideSecrets(text), text);
+  });
+}
+
+test('a text is gone over once, whatever is in it', (t) => {
+  for (const piece of ['key', 'key-', 'a', '/', '//', 'bearer ', 'token: ', 'sk-', ' ']) {
+    t.true(hideSecrets(piece.repeat(200_000 / piece.length)).length > 0, piece);
+  }
 });

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { toPrintable } from '../printable.ts';
+import { hideSecrets, toPrintable } from '../printable.ts';
 import { ByteCollector } from '../wire/byte-collector.ts';
 import { LF } from '../wire/json/ascii.ts';
 
@@ -69,7 +69,8 @@ export class StderrLog {
     if (text === '') return;
     this.#log.info({ stream: 'stderr' }, text);
     this.#lookForNames(text);
-    this.#tail.push(toPrintable(text, MAX_TAIL_LINE_LENGTH));
+    // The log has the whole line, which only its operator reads; clients and whoever looks at the status get the tail.
+    this.#tail.push(toPrintable(hideSecrets(text), MAX_TAIL_LINE_LENGTH));
     if (this.#tail.length > MAX_TAIL_LINES) this.#tail.shift();
   }
 

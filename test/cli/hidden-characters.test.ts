@@ -126,6 +126,29 @@ test('the name of a server and of its tools, in the report of a probe and as JSO
   );
 });
 
+test('the names of a client and of a server in a file, in the status and the log', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-portage-nasty-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'mcp.json');
+  const servers = { [nasty('listed')]: { command: process.execPath, args: [program(t)] } };
+  writeFileSync(file, JSON.stringify({ mcpServers: servers }), { mode: 0o600 });
+  const bridge = await startBridge(['--config', file, '--log-level', 'trace']);
+  t.teardown(() => bridge.stop());
+  const headers = { ...POST_HEADERS, 'Content-Type': 'application/json' };
+  const hello = { jsonrpc: '2.0', id: 0, method: 'initialize' };
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: nasty('client'), version: '1' },
+  };
+  const body = JSON.stringify({ ...hello, params });
+  await (await fetch(bridge.url, { method: 'POST', headers, body })).text();
+  const status = await (await fetch(new URL('/status.json', bridge.url))).text();
+  for (const name of ['client', 'listed']) t.regex(status, new RegExp(`${name}\\\\\\\\u\\{202e\\}A`));
+  t.notRegex(status, HIDDEN);
+  t.notRegex(JSON.stringify(await linesOf(t, bridge, 'listed')), HIDDEN);
+});
+
 test('what a remote server says of itself in an error', async (t) => {
   const remote = createServer((_, response) => {
     response.writeHead(500, { 'Content-Type': 'application/json' });

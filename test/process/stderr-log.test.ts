@@ -47,6 +47,15 @@ test('a line with nothing to show is no line', (t) => {
   t.deepEqual(stderr.tail, ['shown']);
 });
 
+test('what looks like a credential is in the log, which its operator reads, and not among the last words', (t) => {
+  const { log, entries } = collectLog();
+  const stderr = new StderrLog(log);
+  const line = `${'x '.repeat(140)}API_KEY=sk-live-4eC39HqLyjWDarjtT1zdp7dc`;
+  stderr.push(Buffer.from(`${line}\n`));
+  t.deepEqual(messagesOf(entries), [line]);
+  t.notRegex(stderr.tail.join(), /sk-|4eC/);
+});
+
 test('keeps only the last lines', (t) => {
   const { log } = collectLog();
   const stderr = new StderrLog(log);

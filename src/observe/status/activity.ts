@@ -1,5 +1,6 @@
 import { RecentNames } from '../../collections/bounded-collections.ts';
 import { LinkedList, ListedValue } from '../../collections/short-lived-values.ts';
+import { showHidden } from '../../printable.ts';
 import type {
   CallEnding,
   CallOutcome,
@@ -276,5 +277,6 @@ function shortened(text: string | undefined): string | null {
 
 /** A copy where something is cut off: a slice would hold the whole text in memory, which may be as long as a message. */
 function shorten(text: string): string {
-  return text.length <= MAX_TEXT_LENGTH ? text : Buffer.from(`${text.slice(0, MAX_TEXT_LENGTH)}…`).toString();
+  const kept = text.length <= MAX_TEXT_LENGTH ? text : Buffer.from(`${text.slice(0, MAX_TEXT_LENGTH)}…`).toString();
+  return showHidden(kept);
 }

@@ -1,5 +1,6 @@
 /** Counts who calls what, as an observer of the bridge. */
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import { showHidden } from '../../printable.ts';
 import type {
   CallEnding,
   ClientOrigin,
@@ -222,6 +223,7 @@ function serverOf(name: string, server: ObservedServer | undefined): UsageServer
   };
 }
 
+/** Reports are read by people: two names that differ look different. */
 function cut(text: string, maxLength: number): string {
-  return text.length <= maxLength ? text : text.slice(0, maxLength);
+  return showHidden(text.slice(0, maxLength)).slice(0, maxLength);
 }

@@ -1,4 +1,5 @@
 import { BridgeError } from '../../errors.ts';
+import { hideSecrets } from '../../printable.ts';
 import { type ChildExit, describeExit } from '../../process/child.ts';
 import { namesIn } from '../../process/stderr-log.ts';
 
@@ -19,7 +20,9 @@ export function exitError(
 ): BridgeError {
   const early = hasServed ? '' : ', before it answered anything';
   const printed =
-    hasServed || noise.length === 0 ? '' : ` On stdout, where MCP belongs, it printed: ${noise.join(' | ')}`;
+    hasServed || noise.length === 0
+      ? ''
+      : ` On stdout, where MCP belongs, it printed: ${hideSecrets(noise.join(' | '))}`;
   const words = exit.stderrTail.length === 0 ? '' : ` Its last words on stderr: ${exit.stderrTail.join(' | ')}`;
   const inNoise = namesIn(noise.join(' '), new Set(withheldEnv));
   const named = [...new Set([...inNoise, ...exit.namedOnStderr])];

@@ -179,6 +179,15 @@ test('cuts what peers have written at length', (t) => {
   t.true(JSON.stringify(activity.report()).length < 5000);
 });
 
+test('shows what is hidden in names', (t) => {
+  const { activity } = createActivity();
+  const name = 'a\u202e\u200bb';
+  runCall(activity, { method: name, tool: name, client: modernClient({ name, version: name, revision: name }) });
+  const report = JSON.stringify(activity.report());
+  t.notRegex(report, /[\u202e\u200b]/);
+  t.is(report.split('a\\\\u{202e}\\\\u{200b}b').length - 1 >= 6, true);
+});
+
 test('tells nobody who the authenticated caller is', (t) => {
   const { activity } = createActivity();
   activity.connected(client({ principal: 'ada@example.org' }), LEGACY_STDIO);

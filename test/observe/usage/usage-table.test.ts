@@ -130,6 +130,20 @@ test('names are cut, and clients whose names are cut alike are one', (t) => {
   t.notThrows(() => parseUsage(JSON.parse(table.toJson())));
 });
 
+test('what is hidden in a name is seen, and two names that differ are two', (t) => {
+  const { table } = createTable();
+  for (const name of ['cursor', 'cur\u200bsor', '\u202ecursor']) call(table, { ...CURSOR, name, version: name });
+  const shown = ['cursor', 'cur\\u{200b}sor', '\\u{202e}cursor'];
+  t.deepEqual(
+    table.usage().rows.map(({ client }) => client.name),
+    shown,
+  );
+  t.deepEqual(
+    table.usage().rows.map(({ client }) => client.version),
+    shown,
+  );
+});
+
 test('beyond the limit the clients that were seen least recently are counted together', (t) => {
   const { table, time } = createTable();
   const left = table.connected({ ...CURSOR, name: 'first' }, LEGACY_SERVER);

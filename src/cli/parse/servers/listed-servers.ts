@@ -2,6 +2,7 @@
 import type { AccessConfig } from '../../../config/access.ts';
 import type { Listing } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
+import { showHidden } from '../../../printable.ts';
 import type { BridgeCommand } from '../../command-line.ts';
 import type { ConfigFile, WrittenServer } from '../../config-file/config-file.ts';
 import { GivenOptions, type WrittenOptions } from '../../options/given-options.ts';
@@ -77,7 +78,12 @@ function listingOf({ name, segment, isRequired, callers, source }: WrittenServer
       `${source}: portage.callers says who may use this server, but callers are not authenticated; add --auth-token or --auth-issuer, or leave portage.callers out.`,
     );
   }
-  return { name, segment, isRequired, callers: callers?.map((caller) => principalOf(caller, access)) };
+  return {
+    name: showHidden(name),
+    segment,
+    isRequired,
+    callers: callers?.map((caller) => principalOf(caller, access)),
+  };
 }
 
 /** A caller is the name of one of our tokens, or the subject of one of the issuer's. */
