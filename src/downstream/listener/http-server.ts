@@ -6,6 +6,7 @@ import type { Deps } from '../../deps.ts';
 import type { BridgeError, ErrorCode } from '../../errors.ts';
 import {
   type Admission,
+  ALLOW_ANYONE,
   type Audience,
   type Authenticator,
   type AuthRefusal,
@@ -25,6 +26,7 @@ import { drained } from '../../relay/exchanges.ts';
 import { passedCallerOf } from '../cluster/hops.ts';
 import type { OwnerLinks } from '../cluster/link/owner-links.ts';
 import { LINK_PROTOCOL } from '../cluster/link/upgrade.ts';
+import { AdmittedStreams } from './admitted-streams.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
@@ -131,6 +133,7 @@ export class HttpServer {
   readonly #connections: OpenConnections;
   /** Connections whose requests came to somebody else's server. */
   readonly #hostConnections: OpenConnections;
+  readonly #admitted: AdmittedStreams;
   /** Those that other replicas have passed on included. */
   #openPosts = 0;
   #listening: readonly Listening[] = [];
@@ -144,6 +147,7 @@ export class HttpServer {
     this.#options = options;
     this.#connections = new OpenConnections(options.deps.clock, 'us');
     this.#hostConnections = new OpenConnections(options.deps.clock, 'host');
+    this.#admitted = new AdmittedStreams(options.deps.clock);
     const limits = options.socketLimits ?? SOCKET_LIMITS;
     const serverOptions = {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -234,16 +238,18 @@ export class HttpServer {
     const open = router.findOpen(path);
     if (open !== undefined) return open(response, (...asked) => askWhetherWelcome(admission, request, ...asked));
     const { audience, route } = request.method === 'OPTIONS' ? PREFLIGHT : router.find(request, path);
+    // What another replica passes on comes on no connection of its own.
+    const caller = connections === undefined ? passedCallerOf(request) : undefined;
     const decided = (verdict: Verdict): void => {
       // The client may have left while keys were fetched.
       if (response.destroyed) return;
       if (verdict.kind === 'foreign') return respondError(response, verdict.error);
       this.#options.cors.writeCors(request, response);
       if (verdict.kind === 'unauthenticated') return respondRefusal(response, verdict.refusal);
+      const isChecked = audience !== 'anybody' && audience !== ALLOW_ANYONE && caller === undefined;
+      if (isChecked && !endsSoon(request)) this.#admitted.add(request, response, audience);
       route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
     };
-    // What another replica passes on comes on no connection of its own.
-    const caller = connections === undefined ? passedCallerOf(request) : undefined;
     if (caller === undefined) admission.admit(request, audience, decided);
     else decided(admission.admitPassed(request, caller));
   }
@@ -301,6 +307,7 @@ export class HttpServer {
   /** Cuts what is still connected. */
   close(): void {
     this.#options.links?.close();
+    this.#admitted.close();
     this.#hostConnections.close();
     this.removeSocketFiles();
     for (const { server } of this.#servers) {
@@ -330,6 +337,11 @@ function createSecureServer(options: ServerOptions, certificate: CertificateSour
 /** A subscription does not: its response lasts for as long as its client listens. */
 function endsWithAResponse({ method, headers }: IncomingMessage): boolean {
   return method === 'POST' && headers[METHOD_HEADER] !== LISTEN;
+}
+
+/** A stream, a WebSocket and a subscription do not. */
+function endsSoon(request: IncomingMessage): boolean {
+  return request.method === 'DELETE' || endsWithAResponse(request);
 }
 
 function logWhenClosed(request: IncomingMessage, response: ServerResponse, { log, clock }: Deps): void {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
+import { endsBy, type Leave } from '../../http/auth/callers.ts';
 import { forwardedHeaders } from '../../http/headers.ts';
 import { findHandshakeFault, WebSocketAcceptor } from '../../http/server/accept-websocket.ts';
 import type { BodyBudget } from '../../http/server/read-body.ts';
@@ -116,13 +117,19 @@ export class WebSocketEndpoint {
       headers: forwardedHeaders(request, forwardHeaders),
     };
     response.statusCode = 101;
-    acceptor.accept(request, upgrade, (socket) => this.serve({ socket, stream: upgrade.socket }, client));
+    acceptor.accept(request, upgrade, (socket) => {
+      void this.serve({ socket, stream: upgrade.socket }, client, (leave) => endsBy(request, leave));
+    });
   }
 
-  /** Serves whoever is at the other end of an open connection. Resolves with its end; undefined: it was ended from here. */
+  /**
+   * Serves whoever is at the other end of an open connection. Resolves with its end; undefined: it was ended from here.
+   * @param opened is given what ends it from here
+   */
   serve(
     open: Pick<WebSocketConnectionOptions, 'socket' | 'stream'>,
     client: ConnectionClient,
+    opened?: (leave: Leave) => void,
   ): Promise<ConnectionEnd | undefined> {
     const { sessions, maxMessageBytes, maxJsonDepth, untakenTimeoutMs, bodies, deps, pingMs } = this.#options;
     const { log, clock } = deps;
@@ -153,6 +160,7 @@ export class WebSocketEndpoint {
       if (connection === undefined) return;
       const served = new Served(client.callerName, connection, endpoint);
       this.#served.add(served);
+      opened?.((reason) => this.#leave(served, reason));
       log.debug({ open: this.#served.size }, 'WebSocket opened');
       void endpoint.ended.then((end) => {
         switch (end.kind) {

@@ -97,7 +97,22 @@ interface Caller {
  */
 const CALLER = Symbol('caller');
 
-type IdentifiedRequest = IncomingMessage & { [CALLER]?: Caller };
+const LEAVE = Symbol('leave');
+
+/** Ends what goes on after the request, such as a WebSocket, in its own words. */
+export type Leave = (reason: BridgeError) => void;
+
+type IdentifiedRequest = IncomingMessage & { [CALLER]?: Caller; [LEAVE]?: Leave };
+
+/** Records how the connection of this request ends when its caller is not admitted any more. */
+export function endsBy(request: IncomingMessage, leave: Leave): void {
+  (request as IdentifiedRequest)[LEAVE] = leave;
+}
+
+/** Undefined: its response is cut. */
+export function leaveOf(request: IncomingMessage): Leave | undefined {
+  return (request as IdentifiedRequest)[LEAVE];
+}
 
 /** Records who sent this request. */
 export function identifyCaller(request: IncomingMessage, principal: string): void {

@@ -23,6 +23,8 @@ export const MAX_REASON_BYTES = 123;
 
 const BY_ERROR: Partial<Record<BridgeError['code'], number>> = {
   ERR_SESSION_CLOSED: CLOSE_CODES.serviceRestart,
+  ERR_AUTH_TOKEN: CLOSE_CODES.policyViolation,
+  ERR_AUTH_SCOPE: CLOSE_CODES.policyViolation,
   ERR_SESSION_LIMIT: CLOSE_CODES.tryAgainLater,
   ERR_SESSION_BUSY: CLOSE_CODES.tryAgainLater,
   ERR_UPSTREAM_STARTING: CLOSE_CODES.tryAgainLater,

@@ -1,5 +1,6 @@
 /** Who may come in by WebSocket is decided before the upgrade, as for every other request, and told over HTTP. */
 import test, { type ExecutionContext } from 'ava';
+import { ADMISSION_CHECK_MS } from '../../../src/downstream/listener/admitted-streams.ts';
 import { BridgeError, SHUTTING_DOWN } from '../../../src/errors.ts';
 import type { Authenticator } from '../../../src/http/auth/callers.ts';
 import { callHttp } from '../../support/http-call.ts';
@@ -194,4 +195,48 @@ test('answers a request that cannot have a session, and keeps the connection', a
   client.send(initialize());
   t.regex(await client.inbox.next(), /"protocolVersion"/);
   client.socket.terminate();
+});
+
+test('a connection whose token is not accepted any more is closed at the next check, with the reason', async (t) => {
+  let isAccepted = true;
+  const error = new BridgeError('ERR_AUTH_TOKEN', 'The token is not accepted: it has expired.');
+  const authenticator: Authenticator = {
+    authenticate: (_request, decided) =>
+      decided(
+        isAccepted
+          ? { kind: 'principal', principal: 'alice' }
+          : { kind: 'refused', refusal: { error, challenge: 'Bearer error="invalid_token"' } },
+      ),
+  };
+  const harness = await startHttpHarness(t, { authenticator });
+  const client = await new RawClient(harness.port).opened();
+  client.send(initialize());
+  await client.inbox.next();
+  const stream = await callHttp({ port: harness.port, path: '/sse', headers: { Accept: 'text/event-stream' } });
+  harness.clock.advance(ADMISSION_CHECK_MS);
+  client.send(call(1));
+  await waitFor(() => harness.server.connections.length > 0);
+  isAccepted = false;
+  harness.clock.advance(ADMISSION_CHECK_MS);
+  t.deepEqual(await client.closed, { code: 1008, reason: error.message });
+  await t.throwsAsync(() => stream.text(), undefined, 'an open stream is cut');
+});
+
+test('a connection stays while it cannot be told whether its token is still accepted', async (t) => {
+  let isAvailable = true;
+  const error = new BridgeError('ERR_AUTH_UNAVAILABLE', 'The keys cannot be fetched.');
+  const authenticator: Authenticator = {
+    authenticate: (_request, decided) =>
+      decided(
+        isAvailable
+          ? { kind: 'principal', principal: 'alice' }
+          : { kind: 'refused', refusal: { error, challenge: undefined } },
+      ),
+  };
+  const harness = await startHttpHarness(t, { authenticator });
+  const client = await new RawClient(harness.port).opened();
+  isAvailable = false;
+  harness.clock.advance(ADMISSION_CHECK_MS);
+  client.send(initialize());
+  t.regex(await client.inbox.next(), /"id":0/);
 });
