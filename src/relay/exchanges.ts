@@ -19,6 +19,7 @@ import {
   type Observer,
   type Observing,
   outcomeOf,
+  type RefuseRequest,
   type ServerSpeech,
   toolOf,
   wantsLogs,
@@ -47,7 +48,7 @@ export interface ExchangesOptions extends Observing {
   /** Bytes of large requests together, of which the one that exceeds it is still taken. */
   readonly bytes: CapacityShare;
   /** Says why this request is not taken now, or undefined where it is; undefined itself: all are taken at any time. */
-  readonly refusal: ((request: Frame) => BridgeError | undefined) | undefined;
+  readonly refusal: RefuseRequest | undefined;
 }
 
 /** The relay that runs an exchange: it routes the messages, and the exchange is opened and ended for it. */

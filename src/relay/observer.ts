@@ -2,10 +2,10 @@
  * What an observer sees of clients and calls: who, which server, what, how it ended, how large and how long. It sees no
  * payload, no credential and no session id.
  */
-import type { ErrorCode } from '../errors.ts';
-import { readToolName } from '../mcp/classify/ambiguity.ts';
+import { type BridgeError, type ErrorCode, UNCLEAR } from '../errors.ts';
+import { isAmbiguous, readToolName } from '../mcp/classify/ambiguity.ts';
 import { readRequestMetadata } from '../mcp/classify/request-metadata.ts';
-import { INITIALIZE, LIST_ROOTS, SAMPLE } from '../mcp/vocabulary/methods.ts';
+import { CALL_TOOL, INITIALIZE, LIST_ROOTS, SAMPLE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
@@ -145,6 +145,15 @@ export const MAX_OBSERVED_LENGTH = 256;
 function shownName(value: unknown): string | undefined {
   return typeof value === 'string' ? value.slice(0, MAX_OBSERVED_LENGTH) : undefined;
 }
+
+/** Says why a request is not taken, or undefined where it is. */
+export type RefuseRequest = (request: Frame) => BridgeError | undefined;
+
+/** Where each call is put on record: what is recorded must be what the server reads, and the tool it runs. */
+export const refuseUnclear: RefuseRequest = (request) => {
+  const isUnclear = isAmbiguous(request) || (request.method === CALL_TOOL && readToolName(request) === undefined);
+  return isUnclear ? UNCLEAR : undefined;
+};
 
 export function toolOf(request: Frame): string | undefined {
   return shownName(readToolName(request));

@@ -3,24 +3,18 @@
 import type { SunsetConfig } from '../../config/listener.ts';
 import type { ObservationConfig } from '../../config/observation.ts';
 import type { FoundRoute, OnRefused } from '../../downstream/listener/http-server.ts';
-import { type BridgeError, UNCLEAR } from '../../errors.ts';
-import { isAmbiguous, readToolName } from '../../mcp/classify/ambiguity.ts';
-import { CALL_TOOL } from '../../mcp/vocabulary/methods.ts';
 import { ClientLog } from '../../observe/client-log.ts';
 import { joinObservers } from '../../observe/observers.ts';
 import { SunsetLog } from '../../observe/sunset-log.ts';
 import type { ServedEndpoint } from '../../observe/usage/usage.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
-import type { Observer } from '../../relay/observer.ts';
+import { type Observer, type RefuseRequest, refuseUnclear } from '../../relay/observer.ts';
 import type { Tracer } from '../../relay/tracer.ts';
 import { VERSION } from '../../version.ts';
-import type { Frame } from '../../wire/frame.ts';
 import type { BridgeDeps } from '../running-bridge.ts';
 
 /** Paths of routes, and what is served there. */
 export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
-
-type Refusal = (request: Frame) => BridgeError | undefined;
 
 /** One thing that looks at calls; what it does not need it leaves to `NOTHING`. */
 export interface ObservingPart {
@@ -28,7 +22,7 @@ export interface ObservingPart {
   /** What there is to look at. */
   readonly routes: Routes;
   /** Says why this request is not taken now, or undefined where it is; undefined itself: it never refuses any. */
-  readonly refusal: Refusal | undefined;
+  readonly refusal: RefuseRequest | undefined;
   /** A request was refused before anything was asked of a server; undefined: that is of no interest here. */
   readonly onRefused: OnRefused | undefined;
   /** Clients find the servers here from now on. */
@@ -102,7 +96,7 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
   };
 }
 
-function firstOf(refusals: readonly Refusal[]): Refusal | undefined {
+function firstOf(refusals: readonly RefuseRequest[]): RefuseRequest | undefined {
   if (refusals.length === 0) return undefined;
   return (request) => {
     for (const refusal of refusals) {
@@ -158,17 +152,10 @@ async function writeAudit({ config: { audit }, deps }: ObservationRequest): Prom
   return {
     ...NOTHING,
     observer: file,
-    refusal: (request) =>
-      refusalOfAudit(request) ?? (audit.unwritable === 'refuses-calls' ? file.refusal() : undefined),
+    refusal: (request) => refuseUnclear(request) ?? (audit.unwritable === 'refuses-calls' ? file.refusal() : undefined),
     reopen: () => void file.reopen(),
     close: () => file.close(),
   };
-}
-
-/** A line must name the tool that the server runs. */
-function refusalOfAudit(request: Frame): BridgeError | undefined {
-  const isUnclear = isAmbiguous(request) || (request.method === CALL_TOOL && readToolName(request) === undefined);
-  return isUnclear ? UNCLEAR : undefined;
 }
 
 /** The libraries for it are large, and are read only here. */
