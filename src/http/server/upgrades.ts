@@ -38,26 +38,67 @@ export function handleUpgrades(
   handle: (request: IncomingMessage, response: ServerResponse) => void,
 ): void {
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (!asksFor(request, protocols)) return readAgain(server, request, { socket, head });
-    (request as UpgradingRequest)[UPGRADE] = { socket, head };
-    handle(request, respondOn(request, socket));
+    if (asksFor(request, protocols)) {
+      whenAnswered(socket, () => {
+        (request as UpgradingRequest)[UPGRADE] = { socket, head };
+        handle(request, respondOn(request, socket));
+      });
+    } else {
+      // Before the wait: a connection with something unread does not tell of its end.
+      unread(request, { socket, head });
+      // Gives it back to Node.
+      whenAnswered(socket, () => server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', socket));
+    }
   });
 }
+
+/** Node's mark on a connection: the response whose turn it is to be sent. */
+type ServedSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
+
+function unansweredOn(socket: Socket): ServerResponse | undefined {
+  return (socket as ServedSocket)._httpMessage ?? undefined;
+}
+
+/**
+ * Goes on when the requests that came before on the connection are answered. Node has let go of it, although it still sends
+ * their responses one after the other. A connection that ends with one of them ends here, too.
+ */
+function whenAnswered(socket: Socket, goOn: () => void): void {
+  if (unansweredOn(socket) === undefined) return goOn();
+  const drained = (): void => {
+    const response = unansweredOn(socket);
+    if (response?.writableNeedDrain) response.emit('drain');
+  };
+  // Without a reader, what is still done with those requests would have the connection read, and its bytes lost.
+  const notYet = (): void => {};
+  socket.on('error', ignore).on('drain', drained).on('readable', notYet);
+  const answered = (): void => {
+    const next = unansweredOn(socket);
+    if (next !== undefined) return void next.once('close', answered);
+    if (!socket.writable) return;
+    // Set by Node, which does not remember it after this.
+    socket.setTimeout(0);
+    goOn();
+    socket.off('error', ignore).off('drain', drained).off('readable', notYet);
+  };
+  answered();
+}
+
+/** What breaks is seen by the end of the connection. */
+function ignore(): void {}
 
 /** Node has let go of the connection, so the answer is its last. */
 function respondOn(request: IncomingMessage, socket: Socket): ServerResponse {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
-  // What breaks is seen by the end of the connection.
-  socket.on('error', () => {});
+  socket.on('error', ignore);
   response.assignSocket(socket);
   response.once('finish', () => socket.destroySoon());
   return response;
 }
 
-/** Gives the connection back to Node, with the request before it as if it had never been read, and without its wish. */
-function readAgain(server: Server, request: IncomingMessage, { socket, head }: Upgrade): void {
-  const { method, url, httpVersion, rawHeaders } = request;
+/** Puts a request back in front of its connection, as if it had never been read, and without its wish. */
+function unread({ method, url, httpVersion, rawHeaders }: IncomingMessage, { socket, head }: Upgrade): void {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
@@ -65,5 +106,4 @@ function readAgain(server: Server, request: IncomingMessage, { socket, head }: U
   }
   const begun = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
   socket.unshift(Buffer.concat([begun, head]));
-  server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', socket);
 }
