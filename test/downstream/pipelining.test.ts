@@ -2,7 +2,9 @@ import test from 'ava';
 import { STALL_MS } from '../../src/http/reading-watch.ts';
 import type { FakeConnection } from '../support/fake-server.ts';
 import { startHttpHarness } from '../support/http-harness.ts';
+import { POST_HEADERS } from '../support/legacy-clients.ts';
 import { RawSocket } from '../support/raw-socket.ts';
+import { readResponses } from '../support/read-responses.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { headersOf, modernCall } from './streamable-stateless/modern-posts.ts';
 
@@ -43,4 +45,44 @@ test('a call behind another one on the same connection is withdrawn when its cli
   socket.destroy();
   await waitFor(() => harness.calls.size === 0, { message: 'the end of both calls' });
   t.pass();
+});
+
+const EXPECTING = { ...POST_HEADERS, Expect: '100-continue' };
+
+test('an answer that waits behind another one stays whole though its client wished to be asked for the body', async (t) => {
+  const harness = await startHttpHarness(t);
+  const socket = (await RawSocket.connect(harness.port)).read();
+  t.teardown(() => socket.destroy());
+  postCall(socket, 1);
+  socket.request('POST', '/mcp', EXPECTING, '{');
+  await waitFor(() => harness.calls.size === 1, { message: 'the first call' });
+  const { latest } = harness.server;
+  latest.answer(await latest.next('tools/call'), {});
+  await socket.until(/ERR_WIRE_PARSE.*\}$/s);
+  const { complete } = readResponses(socket.received, () => false);
+  t.deepEqual(
+    complete.map(({ status }) => status),
+    [200, 400],
+  );
+});
+
+test('a client is asked for the body of a call once what it had asked for before is answered', async (t) => {
+  const harness = await startHttpHarness(t);
+  const socket = (await RawSocket.connect(harness.port)).read();
+  t.teardown(() => socket.destroy());
+  postCall(socket, 1);
+  const message = modernCall(2);
+  const body = JSON.stringify(message);
+  const headers = { ...(headersOf(message) as Record<string, string>), ...EXPECTING };
+  socket.request('POST', '/mcp', { ...headers, 'Content-Length': String(body.length) });
+  await waitFor(() => harness.calls.size === 1, { message: 'the first call' });
+  const first = harness.server.latest;
+  first.answer(await first.next('tools/call'), {});
+  await socket.until(/"id":1.*100 Continue\r\n\r\n$/s);
+  socket.write(body);
+  await waitFor(() => harness.server.latest !== first, { message: 'the second call' });
+  const second = harness.server.latest;
+  second.answer(await second.next('tools/call'), {});
+  await socket.until(/"id":2/);
+  t.is(readResponses(socket.received, () => false).complete.length, 2);
 });

@@ -8,6 +8,7 @@ import { linkFrames } from './targets/links.ts';
 import { modernToLegacy } from './targets/modern-to-legacy.ts';
 import { legacyRelay, modernRelay } from './targets/relay.ts';
 import { requests } from './targets/requests.ts';
+import { sequences } from './targets/sequences.ts';
 import { sharedLegacy, sharedModern } from './targets/shared.ts';
 import { sse } from './targets/sse.ts';
 import { time } from './targets/time.ts';
@@ -20,6 +21,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   time,
   headers,
   requests,
+  sequences,
   webSockets,
   byteStreams,
   linkFrames,

@@ -84,6 +84,10 @@ export interface HttpHarness {
   readonly calls: CallRegistry;
   readonly live: LiveStreams;
   readonly http: HttpServer;
+  /** Knows what is served where, for further listeners. */
+  readonly servers: HttpListener['servers'];
+  readonly config: HttpListenerConfig;
+  readonly deps: Deps;
   readonly logLines: readonly string[];
 }
 
@@ -96,8 +100,9 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   const { wallClock = Date.now } = options;
   const deps: Deps = { ...createSystemDeps(log), clock, wallClock };
   const authenticator = createAuthenticator(options);
+  const config = listenerOf(options);
   const listener = new HttpListener({
-    listener: listenerOf(options),
+    listener: config,
     dial: async () => ({
       sessionDialers: options.dialer === undefined ? server : forEveryCaller(asUpstream(options.dialer(clock))),
       callDialers: options.modernDialer === undefined ? server : forEveryCaller(asUpstream(options.modernDialer)),
@@ -125,13 +130,14 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   listener.servers.update([serverOf(options)]);
   const served = await listener.servers.unnamed?.start();
   if (served === undefined) throw new Error('one server is served');
-  const { http, live } = listener;
+  const { http, live, servers } = listener;
   const port = portOf(await http.listen());
   t.teardown(() => {
     listener.servers.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     listener.close();
   });
-  return { port, clock, server, served, sessions: served.sessions, calls: served.calls, live, http, logLines };
+  const { sessions, calls } = served;
+  return { port, clock, server, served, sessions, calls, live, http, servers, config, deps, logLines };
 }
 
 /** Of the first address. */

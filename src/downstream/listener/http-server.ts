@@ -174,6 +174,10 @@ export class HttpServer {
               options.certificate,
               handle,
             );
+      server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+        continueInTurn(response);
+        handle(request, response);
+      });
       handleUpgrades(server, options.links === undefined ? ['websocket'] : ['websocket', LINK_PROTOCOL], handle);
       server.maxConnections = maxConnections;
       // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
@@ -182,7 +186,7 @@ export class HttpServer {
       server.on('drop', () => this.#dropped(maxConnections));
       return { address, server };
     });
-    // No listener for 'clientError': Node answers what is no HTTP itself, unless a response is under way.
+    // No listener for 'clientError': Node answers what is no HTTP itself, unless a response has begun, and ends the connection.
     this.failed = new Promise((resolve) => {
       for (const { address, server } of this.#servers) {
         server.on('error', (error) => {
@@ -332,6 +336,17 @@ function createSecureServer(options: ServerOptions, certificate: CertificateSour
     if (pair !== undefined) server.setSecureContext({ ...pair });
   });
   return server;
+}
+
+/**
+ * Asks for the body of a request when its response is the next on the connection. Node would write that at once, and behind
+ * other responses it comes between the head and the body of this one.
+ */
+function continueInTurn(response: ServerResponse): void {
+  if (response.socket !== null) return response.writeContinue();
+  response.once('socket', () => {
+    if (!response.headersSent) response.writeContinue();
+  });
 }
 
 /** A subscription does not: its response lasts for as long as its client listens. */
