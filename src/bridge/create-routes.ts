@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { BoundAddress, EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
 import type { ServerConfig } from '../config/server.ts';
 import { CLIENT_LIMITS } from '../downstream/http/read-post.ts';
@@ -14,7 +13,7 @@ import { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
 import { addressBase } from '../http/server/listen-addresses.ts';
 import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
-import { BodyBudget } from '../http/server/read-body.ts';
+import type { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
 import { showStreamAddress } from '../http/socket-addresses.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
@@ -40,14 +39,6 @@ export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'
 
 /** The endpoints of a server, and how clients reach them. */
 type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
-
-/** What all messages of clients that are still being read may hold. It lasts as long as the queues. */
-export function createBodyBudget({ limits, callers }: RoutedServer, queues: QueueSizes): BodyBudget {
-  const callerOf = callers.names === 'several' ? principalOf : undefined;
-  const budget = new BodyBudget({ maxMessageBytes: limits.maxMessageBytes, callerOf });
-  queues.add(() => [{ queue: 'request_bodies', items: undefined, bytes: budget.bytes }]);
-  return budget;
-}
 
 /** Clients over WebSocket; also for those whom nothing of this listener has led here. */
 export function createWebSocketEndpoint(

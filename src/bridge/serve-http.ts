@@ -7,7 +7,9 @@ import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StreamListener } from '../downstream/byte-stream/listener.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import { principalOf } from '../http/auth/callers.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
+import { BodyCapacity } from '../http/server/read-body.ts';
 import type { Inspection } from '../observe/inspection.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
 import { ServerSpeech } from '../relay/observer.ts';
@@ -261,20 +263,26 @@ function createDial(
 ) {
   const { observer, tracer, refusal } = observation;
   const limits = membership?.limits;
+  /** Made with the first server: their largest message is the same. */
+  let bodyCapacity: BodyCapacity | undefined;
   const openShared = membership && ((name: string) => membership.openShared(name));
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
     const { close: closeCalls, ...callShare } = calls.share();
+    bodyCapacity ??= new BodyCapacity(server.limits.maxMessageBytes);
+    const bodies = bodyCapacity.share(callers.names === 'several' ? principalOf : undefined);
     const isCommand = server.target.kind === 'command';
     const memberProcesses = limits && isCommand ? new MemberProcesses(limits, server, () => childLimit) : undefined;
     const giveBack = (): void => {
       memberProcesses?.close();
       childShare.close();
       closeCalls();
+      bodies.close();
     };
     const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
     const queues = new QueueSizes();
+    queues.add(() => [{ queue: 'request_bodies', items: undefined, bytes: bodies.bytes }]);
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare, memberProcesses);
     try {
       await memberProcesses?.beforeFirst(1 + server.sessions.prewarm);
@@ -296,6 +304,7 @@ function createDial(
         sessionDialers: dialers,
         callDialers: dialers,
         exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing, refusal }),
+        bodies,
         processes: childLimit,
         memberProcesses,
         queues,

@@ -7,6 +7,7 @@ import type { LiveStreams } from '../downstream/http/response-writer.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import type { BodyBudget } from '../http/server/read-body.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
@@ -17,7 +18,7 @@ import { describeCallers } from './caller-policy.ts';
 import type { MemberProcesses } from './cluster/member-limits.ts';
 import type { Membership, ServerMember } from './cluster/membership.ts';
 import { createCalls, createSessions } from './create-registries.ts';
-import { createBodyBudget, createRoutes, createWebSocketEndpoint } from './create-routes.ts';
+import { createRoutes, createWebSocketEndpoint } from './create-routes.ts';
 
 /** How one server is reached, and its part of what all servers share. */
 export interface DialledServer {
@@ -26,6 +27,8 @@ export interface DialledServer {
   /** For requests that stand for themselves. */
   readonly callDialers: CallerDialers;
   readonly exchanges: Exchanges;
+  /** What messages for it may hold that are still being read. */
+  readonly bodies: BodyBudget;
   /** Its processes, and those that ended though nobody wanted that. */
   readonly processes: Pick<ChildLimit, 'running' | 'failed'>;
   /** Their limit at all replicas together; undefined: there is none. */
@@ -68,7 +71,7 @@ export class ServedServer {
   readonly #member: ServerMember | undefined;
 
   constructor({ config, listener, endpoints, dialled, live, membership, deps }: ServedServerOptions) {
-    const { sessionDialers, callDialers, exchanges, queues } = dialled;
+    const { sessionDialers, callDialers, exchanges, bodies } = dialled;
     this.#dialled = dialled;
     const callers = describeCallers(listener, config);
     this.#member = membership?.addServer({
@@ -86,7 +89,6 @@ export class ServedServer {
     const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
     const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
     const served = { ...config, callers, listener: { ...listener, endpoints } };
-    const bodies = createBodyBudget(served, queues);
     this.streams = new ByteStreamClients({ sessions: this.sessions, bodies, ...limits, deps });
     this.webSockets = createWebSocketEndpoint(served, { deps, bodies, sessions: this.sessions });
     const created = createRoutes(served, {

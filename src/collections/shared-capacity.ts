@@ -47,6 +47,12 @@ export class SharedCapacity {
     return taken >= this.#own && this.#common >= this.#total - this.#own * this.#shares.size;
   }
 
+  /** Whether whoever has taken `taken` can take so much more. */
+  fits(taken: number, amount: number): boolean {
+    const more = this.beyond(taken + amount) - this.beyond(taken);
+    return more === 0 || this.#common + more <= this.#total - this.#own * this.#shares.size;
+  }
+
   changed(common: number): void {
     this.#common += common;
   }
@@ -77,6 +83,11 @@ export class CapacityShare {
 
   get total(): number {
     return this.#capacity.total;
+  }
+
+  /** Whether so much more can be taken. */
+  fits(amount: number): boolean {
+    return this.#capacity.fits(this.taken, amount);
   }
 
   /** Takes the amount whether or not it is full: who must not exceed it looks first. */

@@ -7,6 +7,7 @@ import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import type { AuthConfig } from '../../src/config/access.ts';
 import type { Listing, ServerConfig } from '../../src/config/server.ts';
 import { BridgeError } from '../../src/errors.ts';
+import { BodyCapacity } from '../../src/http/server/read-body.ts';
 import { createExchanges } from '../support/exchanges.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { createIssuerKey, inSeconds, startIssuer } from '../support/fake-issuer.ts';
@@ -67,6 +68,7 @@ async function startList(
         sessionDialers: fake,
         callDialers: fake,
         exchanges: createExchanges(clock),
+        bodies: new BodyCapacity(1024).share(undefined),
         processes: { running: 0, failed: 0 },
         memberProcesses: undefined,
         queues: new QueueSizes(),

@@ -21,6 +21,7 @@ import { REPLAY_LIMITS } from '../../src/downstream/streamable-session/replay-bu
 import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { ALLOW_ANYONE, type Authenticator } from '../../src/http/auth/callers.ts';
+import { BodyCapacity } from '../../src/http/server/read-body.ts';
 import type { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { Observer } from '../../src/relay/observer.ts';
 import { forEveryCaller } from '../../src/relay/passing-link.ts';
@@ -110,6 +111,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
         maxOpen: options.maxInFlight ?? DEFAULTS.limits.maxInFlight,
         observer: options.observer,
       }),
+      bodies: new BodyCapacity(options.maxMessageBytes ?? DEFAULTS.servers[0].limits.maxMessageBytes).share(undefined),
       processes: { running: 0, failed: 0 },
       memberProcesses: undefined,
       queues: new QueueSizes(),

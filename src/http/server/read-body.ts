@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { type CapacityShare, SharedCapacity } from '../../collections/shared-capacity.ts';
 import { BridgeError } from '../../errors.ts';
 
 export interface BodyLimits {
@@ -76,30 +77,50 @@ export const FREE_BODY_BYTES = 16 * 1024;
 /** Largest messages that may be on their way in at the same time; a sender decides how long one takes. */
 export const BODIES_AT_A_TIME = 16;
 
-export interface BodyBudgetOptions {
-  readonly maxMessageBytes: number;
-  /** Whose a request is, where callers have several names: of one caller there may then be half of all. */
-  readonly callerOf: ((request: IncomingMessage) => string) | undefined;
-}
+/** Whose a request is, where callers have several names: of one caller there may then be half of all. */
+type CallerOf = ((request: IncomingMessage) => string) | undefined;
 
 /**
- * What all messages that are still being read may hold together, as bodies of requests or otherwise. Without it every
- * connection could keep one message short of its last byte.
+ * What all messages that are still being read may hold together, whatever server they are for, as bodies of requests or
+ * otherwise. Without it every connection could keep one message short of its last byte.
  */
-export class BodyBudget {
-  readonly #maxBytes: number;
-  readonly #callerOf: BodyBudgetOptions['callerOf'];
+export class BodyCapacity {
+  readonly #bytes: SharedCapacity;
   readonly #byCaller = new Map<string, number>();
-  #bytes = 0;
 
-  constructor({ maxMessageBytes, callerOf }: BodyBudgetOptions) {
-    this.#maxBytes = BODIES_AT_A_TIME * maxMessageBytes;
+  constructor(maxMessageBytes: number) {
+    this.#bytes = new SharedCapacity(BODIES_AT_A_TIME * maxMessageBytes);
+  }
+
+  /** The part of one server. */
+  share(callerOf: CallerOf): BodyBudget {
+    return new BodyBudget(this.#bytes.share(), this.#byCaller, callerOf);
+  }
+}
+
+/** What the messages for one server that are still being read may hold. */
+export class BodyBudget {
+  readonly #share: CapacityShare;
+  readonly #callerOf: CallerOf;
+  /** For all servers together. */
+  readonly #byCaller: Map<string, number>;
+  #isClosed = false;
+
+  constructor(share: CapacityShare, byCaller: Map<string, number>, callerOf: CallerOf) {
+    this.#share = share;
+    this.#byCaller = byCaller;
     this.#callerOf = callerOf;
+  }
+
+  /** The server is gone. Its part goes to the others when what is still being read for it has come to an end. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#share.taken === 0) this.#share.close();
   }
 
   /** Held now, beyond what is free. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#share.taken;
   }
 
   /** For the body of this request. False: that exceeds the limit. */
@@ -108,15 +129,15 @@ export class BodyBudget {
   }
 
   #take(bytes: number, caller: string | undefined): boolean {
-    if (this.#bytes + bytes > this.#maxBytes) return false;
+    if (!this.#share.fits(bytes)) return false;
     if (caller !== undefined && !this.#takeFor(caller, bytes)) return false;
-    this.#bytes += bytes;
+    this.#share.take(bytes);
     return true;
   }
 
   #takeFor(caller: string, bytes: number): boolean {
     const held = (this.#byCaller.get(caller) ?? 0) + bytes;
-    if (held > this.#maxBytes / 2) return false;
+    if (held > this.#share.total / 2) return false;
     this.#byCaller.set(caller, held);
     return true;
   }
@@ -126,7 +147,8 @@ export class BodyBudget {
   }
 
   #give(bytes: number, caller: string | undefined): void {
-    this.#bytes -= bytes;
+    this.#share.give(bytes);
+    if (this.#isClosed && this.#share.taken === 0) this.#share.close();
     if (caller === undefined) return;
     const held = (this.#byCaller.get(caller) ?? 0) - bytes;
     if (held > 0) this.#byCaller.set(caller, held);

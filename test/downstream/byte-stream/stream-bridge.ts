@@ -4,7 +4,7 @@ import type { Deps } from '../../../src/deps.ts';
 import { ByteStreamClients } from '../../../src/downstream/byte-stream/clients.ts';
 import { StreamListener, type StreamListenerOptions } from '../../../src/downstream/byte-stream/listener.ts';
 import { SHUTTING_DOWN } from '../../../src/errors.ts';
-import { BodyBudget } from '../../../src/http/server/read-body.ts';
+import { BodyCapacity } from '../../../src/http/server/read-body.ts';
 import { forEveryCaller } from '../../../src/relay/passing-link.ts';
 import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
 import { collectLog } from '../../process/collected-log.ts';
@@ -44,7 +44,7 @@ export async function openStreamBridge(t: ExecutionContext, options: StreamBridg
     maxMessageBytes,
     maxJsonDepth: 1000,
     untakenTimeoutMs: 4000,
-    bodies: new BodyBudget({ maxMessageBytes, callerOf: undefined }),
+    bodies: new BodyCapacity(maxMessageBytes).share(undefined),
     deps,
   });
   const listener = new StreamListener({

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { NOT_HERE_HEADER, passedCallerOf } from '../../../src/downstream/cluster/hops.ts';
-import { BodyBudget, readBody } from '../../../src/http/server/read-body.ts';
+import { BodyCapacity, readBody } from '../../../src/http/server/read-body.ts';
 import {
   type Handle,
   type LinkedEntry,
@@ -16,7 +16,7 @@ const SHORT_LEASE_MS = 600;
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 const LIMITS = {
   maxMessageBytes: MAX_MESSAGE_BYTES,
-  bodies: new BodyBudget({ maxMessageBytes: MAX_MESSAGE_BYTES, callerOf: undefined }),
+  bodies: new BodyCapacity(MAX_MESSAGE_BYTES).share(undefined),
 };
 
 interface Pair extends Pick<LinkedEntry, 'port' | 'outcomes' | 'store'> {

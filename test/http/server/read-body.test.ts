@@ -1,7 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { BODIES_AT_A_TIME, BodyBudget, FREE_BODY_BYTES, readBody } from '../../../src/http/server/read-body.ts';
+import {
+  BODIES_AT_A_TIME,
+  type BodyBudget,
+  BodyCapacity,
+  FREE_BODY_BYTES,
+  readBody,
+} from '../../../src/http/server/read-body.ts';
 
 interface Read {
   readonly results: { code: string | undefined; body: string }[];
@@ -11,7 +17,7 @@ interface Read {
 function startReading(
   maxBytes: number,
   headers: Record<string, string> = {},
-  bodies = new BodyBudget({ maxMessageBytes: maxBytes, callerOf: undefined }),
+  bodies = new BodyCapacity(maxBytes).share(undefined),
 ): Read {
   const request = Object.assign(new PassThrough(), { headers });
   const results: Read['results'] = [];
@@ -71,7 +77,7 @@ test('says nothing when the client goes away midway', async (t) => {
 });
 
 test('bodies that come slowly hold no more together than the limit, and small ones always get in', async (t) => {
-  const bodies = new BodyBudget({ maxMessageBytes: 100_000, callerOf: undefined });
+  const bodies = new BodyCapacity(100_000).share(undefined);
   const half = 'x'.repeat(FREE_BODY_BYTES + 50_000);
   const slow = Array.from({ length: 40 }, () => startReading(100_000, {}, bodies));
   for (const { request } of slow) request.write(half);
@@ -88,7 +94,7 @@ test('bodies that come slowly hold no more together than the limit, and small on
 });
 
 test('what a body held is free once it was read, refused or left', async (t) => {
-  const bodies = new BodyBudget({ maxMessageBytes: 100_000, callerOf: undefined });
+  const bodies = new BodyCapacity(100_000).share(undefined);
   const [read, refused, left] = [1, 2, 3].map(() => startReading(100_000, {}, bodies)) as [Read, Read, Read];
   for (const { request } of [read, refused, left]) request.write('x'.repeat(FREE_BODY_BYTES + 50_000));
   await settled();
@@ -108,7 +114,7 @@ test('what a body held is free once it was read, refused or left', async (t) => 
 test('one of several callers leaves half of the capacity to others, and occupies none when it is done', async (t) => {
   const maxMessageBytes = 100_000;
   const callerOf = ({ headers }: IncomingMessage): string => String(headers.caller);
-  const bodies = new BodyBudget({ maxMessageBytes, callerOf });
+  const bodies = new BodyCapacity(maxMessageBytes).share(callerOf);
   const send = (caller: string): Read => {
     const reading = startReading(maxMessageBytes, { caller }, bodies);
     reading.request.write('x'.repeat(maxMessageBytes - 1));
@@ -131,4 +137,50 @@ test('one of several callers leaves half of the capacity to others, and occupies
   again.request.end();
   await settled();
   t.is(again.results[0]?.code, undefined);
+});
+
+test('six servers hold together what one may hold, and each has a part of it', async (t) => {
+  const maxMessageBytes = 100_000;
+  const capacity = new BodyCapacity(maxMessageBytes);
+  const servers = Array.from({ length: 6 }, () => capacity.share(undefined));
+  const [greedy, ...others] = servers as [BodyBudget, ...BodyBudget[]];
+  for (const bodies of [...Array.from({ length: 20 }, () => greedy), ...others, ...others]) {
+    startReading(maxMessageBytes, {}, bodies).request.write('x'.repeat(maxMessageBytes - 1));
+  }
+  await settled();
+  for (const { bytes } of others) t.true(bytes > 0);
+  const held = servers.reduce((sum, { bytes }) => sum + bytes, 0);
+  t.true(held <= BODIES_AT_A_TIME * maxMessageBytes, String(held));
+  t.true(held > (BODIES_AT_A_TIME * maxMessageBytes) / 2, String(held));
+});
+
+test('a caller has half of what all servers may hold, at how many it calls', async (t) => {
+  const maxMessageBytes = 100_000;
+  const capacity = new BodyCapacity(maxMessageBytes);
+  const servers = Array.from({ length: 6 }, () => capacity.share(() => 'greedy'));
+  for (const bodies of servers) {
+    for (let count = 0; count < 4; count += 1) {
+      startReading(maxMessageBytes, {}, bodies).request.write('x'.repeat(maxMessageBytes - 1));
+    }
+  }
+  await settled();
+  const held = servers.reduce((sum, { bytes }) => sum + bytes, 0);
+  t.true(held <= (BODIES_AT_A_TIME * maxMessageBytes) / 2, String(held));
+});
+
+test('the part of a server that is gone goes to the others when the last message for it is gone', async (t) => {
+  const maxMessageBytes = 100_000;
+  const capacity = new BodyCapacity(maxMessageBytes);
+  const [gone, staying] = [capacity.share(undefined), capacity.share(undefined)];
+  const read = startReading(maxMessageBytes, {}, gone);
+  read.request.write('x'.repeat(maxMessageBytes - 1));
+  await settled();
+  gone.close();
+  read.request.end();
+  await settled();
+  t.is(gone.bytes, 0);
+  const all = Array.from({ length: BODIES_AT_A_TIME }, () => startReading(maxMessageBytes, {}, staying));
+  for (const { request } of all) request.write('x'.repeat(maxMessageBytes - 1));
+  await settled();
+  t.true(all.every(({ results }) => results.length === 0));
 });

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import test from 'ava';
 import type { EntryLink, PassedStreamListener } from '../../../../src/downstream/cluster/link/entry-link.ts';
-import { BodyBudget, readBody } from '../../../../src/http/server/read-body.ts';
+import { BodyCapacity, readBody } from '../../../../src/http/server/read-body.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import {
   createEntryLinks,
@@ -16,7 +16,7 @@ import { waitFor } from '../../../support/wait-for.ts';
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const LIMITS = {
   maxMessageBytes: MAX_MESSAGE_BYTES,
-  bodies: new BodyBudget({ maxMessageBytes: MAX_MESSAGE_BYTES, callerOf: undefined }),
+  bodies: new BodyCapacity(MAX_MESSAGE_BYTES).share(undefined),
 };
 
 const echo: Handle = (incoming, response) =>
