@@ -19,13 +19,18 @@ export interface ReadResponses {
  * Reads what a server has sent on one connection.
  * @param received one character for each byte
  * @param isHead whether the response with this index answers a HEAD, and so has no body
+ * @param limit how many are read; what comes after them is the rest
  */
-export function readResponses(received: string, isHead: (index: number) => boolean): ReadResponses {
+export function readResponses(
+  received: string,
+  isHead: (index: number) => boolean,
+  limit = Number.POSITIVE_INFINITY,
+): ReadResponses {
   const complete: ReadResponse[] = [];
   let rest = received;
   for (;;) {
     const end = rest.indexOf('\r\n\r\n');
-    if (end < 0) return { complete, begun: undefined, rest };
+    if (end < 0 || complete.length >= limit) return { complete, begun: undefined, rest };
     const [first = '', ...lines] = rest.slice(0, end).split('\r\n');
     const match = /^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first);
     if (match === null) throw new Error(`this is no head of a response: ${JSON.stringify(rest.slice(0, 200))}`);
