@@ -5,6 +5,7 @@ import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
 import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import { type Era, type Revision, servedRevision } from '../mcp/vocabulary/revisions.ts';
+import { PARSE_ERROR } from '../mcp/vocabulary/rpc-codes.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame } from '../wire/write-message.ts';
@@ -59,6 +60,11 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   #link: UpstreamLink | undefined;
   #endReason: BridgeError | undefined;
   #unasked: ModernQuestions | undefined;
+  /**
+   * An error without id may be about the client's latest notification until a request that was sent after it has been
+   * answered. `next`: no request was sent since; undefined: there is no such notification.
+   */
+  #notified: 'next' | Exchange | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -175,6 +181,8 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   #toServer(frame: Frame, exchange?: Exchange): void {
+    if (frame.kind === 'notification') this.#notified = 'next';
+    else if (this.#notified === 'next' && frame.kind === 'request') this.#notified = exchange;
     if (this.#link !== undefined && !this.#link.send(frame, exchange)) this.#peer?.pause();
   }
 
@@ -230,6 +238,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     if (exchange?.state.kind !== 'open') {
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
+    if (this.#notified === exchange) this.#notified = undefined;
     const answer = this.#exchanges.answer(this, exchange, frame);
     if (exchange.method === INITIALIZE) return this.#handshakeAnswered(answer, exchange);
     this.#toClient(answer, exchange);
@@ -237,8 +246,10 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   #exchangeOf(frame: Frame): Exchange | undefined {
     if (frame.id !== undefined) return this.#open.find(frame.id);
-    // An error without id: the server could not read a request. With one call open it was that one.
-    return this.#open.sole();
+    // An error without id: the server could not read a message. With one call open it was that one, unless it may have
+    // been a notification, which some servers answer as if it were a request they do not know.
+    const isDoubtful = this.#notified !== undefined && readField(frame, 'code') !== PARSE_ERROR;
+    return isDoubtful ? undefined : this.#open.sole();
   }
 
   #handshakeAnswered(frame: Frame, exchange: Exchange): void {

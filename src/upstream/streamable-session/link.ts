@@ -169,7 +169,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
 
   received(call: ServerCall, frame: Frame): void {
     const { message } = call;
-    const isAnswer = frame.isResponse && frame.id === message.frame.id;
+    const isAnswer = message.frame.kind === 'request' && frame.isResponse && frame.id === message.frame.id;
     if (isAnswer && message.reply !== undefined) return message.reply(frame);
     if (!isAnswer) return this.#delivery.message(frame, frame.isResponse ? undefined : message.exchange);
     if (frame.kind === 'result') this.#keeper.succeeded(message.frame, frame);

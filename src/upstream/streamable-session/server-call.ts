@@ -278,9 +278,13 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   #deliver(frame: Frame): void {
     if (this.#state.kind === 'done') return;
     const { frame: request } = this.message;
+    const isNameless = frame.isResponse && frame.id === undefined;
+    if (isNameless && !this.#needsAnswer) {
+      // Some servers answer notifications, which nobody waits for. Passed on, it could be taken for another call's answer.
+      return this.#environment.log.debug({ method: request.method }, 'skipped the answer to what needs none');
+    }
     // An error without id, on the answer to a request: the server could not read the request's.
-    const named = this.#needsAnswer && frame.kind === 'error' && frame.id === undefined;
-    const message = named ? withId(frame, idToken(request)) : frame;
+    const message = isNameless && frame.kind === 'error' ? withId(frame, idToken(request)) : frame;
     if (message.isResponse && message.id === request.id) this.#isAnswered = true;
     this.#host.received(this, message);
   }

@@ -157,6 +157,32 @@ test('an error without id on the answer to a request is that request’s', async
   t.is((await client.request('tools/call', { name: 'x' })).error?.code, -32700);
 });
 
+for (const [what, body] of [
+  ['an error without id', '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}'],
+  ['a result without id', '{"jsonrpc":"2.0","result":{}}'],
+]) {
+  test(`${what} on the answer to a notification is no answer to the open call`, async (t) => {
+    const server = await listenScripted({
+      'tools/call': ({ message }, response) => {
+        if (message.params?.name === 'held') return;
+        response
+          .writeHead(200, { 'Content-Type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: {} }));
+      },
+      'notifications/roots/list_changed': (_, response) =>
+        void response.writeHead(200, { 'Content-Type': 'application/json' }).end(body),
+    });
+    const client = await connectClient(t, server, dialStreamable(server.url));
+    const held = client.start('tools/call', { name: 'held' });
+    await waitFor(() => server.order.includes('tools/call'));
+    client.notify('notifications/roots/list_changed');
+    client.notify('notifications/x');
+    // Notifications leave one after the other, so the first has been answered.
+    await waitFor(() => server.order.includes('notifications/x'));
+    t.false(client.received.some(({ id }) => id === held || id === null));
+  });
+}
+
 const tooLong: Record<string, Answer> = {
   JSON: (asked, response) =>
     void response
