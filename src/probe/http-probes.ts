@@ -27,8 +27,8 @@ import { type Answer, describeStatus } from '../upstream/detect/answer.ts';
 import { askEventStream, askHttp, type HttpTarget } from '../upstream/detect/ask-url.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
 import { LinkClient } from '../upstream/detect/link-client.ts';
-import { endSession } from '../upstream/detect/url-attempts.ts';
 import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
+import { endSession } from '../upstream/remote/end-session.ts';
 import { createSessionKey, type SessionKey } from '../upstream/remote/session-key.ts';
 import type { Frame } from '../wire/frame.ts';
 import { EnvelopeScanner } from '../wire/scan-envelope.ts';
@@ -233,7 +233,7 @@ function openSession(probe: HttpProbe, offer: OfferDraft, head: ResponseHead | u
     probe.onClose(async () => {
       const { clock } = probe.options.deps;
       const startedMs = clock.now();
-      const status = await endSession(probe.target, id, key.headers);
+      const status = await endSession(probe.target, key.headers);
       const saw = status === undefined ? 'no answer' : describeStatus(status);
       probe.findings.steps.add({ request: 'DELETE', saw, status, tookMs: clock.now() - startedMs });
     });

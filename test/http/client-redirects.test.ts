@@ -16,6 +16,17 @@ for (const status of [307, 308]) {
   });
 }
 
+test('follows as many redirects as official clients do', async (t) => {
+  const server = await listen(({ path }, response) => {
+    const step = Number(path.slice(1));
+    if (step < 5) response.writeHead(307, { Location: `/${step + 1}` }).end();
+    else answerJson(response, {});
+  });
+  const client = createClient();
+  closeAfter(t, client, server);
+  t.is((await new RecordedCall(client, new URL('/0', server.url)).finished()).head?.status, 200);
+});
+
 for (const status of [301, 302, 303]) {
   test(`a message answered with ${status} is not sent again, not even to the same path with a slash`, async (t) => {
     const server = await listen(({ path }, response) => {
@@ -72,6 +83,6 @@ test('refuses redirects to another origin, to another path without the method, a
   }
   t.regex(messages[0] ?? '', /another origin, http:\/\/127\.0\.0\.1:\d+;/);
   t.regex(messages[1] ?? '', /with which a POST is not sent again/);
-  t.regex(messages[2] ?? '', /more than 3 redirects/);
+  t.regex(messages[2] ?? '', /more than 5 redirects/);
   t.is(other.received.length, 0);
 });

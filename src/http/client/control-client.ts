@@ -12,11 +12,9 @@ import { codeOf, toConnectError } from './network-error.ts';
 const MAX_BODY_BYTES = 1024 * 1024;
 
 export interface ControlRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers of the client's own request that the user lets pass (`--forward-header`). */
-  readonly forwarded?: Readonly<Record<string, string>> | undefined;
   readonly body?: string;
   readonly cookies: SessionCookies;
   /** Resolves the name of the host, unless a proxy does that. */
@@ -32,8 +30,8 @@ export interface ControlResponse {
 }
 
 /**
- * Requests made once in a while, where nobody counts microseconds: the end of a session, a metadata document. Shares
- * connections, certificates, proxies and configured headers with the messages. Redirects are not followed.
+ * Requests made once in a while, where nobody counts microseconds: for metadata documents and tokens. Shares connections,
+ * certificates, proxies and configured headers with the messages. Redirects are not followed.
  */
 export class ControlClient {
   readonly #http: HttpClient;
@@ -45,12 +43,12 @@ export class ControlClient {
 
   /** Resolves with any status. Rejects with a BridgeError when there is no response, or one that is too long. */
   async request(request: ControlRequest): Promise<ControlResponse> {
-    const { method, url, headers, forwarded, body, cookies, lookup, timeoutMs } = request;
+    const { method, url, headers, body, cookies, lookup, timeoutMs } = request;
     const got = await this.#load();
     const agent = this.#http.agents.agentFor(url);
     const pending = got(url, {
       method,
-      headers: this.#http.headersFor(url, { headers, forwarded, cookies }),
+      headers: this.#http.headersFor(url, { headers, forwarded: undefined, cookies }),
       ...(body !== undefined && { body }),
       ...(lookup !== undefined && { dnsLookup: lookup as never }),
       // The agent fits the scheme, which the types cannot know.

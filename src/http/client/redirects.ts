@@ -1,8 +1,8 @@
 import { showUrl } from '../shown-url.ts';
 import { reachedAs } from '../socket-addresses.ts';
 
-/** The request fails after this many redirects, which may go in a circle. */
-export const MAX_REDIRECTS = 3;
+/** The request fails after this many redirects, which may go in a circle: as many as the official SDKs follow. */
+export const MAX_REDIRECTS = 5;
 
 export type RedirectVerdict =
   | { readonly kind: 'none' }
@@ -15,8 +15,8 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const NONE: RedirectVerdict = { kind: 'none' };
 
 /**
- * Where a request may go on to. Only within the origin: the server was named by the user, and neither messages nor
- * credentials are for anybody else. A POST goes on with 307 and 308 only: with 301, 302 and 303 a client may turn it into
+ * Where a request may go on to. Only within the origin, or from http to https at the same host: the server was named by
+ * the user, and neither messages nor credentials are for anybody else. A POST goes on with 307 and 308 only: with 301, 302 and 303 a client may turn it into
  * a GET, which would lose the message, so what the server means by them is not guessed. [RFC 9110 15.4]
  */
 export function judgeRedirect(request: {
@@ -30,7 +30,7 @@ export function judgeRedirect(request: {
   if (!REDIRECTS.has(status) || location === undefined) return NONE;
   if (!URL.canParse(location, url.href)) return refuse('a redirect to something that is no URL', TELL_OPERATORS);
   const target = new URL(location, url);
-  if (target.origin !== url.origin) {
+  if (target.origin !== url.origin && !isSecured(url, target)) {
     // The path is not shown: another server chose it, and it may hold a credential.
     const shown = target.origin === 'null' ? target.protocol : target.origin;
     return refuse(`a redirect to another origin, ${shown}`, 'if the server has moved, use its URL there');
@@ -45,6 +45,12 @@ export function judgeRedirect(request: {
   target.username = '';
   target.password = '';
   return { kind: 'follow', url: reachedAs(url, target) };
+}
+
+/** The same host over TLS, with both on their default ports. The official SDKs follow no other change of origin. */
+function isSecured(from: URL, to: URL): boolean {
+  const areDefault = from.port === '' && to.port === '';
+  return from.protocol === 'http:' && to.protocol === 'https:' && from.hostname === to.hostname && areDefault;
 }
 
 const TELL_OPERATORS = 'tell the operators of the server';

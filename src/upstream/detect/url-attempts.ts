@@ -1,5 +1,4 @@
 import { assertNever, BridgeError } from '../../errors.ts';
-import { JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { createDiscoverRequest, modernHeaders } from '../../mcp/vocabulary/discover.ts';
 import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
@@ -8,6 +7,7 @@ import { DISCOVER, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { SessionDialer } from '../../relay/ports.ts';
 import { requestFrame } from '../../wire/write-message.ts';
+import { endSession } from '../remote/end-session.ts';
 import { readRefusal } from '../remote/refusal.ts';
 import type { Answer } from './answer.ts';
 import { askEventStream, askHttp, type HttpTarget } from './ask-url.ts';
@@ -24,9 +24,6 @@ export interface OwnAttemptsOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
-
-/** Before a session that nobody wants is left to the server's own time limit. */
-const END_TIMEOUT_MS = 2000;
 
 /** Attempts of the bridge's own, where no client waits whose `initialize` could be used. */
 export class OwnAttempts implements Attempts {
@@ -89,43 +86,13 @@ export class OwnAttempts implements Attempts {
 
   /** Ends the sessions that the attempts opened. [spec 2025-11-25 transports#session-management] */
   async close(): Promise<void> {
-    await Promise.all(this.#sessions.splice(0).map((session) => endSession(this.options.target, session)));
+    await Promise.all(
+      this.#sessions.splice(0).map((id) => endSession(this.options.target, { [SESSION_ID_HEADER_OUT]: id })),
+    );
   }
 }
 
 const NO_BODY = Buffer.alloc(0);
-
-/** Resolves with the status; undefined when there was no response. */
-export function endSession(
-  { http, url, cookies, forwarded }: HttpTarget,
-  session: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    let status: number | undefined;
-    http.request(
-      {
-        method: 'DELETE',
-        url,
-        headers: { Accept: JSON_TYPE, [SESSION_ID_HEADER_OUT]: session, ...headers },
-        forwarded,
-        body: undefined,
-        timeouts: { connectMs: END_TIMEOUT_MS, firstByteMs: END_TIMEOUT_MS, idleMs: 0, callMs: END_TIMEOUT_MS },
-        cookies,
-        isRepeatable: true,
-      },
-      {
-        sent: () => {},
-        response: (head) => {
-          status = head.status;
-        },
-        data: () => {},
-        end: () => resolve(status),
-        error: () => resolve(status),
-      },
-    );
-  });
-}
 
 export interface TrialAttemptsOptions extends OwnAttemptsOptions {
   /** The client's `initialize`. */

@@ -192,6 +192,8 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#lost(new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data }));
   }
 
+  notReopened(): void {}
+
   ended({ error }: StreamEnd): void {
     this.#lost(error);
   }

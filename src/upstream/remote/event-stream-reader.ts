@@ -23,6 +23,8 @@ const SHORT_LIVED_MS = 1000;
 const MAX_FIRST_ATTEMPTS = 3;
 /** A server has a stream, and takes it for open still: it has not noticed the end of the bridge that had the session. */
 const HAS_ANOTHER = 409;
+/** These say that there is no stream for good: none is offered, or the session is gone. All others may change. */
+const FINAL: ReadonlySet<number> = new Set([404, 405]);
 
 /** By so much an event may be larger than the message in it: names of fields, its type and its id. */
 const FIELDS_BYTES = 1024;
@@ -54,6 +56,8 @@ export interface EventStreamListener {
   event(event: DecodedEvent): void;
   /** An event that is too long went by. */
   oversized(byteLength: number, ends: SkippedEnds): void;
+  /** It was open, and the server refuses to open it again with this status; it is asked once more later. */
+  notReopened(status: number): void;
   /** Over for good; called once, and not after `close`. */
   ended(end: StreamEnd): void;
 }
@@ -149,12 +153,20 @@ export class EventStreamReader {
 
   #refused(status: number, error: BridgeError): void {
     this.#failures += 1;
-    // A token that ran out is renewed by somebody: the file it is in is read again each time.
-    const mayPass = isPassing(status) || (status === 401 && this.#wasOpen);
-    const hasStream = this.#wasOpen || status === HAS_ANOTHER;
-    const isWorthwhile = mayPass && (hasStream || this.#failures < MAX_FIRST_ATTEMPTS);
-    if (isWorthwhile && this.#options.reconnects) this.#connectLater();
-    else this.#end({ status, wasOpen: this.#wasOpen, error });
+    if (!this.#options.reconnects || !this.#isWorthRepeating(status)) {
+      return this.#end({ status, wasOpen: this.#wasOpen, error });
+    }
+    this.#connectLater();
+    if (this.#wasOpen) this.#options.listener.notReopened(status);
+  }
+
+  /**
+   * A server that had a stream may take it for open still, and says so with many statuses (mcp-go with 400); and a token
+   * that ran out is renewed by somebody: the file it is in is read again each time.
+   */
+  #isWorthRepeating(status: number): boolean {
+    if (this.#wasOpen) return !FINAL.has(status);
+    return status === HAS_ANOTHER || (isPassing(status) && this.#failures < MAX_FIRST_ATTEMPTS);
   }
 
   #broke(error: BridgeError, livedMs: number): void {
@@ -294,8 +306,11 @@ export class StreamAttempt implements HttpHandler {
   }
 
   error(error: BridgeError): void {
-    if (this.#state.kind === 'refused') return this.end();
-    this.#broke(error);
+    const { status } = error.data ?? {};
+    if (this.#state.kind === 'refused') this.end();
+    // A response that is of no use, such as a redirect in a circle, is a refusal like any other.
+    else if (this.#state.kind === 'waiting' && typeof status === 'number') this.#owner.refused({ status, error });
+    else this.#broke(error);
   }
 
   #broke(error: BridgeError): void {

@@ -1,15 +1,12 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
-import { ControlClient, type ControlRequest } from '../../http/client/control-client.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { SessionState } from '../../relay/sessions/session-state.ts';
+import { endSession, type SessionTarget } from '../remote/end-session.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamableLink } from './link.ts';
-
-/** A server that does not answer DELETE must not hold up the end. */
-const DELETE_TIMEOUT_MS = 2000;
 
 /** Sessions with a server over Streamable HTTP, in all its revisions that have sessions. */
 export function createStreamableDialer(options: RemoteDialerOptions): SessionDialer {
@@ -19,7 +16,6 @@ export function createStreamableDialer(options: RemoteDialerOptions): SessionDia
 class StreamableDialer implements SessionDialer {
   readonly name: string;
   readonly #options: RemoteDialerOptions;
-  readonly #control: ControlClient;
   readonly #reachability: Reachability;
   readonly #links = new Set<UpstreamLink>();
   /** Sessions being ended at the server. */
@@ -29,7 +25,6 @@ class StreamableDialer implements SessionDialer {
   constructor(options: RemoteDialerOptions) {
     this.name = showUrl(options.url);
     this.#options = options;
-    this.#control = new ControlClient(options.http);
     this.#reachability = new Reachability(options.deps.clock);
   }
 
@@ -54,16 +49,12 @@ class StreamableDialer implements SessionDialer {
     return link;
   }
 
-  /** [spec 2025-11-25 transports#session-management] DELETE when done; the server may answer 405. */
-  #endSession(session: SessionKey, own: Pick<ControlRequest, 'cookies' | 'forwarded'>): void {
+  #endSession(session: SessionKey, own: Pick<SessionTarget, 'cookies' | 'forwarded'>): void {
     if (session.id === undefined) return;
-    const { url, deps } = this.#options;
-    const ending = this.#control
-      .request({ method: 'DELETE', url, headers: session.headers, ...own, timeoutMs: DELETE_TIMEOUT_MS })
-      .then(
-        ({ status }) => deps.log.debug({ status }, 'told the server that the session is over'),
-        (error: unknown) => deps.log.debug({ err: error }, 'could not tell the server that the session is over'),
-      );
+    const { http, url, deps } = this.#options;
+    const ending = endSession({ http, url, ...own }, session.headers).then((status) => {
+      deps.log.debug({ status }, 'told the server that the session is over');
+    });
     this.#endings.add(ending);
     void ending.finally(() => this.#endings.delete(ending));
   }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
+import { isPassing } from '../remote/refusal.ts';
 import type { SessionEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamMessages, type StreamMessagesOptions } from '../server-messages.ts';
@@ -36,6 +37,8 @@ export class GetStream implements EventStreamListener {
   readonly #stopWaiting: () => void;
   #isSettled = false;
   #wasOpened = false;
+  /** Since it was open last, it was asked whether the server knows the session still. */
+  #wasDoubted = false;
 
   constructor(options: GetStreamOptions) {
     const { environment, session, isPaused } = options;
@@ -81,6 +84,7 @@ export class GetStream implements EventStreamListener {
   }
 
   opened(): void {
+    this.#wasDoubted = false;
     this.#messages.resumed();
     this.#settle();
     if (this.#wasOpened) return;
@@ -97,10 +101,16 @@ export class GetStream implements EventStreamListener {
     this.#messages.oversized(byteLength, ends);
   }
 
+  notReopened(status: number): void {
+    if (this.#wasDoubted || isPassing(status)) return;
+    this.#wasDoubted = true;
+    this.#options.sessionDoubted(status);
+  }
+
   /** 405 is how a server says that it has none; others are as good. */
   ended({ status, wasOpen, error }: StreamEnd): void {
     this.#settle();
-    if (wasOpen && (status === 404 || status === 400)) return this.#options.sessionDoubted(status);
+    if (wasOpen && status === 404) return this.#options.sessionDoubted(status);
     if (!wasOpen) this.#options.absent();
     if (status === 401 || status === 403) this.#log.warn({ code: error.code }, `no event stream: ${error.message}`);
     else this.#log.debug({ status }, 'the server offers no event stream; only calls will bring its messages');

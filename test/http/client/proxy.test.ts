@@ -87,7 +87,7 @@ test('https goes through a tunnel, checked against the given authority', async (
 
   const control = new ControlClient(client);
   const { status } = await control.request({
-    method: 'DELETE',
+    method: 'POST',
     url,
     headers: {},
     cookies: new SessionCookies(),

@@ -112,6 +112,7 @@ function listenAsBridge(url: URL, { events }: Heard): () => void {
       opened: () => {},
       event: ({ event, data }) => void events.push(`${event} ${JSON.stringify(data.toString())}`),
       oversized: () => {},
+      notReopened: () => undefined,
       ended: () => {},
     },
   });

@@ -39,6 +39,7 @@ async function openStreams(t: ExecutionContext, { maxMessageBytes = 10_000 } = {
       opened: () => {},
       event: ({ event, data }) => void heard.events.push(`${event} ${data.length < 100 ? data : data.length}`),
       oversized: (byteLength) => void heard.oversized.push(byteLength),
+      notReopened: () => undefined,
       ended: (end) => void heard.ends.push(end),
     },
   });

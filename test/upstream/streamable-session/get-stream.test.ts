@@ -173,6 +173,67 @@ test('a stream refused for a token that ran out is tried until somebody has rene
   t.is(refusals, 3);
 });
 
+for (const status of [400, 403, 409, 500]) {
+  test(`a stream that broke and is refused with ${status} is asked for again later, in the session that lives`, async (t) => {
+    const clock = new FakeClock();
+    const { server, streams } = await listenWithStreams();
+    const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+    const first = await waitFor(() => streams[0]);
+    let refusals = 0;
+    server.rewrite({
+      GET: (_, response) => {
+        refusals += 1;
+        if (refusals < 4) return void response.writeHead(status).end('session already exists');
+        openStream(response).write(event(notification('notifications/x')));
+      },
+    });
+    first.destroy();
+    await waitFor(() => {
+      clock.advance(1000);
+      return client.notifications('notifications/x').length === 1;
+    });
+    t.is(server.order.filter((name) => name === 'initialize').length, 1);
+    t.true(server.order.filter((name) => name === 'ping').length <= 1, 'the server is asked for the session once');
+  });
+}
+
+test('a server whose stream leads round in a circle has no stream, and is asked for it once', async (t) => {
+  const server = await listenScripted({
+    GET: (_, response) => void response.writeHead(307, { Location: '/mcp' }).end(),
+  });
+  const clock = new FakeClock();
+  const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+  const gets = (): number => server.order.filter((name) => name === 'GET').length;
+  await waitFor(() => gets() === 6);
+  for (const _ of [1, 2, 3]) {
+    clock.advance(60_000);
+    await client.request('tools/list');
+  }
+  t.is(gets(), 6);
+});
+
+for (const status of [307, 308]) {
+  test(`a redirect with ${status} is followed by the stream and by the end of the session`, async (t) => {
+    const moved: string[] = [];
+    const server = await listenScripted({
+      GET: ({ path }, response) => {
+        if (path === '/mcp') return void response.writeHead(status, { Location: '/moved' }).end();
+        openStream(response).write(event(notification('notifications/x')));
+      },
+      DELETE: ({ path, headers }, response) => {
+        if (path === '/mcp') return void response.writeHead(status, { Location: '/moved' }).end();
+        moved.push(String(headers['mcp-session-id']));
+        response.writeHead(200).end();
+      },
+    });
+    const client = await connectClient(t, server, dialStreamable(server.url));
+    await waitFor(() => client.notifications('notifications/x').length === 1);
+    client.close();
+    await waitFor(() => moved.length > 0);
+    t.deepEqual(moved, ['session-1']);
+  });
+}
+
 test('a server in trouble is asked again more slowly', async (t) => {
   const { server, streams } = await listenWithStreams();
   const askedMs: number[] = [];
