@@ -12,6 +12,7 @@ import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
+import { isBreak, LATE_ANSWER_MS } from '../remote/answer-reader.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import { Lingering, Outbox, type Outgoing } from '../remote/link-messages.ts';
 import type { Refusal } from '../remote/refusal.ts';
@@ -67,6 +68,8 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     post.unlink();
   });
   #state: LinkState = { kind: 'fresh' };
+  /** Requests whose POST was cut off after it had been sent; what ends the wait for the answer, by their ids. */
+  readonly #late = new Map<JsonRpcId, () => void>();
   /** The open `initialize`, until its answer comes by. */
   #handshakeId: JsonRpcId | undefined;
   /** The URL of the stream after redirects, which the endpoint is relative to. */
@@ -200,6 +203,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   #received(frame: Frame): void {
     if (this.#state.kind === 'closed') return;
+    if (this.#late.size > 0 && frame.isResponse && frame.id !== undefined) this.#notLate(frame.id);
     const isHandshake = this.#handshakeId !== undefined && frame.isResponse && frame.id === this.#handshakeId;
     if (isHandshake && frame.kind === 'result') this.#negotiated(frame);
     this.#options.listener.fromServer(frame);
@@ -247,12 +251,29 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.failed(post, error);
   }
 
-  failed({ message }: MessagePost, error: BridgeError): void {
-    const { frame, exchange } = message;
+  failed({ message, wasSent }: MessagePost, error: BridgeError): void {
+    const { frame } = message;
     this.#outbox.answered(message);
     if (frame.kind !== 'request') {
       return this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
     }
+    const { id } = frame;
+    if (!wasSent || !isBreak(error) || id === undefined) return this.#unanswered(message, error);
+    // The response would only have said that the message was taken; the answer comes on the stream in any case.
+    this.#notLate(id);
+    const cancel = this.#options.environment.http.clock.after(LATE_ANSWER_MS, () => {
+      this.#late.delete(id);
+      this.#unanswered(message, error);
+    });
+    this.#late.set(id, cancel);
+  }
+
+  #notLate(id: JsonRpcId): void {
+    this.#late.get(id)?.();
+    this.#late.delete(id);
+  }
+
+  #unanswered({ frame, exchange }: Outgoing, error: BridgeError): void {
     if (exchange === undefined || exchange.state.kind === 'open') {
       this.#options.listener.serverFault({ error, kind: 'error', id: frame.id });
     }
@@ -283,6 +304,8 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     for (const post of this.#posts) post.abort();
     this.#posts = new LinkedList();
     this.#lingering.clear();
+    for (const cancel of this.#late.values()) cancel();
+    this.#late.clear();
     this.#options.left();
     return true;
   }

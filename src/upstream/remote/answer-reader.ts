@@ -214,6 +214,17 @@ export class CallErrors {
   }
 }
 
+/** The connection ended. What else fails has said why: a limit of ours, an answer that cannot be read. */
+export function isBreak({ code }: BridgeError): boolean {
+  return code === 'ERR_UPSTREAM_CLOSED' || code === 'ERR_UPSTREAM_CONNECT';
+}
+
+/**
+ * After a POST that was cut off, its answer is waited for on the session's event stream for this long: the server may be
+ * at work on it, or may never have got the message.
+ */
+export const LATE_ANSWER_MS = 30_000;
+
 /** The limit on the whole call: trying further is what it forbids. */
 export function isCallLimit(error: BridgeError | undefined): boolean {
   return error?.code === 'ERR_UPSTREAM_TIMEOUT' && error.data?.phase === 'call';

@@ -1,6 +1,7 @@
 import { LinkedList } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import type { Exchange } from '../../relay/exchange.ts';
+import type { JsonRpcId } from '../../wire/frame.ts';
 import { Lingering } from '../remote/link-messages.ts';
 import type { ServerCall } from './server-call.ts';
 
@@ -43,6 +44,17 @@ export class CallTable {
       if (call.message.exchange === exchange && call.message.frame.kind === 'request') return call;
     }
     return undefined;
+  }
+
+  /** The open call of this client's request, or of the bridge's own. */
+  findOpen(id: JsonRpcId): ServerCall | undefined {
+    for (const call of this.#calls) if (call.isOpen && call.message.frame.id === id) return call;
+    return undefined;
+  }
+
+  /** The session has no event stream any more. */
+  lostStream(): void {
+    for (const call of this.#calls.toArray()) call.lostStream();
   }
 
   /** Answered, or taken, but its response goes on: the server may have a last word. Its connection is not kept for ever. */

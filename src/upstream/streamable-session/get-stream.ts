@@ -19,7 +19,7 @@ export interface GetStreamOptions {
   readonly settled: () => void;
   /** The stream is there for the first time: what the server says from now on is heard. */
   readonly opened: () => void;
-  /** The server offers no stream, so it says nothing outside of calls. */
+  /** The server offers no stream, or none any more, so it says nothing outside of calls. */
   readonly absent: () => void;
   /** The server does not know the session any more, or says something that may mean it. */
   readonly sessionDoubted: (status: number) => void;
@@ -60,6 +60,11 @@ export class GetStream implements EventStreamListener {
       log,
       listener: this,
     });
+  }
+
+  /** It is there, or was and will be again. */
+  get isThere(): boolean {
+    return this.#wasOpened;
   }
 
   pause(): void {
@@ -110,8 +115,9 @@ export class GetStream implements EventStreamListener {
   /** 405 is how a server says that it has none; others are as good. */
   ended({ status, wasOpen, error }: StreamEnd): void {
     this.#settle();
+    this.#wasOpened = false;
     if (wasOpen && status === 404) return this.#options.sessionDoubted(status);
-    if (!wasOpen) this.#options.absent();
+    this.#options.absent();
     if (status === 401 || status === 403) this.#log.warn({ code: error.code }, `no event stream: ${error.message}`);
     else this.#log.debug({ status }, 'the server offers no event stream; only calls will bring its messages');
   }

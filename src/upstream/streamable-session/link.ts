@@ -170,11 +170,28 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   received(call: ServerCall, frame: Frame): void {
     const { message } = call;
     const isAnswer = message.frame.kind === 'request' && frame.isResponse && frame.id === message.frame.id;
-    if (isAnswer && message.reply !== undefined) return message.reply(frame);
-    if (!isAnswer) return this.#delivery.message(frame, frame.isResponse ? undefined : message.exchange);
+    if (isAnswer) return this.#answered(message, frame);
+    if (frame.isResponse) return this.#heard(frame);
+    this.#delivery.message(frame, message.exchange);
+  }
+
+  /** A message that is no part of the response to its call. */
+  #heard(frame: Frame): void {
+    const call = frame.isResponse && frame.id !== undefined ? this.#calls.findOpen(frame.id) : undefined;
+    if (call === undefined) return this.#delivery.message(frame);
+    this.#answered(call.message, frame);
+    call.answeredElsewhere();
+  }
+
+  #answered(message: Outgoing, frame: Frame): void {
+    if (message.reply !== undefined) return message.reply(frame);
     if (frame.kind === 'result') this.#keeper.succeeded(message.frame, frame);
     this.#delivery.message(frame, message.exchange);
     if (message.frame.method === INITIALIZE) this.#outbox.opened();
+  }
+
+  hasStream(): boolean {
+    return this.#stream?.isThere ?? false;
   }
 
   moved({ message: { frame, reply } }: ServerCall, lastEventId: string): void {
@@ -227,7 +244,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   #refused(call: ServerCall, said: Frame | undefined, error: BridgeError): void {
     const { message } = call;
     const isAnswer = said !== undefined && message.frame.kind === 'request' && said.id === message.frame.id;
-    if (isAnswer) return this.received(call, said);
+    if (isAnswer) return this.#answered(message, said);
     this.#failed(call, error, false);
   }
 
@@ -289,6 +306,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
       opened: () => this.#tellMissed(),
       // A session that goes on without a stream has missed nothing. A new one may differ in all that it offers.
       absent: () => {
+        this.#calls.lostStream();
         if (session.generation > 0) this.#tellMissed();
       },
       session,
@@ -296,7 +314,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
       messages: {
         name: showUrl(environment.url),
         maxMessageBytes: environment.maxMessageBytes,
-        message: (frame) => this.#delivery.message(frame),
+        message: (frame) => this.#heard(frame),
         fault: (fault) => this.#delivery.fault(fault),
       },
       sessionDoubted: (status) => this.#sessionDoubted(session, status),
@@ -304,8 +322,11 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   }
 
   #sessionDoubted(session: SessionKey, status: number): void {
+    if (status === 404) {
+      if (session.id !== undefined) this.#keeper.renewUnasked(session);
+      return this.#calls.lostStream();
+    }
     if (session.id === undefined) return;
-    if (status === 404) return this.#keeper.renewUnasked(session);
     void this.#keeper.isKnown(session).then((isKnown) => {
       if (!isKnown) this.#keeper.renewUnasked(session);
     });

@@ -12,6 +12,7 @@ import {
   classifyAnswer,
   createAnswerReader,
   isCallLimit,
+  LATE_ANSWER_MS,
   type OversizedText,
 } from '../remote/answer-reader.ts';
 import { encodeEventId, toRetryPause } from '../remote/event-stream-reader.ts';
@@ -28,13 +29,22 @@ import { postRequest, resumeRequest } from './call-requests.ts';
  * - `refused`: another response, whose body may say why.
  * - `waiting`: the stream broke and will be resumed.
  * - `resuming`: a GET is under way that continues it.
+ * - `elsewhere`: its own response is over, and the answer may still come on the event stream of the session.
  * - `done`: ended or aborted.
  */
 type CallState =
   | { readonly kind: 'posting' | 'resuming'; readonly http: HttpCall }
-  | { readonly kind: 'reading'; readonly http: HttpCall; readonly via: 'post' | 'get'; readonly body: AnswerReader }
+  | {
+      readonly kind: 'reading';
+      readonly http: HttpCall;
+      readonly via: 'post' | 'get';
+      readonly body: AnswerReader;
+      /** The server has said that it answers later, and not here. */
+      readonly isEmpty: boolean;
+    }
   | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
   | { readonly kind: 'waiting'; readonly cancel: () => void }
+  | { readonly kind: 'elsewhere'; readonly cancel: () => void; readonly error: BridgeError }
   | { readonly kind: 'done' };
 
 const DONE: CallState = { kind: 'done' };
@@ -109,7 +119,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   abort(): void {
     const state = this.#state;
     this.#state = DONE;
-    if (state.kind === 'waiting') state.cancel();
+    if ('cancel' in state) state.cancel();
     else if (state.kind !== 'done') state.http.abort();
   }
 
@@ -146,11 +156,11 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     const contentType = head.headers['content-type'];
     const form = classifyAnswer(contentType);
     this.#state = isAccepted
-      ? { kind: 'reading', http: state.http, via: 'post', body: this.#createBody(form) }
+      ? { kind: 'reading', http: state.http, via: 'post', body: this.#createBody(form), isEmpty: head.status === 202 }
       : { kind: 'refused', http: state.http, head, body: new ByteCollector() };
     this.#host.responded(this, head);
     if (this.#state.kind !== 'reading') return;
-    if (!this.#needsAnswer) return this.#host.lingers(this);
+    if (!this.#needsAnswer || this.#isAnswered) return this.#host.lingers(this);
     if (form === 'neither') this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
   }
 
@@ -189,6 +199,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   end(): void {
     const state = this.#state;
     if (state.kind === 'refused') {
+      if (this.#isAnswered) return this.#finish({ kind: 'done' });
       const refusal = readRefusal(this.#environment.url, state.head, state.body.take());
       return this.#finish({ kind: 'refused', refusal });
     }
@@ -211,10 +222,44 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     if (state.kind !== 'reading') return;
     if (!this.isOpen) return this.#finish({ kind: 'done' });
     if (state.body.isStream && !isCallLimit(cause)) {
-      this.#plan().brokeAt(state.body.lastEventId);
-      return this.#scheduleResume(cause, undefined);
+      const plan = this.#plan();
+      plan.brokeAt(state.body.lastEventId);
+      if (plan.lastEventId !== undefined) return this.#scheduleResume(cause, undefined);
+      return this.#awaitElsewhere(this.#errors.lost(undefined, cause), cause);
     }
+    if (state.isEmpty && cause === undefined) return this.#awaitElsewhere(this.#errors.noAnswer(), undefined);
     this.#fail(cause ?? this.#errors.noAnswer());
+  }
+
+  // ---- an answer that comes elsewhere
+
+  /**
+   * The specification wants the answer in the response to the POST. Official clients take it from the event stream of
+   * the session as well, and some servers send it there. Where the server itself ended the response, the limits of the
+   * call hold.
+   */
+  #awaitElsewhere(error: BridgeError, cause: BridgeError | undefined): void {
+    if (!this.#host.hasStream()) return this.#fail(error);
+    const isLimited = cause !== undefined || this.message.reply !== undefined;
+    const fail = (): void => this.#fail(error);
+    const cancel = isLimited ? this.#environment.http.clock.after(LATE_ANSWER_MS, fail) : (): void => {};
+    this.#state = { kind: 'elsewhere', cancel, error };
+  }
+
+  /** The answer came on the event stream of the session. */
+  answeredElsewhere(): void {
+    this.#isAnswered = true;
+    const { kind } = this.#state;
+    if (kind === 'reading') return this.#host.lingers(this);
+    // The response that is still to come, or to be read, ends the call.
+    if (kind === 'posting' || kind === 'refused') return;
+    this.abort();
+    this.#host.ended(this, { kind: 'done' });
+  }
+
+  /** The session has no event stream any more. */
+  lostStream(): void {
+    if (this.#state.kind === 'elsewhere') this.#fail(this.#state.error);
   }
 
   get #errors(): CallErrors {
@@ -251,7 +296,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   #resumed(http: HttpCall, { status, headers }: ResponseHead): void {
     if (status === 200 && classifyAnswer(headers['content-type']) === 'events') {
       this.#seen?.resumed();
-      this.#state = { kind: 'reading', http, via: 'get', body: this.#createBody('events') };
+      this.#state = { kind: 'reading', http, via: 'get', body: this.#createBody('events'), isEmpty: false };
       return;
     }
     http.abort();
@@ -307,6 +352,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
 
   #fail(error: BridgeError, status?: number): void {
     this.abort();
+    if (this.#isAnswered) return this.#host.ended(this, { kind: 'done' });
     this.#host.ended(this, { kind: 'failed', error, wasSent: this.#wasSent, status });
   }
 
@@ -376,6 +422,8 @@ export type CallEnd =
 
 /** Hears what comes of the calls it has started. */
 export interface ServerCallHost<Call> {
+  /** The session has an event stream, on which answers may come, too. */
+  hasStream(): boolean;
   left(call: Call): void;
   /** The POST has its response. Comes before everything in it. */
   responded(call: Call, head: ResponseHead): void;

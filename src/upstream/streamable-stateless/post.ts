@@ -11,6 +11,7 @@ import {
   CallErrors,
   classifyAnswer,
   createAnswerReader,
+  isBreak,
   type OversizedText,
 } from '../remote/answer-reader.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
@@ -270,11 +271,6 @@ export class Post implements HttpHandler, AnswerSink {
     this.#state = DONE;
     this.#options.host.ended(end);
   }
-}
-
-/** The connection ended. What else fails has said why: a limit of ours, an answer that cannot be read. */
-function isBreak({ code }: BridgeError): boolean {
-  return code === 'ERR_UPSTREAM_CLOSED' || code === 'ERR_UPSTREAM_CONNECT';
 }
 
 /** The request arrived, the answer did not. [spec 2026-07-28 transports/streamable-http] streams cannot be resumed. */

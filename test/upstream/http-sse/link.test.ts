@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
 import { LINGERING_LIMITS } from '../../../src/upstream/http-sse/link.ts';
+import { LATE_ANSWER_MS } from '../../../src/upstream/remote/answer-reader.ts';
 import { acceptOld, ENDPOINT, listenOld } from '../../fixtures/http-servers/old-server.ts';
 import { event, notification, openStream } from '../../fixtures/http-servers/scripted.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { startHttpSse } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectClient, joinClient } from '../connect.ts';
@@ -72,6 +74,40 @@ test('a message the server does not take fails alone, its JSON-RPC error passed 
   t.deepEqual((await client.request('rpc')).error, { code: -32601, message: 'not here' });
   t.deepEqual((await client.request('tools/list')).result, {});
   t.is(client.ended, undefined);
+});
+
+test('a message whose POST is cut off gets the answer that comes on the stream', async (t) => {
+  const { server, streams } = await listenOld({
+    post: (posted, response, stream) => {
+      if (posted.message.method === 'tools/call') response.destroy();
+      else acceptOld(posted, response, stream);
+    },
+  });
+  const client = await connectClient(t, server, dialHttpSse(server.url));
+  const id = client.start('tools/call', { name: 'x' });
+  await waitFor(() => server.received.some(({ body }) => body.includes('tools/call')));
+  t.deepEqual((await client.request('tools/list')).result, {});
+  streams[0]?.write(event({ jsonrpc: '2.0', id, result: { late: true } }));
+  t.deepEqual((await client.answer(id)).result, { late: true });
+  t.is(server.received.filter(({ body }) => body.includes('tools/call')).length, 1);
+});
+
+test('a message whose POST is cut off fails when no answer has come after a while', async (t) => {
+  const clock = new FakeClock();
+  const { server } = await listenOld({
+    post: (posted, response, stream) => {
+      if (posted.message.method === 'tools/call') response.destroy();
+      else acceptOld(posted, response, stream);
+    },
+  });
+  const client = await connectClient(t, server, dialHttpSse(server.url, { client: { clock } }));
+  const id = client.start('tools/call', { name: 'x' });
+  await waitFor(() => {
+    clock.advance(LATE_ANSWER_MS / 10);
+    return client.received.some((message) => message.id === id);
+  });
+  t.regex((await client.answer(id)).error?.message ?? '', /whether the message was processed is not known/);
+  t.deepEqual((await client.request('tools/list')).result, {});
 });
 
 test('messages split over data lines, cut anywhere and glued together are read', async (t) => {
