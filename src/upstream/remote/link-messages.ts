@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import type { SessionVerdict } from '../../mcp/classify/session-refusal.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
@@ -174,13 +175,19 @@ export class Outbox {
   }
 }
 
+/**
+ * Takes the answer to a request of the bridge's own, or what came instead of one. Called once.
+ * @param verdict what a refusal says of the session
+ */
+export type Reply = (answer: Frame | BridgeError, verdict: SessionVerdict) => void;
+
 /** A message on its way to a server. */
 export class Outgoing {
   readonly frame: Frame;
   /** The client's call it belongs to, if any. */
   readonly exchange: Exchange | undefined;
-  /** Set on requests of the bridge's own: who takes the answer, or what came instead of one. Called once. */
-  readonly reply: ((answer: Frame | BridgeError) => void) | undefined;
+  /** Set on messages of the bridge's own. */
+  readonly reply: Reply | undefined;
   /** How often it has been posted. */
   attempts = 0;
   /** Its bytes have not all been handed to the system. */
@@ -188,7 +195,7 @@ export class Outgoing {
   /** The server has it, and its answer goes on after this event; undefined: it has to be posted. */
   resumesAfter: string | undefined = undefined;
 
-  constructor(frame: Frame, exchange?: Exchange, reply?: (answer: Frame | BridgeError) => void) {
+  constructor(frame: Frame, exchange?: Exchange, reply?: Reply) {
     this.frame = frame;
     this.exchange = exchange;
     this.reply = reply;

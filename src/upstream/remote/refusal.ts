@@ -3,6 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import { parseAuthChallenge } from '../../http/client/credentials.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import { classifySessionRefusal, type SessionVerdict } from '../../mcp/classify/session-refusal.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -18,6 +19,8 @@ export interface Refusal {
   readonly status: number;
   /** The body, when it is a JSON-RPC error: about which request, its id says. */
   readonly frame: Frame | undefined;
+  /** The server's own words, as they are. */
+  readonly reason: string;
   /** What it comes to when nothing better can be made of it. */
   readonly error: BridgeError;
 }
@@ -32,12 +35,12 @@ export function readRefusal(url: URL, head: ResponseHead, body: Buffer): Refusal
   const said = frame === undefined ? textOf(body, headers['content-type']) : errorMessageOf(frame);
   const shown = toPrintable(said, MAX_SHOWN_LENGTH);
   if (status === 401 || status === 403) {
-    return { status, frame, error: authorizationError(url, head, shown) };
+    return { status, frame, reason: said, error: authorizationError(url, head, shown) };
   }
   if (status === 407) {
     const message =
       'The proxy on the way to the server requires authorization (407). Put user and password into its URL.';
-    return { status, frame, error: new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { status } }) };
+    return { status, frame, reason: said, error: new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { status } }) };
   }
   const title = STATUS_CODES[status] === undefined ? '' : ` ${STATUS_CODES[status]}`;
   const message = `The server at ${showUrl(url)} answered ${status}${title}${shown === '' ? '' : `: ${shown}`}`;
@@ -45,7 +48,20 @@ export function readRefusal(url: URL, head: ResponseHead, body: Buffer): Refusal
     data: { status },
     ...retryAfter(headers['retry-after']),
   });
-  return { status, frame, error };
+  return { status, frame, reason: said, error };
+}
+
+/** What the refusal of a request, or of another message, says of the session it was posted in. */
+export function sessionVerdictOf({ status, frame, reason }: Omit<Refusal, 'error'>, refused: Frame): SessionVerdict {
+  const code = frame === undefined ? undefined : readField(frame, 'code');
+  const namesRequest = refused.kind === 'request' && frame?.id === refused.id;
+  return classifySessionRefusal({ status, code, namesRequest, reason });
+}
+
+/** The same of an error that came as an ordinary answer. */
+export function sessionVerdictOfAnswer(answer: Frame, request: Frame): SessionVerdict {
+  if (answer.kind !== 'error') return 'unrelated';
+  return sessionVerdictOf({ status: 200, frame: answer, reason: errorMessageOf(answer) }, request);
 }
 
 /**

@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import { isRepeatable } from '../../mcp/classify/repeatable.ts';
+import type { SessionVerdict } from '../../mcp/classify/session-refusal.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
@@ -10,6 +12,7 @@ import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { Delivery, Outbox, Outgoing } from '../remote/link-messages.ts';
+import { type Refusal, sessionVerdictOf, sessionVerdictOfAnswer } from '../remote/refusal.ts';
 import { isOutOfReach, type SessionEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { CallTable } from './call-table.ts';
@@ -44,6 +47,8 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   #missed: readonly Frame[] = [];
   #isPaused = false;
   #isClosed = false;
+  /** The server refused a message in a new session as in the one before, so such a refusal does not mean the session. */
+  #wasRenewedInVain = false;
 
   constructor(options: StreamableLinkOptions) {
     const { environment, listener, session } = options;
@@ -164,13 +169,14 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   /** All that is to be heard of what needs no answer. A server may leave that response open for as long as it likes. */
   #taken(message: Outgoing): void {
     this.#settled(message);
-    message.reply?.(message.frame);
+    message.reply?.(message.frame, 'unrelated');
   }
 
   received(call: ServerCall, frame: Frame): void {
     const { message } = call;
     const isAnswer = message.frame.kind === 'request' && frame.isResponse && frame.id === message.frame.id;
-    if (isAnswer) return this.#answered(message, frame);
+    if (isAnswer && frame.kind === 'error') return this.#refusedByAnswer(call, frame);
+    if (isAnswer) return this.#answered(message, frame, 'unrelated');
     if (frame.isResponse) return this.#heard(frame);
     this.#delivery.message(frame, message.exchange);
   }
@@ -179,12 +185,22 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   #heard(frame: Frame): void {
     const call = frame.isResponse && frame.id !== undefined ? this.#calls.findOpen(frame.id) : undefined;
     if (call === undefined) return this.#delivery.message(frame);
-    this.#answered(call.message, frame);
+    this.#answered(call.message, frame, 'unrelated');
     call.answeredElsewhere();
   }
 
-  #answered(message: Outgoing, frame: Frame): void {
-    if (message.reply !== undefined) return message.reply(frame);
+  /** Some servers say in an ordinary answer that they do not know the session. */
+  #refusedByAnswer(call: ServerCall, frame: Frame): void {
+    const { message } = call;
+    const verdict = sessionVerdictOfAnswer(frame, message.frame);
+    const tell = (): void => this.#answered(message, frame, verdict);
+    if (!this.#doubtsSession(call, verdict, tell)) return tell();
+    this.#calls.delete(call);
+    call.abort();
+  }
+
+  #answered(message: Outgoing, frame: Frame, verdict: SessionVerdict): void {
+    if (message.reply !== undefined) return message.reply(frame, verdict);
     if (frame.kind === 'result') this.#keeper.succeeded(message.frame, frame);
     this.#delivery.message(frame, message.exchange);
     if (message.frame.method === INITIALIZE) this.#outbox.opened();
@@ -209,15 +225,10 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   ended(call: ServerCall, end: CallEnd): void {
     if (!this.#calls.delete(call)) return;
     const { message } = call;
-    if (end.kind === 'refused' && message.reply === undefined && this.#mayBeLost(call, end.refusal.status)) {
-      const { status, frame } = end.refusal;
-      if (status === 404) return this.#postAgain(call, end.refusal.error);
-      if (frame?.id === undefined) return this.#whenChecked(call, end.refusal.error);
-    }
+    if (end.kind === 'refused') return this.#refused(call, end.refusal);
     if (end.kind === 'done' && message.frame.kind !== 'request') return;
     this.#settled(message);
     if (end.kind === 'done') return;
-    if (end.kind === 'refused') return this.#refused(call, end.refusal.frame, end.refusal.error);
     this.#failed(call, end.error, end.wasSent);
     if (end.status === 404 && call.session.id !== undefined) this.#keeper.renew(call.session);
   }
@@ -241,18 +252,25 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     if (frame.method === CANCELLED && exchange !== undefined) this.#letGo(exchange);
   }
 
-  #refused(call: ServerCall, said: Frame | undefined, error: BridgeError): void {
+  #refused(call: ServerCall, refusal: Refusal): void {
     const { message } = call;
-    const isAnswer = said !== undefined && message.frame.kind === 'request' && said.id === message.frame.id;
-    if (isAnswer) return this.#answered(message, said);
-    this.#failed(call, error, false);
+    const { frame } = refusal;
+    const verdict = sessionVerdictOf(refusal, message.frame);
+    const tell = (): void => {
+      this.#settled(message);
+      const isAnswer = frame !== undefined && message.frame.kind === 'request' && frame.id === message.frame.id;
+      if (isAnswer) this.#answered(message, frame, verdict);
+      else if (message.reply !== undefined) message.reply(refusal.error, verdict);
+      else this.#failed(call, refusal.error, false);
+    };
+    if (!this.#doubtsSession(call, verdict, tell)) tell();
   }
 
   /** No answer will come: the client is told, and the server too if it may be at work on it. */
   #failed(call: ServerCall, error: BridgeError, wasSent: boolean): void {
     const { frame, reply } = call.message;
     if (isOutOfReach(error) || error.data?.phase === 'connect') this.#options.reachable(error);
-    if (reply !== undefined) return reply(error);
+    if (reply !== undefined) return reply(error, 'unrelated');
     if (frame.kind !== 'request') {
       // The session goes on without it; a server without sessions may not want it at all.
       this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
@@ -267,28 +285,42 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
 
   // ---- the session
 
-  /** [spec 2025-11-25 transports#session-management] 404 to a request with a session id: the session is gone. */
-  #mayBeLost(call: ServerCall, status: number): boolean {
-    return call.session.id !== undefined && (status === 404 || status === 400) && call.message.attempts < MAX_ATTEMPTS;
+  /**
+   * Goes by what a refusal says of the session: a message that was certainly not carried out goes again in a new session.
+   * False: the refusal is about the message.
+   * @param tell tells the client of the refusal, once the server has shown that it knows the session
+   */
+  #doubtsSession(call: ServerCall, verdict: SessionVerdict, tell: () => void): boolean {
+    const { message, session } = call;
+    if (verdict === 'unrelated' || session.id === undefined || message.reply !== undefined) return false;
+    if (message.attempts >= MAX_ATTEMPTS) {
+      this.#wasRenewedInVain ||= verdict !== 'forgotten';
+      return false;
+    }
+    if (verdict === 'forgotten') {
+      this.#postAgain(call);
+      return true;
+    }
+    if (this.#wasRenewedInVain) return false;
+    void this.#keeper.isKnown(session).then((isKnown) => {
+      if (this.#isClosed) return;
+      if (isKnown) return tell();
+      if (verdict === 'refused' || isRepeatable(message.frame)) return this.#postAgain(call);
+      this.#keeper.renew(session);
+      tell();
+    });
+    return true;
   }
 
   /** The message was refused for its session alone, so it was not carried out and can go again in a new one. */
-  #postAgain(call: ServerCall, error: BridgeError): void {
-    const { message } = call;
-    this.#keeper.renew(call.session);
+  #postAgain({ message, session }: ServerCall): void {
+    this.#keeper.renew(session);
     this.#outbox.answered(message);
-    if (isWorthRepeating(message.frame)) this.#outbox.again(message);
-    else if (message.frame.method === INITIALIZED) this.#keeper.session.isInitialized = true;
-    else this.#log.debug({ code: error.code, method: message.frame.method }, 'dropped with the session it belonged to');
-  }
-
-  #whenChecked(call: ServerCall, error: BridgeError): void {
-    void this.#keeper.isKnown(call.session).then((isKnown) => {
-      if (this.#isClosed) return;
-      if (!isKnown) return this.#postAgain(call, error);
-      this.#settled(call.message);
-      this.#failed(call, error, false);
-    });
+    const { frame, exchange } = message;
+    const isWithdrawn = frame.kind === 'request' && exchange !== undefined && exchange.state.kind !== 'open';
+    if (isWorthRepeating(frame) && !isWithdrawn) this.#outbox.again(message);
+    else if (frame.method === INITIALIZED) this.#keeper.session.isInitialized = true;
+    else this.#log.debug({ method: frame.method }, 'dropped with the session it belonged to');
   }
 
   /**

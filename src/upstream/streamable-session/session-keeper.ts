@@ -9,7 +9,7 @@ import { Restoration, type RestoredConnection } from '../../relay/sessions/resto
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import { Outgoing } from '../remote/link-messages.ts';
+import { Outgoing, type Reply } from '../remote/link-messages.ts';
 import { createSessionKey, NO_SESSION, type SessionKey } from '../remote/session-key.ts';
 
 /** A new session that is lost sooner than this is not replaced for the sake of its event stream alone. */
@@ -164,7 +164,7 @@ export class SessionKeeper implements RestoredConnection {
 
   // ---- messages of its own
 
-  ask(method: string, params: object, answered: (answer: Frame | BridgeError) => void): void {
+  ask(method: string, params: object, answered: Reply): void {
     this.#lastId += 1;
     this.#post(requestFrame(`mcp-portage-${this.#lastId}`, method, params), answered);
   }
@@ -173,22 +173,21 @@ export class SessionKeeper implements RestoredConnection {
     this.#post(notificationFrame(method), taken);
   }
 
-  #post(frame: Frame, reply: (answer: Frame | BridgeError) => void): void {
+  #post(frame: Frame, reply: Reply): void {
     if (this.#state !== 'closed') this.#host.post(new Outgoing(frame, undefined, reply));
   }
 
   /**
-   * Does the server still know the session of this key? Many answer 400 instead of 404 to one that they do not know, and
-   * 400 alone may mean anything; so it is asked for something that cannot fail otherwise. Several questions at once are
+   * Does the server still know the session of this key? Many answer with another status than 404 to one that they do not
+   * know, which alone may mean anything; so it is asked for something that cannot fail otherwise. Several questions at once are
    * asked once.
    */
   isKnown(key: SessionKey): Promise<boolean> {
     if (this.#state !== 'open' || key.generation !== this.#key.generation) return Promise.resolve(false);
     this.#check ??= new Promise<boolean>((resolve) => {
-      this.ask(PING, {}, (answer) => {
+      this.ask(PING, {}, (_, verdict) => {
         this.#check = undefined;
-        const status = answer instanceof BridgeError ? answer.data?.status : undefined;
-        resolve(status !== 400 && status !== 404);
+        resolve(verdict === 'unrelated');
       });
     });
     return this.#check;

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { MAX_INITIALIZE_BYTES } from '../../../src/relay/sessions/session-state.ts';
 import {
+  type AskedMessage,
   accept,
   event,
   listenScripted,
@@ -21,13 +22,16 @@ async function listenForgetful(script: Script = {}, options: ScriptedOptions = {
   let current = 1;
   return {
     server,
-    forget: (status = 404, body = '') => {
+    forget: (status = 404, body: string | ((asked: AskedMessage) => object) = '') => {
       current += 1;
       const refuseOld =
         (act: Script[string]): Script[string] =>
         (asked, response) => {
           const id = asked.headers['mcp-session-id'];
-          if (id !== undefined && id !== `session-${current}`) return void response.writeHead(status).end(body);
+          if (id !== undefined && id !== `session-${current}`) {
+            const text = typeof body === 'string' ? body : JSON.stringify(body(asked));
+            return void response.writeHead(status, { 'Content-Type': 'application/json' }).end(text);
+          }
           act(asked, response);
         };
       const answerPlain: Script[string] = (asked, response) => {
@@ -97,6 +101,88 @@ test('a server that forgets sessions as fast as it opens them gets one more for 
   server.rewrite({ 'tools/call': forgetful });
   t.is(await client.call('x'), 'ok');
   t.is(sessions(), 3, 'but for a call');
+});
+
+const refusals: Record<string, readonly [status: number, answer: (asked: AskedMessage) => object]> = {
+  '400 with the id of the request': [400, ({ message: { id } }) => rpcError(id ?? null, -32000, 'No valid session ID')],
+  '401 that names the session': [401, () => rpcError(null, -32000, 'Unauthorized: Session not found')],
+  '403 that names the session': [403, () => rpcError(null, -32001, 'Mcp-Session-Id principal mismatch')],
+  '503 that names the session': [503, () => rpcError(null, -32000, 'Session unknown or expired')],
+  '200 with -32600 and without id': [200, () => rpcError(null, -32600, 'Invalid Request')],
+  '200 with -32600 and the id of the request': [200, ({ message: { id } }) => rpcError(id ?? null, -32600, 'Invalid')],
+};
+
+function rpcError(id: string | number | null, code: number, message: string): object {
+  return { jsonrpc: '2.0', id, error: { code, message } };
+}
+
+for (const [name, [status, answer]] of Object.entries(refusals)) {
+  test(`a session that is lost with ${name} is opened anew within the call, which is carried out once`, async (t) => {
+    const { server, forget } = await listenForgetful();
+    const client = await connectClient(t, server, dialStreamable(server.url));
+    await client.request('tools/list');
+    forget(status, answer);
+    t.is(await client.call('x'), 'ok');
+    const calls = server.messages.filter(({ message }) => message.method === 'tools/call');
+    t.deepEqual(
+      calls.map(({ headers }) => headers['mcp-session-id']),
+      ['session-1', 'session-2'],
+    );
+    t.is(await client.call('x'), 'ok');
+    t.is(server.order.filter((name) => name === 'initialize').length, 2);
+  });
+
+  test(`${name} in a session that lives is the answer to the call`, async (t) => {
+    const server = await listenScripted({
+      'tools/call': (asked, response) =>
+        void response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer(asked))),
+    });
+    const client = await connectClient(t, server, dialStreamable(server.url));
+    t.truthy((await client.request('tools/call', { name: 'x' })).error);
+    t.is(server.order.filter((name) => name === 'tools/call').length, 1);
+    t.is(server.order.filter((name) => name === 'initialize').length, 1);
+  });
+}
+
+test('a call that the server may have carried out fails with its answer, and the next has a new session', async (t) => {
+  const { server, forget } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  await client.request('tools/list');
+  forget(200, ({ message: { id } }) => rpcError(id ?? null, -32001, 'Session not found'));
+  t.is((await client.request('tools/call', { name: 'x' })).error?.code, -32001);
+  t.is(server.order.filter((name) => name === 'tools/call').length, 1);
+  t.is(await client.call('x'), 'ok');
+});
+
+test('a server that refuses everything in each session loses one of them, not one for each call', async (t) => {
+  const refuse: Script[string] = ({ message: { id } }, response) =>
+    void response
+      .writeHead(200, { 'Content-Type': 'application/json' })
+      .end(JSON.stringify(rpcError(id ?? null, -32600, 'Invalid Request')));
+  const server = await listenScripted({ 'tools/call': refuse, ping: refuse });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  for (const _ of [1, 2, 3]) t.is((await client.request('tools/call', { name: 'x' })).error?.code, -32600);
+  t.is(server.order.filter((name) => name === 'initialize').length, 2);
+});
+
+test('a call that is withdrawn while the server is asked for the session is not repeated in the next', async (t) => {
+  let answerPing: (() => void) | undefined;
+  const { server, forget } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  await client.request('tools/list');
+  forget(400);
+  server.rewrite({
+    ping: (_, response) => {
+      answerPing = () => response.writeHead(400).end();
+    },
+  });
+  const id = client.start('tools/call', { name: 'x' });
+  const answer = await waitFor(() => answerPing);
+  client.notify('notifications/cancelled', { requestId: id });
+  await waitFor(() => server.order.includes('notifications/cancelled'));
+  answer();
+  t.deepEqual((await client.request('tools/list')).result?.content, [{ type: 'text', text: 'ok' }]);
+  t.is(server.order.filter((name) => name === 'tools/call').length, 1);
 });
 
 test('many calls at once make one new session, and each is answered once', async (t) => {
