@@ -1,5 +1,6 @@
 /** What one call over HTTP may take: how long each of its phases, and how much of a response that nobody needs. */
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../shown-url.ts';
@@ -113,7 +114,7 @@ const MAX_HELD_BYTES = 64 * 1024;
  * Reads the body of a refusal that may be handed over later. Resolves when the body has ended, broken off or become too
  * long.
  */
-export function holdResponse(response: IncomingMessage): Promise<Buffer> {
+export function holdResponse(response: Readable): Promise<Buffer> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let byteLength = 0;

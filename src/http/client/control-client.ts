@@ -75,7 +75,7 @@ export class ControlClient {
   /** Loaded with the first request: most runs end without one, and it takes a while. */
   #load(): Promise<Got> {
     this.#got ??= import('got').then(({ got }) =>
-      got.extend({ followRedirect: false, throwHttpErrors: false, retry: { limit: 0 }, decompress: false }),
+      got.extend({ followRedirect: false, throwHttpErrors: false, retry: { limit: 0 } }),
     );
     return this.#got;
   }

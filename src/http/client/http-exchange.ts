@@ -1,8 +1,10 @@
 import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { assertNever, BridgeError } from '../../errors.ts';
+import { toPrintable } from '../../printable.ts';
 import { packingOf } from '../headers.ts';
 import { showUrl } from '../shown-url.ts';
 import { type RequestTarget, TCP_KEEP_ALIVE_MS } from './agents.ts';
@@ -11,6 +13,7 @@ import { type CredentialRenewal, parseAuthChallenge, type RenewalOutcome } from 
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, ResponseHead } from './http-call.ts';
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
 import { judgeRedirect } from './redirects.ts';
+import { unpack } from './unpack.ts';
 
 /** The errors of a request on a kept connection that the server was just closing. */
 const STALE_CODES: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
@@ -48,7 +51,7 @@ export class HttpExchange implements HttpCall {
   /** The value of `Authorization` in the latest attempt. */
   #authorization: string | undefined = undefined;
   #message: ClientRequest | undefined = undefined;
-  #response: IncomingMessage | undefined = undefined;
+  #content: Readable | undefined = undefined;
 
   constructor(host: HttpExchangeHost, request: HttpRequest, handler: HttpHandler) {
     this.#host = host;
@@ -76,13 +79,13 @@ export class HttpExchange implements HttpCall {
   pause(): void {
     this.#isPaused = true;
     this.#timer.pause();
-    this.#response?.pause();
+    this.#content?.pause();
   }
 
   resume(): void {
     this.#isPaused = false;
     this.#timer.resume();
-    this.#response?.resume();
+    this.#content?.resume();
   }
 
   #attempt(): void {
@@ -149,14 +152,18 @@ export class HttpExchange implements HttpCall {
         return this.#refuse(status, `answered ${status}: ${verdict.reason}; ${verdict.wayOut}`);
       }
     }
-    const { renewal } = this.#host;
-    if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;
     const packing = packingOf(headers['content-encoding']);
-    if (packing !== undefined) {
-      const form = packing.slice(0, 20);
-      return this.#refuse(status, `sent its answer compressed (${form}), although that was not asked for`);
+    const content = packing === undefined ? response : unpack(response, packing);
+    const { renewal } = this.#host;
+    if (renewal !== undefined && this.#isRenewing(renewal, response, content ?? response, status)) return;
+    if (content === undefined) {
+      const form = toPrintable(packing ?? '', 20);
+      return this.#refuse(
+        status,
+        `sent its answer compressed (${form}), although that was not asked for; gzip, br and deflate are read`,
+      );
     }
-    this.#receive(response, status);
+    this.#receive(response, content, status);
   }
 
   /** Without a listener for `upgrade` Node closes the connection and emits nothing else. */
@@ -169,7 +176,7 @@ export class HttpExchange implements HttpCall {
   // ---- credentials
 
   /** A request that was refused for its credentials had no effect, so it can wait for better ones and be sent again. */
-  #isRenewing(renewal: CredentialRenewal, response: IncomingMessage, status: number): boolean {
+  #isRenewing(renewal: CredentialRenewal, response: IncomingMessage, content: Readable, status: number): boolean {
     if (status !== 401 && status !== 403) {
       if (this.#authorization !== undefined) renewal.accepted(this.#authorization);
       return false;
@@ -184,7 +191,7 @@ export class HttpExchange implements HttpCall {
     if (renewing === undefined) return false;
     this.#renewals += 1;
     this.#wait();
-    const body = holdResponse(response);
+    const body = holdResponse(content);
     void renewing.then((outcome) => {
       if (this.#state === 'authorizing') this.#renewed(outcome, response, body);
     });
@@ -241,23 +248,26 @@ export class HttpExchange implements HttpCall {
     this.#timer.stop();
   }
 
-  #receive(response: IncomingMessage, status: number): void {
+  /** @param content the response itself, or what is unpacked from it */
+  #receive(response: IncomingMessage, content: Readable, status: number): void {
     this.#state = 'receiving';
-    this.#response = response;
+    this.#content = content;
     this.#timer.enterIdle(status >= 400 ? REFUSAL_IDLE_MS : 0);
     if (this.#isPaused) this.#timer.pause();
-    response.on('data', (chunk: Buffer) => {
+    content.on('data', (chunk: Buffer) => {
       this.#timer.touch();
       if (this.#state === 'receiving') this.#handler.data(chunk);
     });
-    response.on('end', () => {
+    content.on('end', () => {
       const message = this.#message;
       // The server has accepted the message before it has read all of it, and may well read the rest now.
       if (status === 202 && message?.writableFinished === false) message.once('close', () => this.#ended());
       else this.#ended();
     });
     response.on('error', (cause) => this.#fail(this.#cutError(cause)));
-    if (this.#isPaused) response.pause();
+    // Where both fail, the response has failed first.
+    if (content !== response) content.on('error', (cause) => this.#fail(this.#unpackError(status, cause)));
+    if (this.#isPaused) content.pause();
     this.#handler.response(this.#headOf(response, status, 'not tried'));
   }
 
@@ -276,6 +286,11 @@ export class HttpExchange implements HttpCall {
   #cutError(cause: unknown): BridgeError {
     const message = `The connection to ${showUrl(this.#url)} broke in the middle of an answer.`;
     return new BridgeError('ERR_UPSTREAM_CLOSED', message, { cause });
+  }
+
+  #unpackError(status: number, cause: unknown): BridgeError {
+    const message = `${this.#name} sent a compressed answer that cannot be decompressed (${codeOf(cause) ?? 'no code'}).`;
+    return new BridgeError('ERR_UPSTREAM_HTTP', message, { cause, data: { status } });
   }
 
   #follow(url: URL, message: ClientRequest, response: IncomingMessage): void {

@@ -112,13 +112,6 @@ test('an answer that is as it is is taken, whatever it is called', async (t) => 
   }
 });
 
-test('a compressed answer nobody asked for is refused clearly', async (t) => {
-  const server = await listen((_, response) => void response.writeHead(200, { 'Content-Encoding': 'gzip' }).end('x'));
-  const client = createClient();
-  closeAfter(t, client, server);
-  t.regex((await new RecordedCall(client, server.url).finished()).failure?.message ?? '', /compressed \(gzip\)/);
-});
-
 /** Answers the first request of each connection and resets the connection at the second. */
 async function listenStale() {
   const seen = new Set<number>();
