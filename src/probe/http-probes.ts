@@ -24,7 +24,7 @@ import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE, INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION, servedRevision } from '../mcp/vocabulary/revisions.ts';
 import { type Answer, describeStatus } from '../upstream/detect/answer.ts';
-import { askEventStream, askHttp, type HttpTarget } from '../upstream/detect/ask-url.ts';
+import { askBesideStream, askEventStream, askHttp, type HttpTarget } from '../upstream/detect/ask-url.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
 import { LinkClient } from '../upstream/detect/link-client.ts';
 import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
@@ -51,8 +51,8 @@ export interface HttpProbeOptions {
   readonly deps: Deps;
 }
 
-/** `over`: whatever else could be tried would come to the same. */
-export type Progress = 'go-on' | 'over';
+/** `over`: whatever else could be tried would come to the same. `http-sse`: that is the only transport worth trying. */
+export type Progress = 'go-on' | 'over' | 'http-sse';
 
 /** What it takes to try a transport at a URL. */
 export class HttpProbe {
@@ -75,10 +75,18 @@ export class HttpProbe {
 
   /** Rejects when the time is up, like everything here. */
   post(frame: Frame, headers: Readonly<Record<string, string>>): Promise<Answer<ProbeOutcome>> {
-    const { signal } = this.options;
+    return this.findings.steps.run(`POST ${frame.method}`, () => this.#post(frame, headers, this.options.signal));
+  }
+
+  /** The first request of a transport, by which a server may show that it speaks HTTP+SSE. */
+  postFirst(frame: Frame, headers: Readonly<Record<string, string>>): Promise<Answer<ProbeOutcome>> {
     return this.findings.steps.run(`POST ${frame.method}`, () =>
-      askHttp(this.target, { frame, headers, timeoutMs: STEP_TIMEOUT_MS, signal }),
+      askBesideStream(this.target, this.options.signal, (signal) => this.#post(frame, headers, signal)),
     );
+  }
+
+  #post(frame: Frame, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Answer<ProbeOutcome>> {
+    return askHttp(this.target, { frame, headers, timeoutMs: STEP_TIMEOUT_MS, signal });
   }
 
   /** What follows from an answer that is no way in. */
@@ -92,6 +100,7 @@ export class HttpProbe {
       else this.findings.failure(error);
       return 'over';
     }
+    if (kind === 'http-sse') return 'http-sse';
     if (kind === 'failing' || kind === 'busy') {
       this.findings.problem(`${request} fails: ${summary}${askForTls(this.options.url, error?.data?.cause)}.`);
     }
@@ -176,7 +185,7 @@ interface Discovered {
 
 async function discover(probe: HttpProbe, revision: string, isRetry: boolean): Promise<Discovered> {
   const frame = createDiscoverRequest({ id: probe.takeId(), revision, clientInfo: probe.options.clientInfo });
-  const answer = await probe.post(frame, modernHeaders(DISCOVER, revision));
+  const answer = await probe.postFirst(frame, modernHeaders(DISCOVER, revision));
   const verdict = classifyProbe(answer.outcome, { carrier: 'http', requested: revision, isRetry });
   if (verdict.kind === 'modern-retry') return discover(probe, verdict.revision, true);
   if (verdict.kind !== 'headers-lost') return { answer, verdict };
@@ -206,7 +215,7 @@ async function inspect(
 export async function probeStreamable(probe: HttpProbe): Promise<Progress> {
   const { findings } = probe;
   const offer = findings.offer(new OfferDraft('streamable-http', 'legacy'));
-  const answer = await probe.post(createInitializeRequest(probe.takeId(), probe.options.clientInfo), {});
+  const answer = await probe.postFirst(createInitializeRequest(probe.takeId(), probe.options.clientInfo), {});
   const { outcome, summary, head } = answer;
   offer.saw = summary;
   const verdict = classifyInitialize(outcome);

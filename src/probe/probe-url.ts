@@ -37,7 +37,12 @@ export class UrlProbe {
 
   /** Rejects when the time is up; then the findings hold what is known. */
   async run(): Promise<void> {
-    for (const tryTransport of this.#transports) if ((await tryTransport(this.#probe)) === 'over') return;
+    let progress: Progress = 'go-on';
+    for (const tryTransport of this.#transports) {
+      if (progress === 'http-sse' && tryTransport !== probeHttpSse) continue;
+      progress = await tryTransport(this.#probe);
+      if (progress === 'over') return;
+    }
     // A login is for the URL that was given, not for one that is guessed.
     if (this.#probe.options.credentials === undefined && looksLost(this.#probe.findings)) await this.#lookBeside();
   }

@@ -1,5 +1,6 @@
 /** The report on servers at URLs: the SDKs' own, and such as work only by half. */
 import test from 'ava';
+import { listenAtStream, takings } from '../fixtures/http-servers/old-server.ts';
 import {
   type Ask,
   discovered,
@@ -52,7 +53,8 @@ const real: readonly (readonly [SdkKind, Readonly<Record<string, object>>])[] = 
 for (const [kind, offers] of real) {
   test(`the SDK's ${kind} server is usable as ${Object.keys(offers).join(' and ')}, and left without sessions`, async (t) => {
     const server = await serve(t, kind);
-    const report = await probe(server.url);
+    // A machine that is held up is no reason to look beside an answer.
+    const report = await probe(server.url, { clock: new FakeClock() });
     t.is(conclusionOf(report), 'usable (0)');
     t.deepEqual(report.problems, []);
     t.deepEqual(working(report), Object.keys(offers));
@@ -61,6 +63,20 @@ for (const [kind, offers] of real) {
     await waitFor(() => server.sessions.size === 0, { message: 'the sessions of the probe to end' });
     // Over HTTP+SSE the stream of the session and the notification are no steps of their own.
     t.is(server.asked.length - report.steps.length, kind === 'http-sse' ? 2 : 0);
+  });
+}
+
+for (const [how, post] of Object.entries(takings)) {
+  test(`a server of HTTP+SSE where a POST is ${how} is found without waiting for an answer to each`, async (t) => {
+    const server = await listenAtStream(post);
+    t.teardown(() => server.close());
+    const report = await probe(server.url);
+    t.deepEqual(working(report), ['http-sse legacy']);
+    t.is(conclusionOf(report), 'usable (0)');
+    t.deepEqual(
+      report.steps.slice(0, 2).map(({ request }) => request),
+      ['POST server/discover', 'GET for an event stream'],
+    );
   });
 }
 

@@ -31,6 +31,8 @@ export type ProbeOutcome =
   | { readonly kind: 'error'; readonly error: RpcError; readonly http: HttpStatus | undefined }
   /** An HTTP response without a JSON-RPC message, whatever else it held. */
   | { readonly kind: 'status'; readonly http: HttpStatus }
+  /** The event stream of HTTP+SSE, which begins with `endpoint`; in place of an answer, or beside a POST without one. */
+  | { readonly kind: 'http-sse' }
   /** Nothing came in time. */
   | { readonly kind: 'silence' }
   /** The process ended. */
@@ -61,6 +63,8 @@ export type ProbeVerdict =
   | { readonly kind: 'legacy'; readonly confidence: 'firm' | 'weak'; readonly respawn: boolean }
   /** It took the question without answering it, as the POST half of HTTP+SSE does. */
   | { readonly kind: 'not-answering' }
+  /** It is a server of HTTP+SSE. */
+  | { readonly kind: 'http-sse' }
   // The rest says nothing about the era.
   | { readonly kind: 'unauthorized'; readonly status: number }
   | { readonly kind: 'busy'; readonly retryAfterMs: number | undefined }
@@ -91,6 +95,8 @@ export function classifyProbe(outcome: ProbeOutcome, context: ProbeContext): Pro
       return statusVerdict(outcome.http) ?? classifyError(outcome, context);
     case 'status':
       return statusVerdict(outcome.http) ?? LEGACY;
+    case 'http-sse':
+      return outcome;
     case 'silence':
       // Over HTTP the spec wants an error; elsewhere silence is how some legacy servers refuse.
       return context.carrier === 'pipe' ? LEGACY : { kind: 'failing' };
@@ -204,7 +210,7 @@ export type InitializeVerdict =
   | { readonly kind: 'refused' }
   /** Whatever is there, it is no MCP endpoint that takes `initialize` like this. */
   | { readonly kind: 'elsewhere' }
-  | Extract<ProbeVerdict, { kind: 'unauthorized' | 'busy' | 'failing' | 'unreachable' }>;
+  | Extract<ProbeVerdict, { kind: 'http-sse' | 'unauthorized' | 'busy' | 'failing' | 'unreachable' }>;
 
 /** Reads the outcome of `initialize`, sent as every legacy revision sends it. */
 export function classifyInitialize(outcome: ProbeOutcome): InitializeVerdict {
@@ -217,6 +223,8 @@ export function classifyInitialize(outcome: ProbeOutcome): InitializeVerdict {
       return initializeStatus(outcome.http) ?? classifyRefusal(outcome);
     case 'status':
       return initializeStatus(outcome.http) ?? { kind: 'elsewhere' };
+    case 'http-sse':
+      return outcome;
     case 'silence':
     case 'exited':
     case 'lost':

@@ -130,6 +130,8 @@ export function describeOutcome(outcome: ProbeOutcome, headers: IncomingHttpHead
         : `${describeStatus(outcome.http.status)} with ${describeRpcError(outcome.error)}`;
     case 'status':
       return describeBare(outcome.http.status, headers);
+    case 'http-sse':
+      return 'the event stream of HTTP+SSE';
     case 'silence':
       return 'no answer in time';
     case 'exited':

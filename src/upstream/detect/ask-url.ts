@@ -120,7 +120,10 @@ class AnswerReader implements HttpHandler {
     if (headers['content-type']?.toLowerCase().startsWith(EVENT_STREAM_TYPE) !== true) return;
     this.#stream = new SseDecoder(
       {
-        event: ({ data }) => this.#read(data),
+        event: ({ event, data }) => {
+          if (event === ENDPOINT_EVENT) this.#finish({ kind: 'http-sse' });
+          else this.#read(data);
+        },
         retry: () => {},
         oversized: () => {},
       },
@@ -160,6 +163,50 @@ class AnswerReader implements HttpHandler {
     this.#settle({ outcome, head: this.#head, error });
   }
 }
+
+/** A POST that has no answer by then gets a GET beside it: some servers of HTTP+SSE leave POSTs without one. */
+export const SILENCE_MS = 3000;
+/** A server of HTTP+SSE announces its endpoint at once or not at all. */
+const BESIDE_TIMEOUT_MS = 5000;
+const FOUND_BESIDE = 'no answer, but GET opens the event stream of HTTP+SSE';
+
+/**
+ * Asks by POST, and where that stays without an answer, looks beside it for the event stream of HTTP+SSE. To a server of
+ * Streamable HTTP such a GET, without a session, is one to refuse; its answer to the POST is waited for all the same.
+ * @param ask rejects when its signal aborts
+ */
+export async function askBesideStream(
+  target: HttpTarget,
+  signal: AbortSignal,
+  ask: (signal: AbortSignal) => Promise<Answer<ProbeOutcome>>,
+): Promise<Answer<ProbeOutcome>> {
+  const { clock } = target.http;
+  const over = new AbortController();
+  const both = AbortSignal.any([signal, over.signal]);
+  const startedMs = clock.now();
+  let cancel = (): void => {};
+  const beside = new Promise<Answer<ProbeOutcome>>((resolve) => {
+    cancel = clock.after(SILENCE_MS, () => {
+      const question = { headers: {}, until: 'endpoint', timeoutMs: BESIDE_TIMEOUT_MS, signal: both } as const;
+      const settle = ({ outcome }: Answer): void => {
+        if (outcome.kind !== 'found') return;
+        const tookMs = clock.now() - startedMs;
+        resolve({ outcome: { kind: 'http-sse' }, head: undefined, error: undefined, summary: FOUND_BESIDE, tookMs });
+      };
+      // It rejects only when nothing more is asked.
+      askEventStream(target, question).then(settle, () => {});
+    });
+  });
+  try {
+    return await Promise.race([ask(both), beside]);
+  } finally {
+    cancel();
+    over.abort();
+  }
+}
+
+/** [spec 2024-11-05 basic/transports#http-with-sse] the event with which a server of HTTP+SSE begins its stream. */
+const ENDPOINT_EVENT = 'endpoint';
 
 /** Longer events are no endpoint. */
 const MAX_FIRST_EVENT_BYTES = 64 * 1024;
@@ -222,7 +269,7 @@ class StreamReader implements HttpHandler {
   }
 
   #firstEvent({ event, data }: DecodedEvent): void {
-    if (event !== 'endpoint') {
+    if (event !== ENDPOINT_EVENT) {
       const shown = toPrintable(event, 40);
       return this.#wrong(`an event stream that begins with a "${shown}" event instead of "endpoint"`);
     }

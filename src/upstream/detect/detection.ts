@@ -1,6 +1,7 @@
 /**
  * How it is found out what a server speaks: one question after the other, never side by side, for a server may open a
- * session or do its work for each. What an answer says is decided in mcp/classify/probe-answer.ts, what is done then in
+ * session or do its work for each; only a POST that stays without an answer gets a GET beside it, as servers of HTTP+SSE
+ * may leave it so. What an answer says is decided in mcp/classify/probe-answer.ts, what is done then in
  * the tables below. [spec 2026-07-28 basic/transports] backward compatibility
  */
 import type { Logger } from 'pino';
@@ -88,12 +89,22 @@ export const MAX_BUSY_REPEATS = 3;
  * - `found`: the server speaks this.
  * - `repeat`: the same question again, as the verdict wants it, once.
  * - `next`: the next step. `no-posts`: so it is, but for `initialize`, which would be taken without an answer, too.
+ * - `event-stream`: the event stream, and no other step.
  * - `refused`: the next step, and if that is all, these words are the answer.
  * - `trouble`: after a second try the next step, but no verdict is firm any more.
  * - `stop`: no other question would be answered better.
  * - `unknown-revision`: it is modern, but nothing is spoken here that it speaks.
  */
-type Move = 'found' | 'repeat' | 'next' | 'no-posts' | 'refused' | 'trouble' | 'stop' | 'unknown-revision';
+type Move =
+  | 'found'
+  | 'repeat'
+  | 'next'
+  | 'no-posts'
+  | 'event-stream'
+  | 'refused'
+  | 'trouble'
+  | 'stop'
+  | 'unknown-revision';
 
 const AFTER_DISCOVER: Readonly<Record<ProbeVerdict['kind'], Move>> = {
   modern: 'found',
@@ -102,6 +113,7 @@ const AFTER_DISCOVER: Readonly<Record<ProbeVerdict['kind'], Move>> = {
   'no-common-revision': 'unknown-revision',
   legacy: 'next',
   'not-answering': 'no-posts',
+  'http-sse': 'event-stream',
   unauthorized: 'stop',
   busy: 'stop',
   failing: 'trouble',
@@ -113,6 +125,7 @@ const AFTER_INITIALIZE: Readonly<Record<InitializeVerdict['kind'], Move>> = {
   modern: 'found',
   refused: 'refused',
   elsewhere: 'next',
+  'http-sse': 'event-stream',
   unauthorized: 'stop',
   busy: 'stop',
   failing: 'trouble',
@@ -126,6 +139,7 @@ const AFTER_EVENT_STREAM: Readonly<Record<StreamVerdict['kind'], Move | 'stop-if
   modern: 'next',
   refused: 'next',
   elsewhere: 'next',
+  'http-sse': 'next',
   unauthorized: 'stop',
   busy: 'stop-if-first',
   failing: 'stop-if-first',
@@ -169,6 +183,8 @@ class Detector {
   #refusal: Extract<ProbeOutcome, { kind: 'error' }> | undefined;
   /** It takes posts without answering them. */
   #isMute = false;
+  /** It has shown the event stream of HTTP+SSE, so nothing else is worth asking. */
+  #isHttpSse = false;
   /** What came of `server/discover`; it is asked again at the end only if that was nothing. */
   #discovered: Answer['outcome']['kind'] | undefined;
 
@@ -203,6 +219,7 @@ class Detector {
   }
 
   #isWorthAsking(step: Step): boolean {
+    if (this.#isHttpSse) return step === 'eventStream';
     switch (step) {
       case 'discover':
         return this.#discovered === undefined || this.#discovered === 'silence';
@@ -231,6 +248,9 @@ class Detector {
         return this.#take(step, verdict.kind === 'modern-retry' ? verdict.revision : revision, true);
       case 'no-posts':
         this.#isMute = true;
+        break;
+      case 'event-stream':
+        this.#isHttpSse = true;
         break;
       case 'refused':
         if (answer.outcome.kind === 'error') this.#refusal = answer.outcome;

@@ -1,5 +1,6 @@
 import { assertNever, BridgeError } from '../../errors.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import type { ProbeOutcome } from '../../mcp/classify/probe-answer.ts';
 import { createDiscoverRequest, modernHeaders } from '../../mcp/vocabulary/discover.ts';
 import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
@@ -10,7 +11,7 @@ import { requestFrame } from '../../wire/write-message.ts';
 import { endSession } from '../remote/end-session.ts';
 import { readRefusal } from '../remote/refusal.ts';
 import type { Answer } from './answer.ts';
-import { askEventStream, askHttp, type HttpTarget } from './ask-url.ts';
+import { askBesideStream, askEventStream, askHttp, type HttpTarget } from './ask-url.ts';
 import { untilAborted } from './deadline.ts';
 import type { Request } from './detecting-link.ts';
 import type { Attempts, Step } from './detection.ts';
@@ -54,7 +55,8 @@ export class OwnAttempts implements Attempts {
   #discover(revision: string): Promise<Answer> {
     const { target, clientInfo, timeoutMs, signal } = this.options;
     const frame = createDiscoverRequest({ id: this.#nextId++, revision, clientInfo });
-    return askHttp(target, { frame, headers: modernHeaders(DISCOVER, revision), timeoutMs, signal });
+    const headers = modernHeaders(DISCOVER, revision);
+    return askBesideStream(target, signal, (signal) => askHttp(target, { frame, headers, timeoutMs, signal }));
   }
 
   /** The request that every legacy revision begins with: it has no session and version headers. */
@@ -62,7 +64,8 @@ export class OwnAttempts implements Attempts {
     const { target, clientInfo, timeoutMs, signal } = this.options;
     const protocolVersion = LATEST_LEGACY_REVISION.id;
     const frame = requestFrame(this.#nextId++, INITIALIZE, { protocolVersion, capabilities: {}, clientInfo });
-    const answer = await askHttp(target, { frame, headers: {}, timeoutMs, signal });
+    const ask = (signal: AbortSignal) => askHttp(target, { frame, headers: {}, timeoutMs, signal });
+    const answer = await askBesideStream(target, signal, ask);
     const session = answer.head?.headers[SESSION_ID_HEADER];
     if (typeof session === 'string') this.#sessions.push(session);
     return answer;
@@ -106,7 +109,6 @@ export class TrialAttempts extends OwnAttempts {
   readonly #trial: TrialAttemptsOptions;
   /** The last one that got an answer of the server's. */
   #answered: LinkClient | undefined;
-  #running: LinkClient | undefined;
 
   constructor(options: TrialAttemptsOptions) {
     super(options);
@@ -114,22 +116,25 @@ export class TrialAttempts extends OwnAttempts {
   }
 
   protected override initialize(): Promise<Answer> {
-    return this.#try(this.#trial.streamable);
+    const { target, signal, streamable } = this.#trial;
+    return askBesideStream(target, signal, (signal) => this.#try(streamable, signal));
   }
 
   /** HTTP+SSE it is once the server answers over it, whatever the answer. */
   protected override async eventStream(): Promise<Answer> {
-    const answer = await this.#try(this.#trial.httpSse);
+    const answer = await this.#try(this.#trial.httpSse, this.#trial.signal);
     return answer.error === undefined ? { ...answer, outcome: { kind: 'found' }, summary: 'answered' } : answer;
   }
 
-  async #try(dialer: SessionDialer): Promise<Answer> {
-    const { request, signal, target } = this.#trial;
+  async #try(dialer: SessionDialer, signal: AbortSignal): Promise<Answer<ProbeOutcome>> {
+    const { request, target } = this.#trial;
     signal.throwIfAborted();
     const trial = new LinkClient(dialer, target.http.clock);
-    this.#running = trial;
+    // Another question may follow before this one has been answered, so whoever gives up on it closes it.
+    const giveUp = (): void => trial.close(NOT_THIS_WAY);
+    signal.addEventListener('abort', giveUp, { once: true });
     const answer = await untilAborted(trial.try(request), signal);
-    this.#running = undefined;
+    signal.removeEventListener('abort', giveUp);
     if (answer.error === undefined) {
       this.#answered?.close(NOT_THIS_WAY);
       this.#answered = trial;
@@ -148,9 +153,7 @@ export class TrialAttempts extends OwnAttempts {
 
   /** Ends what nobody has taken. May be called twice. */
   override async close(): Promise<void> {
-    this.#running?.close(NOT_THIS_WAY);
     this.#answered?.close(NOT_THIS_WAY);
-    this.#running = undefined;
     this.#answered = undefined;
     await super.close();
   }

@@ -30,6 +30,8 @@ export interface AnswerSink {
   /** Something over the limit went by; nothing of it was kept. */
   oversized(text: OversizedText): void;
   retry(ms: number): void;
+  /** It is no answer but the event stream of HTTP+SSE. */
+  endpoint(): void;
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -86,6 +88,7 @@ class EventReader extends SseDecoder implements AnswerReader {
       {
         event: ({ event, id, data }) => {
           if (event === 'message') sink.text(data, id);
+          else if (event === 'endpoint') sink.endpoint();
         },
         retry: (ms) => sink.retry(ms),
         oversized: (byteLength, { head, tail }) => sink.oversized({ byteLength, ...recoverEnvelope(head, tail) }),
@@ -193,6 +196,11 @@ export class CallErrors {
       'ERR_UPSTREAM_PROTOCOL',
       `The server at ${this.#server} answered ${this.#method} with ${status} and ${type} instead of JSON or an event stream. Check that this is the URL of the MCP endpoint.`,
     );
+  }
+
+  isHttpSse(): BridgeError {
+    const message = `The server at ${this.#server} answered ${this.#method} with the event stream of HTTP+SSE. Use --transport sse.`;
+    return new BridgeError('ERR_UPSTREAM_PROTOCOL', message);
   }
 
   resumeRefused(status: number): BridgeError {

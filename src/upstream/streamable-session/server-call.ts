@@ -338,6 +338,10 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     this.#retryMs = ms;
   }
 
+  endpoint(): void {
+    if (this.isOpen) this.#fail(this.#errors.isHttpSse());
+  }
+
   oversized(text: OversizedText): void {
     const { maxMessageBytes, log } = this.#environment;
     const error = this.#errors.oversized(text, maxMessageBytes);

@@ -244,6 +244,10 @@ export class Post implements HttpHandler, AnswerSink {
     // Nothing to come back to: streams of this era are not resumed.
   }
 
+  endpoint(): void {
+    if (this.#state.kind === 'reading') this.#fail(this.#errors.isHttpSse());
+  }
+
   oversized(text: OversizedText): void {
     const { environment, frame } = this.#options;
     const error = this.#errors.oversized(text, environment.maxMessageBytes);

@@ -6,9 +6,11 @@ import type { Protocol } from '../../../src/config/server.ts';
 import type { Deps } from '../../../src/deps.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import { SILENCE_MS } from '../../../src/upstream/detect/ask-url.ts';
 import { PROBE_TIMEOUT_MS } from '../../../src/upstream/detect/connection-attempts.ts';
 import { createUrlDialer } from '../../../src/upstream/detect/url-dialer.ts';
 import { type Learned, WEAK_LEGACY_MS } from '../../../src/upstream/detect/verdict-cache.ts';
+import { listenAtStream, takings } from '../../fixtures/http-servers/old-server.ts';
 import {
   discovered,
   events,
@@ -18,6 +20,7 @@ import {
   rpcError,
   serveReplies,
 } from '../../fixtures/http-servers/replies.ts';
+import { answerResult, listenScripted } from '../../fixtures/http-servers/scripted.ts';
 import { collectLog, createTestDeps } from '../../process/collected-log.ts';
 import { keepsNothing } from '../../support/dialers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -80,7 +83,7 @@ const SDK_V2 = ['echo', 'shout'];
 
 test('a legacy client is served by a modern server, which it asks for nothing but initialize first', async (t) => {
   const server = await serve(t, 'modern');
-  const dialer = connectTo(t, server.url);
+  const dialer = connectTo(t, server.url, { clock: new FakeClock() });
   t.deepEqual(await listToolsInSession(t, dialer), SDK_V2);
   t.is(server.asked[0], 'POST initialize');
   t.is(server.asked[1], 'POST server/discover');
@@ -145,7 +148,7 @@ test('a server of both eras is spoken to in the era of each client, at the same 
 
 test('a modern server is asked once, for all its modern clients, and sees no initialize', async (t) => {
   const server = await serve(t, 'modern');
-  const dialer = connectTo(t, server.url);
+  const dialer = connectTo(t, server.url, { clock: new FakeClock() });
   t.deepEqual(await listTools(dialer), SDK_V2);
   t.deepEqual(await listTools(dialer), SDK_V2);
   t.deepEqual(server.asked, ['POST server/discover', 'POST tools/list', 'POST tools/list']);
@@ -420,4 +423,58 @@ test('a dialer that knows its server opens nothing either once it is closed', as
   t.throws(() => new ModernRequest(dialer), { message: /shutting down/ });
   await closed;
   t.throws(() => new ModernRequest(dialer), { message: /shutting down/ });
+});
+
+// ---- HTTP+SSE at the URL that is posted to
+
+for (const [how, post] of Object.entries(takings)) {
+  test(`a server of HTTP+SSE where a POST is ${how} serves clients of both eras, and is not waited for`, async (t) => {
+    const server = await listenAtStream(post);
+    t.teardown(() => server.close());
+    const clock = new FakeClock();
+    const postsTo = (dialer: UpstreamDialer, ask: (dialer: UpstreamDialer) => Promise<unknown>) => {
+      const before = server.received.length;
+      let isAnswered = false;
+      void ask(dialer).then(() => {
+        isAnswered = true;
+      });
+      return waitFor(() => {
+        if (server.received.length > before) clock.advance(SILENCE_MS / 20);
+        return isAnswered;
+      });
+    };
+    const startedMs = clock.now();
+    await postsTo(connectTo(t, server.url, { clock }), async (dialer) => {
+      const client = joinClient(t, { close: () => Promise.resolve() }, dialer);
+      await client.initialize();
+      t.deepEqual((await client.request('tools/list')).result, {});
+    });
+    await postsTo(connectTo(t, server.url, { clock }), async (dialer) => {
+      t.truthy((await new ModernRequest(dialer).answer()).result);
+    });
+    const tookMs = clock.now() - startedMs;
+    t.true(server.received.filter(({ method, path }) => method === 'POST' && path === '/sse').length <= 5);
+    t.true(how.includes('answered with an') || how.includes('with the') || tookMs >= SILENCE_MS, `${tookMs} ms`);
+  });
+}
+
+test('a server that is slow to answer initialize is looked at beside it, and served over its own transport', async (t) => {
+  const clock = new FakeClock();
+  let answer: (() => void) | undefined;
+  const server = await listenScripted({
+    initialize: (asked, response) => {
+      answer = () => answerResult(asked, response, { protocolVersion: '2025-11-25', capabilities: {} });
+    },
+  });
+  const dialer = connectTo(t, server.url, { clock });
+  const client = joinClient(t, server, dialer);
+  const id = client.startInitialize();
+  const answerNow = await waitFor(() => answer);
+  await waitFor(() => {
+    clock.advance(SILENCE_MS);
+    return server.order.includes('GET');
+  });
+  answerNow();
+  t.truthy((await client.answer(id)).result);
+  t.is(server.order.filter((name) => name === 'initialize').length, 1);
 });

@@ -14,6 +14,7 @@ function read(form: AnswerForm, ...chunks: readonly string[]) {
     text: (bytes) => void texts.push(bytes.toString()),
     oversized: (text) => void oversized.push(text),
     retry: () => {},
+    endpoint: () => undefined,
   };
   const body = createAnswerReader(form, sink, 20);
   for (const chunk of chunks) body.push(Buffer.from(chunk));
