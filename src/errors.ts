@@ -35,6 +35,7 @@ const codes = {
   ERR_WIRE_BATCH: { rpc: INVALID_REQUEST, http: 400, exit: undefined },
   ERR_HTTP_HOST: { rpc: SESSION_ERROR, http: 403, exit: undefined },
   ERR_HTTP_ORIGIN: { rpc: SESSION_ERROR, http: 403, exit: undefined },
+  ERR_HTTP_LOOP: { rpc: SESSION_ERROR, http: 508, exit: undefined },
   ERR_HTTP_PATH: { rpc: SESSION_ERROR, http: 404, exit: undefined },
   ERR_HTTP_GONE: { rpc: SESSION_ERROR, http: 410, exit: undefined },
   ERR_HTTP_METHOD: { rpc: SESSION_ERROR, http: 405, exit: undefined },

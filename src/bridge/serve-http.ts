@@ -8,6 +8,7 @@ import type { Deps } from '../deps.ts';
 import { StreamListener } from '../downstream/byte-stream/listener.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { principalOf } from '../http/auth/callers.ts';
+import { BRIDGE_MARK_HEADER } from '../http/headers.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
 import { BodyCapacity } from '../http/server/read-body.ts';
 import type { Inspection } from '../observe/inspection.ts';
@@ -80,9 +81,11 @@ export async function createHttpBridge(
   const membership = config.cluster && (await Membership.join(config.cluster, deps));
   const observation = await observe({ listener, config: observed, inspect, membership, deps });
   const { routes: looking, onRefused } = observation;
-  const dial = createDial(listener, { capacity, observation, membership, shutdownGraceMs });
+  const ownMark = deps.randomId();
+  const dial = createDial(listener, { ownMark, capacity, observation, membership, shutdownGraceMs });
   const http = new HttpListener({
     listener,
+    ownMark,
     dial,
     authentication,
     certificate,
@@ -249,6 +252,8 @@ function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerL
 }
 
 interface DialParts {
+  /** Sent with every request to a server at a URL. */
+  readonly ownMark: string;
   /** What all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
@@ -259,7 +264,7 @@ interface DialParts {
 /** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
 function createDial(
   listener: HttpListenerConfig,
-  { capacity: { children, calls }, observation, membership, shutdownGraceMs }: DialParts,
+  { ownMark, capacity: { children, calls }, observation, membership, shutdownGraceMs }: DialParts,
 ) {
   const { observer, tracer, refusal } = observation;
   const limits = membership?.limits;
@@ -289,6 +294,7 @@ function createDial(
       const dialers = await createDialers(
         {
           ...server,
+          remote: { ...server.remote, headers: new Map([...server.remote.headers, [BRIDGE_MARK_HEADER, ownMark]]) },
           callers,
           children: childLimit,
           shutdownGraceMs,

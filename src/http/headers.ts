@@ -84,6 +84,12 @@ export function packingOf(contentEncoding: string | undefined): string | undefin
   return contentEncoding === undefined || UNPACKED.has(contentEncoding.toLowerCase()) ? undefined : contentEncoding;
 }
 
+/**
+ * The mark of the bridge that sends a request: a random text for each run. A bridge that gets its own mark has been given
+ * its own URL as that of a server, and would call itself without end.
+ */
+export const BRIDGE_MARK_HEADER = 'x-mcp-portage-bridge';
+
 // ---- Which header names may come from outside. The transports alone write the headers of HTTP framing and of MCP;
 // configuration may add others, and a client's inbound request far fewer.
 

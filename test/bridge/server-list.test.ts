@@ -48,6 +48,7 @@ async function startList(
   let failure: BridgeError | undefined;
   const authentication = await createAuthentication(listener, deps);
   const http = new HttpListener({
+    ownMark: 'mark',
     listener,
     authentication,
     certificate: undefined,

@@ -7,6 +7,7 @@ import {
   PROTOCOL_VERSION_HEADER,
   SESSION_ID_HEADER_OUT,
 } from '../../mcp/vocabulary/headers.ts';
+import { BRIDGE_MARK_HEADER } from '../headers.ts';
 
 export interface AccessOptions {
   /**
@@ -18,6 +19,8 @@ export interface AccessOptions {
   readonly allowHosts: readonly string[];
   /** Web origins that may call. */
   readonly allowOrigins: readonly string[];
+  /** The mark of the requests that this bridge itself sends to servers; undefined: it is not looked for. */
+  readonly ownMark?: string;
 }
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
@@ -39,6 +42,7 @@ const OWN_SITES = ['same-origin', 'none'];
 export class AccessPolicy {
   readonly #hosts: ReadonlySet<string> | undefined;
   readonly #origins: ReadonlySet<string>;
+  readonly #ownMark: string | undefined;
   /** The latest name that was one of ours: clients say the same with every request. */
   #latestHost: string | undefined;
 
@@ -50,12 +54,19 @@ export class AccessPolicy {
     this.#hosts = isAnyTaken
       ? undefined
       : new Set([...LOOPBACK_NAMES, ...addresses.map(bracketed), ...allowHosts].map((host) => host.toLowerCase()));
+    this.#ownMark = options.ownMark;
     this.#origins = new Set(options.allowOrigins.map((origin) => origin.toLowerCase()));
   }
 
   /** Undefined: welcome. */
   check(request: IncomingMessage): BridgeError | undefined {
-    const { host, origin, 'sec-fetch-site': site } = request.headers;
+    const { host, origin, 'sec-fetch-site': site, [BRIDGE_MARK_HEADER]: mark } = request.headers;
+    if (mark !== undefined && mark === this.#ownMark) {
+      return new BridgeError(
+        'ERR_HTTP_LOOP',
+        'This bridge has called itself: the URL of one of its servers leads back to it. Give it the URL of the MCP server.',
+      );
+    }
     if (!this.#isKnownHost(host)) {
       return new BridgeError(
         'ERR_HTTP_HOST',

@@ -1,0 +1,68 @@
+/** A bridge whose server's URL is its own. */
+import test, { type ExecutionContext } from 'ava';
+import { runBridge } from '../../src/bridge.ts';
+import { createTestDeps } from '../process/collected-log.ts';
+import { ownPort } from '../support/own-port.ts';
+import { configOf } from './config-of.ts';
+
+const LOOP = /called itself: the URL of one of its servers leads back to it/;
+
+const MESSAGES: Readonly<Record<string, { readonly headers: Record<string, string>; readonly message: object }>> = {
+  legacy: {
+    headers: {},
+    message: {
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+    },
+  },
+  modern: {
+    headers: { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/list' },
+    message: {
+      method: 'tools/list',
+      params: {
+        _meta: {
+          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+          'io.modelcontextprotocol/clientCapabilities': {},
+          'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
+        },
+      },
+    },
+  },
+};
+
+async function startAt(t: ExecutionContext, url: (port: number) => string, ...options: string[]): Promise<number> {
+  const port = await ownPort();
+  const config = configOf('serve', '--port', String(port), ...options, url(port));
+  const bridge = await runBridge(config, createTestDeps().deps, () => {
+    throw new Error('it serves no pipes');
+  });
+  t.teardown(() => bridge.shutdown('SIGTERM'));
+  return port;
+}
+
+async function ask(port: number, era: string): Promise<string> {
+  const { headers = {}, message } = MESSAGES[era] ?? {};
+  const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
+    method: 'POST',
+    headers: { Accept: 'application/json, text/event-stream', 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }),
+  });
+  return response.text();
+}
+
+for (const era of Object.keys(MESSAGES)) {
+  test(`a bridge that is its own server tells a ${era} client so`, async (t) => {
+    const port = await startAt(t, (own) => `http://127.0.0.1:${own}/mcp`);
+    t.regex(await ask(port, era), LOOP);
+  });
+
+  test(`a bridge that is its own server over HTTP+SSE tells a ${era} client so`, async (t) => {
+    const port = await startAt(t, (own) => `http://127.0.0.1:${own}/sse`, '--transport', 'sse');
+    t.regex(await ask(port, era), LOOP);
+  });
+
+  test(`a bridge that is its own server over WebSocket refuses itself, and tells a ${era} client of it`, async (t) => {
+    const port = await startAt(t, (own) => `ws://127.0.0.1:${own}/ws`);
+    t.regex(await ask(port, era), /508/);
+  });
+}
