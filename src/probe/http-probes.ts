@@ -24,7 +24,7 @@ import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE, INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION, servedRevision } from '../mcp/vocabulary/revisions.ts';
 import { type Answer, describeStatus } from '../upstream/detect/answer.ts';
-import { askBesideStream, askEventStream, askHttp, type HttpTarget } from '../upstream/detect/ask-url.ts';
+import { askBesideStream, askEventStream, askHttp, type HttpTarget, SILENCE_MS } from '../upstream/detect/ask-url.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
 import { LinkClient } from '../upstream/detect/link-client.ts';
 import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
@@ -54,6 +54,9 @@ export interface HttpProbeOptions {
 /** `over`: whatever else could be tried would come to the same. `http-sse`: that is the only transport worth trying. */
 export type Progress = 'go-on' | 'over' | 'http-sse';
 
+/** The answer to a POST counts until almost its own time limit: the report is about all that a server speaks. */
+const SLOW_ANSWER_MS = STEP_TIMEOUT_MS - SILENCE_MS - 1000;
+
 /** What it takes to try a transport at a URL. */
 export class HttpProbe {
   readonly options: HttpProbeOptions;
@@ -81,7 +84,7 @@ export class HttpProbe {
   /** The first request of a transport, by which a server may show that it speaks HTTP+SSE. */
   postFirst(frame: Frame, headers: Readonly<Record<string, string>>): Promise<Answer<ProbeOutcome>> {
     return this.findings.steps.run(`POST ${frame.method}`, () =>
-      askBesideStream(this.target, this.options.signal, (signal) => this.#post(frame, headers, signal)),
+      askBesideStream(this.target, this.options.signal, (signal) => this.#post(frame, headers, signal), SLOW_ANSWER_MS),
     );
   }
 

@@ -166,6 +166,11 @@ class AnswerReader implements HttpHandler {
 
 /** A POST that has no answer by then gets a GET beside it: some servers of HTTP+SSE leave POSTs without one. */
 export const SILENCE_MS = 3000;
+/**
+ * Where that GET opens an event stream of HTTP+SSE, the answer to the POST still counts for this long: a server of several
+ * transports may only be slow, as one that is started by the request.
+ */
+export const SLOW_ANSWER_MS = 2000;
 /** A server of HTTP+SSE announces its endpoint at once or not at all. */
 const BESIDE_TIMEOUT_MS = 5000;
 const FOUND_BESIDE = 'no answer, but GET opens the event stream of HTTP+SSE';
@@ -174,31 +179,39 @@ const FOUND_BESIDE = 'no answer, but GET opens the event stream of HTTP+SSE';
  * Asks by POST, and where that stays without an answer, looks beside it for the event stream of HTTP+SSE. To a server of
  * Streamable HTTP such a GET, without a session, is one to refuse; its answer to the POST is waited for all the same.
  * @param ask rejects when its signal aborts
+ * @param slowAnswerMs how long the answer to the POST counts once the event stream is there
  */
 export async function askBesideStream(
   target: HttpTarget,
   signal: AbortSignal,
   ask: (signal: AbortSignal) => Promise<Answer<ProbeOutcome>>,
+  slowAnswerMs = SLOW_ANSWER_MS,
 ): Promise<Answer<ProbeOutcome>> {
   const { clock } = target.http;
   const over = new AbortController();
   const both = AbortSignal.any([signal, over.signal]);
   const startedMs = clock.now();
   let cancel = (): void => {};
+  let isThere = false;
+  const foundBeside = (): Answer<ProbeOutcome> => {
+    const tookMs = clock.now() - startedMs;
+    return { outcome: { kind: 'http-sse' }, head: undefined, error: undefined, summary: FOUND_BESIDE, tookMs };
+  };
   const beside = new Promise<Answer<ProbeOutcome>>((resolve) => {
     cancel = clock.after(SILENCE_MS, () => {
       const question = { headers: {}, until: 'endpoint', timeoutMs: BESIDE_TIMEOUT_MS, signal: both } as const;
       const settle = ({ outcome }: Answer): void => {
         if (outcome.kind !== 'found') return;
-        const tookMs = clock.now() - startedMs;
-        resolve({ outcome: { kind: 'http-sse' }, head: undefined, error: undefined, summary: FOUND_BESIDE, tookMs });
+        isThere = true;
+        cancel = clock.after(slowAnswerMs, () => resolve(foundBeside()));
       };
       // It rejects only when nothing more is asked.
       askEventStream(target, question).then(settle, () => {});
     });
   });
   try {
-    return await Promise.race([ask(both), beside]);
+    const answer = await Promise.race([ask(both), beside]);
+    return isThere && answer.outcome.kind === 'silence' ? foundBeside() : answer;
   } finally {
     cancel();
     over.abort();

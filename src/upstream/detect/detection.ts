@@ -251,6 +251,8 @@ class Detector {
         break;
       case 'event-stream':
         this.#isHttpSse = true;
+        // Found beside a POST, which may have been answered later.
+        if (answer.head === undefined) this.#confidence = 'weak';
         break;
       case 'refused':
         if (answer.outcome.kind === 'error') this.#refusal = answer.outcome;
