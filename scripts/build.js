@@ -21,7 +21,7 @@ const SELDOM = ['got', 'ioredis', 'oauth4webapi', 'prom-client', 'ws'];
  * with that. None may import anything of ours that is compared by identity, such as a class of errors.
  */
 const SELDOM_MODULES = [
-  ...['json-tree', 'toml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`),
+  ...['json-tree', 'toml-tree', 'yaml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`),
   'src/observe/status/page/status-page.ts',
   'src/observe/top/run-top.ts',
   'src/observe/traces/traces.ts',
@@ -47,7 +47,7 @@ export const OPTIONS = {
   plugins: [
     { name: 'parser-only', setup: keepOnlyTheParser },
     { name: 'seldom', setup: keepSeldomApart },
-    { name: 'readable-jsonc', setup: takeReadableJsonc },
+    { name: 'readable-modules', setup: takeReadableModules },
   ],
   // Native, and there for whoever wants --pty.
   external: ['@lydell/node-pty'],
@@ -143,8 +143,9 @@ function keepSeldomApart({ onResolve }) {
   );
 }
 
-/** Its other form hides from the bundler what it requires. */
-function takeReadableJsonc({ onResolve }) {
+/** The other form of jsonc-parser hides from the bundler what it requires, and that of yaml what it does not need. */
+function takeReadableModules({ onResolve }) {
+  onResolve({ filter: /^yaml$/ }, () => ({ path: resolve('node_modules/yaml/browser/dist/index.js') }));
   onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: resolve('node_modules/jsonc-parser/lib/esm/main.js') }));
 }
 

@@ -94,6 +94,7 @@ export class Reload {
         `${file} says something new of the listener, the process or the log: that takes effect at the next start.`,
       );
     }
+    loaded = withWrongServersAsTheyWere(loaded, this.#current);
     this.#current = loaded;
     const change = bridge.update?.(loaded.config.servers);
     if (change === undefined) return;
@@ -108,6 +109,17 @@ export class Reload {
     for (const { label, url } of bridge.urls)
       if (added.includes(label)) log.info({ endpoint: { label, url } }, `${label}  ${url}`);
   }
+}
+
+/** An entry that is wrong now changes nothing, as a file that is: its server may have calls, and the mistake be half a word. */
+function withWrongServersAsTheyWere(loaded: LoadedConfig, before: LoadedConfig): LoadedConfig {
+  const { servers } = loaded.config;
+  const [first, ...others] = servers;
+  const kept = before.config.servers.filter(({ listing }) => {
+    const isWrong = listing !== undefined && loaded.leftOut.includes(listing.name);
+    return isWrong && !servers.some((server) => server.listing?.segment === listing.segment);
+  });
+  return { ...loaded, config: { ...loaded.config, servers: [first, ...others, ...kept] } };
 }
 
 function apartFromServers({ listener, limits, observation, cluster, log }: Config): Omit<Config, 'servers'> {

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { readFileOnDisk } from '../cli/bounded-file.ts';
 import { checkFiles, readTextFile } from '../cli/check-files.ts';
 import type { ConfigFile, WrittenServer } from '../cli/config-file/config-file.ts';
-import type { ConfigNode, ObjectNode } from '../cli/config-file/config-tree.ts';
+import type { ConfigNode, ObjectNode, Path } from '../cli/config-file/config-tree.ts';
 import { FileReport } from '../cli/config-file/file-report.ts';
 import { readTopPortage, toCamelCase } from '../cli/config-file/portage-key.ts';
 import { readServers } from '../cli/config-file/read-config-file.ts';
@@ -51,7 +51,7 @@ async function read(verb: LibraryVerb, given: object, timeout: number | string |
   const { server, servers, settings } = splitMembers(tree);
   const reader = await createReader();
   const options = new Map(readTopPortage(settings, reader, []));
-  const listed = server === undefined ? readServers({ path: ['servers'], servers }, reader) : readOnly(server, reader);
+  const listed = server === undefined ? readAll(servers, ['servers'], reader) : readAll(onlyServer(server), [], reader);
   reader.report.throwMistakes();
   if (listed.servers.length === 0) throw new BridgeError('ERR_CONFIG_OPTION', explainNone(server === undefined));
   refuseInapplicable(options.keys(), verb);
@@ -61,6 +61,7 @@ async function read(verb: LibraryVerb, given: object, timeout: number | string |
     path: 'the options',
     options,
     ...listed,
+    leftOut: [],
     included: [],
     warnings: reader.report.warnings(),
   };
@@ -110,15 +111,18 @@ async function createReader(): Promise<EntryReader> {
     homeFolder: homedir(),
     workspaceFolder: process.cwd(),
     include: () => undefined,
-    dialect: { variables: 'common', timeout: 'call' },
+    dialect: { variables: 'common', timeout: 'call', http: 'streamable-http' },
     checkEntry,
     knownKeys: new Set(ENTRY_KEYS),
   };
 }
 
-function readOnly(server: ConfigNode, reader: EntryReader) {
-  const members = new Map([[ONLY, server]]);
-  return readServers({ path: [], servers: { kind: 'object', at: server.at, members, repeated: [] } }, reader);
+function readAll(servers: ConfigNode, path: Path, reader: EntryReader) {
+  return readServers([{ path, servers, folder: undefined, isOff: () => false, reader }], reader.report);
+}
+
+function onlyServer(server: ConfigNode): ConfigNode {
+  return { kind: 'object', at: server.at, members: new Map([[ONLY, server]]), repeated: [] };
 }
 
 function explainNone(areSeveral: boolean): string {

@@ -30,6 +30,7 @@ testInBash('completes every option', (t) => {
   t.deepEqual(complete('mcp-portage serve --max-r'), ['--max-replay-bytes']);
   t.deepEqual(complete('mcp-portage --no-'), [
     '--no-allow-writable-config',
+    '--no-strict-config',
     '--no-sse',
     '--no-ws',
     '--no-allow-anonymous',

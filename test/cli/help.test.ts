@@ -101,6 +101,8 @@ Configuration file
                                        Cursor, VS Code, Codex or another host works as it is
   --[no-]allow-writable-config         Accept that file even if other users can write to it, as in
                                        some containers
+  --[no-]strict-config                 Refuse that file if the entry of any server is wrong, instead
+                                       of leaving that server out
 
 Listening (serve)
   --host <address>                     Address to listen on [127.0.0.1]

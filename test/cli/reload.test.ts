@@ -119,6 +119,22 @@ test('a file that became wrong changes nothing and says where, and counts again 
   t.deepEqual(world.updates, [['one']]);
 });
 
+test('an entry that became wrong changes nothing for its server, and the others are read', async (t) => {
+  const world = await start(t);
+  await world.folder.write('mcp.json', {
+    mcpServers: { one: { command: 7 }, two: { command: 'b' }, three: { command: 'c' } },
+  });
+  await until(world, () => world.updates.length > 0, 'the new list');
+  t.deepEqual(world.updates, [['two', 'three', 'one']]);
+  t.true(world.lines().some((line) => /^The server "one" is left out.*mcpServers\.one\.command/.test(line)));
+  await world.folder.write('mcp.json', { mcpServers: { two: { command: 'b' }, one: { command: 8 } } });
+  await until(world, () => world.updates.length > 1, 'the next list');
+  t.deepEqual(world.updates[1], ['two', 'one']);
+  await world.folder.write('mcp.json', { mcpServers: { two: { command: 'b' } } });
+  await until(world, () => world.updates.length > 2, 'the last list');
+  t.deepEqual(world.updates[2], ['two']);
+});
+
 test('what it says of the listener is for the next start, and the log says so', async (t) => {
   const world = await start(t);
   await world.folder.write('mcp.json', { ...FIRST, portage: { port: 9 } });

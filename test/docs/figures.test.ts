@@ -58,6 +58,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
   },
   'docs/reference/config-file.md': {
     '4 MiB': ['cli/config-file/read-config-file.ts', 'MAX_FILE_BYTES'],
+    '256 KiB': ['cli/config-file/yaml-tree.ts', 'MAX_YAML_BYTES'],
     '1000 servers': ['cli/config-file/read-config-file.ts', 'MAX_SERVERS'],
   },
   'docs/reference/errors.md': {

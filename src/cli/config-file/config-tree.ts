@@ -71,3 +71,27 @@ export function nearestNode(node: ConfigNode, path: Path): ConfigNode {
   }
   return nearest;
 }
+
+/** Whether two nodes say the same, wherever they stand. */
+export function isSameNode(one: ConfigNode, other: ConfigNode): boolean {
+  if (one.kind === 'object' && other.kind === 'object') {
+    return (
+      one.members.size === other.members.size &&
+      [...one.members].every(([key, member]) => {
+        const counterpart = other.members.get(key);
+        return counterpart !== undefined && isSameNode(member, counterpart);
+      })
+    );
+  }
+  if (one.kind === 'list' && other.kind === 'list') {
+    return (
+      one.items.length === other.items.length &&
+      one.items.every((item, index) => {
+        const counterpart = other.items[index];
+        return counterpart !== undefined && isSameNode(item, counterpart);
+      })
+    );
+  }
+  const scalarOf = (node: ConfigNode): unknown => ('value' in node ? node.value : undefined);
+  return one.kind === other.kind && scalarOf(one) === scalarOf(other);
+}

@@ -3,11 +3,11 @@ import { isAbsolute, join, resolve } from 'node:path';
 import type { ConfigNode, Path } from './config-tree.ts';
 import type { FileReport } from './file-report.ts';
 import type { Readers } from './found-file.ts';
-import type { Variables } from './variables.ts';
+import type { ExpandedText } from './variables.ts';
 
 export interface EntryContext {
   readonly report: FileReport;
-  readonly variables: Pick<Variables, 'expand'>;
+  readonly variables: { readonly expand: (text: string, own?: ReadonlySet<string>) => ExpandedText };
   readonly readers: Readers;
   readonly homeFolder: string;
   /** What relative paths are relative to. */
@@ -27,6 +27,7 @@ export function expandText(
     report.mistake(node.at, path, expanded.problem);
     return undefined;
   }
+  if (expanded.hasUnknown === true) report.warn('kept', path);
   if (expanded.text.includes('\0')) {
     report.mistake(node.at, path, 'has a character with the code 0, which no program and no server can be given.');
     return undefined;

@@ -16,6 +16,8 @@ const headers = z.record(z.string(), text, 'an object of names and texts');
 /** VS Code removes a variable with null. */
 const value = z.union([text, z.number(), z.boolean(), z.null()], 'a text, a number, or true or false');
 const variables = z.record(z.string(), value, 'an object of names and texts');
+/** Zed has written a command so. */
+const program = z.looseObject({ path: text, args: z.optional(texts), env: z.optional(variables) });
 const copied = z.union([text, z.looseObject({ name: text })], 'the name of a variable');
 const timeouts = z.looseObject({
   request: z.optional(duration),
@@ -27,32 +29,41 @@ export const ENTRY_SHAPE = {
   type: z.optional(text),
   transport: z.optional(text),
   transportType: z.optional(text),
-  command: z.optional(z.union([text, texts], 'a text, or a list of texts')),
+  command: z.optional(z.union([text, texts, program], 'a text, or a list of texts')),
+  cmd: z.optional(text),
   args: z.optional(texts),
   env: z.optional(variables),
   environment: z.optional(variables),
+  envs: z.optional(variables),
   env_vars: z.optional(z.array(copied, 'a list of names')),
+  env_keys: z.optional(texts),
   envFile: z.optional(text),
   cwd: z.optional(text),
   url: z.optional(text),
   serverUrl: z.optional(text),
   httpUrl: z.optional(text),
+  uri: z.optional(text),
+  baseUrl: z.optional(text),
   socket: z.optional(text),
   headers: z.optional(headers),
   http_headers: z.optional(headers),
+  requestOptions: z.optional(z.looseObject({ headers: z.optional(headers) }, 'an object')),
   env_http_headers: z.optional(headers),
   bearer_token_env_var: z.optional(text),
   disabled: z.optional(flag),
   enabled: z.optional(flag),
+  active: z.optional(flag),
+  isActive: z.optional(flag),
   required: z.optional(flag),
   timeout: z.optional(z.union([duration, timeouts], 'a number, or an object with the time for a request')),
   tool_timeout_sec: z.optional(duration),
   includeTools: z.optional(texts),
   enabled_tools: z.optional(texts),
+  available_tools: z.optional(texts),
   excludeTools: z.optional(texts),
   disabled_tools: z.optional(texts),
   disabledTools: z.optional(texts),
-  // A list for Copilot, a table about each tool for Codex.
+  // A list for Copilot, a table about each tool for Codex, lists of names for Hermes.
   tools: z.optional(z.union([texts, z.looseObject({})], 'a list of texts')),
   protocolEra: z.optional(text),
 };

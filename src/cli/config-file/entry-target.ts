@@ -4,6 +4,7 @@ import { BridgeError } from '../../errors.ts';
 import { isWebSocketUrl } from '../../http/websocket/url.ts';
 import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/servers/target.ts';
 import type { Path } from './config-tree.ts';
+import type { Dialect } from './dialects.ts';
 import type { Entry } from './entry-schema.ts';
 
 export type EntryTarget =
@@ -17,14 +18,14 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'streamable-http' | 'sse' | 'stream' | 'websocket';
+type Kind = 'command' | 'auto' | 'http' | 'streamable-http' | 'sse' | 'stream' | 'websocket';
 
 /** In lower case, without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['stdio', 'command'],
   ['local', 'command'],
   ['remote', 'auto'],
-  ['http', 'streamable-http'],
+  ['http', 'http'],
   ['streamablehttp', 'streamable-http'],
   ['sse', 'sse'],
   ['stream', 'stream'],
@@ -34,49 +35,66 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
 ]);
 
 const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
-const URL_KEYS = ['url', 'serverUrl', 'httpUrl'] as const;
+const URL_KEYS = ['url', 'serverUrl', 'httpUrl', 'uri', 'baseUrl'] as const;
+const COMMAND_KEYS = ['command', 'cmd'] as const;
 
-/** @param resolvePath a path of the file, as an absolute one */
-export function readTarget(entry: Entry, resolvePath: (path: string) => string): EntryTarget {
+export interface TargetReading {
+  /** A path of the file, as an absolute one. */
+  readonly resolvePath: (path: string) => string;
+  readonly dialect: Pick<Dialect, 'http'>;
+}
+
+export function readTarget(entry: Entry, { resolvePath, dialect }: TargetReading): EntryTarget {
   const typeKey = TYPE_KEYS.find((key) => entry[key] !== undefined);
   const type = typeKey === undefined ? undefined : entry[typeKey];
   const kind = type === undefined ? undefined : KINDS.get(type.toLowerCase().replaceAll(/[-_]/g, ''));
   if (typeKey !== undefined && kind === undefined) return refuse([typeKey], UNKNOWN_TYPE);
   const [urlKey, otherUrlKey] = URL_KEYS.filter((key) => entry[key] !== undefined);
+  const commandKey = COMMAND_KEYS.find((key) => entry[key] !== undefined);
   if (otherUrlKey !== undefined)
     return refuse([otherUrlKey], `says again where ${urlKey} says it is; leave one of them out.`);
-  if (entry.command !== undefined && urlKey !== undefined) {
+  if (commandKey !== undefined && urlKey !== undefined) {
     return refuse([urlKey], 'a server is either started by its command or reached by its URL; leave one of them out.');
   }
-  if (entry.command !== undefined && entry.socket !== undefined) {
+  if (commandKey !== undefined && entry.socket !== undefined) {
     return refuse(['socket'], 'is where a server listens that runs already; this one is started as a command.');
   }
   const read =
-    urlKey !== undefined || entry.socket !== undefined ? readUrl(entry, urlKey ?? 'url', typeKey, kind) : undefined;
+    urlKey !== undefined || entry.socket !== undefined
+      ? readUrl(entry, { key: urlKey ?? 'url', typeKey, kind, dialect })
+      : undefined;
   if (read?.ok === true && entry.socket !== undefined) return readSocket(read, entry.socket, resolvePath);
   if (read !== undefined) return read;
-  if (entry.command === undefined) return refuse([], 'expected a command or a url, got neither.');
+  if (commandKey === undefined) return refuse([], 'expected a command or a url, got neither.');
   if (kind !== undefined && kind !== 'command') {
     return refuse(
       [typeKey ?? 'type'],
       'says that the server is reached by its URL, but it has a command; correct one of them.',
     );
   }
-  return readCommand(entry.command, entry.args ?? []);
+  return readCommand(entry, commandKey);
 }
 
-function readCommand(command: string | readonly string[], more: readonly string[]): EntryTarget {
-  const [program = '', ...args] = typeof command === 'string' ? [command] : command;
-  if (program.trim() === '') return refuse(['command'], 'expected the program to start, got nothing.');
+function readCommand(entry: Entry, key: (typeof COMMAND_KEYS)[number]): EntryTarget {
+  const [program = '', ...args] = wordsOf(entry[key] ?? '');
+  const more = entry.args ?? [];
+  if (program.trim() === '') return refuse([key], 'expected the program to start, got nothing.');
   return { ok: true, target: { kind: 'command', command: program, args: [...args, ...more] }, transport: undefined };
 }
 
-function readUrl(
-  entry: Entry,
-  key: (typeof URL_KEYS)[number],
-  typeKey: string | undefined,
-  kind: Kind | undefined,
-): EntryTarget {
+function wordsOf(command: NonNullable<Entry['command']>): readonly string[] {
+  if (typeof command === 'string') return [command];
+  return Array.isArray(command) ? command : [command.path, ...(command.args ?? [])];
+}
+
+interface UrlReading {
+  readonly key: (typeof URL_KEYS)[number];
+  readonly typeKey: string | undefined;
+  readonly kind: Kind | undefined;
+  readonly dialect: Pick<Dialect, 'http'>;
+}
+
+function readUrl(entry: Entry, { key, typeKey, kind, dialect }: UrlReading): EntryTarget {
   if (kind === 'command') {
     return refuse(
       [typeKey ?? 'type'],
@@ -103,7 +121,8 @@ function readUrl(
     return refuse([typeKey ?? 'type'], 'says how HTTP is spoken, but the URL is of a WebSocket; correct one of them.');
   }
   if (key === 'httpUrl') return { ok: true, target, transport: { key, name: 'streamable-http' } };
-  const transport = typeKey === undefined || kind === undefined ? undefined : { key: typeKey, name: kind };
+  if (typeKey === undefined || kind === undefined) return { ok: true, target, transport: undefined };
+  const transport = { key: typeKey, name: kind === 'http' ? dialect.http : kind };
   return { ok: true, target, transport };
 }
 
@@ -155,7 +174,7 @@ function readStream(
 
 /** VS Code asks for `/` where nothing follows the path of a socket. */
 function withPath(text: string, kind: Kind | undefined): string {
-  const isHttp = kind === 'streamable-http' || kind === 'sse';
+  const isHttp = kind === 'http' || kind === 'streamable-http' || kind === 'sse';
   return isHttp && /^(?:unix|pipe):\/\/[^#]*$/i.test(text) ? `${text}#/` : text;
 }
 

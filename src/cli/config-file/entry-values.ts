@@ -15,38 +15,69 @@ export function readEnvironment(entry: Entry, node: ObjectNode, path: Path, cont
   for (const { name, value } of readEnvFile(entry, node, path, context)) {
     if (value !== undefined) values.set(name, value);
   }
-  for (const key of ['env', 'environment'] as const) {
-    for (const [name, value] of Object.entries(entry[key] ?? {})) {
-      const { at } = nearestNode(node, [key, name]);
+  for (const [below, variables] of variablesOf(entry)) {
+    for (const [name, value] of Object.entries(variables)) {
+      const place = [...below, name];
       if (!VARIABLE_NAME.test(name)) {
-        context.report.mistake(at, [...path, key, name], 'expected the name of a variable, got another text.');
+        const { at } = nearestNode(node, place);
+        context.report.mistake(at, [...path, ...place], 'expected the name of a variable, got another text.');
       } else if (value === null) values.delete(name);
       else {
-        warnOfUnbraced(value, [...path, key, name], context);
+        warnOfUnfilled(value, [...path, ...place], context);
         values.set(name, String(value));
       }
     }
   }
   const copied = namesToCopy(entry, node, path, context).filter((name) => !values.has(name));
   const texts = [...copied, ...[...values].map(([name, value]) => `${name}=${value}`)];
-  const key = (['env', 'environment', 'env_vars', 'envFile'] as const).find(
-    (candidate) => entry[candidate] !== undefined,
-  );
-  return { key: key ?? 'env', texts };
+  const keys = [...ENV_KEYS, ...COPIED_KEYS, 'envFile'] as const;
+  return { key: keys.find((key) => entry[key] !== undefined) ?? 'env', texts };
 }
 
-function namesToCopy(entry: Entry, node: ObjectNode, path: Path, { report }: EntryContext): readonly string[] {
-  return (entry.env_vars ?? []).flatMap((written, index) => {
-    const name = typeof written === 'string' ? written : written.name;
-    if (VARIABLE_NAME.test(name)) return [name];
-    const place = ['env_vars', index];
-    report.mistake(
-      nearestNode(node, place).at,
-      [...path, ...place],
-      'expected the name of a variable, got another text.',
-    );
-    return [];
-  });
+const ENV_KEYS = ['env', 'environment', 'envs'] as const;
+const COPIED_KEYS = ['env_vars', 'env_keys'] as const;
+
+/** The places of variables with values, and what stands there. */
+function variablesOf(entry: Entry): readonly (readonly [Path, NonNullable<Entry['env']>])[] {
+  const { command } = entry;
+  const ofProgram = typeof command === 'object' && !Array.isArray(command) ? command.env : undefined;
+  return [
+    ...(ofProgram === undefined ? [] : [[['command', 'env'], ofProgram] as const]),
+    ...ENV_KEYS.map((key) => [[key], entry[key] ?? {}] as const),
+  ];
+}
+
+/** Names of the variables that an entry gives its program itself. */
+export function ownVariables({ members }: ObjectNode): ReadonlySet<string> {
+  const command = members.get('command');
+  const objects = [
+    command?.kind === 'object' ? command.members.get('env') : undefined,
+    ...ENV_KEYS.map((key) => members.get(key)),
+  ];
+  return new Set(objects.flatMap((object) => (object?.kind === 'object' ? [...object.members.keys()] : [])));
+}
+
+/** Codex and goose start a server without those that are not set. */
+function namesToCopy(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): readonly string[] {
+  const { report } = context;
+  return COPIED_KEYS.flatMap((key) =>
+    (entry[key] ?? []).flatMap((written, index) => {
+      const name = typeof written === 'string' ? written : written.name;
+      const place = [key, index];
+      if (!VARIABLE_NAME.test(name)) {
+        const { at } = nearestNode(node, place);
+        report.mistake(at, [...path, ...place], 'expected the name of a variable, got another text.');
+        return [];
+      }
+      if (isSet(name, context)) return [name];
+      report.warn('unset', [...path, ...place]);
+      return [];
+    }),
+  );
+}
+
+function isSet(name: string, { variables }: EntryContext): boolean {
+  return variables.expand(`\${env:${name}}`).ok;
 }
 
 function readEnvFile(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): readonly EnvAssignment[] {
@@ -61,9 +92,11 @@ function readEnvFile(entry: Entry, node: ObjectNode, path: Path, context: EntryC
   return [];
 }
 
-/** Gemini CLI puts in the value of `$NAME`, most hosts do not. */
-function warnOfUnbraced(value: unknown, path: Path, { report }: EntryContext): void {
-  if (typeof value === 'string' && /^\$[A-Z_][A-Z0-9_]*$/.test(value)) report.warn('unbraced', path);
+/** Gemini CLI and goose put in the value of `$NAME` where it is set, most hosts do not; LibreChat fills in `{{NAME}}`. */
+function warnOfUnfilled(value: unknown, path: Path, { report }: EntryContext): void {
+  if (typeof value !== 'string') return;
+  if (/\$[A-Z_][A-Z0-9_]+/.test(value)) report.warn('unbraced', path);
+  if (/\{\{[^{}]+\}\}/.test(value)) report.warn('placeholder', path);
 }
 
 /** [RFC 9110 5.6.2] A name with a colon would be cut in two. */
@@ -96,14 +129,20 @@ export function readHeaders(entry: Entry, node: ObjectNode, path: Path, context:
     else report.mistake(nearestNode(node, below).at, [...path, ...below], expanded.problem);
   };
 
-  for (const key of ['headers', 'http_headers'] as const) {
-    for (const [name, value] of Object.entries(entry[key] ?? {})) {
-      warnOfUnbraced(value, [...path, key, name], context);
-      add(name, value, [key, name]);
+  for (const [below, written] of [
+    [['headers'], entry.headers],
+    [['http_headers'], entry.http_headers],
+    [['requestOptions', 'headers'], entry.requestOptions?.headers],
+  ] as const) {
+    for (const [name, value] of Object.entries(written ?? {})) {
+      warnOfUnfilled(value, [...path, ...below, name], context);
+      add(name, value, [...below, name]);
     }
   }
   for (const [name, variable] of Object.entries(entry.env_http_headers ?? {})) {
-    addFromVariable(name, variable, ['env_http_headers', name], '');
+    const place = ['env_http_headers', name];
+    if (isSet(variable, context)) addFromVariable(name, variable, place, '');
+    else report.warn('unset', [...path, ...place]);
   }
   const { bearer_token_env_var: tokenVariable } = entry;
   if (tokenVariable !== undefined) addFromVariable(AUTHORIZATION, tokenVariable, ['bearer_token_env_var'], 'Bearer ');

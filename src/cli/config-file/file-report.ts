@@ -3,10 +3,11 @@
  * each kind of warning in one line. No values.
  */
 import { BridgeError } from '../../errors.ts';
+import type { LeftOutServer } from './config-file.ts';
 import type { Path, Position } from './config-tree.ts';
 
 /** More lines than that help nobody. */
-const MAX_MISTAKES = 20;
+export const MAX_MISTAKES = 20;
 const MAX_PLACES = 10;
 /** A key may be as long as the file. */
 const MAX_KEY_LENGTH = 80;
@@ -18,8 +19,17 @@ const WARNINGS = {
     'the login of the host itself, which is not used here; "portage": {"login": "on-demand"} in that entry makes mcp-portage log in',
   helper: 'a program of the host that makes headers, which is not run; give the headers themselves',
   seconds: 'less than 1000, so read as seconds, as Cline and Roo Code mean it',
-  unbraced: `looks like the name of a variable, but stays as it is: only \${NAME} takes a value from the environment`,
+  unbraced: `has what looks like the name of a variable, which stays as it is: write \${NAME} with the name of a variable that is set here`,
+  placeholder: 'has {{…}}, which only the host itself fills in; it stays as it is',
+  kept: `has a \${…} of a kind that is not known here; it stays as it is, for the program to read`,
+  unset: 'names variables that are not set here; they are left out',
   shadowed: 'not read, since servers are taken from another key of this file',
+  builtIn: 'a part of the host itself and no server that can be started; left out',
+  notAtStart:
+    'false, so the host does not start this server by itself; it is served, since every server here starts with its first client. "disabled": true leaves it out',
+  switches:
+    'switches off servers or tools of the host, and is not read; write "disabled": true or excludeTools into the entry',
+  project: 'not served, since another server with this name is',
 } as const;
 
 export type WarningKind = keyof typeof WARNINGS;
@@ -27,9 +37,25 @@ export type WarningKind = keyof typeof WARNINGS;
 /** `options`: the values come from a program, which finds them by their path. */
 export type Reported = { readonly kind: 'file'; readonly name: string } | { readonly kind: 'options' };
 
+interface Mistake {
+  readonly at: Position;
+  readonly text: string;
+}
+
+/** The mistakes of one entry, without which the rest of the file is right. */
+interface WrongEntry {
+  readonly name: string;
+  readonly mistakes: Mistake[];
+}
+
 export class FileReport {
   readonly #reported: Reported;
-  readonly #mistakes: { readonly at: Position; readonly text: string }[] = [];
+  /** Mistakes that concern the file as a whole, or a server that has to be there. */
+  readonly #mistakes: Mistake[] = [];
+  readonly #entries: WrongEntry[] = [];
+  /** The entry that is being read; undefined: none that could be left out. */
+  #entry: WrongEntry | undefined;
+  #mistakeCount = 0;
   readonly #warnings = new Map<WarningKind, string[]>();
 
   /** @param reported of a file its name, without the folder */
@@ -47,7 +73,22 @@ export class FileReport {
   mistake({ line, column }: Position, path: Path, problem: string): void {
     const where = path.length === 0 ? '' : `${renderPath(path)}: `;
     const place = this.#reported.kind === 'options' ? '' : `${this.#reported.name}:${line}:${column}: `;
-    this.#mistakes.push({ at: { line, column }, text: `${place}${where}${problem}` });
+    const mistakes = this.#entry?.mistakes ?? this.#mistakes;
+    mistakes.push({ at: { line, column }, text: `${place}${where}${problem}` });
+    this.#mistakeCount += 1;
+  }
+
+  /** Mistakes that `read` reports belong to the entry of this name, which can be left out. */
+  ofEntry(name: string, read: () => void): void {
+    this.#entry = { name, mistakes: [] };
+    this.#entries.push(this.#entry);
+    read();
+    this.#entry = undefined;
+  }
+
+  leftOut(): readonly LeftOutServer[] {
+    const wrong = this.#entries.filter(({ mistakes }) => mistakes.length > 0);
+    return wrong.map(({ name, mistakes }) => ({ name, error: this.#toError(mistakes) }));
   }
 
   warn(kind: WarningKind, path: Path): void {
@@ -62,21 +103,29 @@ export class FileReport {
   }
 
   get mistakeCount(): number {
-    return this.#mistakes.length;
+    return this.#mistakeCount;
   }
 
-  /** Throws with every mistake so far, in the order of the file: ERR_CONFIG_FILE, or ERR_CONFIG_OPTION where there is none. */
+  /** Throws if the file as a whole is wrong, with every mistake so far: ERR_CONFIG_FILE. */
+  throwMistakesOfFile(): void {
+    if (this.#mistakes.length > 0) this.throwMistakes();
+  }
+
+  /** Throws with every mistake so far: ERR_CONFIG_FILE, or ERR_CONFIG_OPTION for the options of a program. */
   throwMistakes(): void {
-    if (this.#mistakes.length === 0) return;
-    const sorted = this.#mistakes.toSorted(
-      (one, other) => one.at.line - other.at.line || one.at.column - other.at.column,
-    );
+    const mistakes = [...this.#mistakes, ...this.#entries.flatMap((entry) => entry.mistakes)];
+    if (mistakes.length > 0) throw this.#toError(mistakes);
+  }
+
+  /** In the order of the file. */
+  #toError(mistakes: readonly Mistake[]): BridgeError {
+    const sorted = mistakes.toSorted((one, other) => one.at.line - other.at.line || one.at.column - other.at.column);
     // A file that breaks off lacks several closing brackets at one place.
     const texts = [...new Set(sorted.map(({ text }) => text))];
     const lines = texts.slice(0, MAX_MISTAKES);
     const more = texts.length - lines.length;
     const code = this.#reported.kind === 'options' ? 'ERR_CONFIG_OPTION' : 'ERR_CONFIG_FILE';
-    throw new BridgeError(code, [...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join('\n'));
+    return new BridgeError(code, [...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join('\n'));
   }
 }
 

@@ -6,14 +6,31 @@ import { basename, dirname, resolve } from 'node:path';
 import { BridgeError } from '../../errors.ts';
 import type { Environment } from '../parse/servers/child-environment.ts';
 import type { ConfigFile, WrittenServer } from './config-file.ts';
-import { type ConfigNode, KIND_NAMES, type ObjectNode, type ParsedTree } from './config-tree.ts';
-import { EXPECTED_KEYS, type FoundServers, findServers } from './dialects.ts';
-import { reportRepeated, resolvePath } from './entry-context.ts';
+import {
+  type ConfigNode,
+  isSameNode,
+  KIND_NAMES,
+  type ObjectNode,
+  type ParsedTree,
+  type Path,
+  type Position,
+} from './config-tree.ts';
+import {
+  type Dialect,
+  EXPECTED_KEYS,
+  findServers,
+  isBuiltIn,
+  isNotStartedAtOnce,
+  isSwitchedOff,
+  type Language,
+  type ServerList,
+} from './dialects.ts';
+import { resolvePath } from './entry-context.ts';
 import { FileReport, quoteKey } from './file-report.ts';
 import { type Readers, readConfigText, readOwnText } from './found-file.ts';
 import { PORTAGE, readTopPortage } from './portage-key.ts';
 import { type EntryReader, readServer, warnOfUnknownKeys } from './server-entry.ts';
-import { Variables } from './variables.ts';
+import { type VariableSources, Variables } from './variables.ts';
 
 export interface FileSurroundings extends Readers {
   readonly cwd: string;
@@ -27,12 +44,14 @@ const MAX_NAME_LENGTH = 200;
 /** The most that a file may hold which `{file:path}` puts into a text. */
 const MAX_VALUE_BYTES = 64 * 2 ** 10;
 
-/** Throws ERR_CONFIG_FILE with all that is wrong with it, and no values. */
+/** Throws ERR_CONFIG_FILE with all that is wrong with it, and no values. What is wrong with single servers is returned. */
 export async function readConfigFile(written: string, around: FileSurroundings): Promise<ConfigFile> {
   const path = resolve(around.cwd, written);
   const report = new FileReport({ kind: 'file', name: basename(path) });
-  const root = await parseTree(path, readConfigText(path, MAX_FILE_BYTES, around), report);
-  const found = findServers(root);
+  const text = readConfigText(path, MAX_FILE_BYTES, around);
+  const language = languageOf(path, text);
+  const root = await parseTree(language, text, report);
+  const found = findServers(root, { path, language, cwd: around.cwd });
   if (found === undefined) {
     throw new BridgeError(
       'ERR_CONFIG_FILE',
@@ -40,19 +59,39 @@ export async function readConfigFile(written: string, around: FileSurroundings):
     );
   }
   for (const key of found.shadowed) report.warn('shadowed', [key]);
+  for (const key of found.switches) report.warn('switches', [key]);
   const included = new Set<string>();
-  const reader = await createReader(path, found, report, around, included);
-  const options = readTopPortage(root.members.get(PORTAGE), reader);
-  const { servers, disabled } = readServers(found, reader);
-  report.throwMistakes();
-  return { path, options, servers, disabled, included: [...included], warnings: report.warnings() };
+  const { checkEntry, ENTRY_SHAPE } = await import('./entry-schema.ts');
+  const sources = {
+    path,
+    report,
+    around,
+    included,
+    dialect: found.dialect,
+    inputs: readInputs(found.inputs),
+    checkEntry,
+    knownKeys: new Set(Object.keys(ENTRY_SHAPE)),
+  };
+  const options = readTopPortage(root.members.get(PORTAGE), createReader(sources));
+  const { servers, disabled } = readServers(
+    found.lists.map((list) => ({ ...list, reader: createReader(sources, list.folder) })),
+    report,
+  );
+  report.throwMistakesOfFile();
+  return {
+    path,
+    options,
+    servers,
+    disabled,
+    leftOut: report.leftOut(),
+    included: [...included],
+    warnings: report.warnings(),
+  };
 }
 
 /** The parsers are files of their own in dist/: whoever names no file never loads them. */
-async function parseTree(path: string, text: string, report: FileReport): Promise<ObjectNode> {
-  const parsed: ParsedTree = isToml(path, text)
-    ? (await import('./toml-tree.ts')).parseTomlTree(text)
-    : (await import('./json-tree.ts')).parseJsonTree(text);
+async function parseTree(language: Language, text: string, report: FileReport): Promise<ObjectNode> {
+  const parsed = await parseText(language, text);
   if (!parsed.ok) {
     for (const { at, problem } of parsed.problems) report.mistake(at, [], problem);
     report.throwMistakes();
@@ -62,49 +101,77 @@ async function parseTree(path: string, text: string, report: FileReport): Promis
   throw new Error('a file that is not an object has a mistake');
 }
 
-/** By the end of the name, else by how it begins: only JSON with a brace or a comment between slashes. */
-function isToml(path: string, text: string): boolean {
-  if (/\.toml$/i.test(path)) return true;
-  return !/\.jsonc?$/i.test(path) && !/^\s*(?:[{"]|\/[/*]|$)/.test(text);
+async function parseText(language: Language, text: string): Promise<ParsedTree> {
+  switch (language) {
+    case 'json':
+      return (await import('./json-tree.ts')).parseJsonTree(text);
+    case 'toml':
+      return (await import('./toml-tree.ts')).parseTomlTree(text);
+    case 'yaml':
+      return (await import('./yaml-tree.ts')).parseYamlTree(text);
+  }
 }
 
-async function createReader(
-  path: string,
-  found: FoundServers,
-  report: FileReport,
-  around: FileSurroundings,
-  included: Set<string>,
-): Promise<EntryReader> {
-  const { checkEntry, ENTRY_SHAPE } = await import('./entry-schema.ts');
+/**
+ * By the end of the name, else by how it begins: only JSON with a brace or a comment between slashes, and YAML with a word
+ * and a colon where TOML has a word and an equals sign, or a bracket.
+ */
+function languageOf(path: string, text: string): Language {
+  const [, ending = ''] = /\.(jsonc?|toml|ya?ml)$/i.exec(path) ?? [];
+  if (ending !== '') return /^json/i.test(ending) ? 'json' : /^toml$/i.test(ending) ? 'toml' : 'yaml';
+  if (/^\s*(?:[{"]|\/[/*]|$)/.test(text)) return 'json';
+  return /^(?:\s*(?:#[^\n]*)?\n)*(?:---|[\w.-]+\s*:(?:\s|$))/.test(text) ? 'yaml' : 'toml';
+}
+
+interface ReaderSources extends Pick<EntryReader, 'checkEntry' | 'knownKeys'> {
+  readonly path: string;
+  readonly report: FileReport;
+  readonly around: FileSurroundings;
+  readonly included: Set<string>;
+  readonly dialect: Dialect;
+  readonly inputs: VariableSources['inputs'];
+}
+
+/** @param workspaceFolder undefined: found by where the file is */
+function createReader(
+  { path, around, included, inputs, ...sources }: ReaderSources,
+  workspaceFolder = workspaceOf(path),
+): EntryReader {
   const { env, homeFolder } = around;
-  const folder = dirname(path);
-  const workspaceFolder = basename(folder).startsWith('.') ? dirname(folder) : folder;
   const variables = new Variables({
     env,
     homeFolder,
     workspaceFolder,
     platform: around.platform,
-    inputs: readInputs(found.inputs),
-    spelling: found.dialect.variables,
+    inputs,
+    spelling: sources.dialect.variables,
     readFile: (name) => {
       // opencode means the folder of the file itself.
-      const file = resolvePath(name, { homeFolder, workspaceFolder: folder });
+      const file = resolvePath(name, { homeFolder, workspaceFolder: dirname(path) });
       included.add(file);
       const read = readOwnText(file, MAX_VALUE_BYTES, around);
       return read.ok ? { ok: true, text: read.text.trim() } : read;
     },
   });
   return {
-    report,
+    ...sources,
     variables,
     readers: around,
     homeFolder,
     workspaceFolder,
     include: (file) => included.add(file),
-    dialect: found.dialect,
-    checkEntry,
-    knownKeys: new Set(Object.keys(ENTRY_SHAPE)),
   };
+}
+
+/** Folders of Kiro and Continue, within the folder that begins with a dot. */
+const INNER_FOLDERS: readonly string[] = ['settings', 'mcpServers'];
+
+/** The folder of the file, or the one that has the folder of a host in it. */
+function workspaceOf(path: string): string {
+  const folder = dirname(path);
+  const isHidden = (name: string): boolean => basename(name).startsWith('.');
+  const outer = INNER_FOLDERS.includes(basename(folder)) && isHidden(dirname(folder)) ? dirname(folder) : folder;
+  return isHidden(outer) ? dirname(outer) : folder;
 }
 
 /** What VS Code would ask for. Whatever else is said there is about how to ask. */
@@ -124,61 +191,139 @@ export interface ReadServers {
   readonly disabled: readonly string[];
 }
 
+interface ReadableList extends ServerList {
+  readonly reader: EntryReader;
+}
+
 /** Mistakes are reported, and all servers that have none are returned. */
-export function readServers(
-  { path, servers: node }: Pick<FoundServers, 'path' | 'servers'>,
-  reader: EntryReader,
-): ReadServers {
-  const { report } = reader;
+export function readServers(lists: readonly ReadableList[], report: FileReport): ReadServers {
   const servers: WrittenServer[] = [];
   const disabled: string[] = [];
-  if (node.kind !== 'object') {
-    report.mistake(node.at, path, `expected an object of names and servers, got ${KIND_NAMES[node.kind]}.`);
-    return { servers, disabled };
-  }
-  if (node.members.size > MAX_SERVERS) {
-    report.mistake(node.at, path, `more than ${MAX_SERVERS} servers.`);
-    return { servers, disabled };
-  }
-  reportRepeated(node, path, reader);
-  const nameOfSegment = new Map<string, string>();
-  for (const [name, entry] of node.members) {
-    const place = [...path, name];
-    if (entry.kind !== 'object') {
-      report.mistake(entry.at, place, `expected an object, got ${KIND_NAMES[entry.kind]}.`);
-    } else if (isSwitchedOff(entry)) disabled.push(name);
-    else {
-      const segment = readSegment(name, nameOfSegment);
-      if (!segment.ok) report.mistake(entry.at, place, segment.problem);
-      // Read all the same where the name is wrong: all mistakes are told at once.
-      const server = readServer({ name, segment: segment.ok ? segment.text : '' }, entry, place, reader);
-      if (server !== undefined) servers.push(server);
-      warnOfUnknownKeys(entry, place, reader);
+  /** By segments of URLs. */
+  const taken = new Map<string, TakenSegment>();
+  let left = MAX_SERVERS;
+  for (const { path, servers: node, reader, isOff } of lists) {
+    const entries = entriesOf(node, path, report);
+    left -= entries.length;
+    if (left < 0) {
+      report.mistake(node.at, path, `more than ${MAX_SERVERS} servers.`);
+      return { servers, disabled };
+    }
+    for (const entry of entries) {
+      if (entry.node.kind === 'object' && (isSwitchedOff(entry.node) || isOff(entry.name))) disabled.push(entry.name);
+      else if (entry.node.kind === 'object' && isBuiltIn(entry.node)) report.warn('builtIn', entry.place);
+      else if (isCovered(entry, path, taken)) reportCovered(entry, taken, report);
+      else readOne(entry, { path, taken, reader, servers });
     }
   }
   return { servers, disabled };
 }
 
-function isSwitchedOff({ members }: ObjectNode): boolean {
-  const disabled = members.get('disabled');
-  const enabled = members.get('enabled');
-  return (disabled?.kind === 'boolean' && disabled.value) || (enabled?.kind === 'boolean' && !enabled.value);
+interface NamedEntry {
+  readonly name: string;
+  readonly node: ConfigNode;
+  readonly place: Path;
+  /** Where the name stands once more; undefined: nowhere. */
+  readonly repeatedAt: Position | undefined;
 }
 
-function readSegment(name: string, nameOfSegment: Map<string, string>) {
+interface TakenSegment {
+  readonly name: string;
+  readonly node: ConfigNode;
+  /** The list that it stands in. */
+  readonly path: Path;
+}
+
+/** Most hosts have names as keys, Continue has a list. */
+function entriesOf(node: ConfigNode, path: Path, report: FileReport): readonly NamedEntry[] {
+  if (node.kind === 'object') {
+    const repeated = new Map(node.repeated.map(({ key, at }) => [key, at]));
+    return [...node.members].map(([name, member]) => ({
+      name,
+      node: member,
+      place: [...path, name],
+      repeatedAt: repeated.get(name),
+    }));
+  }
+  if (node.kind === 'list') {
+    return node.items.map((item, index) => {
+      const name = item.kind === 'object' ? item.members.get('name') : undefined;
+      const place = [...path, index];
+      return { name: name?.kind === 'text' ? name.value : '', node: item, place, repeatedAt: undefined };
+    });
+  }
+  report.mistake(node.at, path, `expected an object of names and servers, got ${KIND_NAMES[node.kind]}.`);
+  return [];
+}
+
+/** Whether another list of the file, which has precedence, has a server of that name. */
+function isCovered({ name }: NamedEntry, path: Path, taken: ReadonlyMap<string, TakenSegment>): boolean {
+  const other = taken.get(toSegment(name) ?? '');
+  return other !== undefined && other.path !== path;
+}
+
+/** Users of Claude Code have one server in many projects. */
+function reportCovered(
+  { name, node, place }: NamedEntry,
+  taken: ReadonlyMap<string, TakenSegment>,
+  report: FileReport,
+): void {
+  const other = taken.get(toSegment(name) ?? '');
+  if (other === undefined || !isSameNode(node, other.node)) report.warn('project', place);
+}
+
+interface ReadingOfList {
+  readonly path: Path;
+  readonly taken: Map<string, TakenSegment>;
+  readonly reader: EntryReader;
+  readonly servers: WrittenServer[];
+}
+
+function readOne({ name, node, place, repeatedAt }: NamedEntry, { path, taken, reader, servers }: ReadingOfList): void {
+  const { report } = reader;
+  const read = (): void => {
+    const before = report.mistakeCount;
+    if (repeatedAt !== undefined) {
+      report.mistake(repeatedAt, place, 'stands here a second time; leave one of them out.');
+    }
+    if (node.kind !== 'object') {
+      return report.mistake(node.at, place, `expected an object, got ${KIND_NAMES[node.kind]}.`);
+    }
+    const segment = readSegment(name, taken);
+    if (!segment.ok) report.mistake(node.at, place, segment.problem);
+    else taken.set(segment.text, { name, node, path });
+    // Read all the same where the name is wrong: all mistakes are told at once.
+    const server = readServer({ name, segment: segment.ok ? segment.text : '' }, node, place, reader);
+    if (server !== undefined && report.mistakeCount === before) servers.push(server);
+    warnOfUnknownKeys(node, place, reader);
+    if (isNotStartedAtOnce(node)) report.warn('notAtStart', [...place, 'startup']);
+  };
+  // A process that would say it is ready, or start, without a server that has to be there breaks a promise.
+  if (node.kind === 'object' && isSaidToBeRequired(node)) read();
+  else report.ofEntry(name, read);
+}
+
+function isSaidToBeRequired({ members }: ObjectNode): boolean {
+  const portage = members.get(PORTAGE);
+  const own = portage?.kind === 'object' ? portage.members.get('required') : undefined;
+  const said = own ?? members.get('required');
+  return said?.kind === 'boolean' && said.value;
+}
+
+function readSegment(name: string, taken: ReadonlyMap<string, TakenSegment>) {
   if (name.length > MAX_NAME_LENGTH) {
     return { ok: false, problem: `a name of more than ${MAX_NAME_LENGTH} characters; shorten it.` } as const;
   }
+  if (name === '') return { ok: false, problem: 'expected a name, got none.' } as const;
   const text = toSegment(name);
   if (text === undefined) {
     return { ok: false, problem: 'nothing of this name can stand in a URL; give it letters or digits.' } as const;
   }
-  const other = nameOfSegment.get(text);
+  const other = taken.get(text);
   if (other !== undefined) {
-    const problem = `would be served at /${text} like ${quoteKey(other)}; rename one of them.`;
+    const problem = `would be served at /${text} like ${quoteKey(other.name)}; rename one of them.`;
     return { ok: false, problem } as const;
   }
-  nameOfSegment.set(text, name);
   return { ok: true, text } as const;
 }
 

@@ -8,7 +8,7 @@ import { type Dialect, meaningOf } from './dialects.ts';
 import { type EntryContext, reportRepeated, resolvePath, toPlain } from './entry-context.ts';
 import type { CheckedEntry, Entry } from './entry-schema.ts';
 import { readTarget } from './entry-target.ts';
-import { readEnvironment, readHeaders } from './entry-values.ts';
+import { ownVariables, readEnvironment, readHeaders } from './entry-values.ts';
 import { PORTAGE, readEntryPortage } from './portage-key.ts';
 
 export interface EntryReader extends EntryContext {
@@ -46,7 +46,7 @@ export function readServer(
     return undefined;
   }
   const { entry } = checked;
-  const read = readTarget(entry, (path) => resolvePath(path, reader));
+  const read = readTarget(entry, { resolvePath: (path) => resolvePath(path, reader), dialect: reader.dialect });
   if (!read.ok) {
     report.mistake(nearestNode(node, read.path).at, [...path, ...read.path], read.problem);
     readEntryPortage(portageNode, portagePath, reader, undefined);
@@ -80,9 +80,19 @@ function toPlainEntry(node: ObjectNode, path: Path, reader: EntryReader): Readon
   for (const [key, member] of node.members) {
     // What nobody here will look at may have variables that only its host knows.
     if (key === PORTAGE || member.kind === 'null' || !reader.knownKeys.has(key)) continue;
-    plain.set(key, toPlain(member, [...path, key], reader));
+    plain.set(key, toPlain(member, [...path, key], key === 'args' ? ofArguments(reader, node) : reader));
   }
   return plain;
+}
+
+/**
+ * Hosts that replace nothing leave `${…}` in arguments to the program, which may be a shell, or have the variable in the
+ * environment that the entry gives it.
+ */
+function ofArguments(reader: EntryReader, node: ObjectNode): EntryReader {
+  const own = ownVariables(node);
+  const { variables } = reader;
+  return { ...reader, variables: { expand: (text) => variables.expand(text, own) } };
 }
 
 /** Some texts of an option, and the key they stand under. */
@@ -140,8 +150,7 @@ function readCommonOptions(entry: Entry, options: OptionsOfEntry, reader: EntryR
   const timeout = readTimeout(entry, reader, path);
   if (timeout !== undefined) options.set('request-timeout', timeout);
   options.set('protocol', { key: 'protocolEra', texts: entry.protocolEra === undefined ? [] : [entry.protocolEra] });
-  const included = firstList(entry, ['includeTools', 'enabled_tools', 'tools']);
-  const excluded = firstList(entry, ['excludeTools', 'disabled_tools', 'disabledTools']);
+  const { included, excluded } = readToolChoice(entry);
   // An empty list of ours lets everything through, one of theirs nothing.
   if (included !== undefined && included.texts.length === 0) {
     options.set('exclude-tool', { key: included.key, texts: ['*', ...(excluded?.texts ?? [])] });
@@ -149,6 +158,44 @@ function readCommonOptions(entry: Entry, options: OptionsOfEntry, reader: EntryR
     if (included !== undefined) options.set('include-tool', included);
     if (excluded !== undefined) options.set('exclude-tool', excluded);
   }
+}
+
+interface ToolChoice {
+  readonly included: TextsOfKey | undefined;
+  readonly excluded: TextsOfKey | undefined;
+}
+
+function readToolChoice(entry: Entry): ToolChoice {
+  const { available_tools: available = [] } = entry;
+  // goose shows all tools where that list is empty.
+  const ofGoose = available.length === 0 ? undefined : { key: 'available_tools', texts: available };
+  const ofEach = readToolTable(entry.tools);
+  const included = firstList(entry, ['includeTools', 'enabled_tools', 'tools']) ?? ofGoose ?? ofEach.included;
+  const excluded = firstList(entry, ['excludeTools', 'disabled_tools', 'disabledTools']);
+  const texts = [...(excluded?.texts ?? []), ...ofEach.excluded];
+  return { included, excluded: texts.length === 0 ? excluded : { key: excluded?.key ?? 'tools', texts } };
+}
+
+/** Hermes lists names under `include` or else `exclude`; others have a table about each tool, which may switch it off. */
+function readToolTable(tools: Entry['tools']) {
+  if (tools === undefined || Array.isArray(tools)) return { included: undefined, excluded: [] };
+  const [include, exclude] = ['include', 'exclude'].map((key) => listOf(tools[key]));
+  if (include !== undefined) return { included: { key: 'tools', texts: include }, excluded: [] };
+  if (exclude !== undefined) return { included: undefined, excluded: exclude };
+  const off = Object.entries(tools).flatMap(([name, said]) => (isOff(said) ? [name] : []));
+  return { included: undefined, excluded: off };
+}
+
+function listOf(said: unknown): readonly string[] | undefined {
+  if (typeof said === 'string') return [said];
+  return Array.isArray(said) ? said.map(String) : undefined;
+}
+
+function isOff(said: unknown): boolean {
+  if (typeof said === 'object' && said !== null) {
+    return ('enabled' in said && said.enabled === false) || ('disabled' in said && said.disabled === true);
+  }
+  return said === false;
 }
 
 function firstList(entry: Entry, keys: readonly (keyof Entry & string)[]): TextsOfKey | undefined {
@@ -168,13 +215,13 @@ function readTimeout(entry: Entry, { dialect, report }: EntryReader, path: Path)
     return ms === undefined ? undefined : { key: 'timeout', texts: [`${Math.round(ms)}ms`] };
   }
   if (timeout === undefined || dialect.timeout === 'other') return undefined;
-  const isSeconds = timeout > 0 && timeout < LEAST_MS;
-  if (isSeconds) report.warn('seconds', [...path, 'timeout']);
+  const isSeconds = dialect.timeout === 'seconds' || (timeout > 0 && timeout < LEAST_MS);
+  if (isSeconds && dialect.timeout === 'call') report.warn('seconds', [...path, 'timeout']);
   return { key: 'timeout', texts: [`${Math.round(isSeconds ? timeout * 1000 : timeout)}ms`] };
 }
 
-const OF_COMMANDS = ['args', 'env', 'environment', 'env_vars', 'envFile', 'cwd'];
-const OF_URLS = ['headers', 'socket', 'http_headers', 'env_http_headers', 'bearer_token_env_var'];
+const OF_COMMANDS = ['args', 'env', 'environment', 'env_vars', 'env_keys', 'envs', 'envFile', 'cwd'];
+const OF_URLS = ['headers', 'socket', 'http_headers', 'requestOptions', 'env_http_headers', 'bearer_token_env_var'];
 
 const MEANINGLESS: Readonly<Record<Target['kind'], readonly string[]>> = {
   command: OF_URLS,

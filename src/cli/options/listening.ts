@@ -19,6 +19,13 @@ export const LISTENING_OPTIONS = [
     default: 'false',
   },
   {
+    name: 'strict-config',
+    group: 'servers',
+    describe: 'Refuse that file if the entry of any server is wrong, instead of leaving that server out',
+    kind: 'flag',
+    default: 'false',
+  },
+  {
     name: 'host',
     group: 'listen',
     describe: 'Address to listen on',

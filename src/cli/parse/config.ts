@@ -23,7 +23,7 @@ import { parseListener } from './listener/listener.ts';
 import { leadStreams } from './listener/streams.ts';
 import { parseObservation } from './observing.ts';
 import type { Environment } from './servers/child-environment.ts';
-import { explainNoServer, parseListed } from './servers/listed-servers.ts';
+import { explainNoServer, type ParsedList, parseListed } from './servers/listed-servers.ts';
 import type { RemoteSurroundings } from './servers/remote.ts';
 import { type ParsedServer, parseServer } from './servers/server.ts';
 import * as value from './value.ts';
@@ -44,6 +44,8 @@ export interface ParsedConfig {
   readonly config: Config;
   /** What only `probe` is told. */
   readonly probe: ProbeOptions;
+  /** Names of servers of the file that are not served since their entries are wrong. */
+  readonly leftOut: readonly string[];
   /** To be logged as warnings once there is a log. */
   readonly warnings: readonly string[];
 }
@@ -68,7 +70,9 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
     const own = new GivenOptions([written.commandLine, written.environment], { verb, target: target.kind });
     servers.push(parseServer({ ...from, given: own, target, listing: undefined }));
   }
-  if (file !== undefined) servers.push(...parseListed(file, { ...from, command, written }));
+  const isStrict = given.required('strict-config', value.parseFlag);
+  const listed = file === undefined ? NO_LIST : parseListed(file, { ...from, command, written, isStrict });
+  servers.push(...listed.servers);
   const [first, ...others] = servers.map(({ server }) => server);
   if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', explainNoServer(file));
   // A probe is a client of its own: it listens nowhere.
@@ -95,11 +99,13 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   return {
     config,
     probe,
+    leftOut: listed.leftOut,
     warnings: [
       ...warnings,
       ...observed.warnings,
       ...clustered.warnings,
       ...(file?.warnings ?? []),
+      ...listed.warnings,
       ...servers.flatMap((parsed) => parsed.warnings),
       ...warnOfUnknownVariables(around.env),
       ...warnOfMilliseconds([
@@ -111,6 +117,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
 }
 
 const NOTHING: WrittenOptions = new Map();
+const NO_LIST: ParsedList = { servers: [], leftOut: [], warnings: [] };
 const NO_CLUSTER: ParsedCluster = { cluster: undefined, warnings: [] };
 
 function sumOfChildren(servers: readonly ServerConfig[]): number {

@@ -10,13 +10,16 @@ const secret = fc.constant(SECRET);
 /** All that is said of a file: refusals, warnings, and where things stand. */
 async function saidOf(text: string, path: string): Promise<string> {
   try {
-    const { warnings, servers, options } = await read(text, {
+    const { warnings, servers, options, leftOut } = await read(text, {
       path,
       env: { SECRET },
       files: { '/a/.env': `A=${SECRET}` },
     });
     const written = [...options.values(), ...servers.flatMap((server) => [...server.options.values()])];
-    return [...warnings, ...servers.map(({ source }) => source), ...written.map(({ source }) => source)].join('\n');
+    const wrong = leftOut.map(({ error }) => error.message);
+    return [...wrong, ...warnings, ...servers.map(({ source }) => source), ...written.map(({ source }) => source)].join(
+      '\n',
+    );
   } catch (error) {
     if (error instanceof BridgeError && error.code === 'ERR_CONFIG_FILE') return error.message;
     throw error;
@@ -43,6 +46,16 @@ const pieces = fc.constantFrom(
     '.',
     '"mcpServers"',
     '[mcp_servers.a]',
+    'mcpServers:',
+    ' - ',
+    '&a ',
+    '*a',
+    '<<: ',
+    '!!x ',
+    '|\n ',
+    '? ',
+    '---',
+    '%YAML',
   ],
   ...[
     'command',
@@ -61,7 +74,7 @@ const pieces = fc.constantFrom(
   ],
 );
 
-for (const path of ['/a/x.json', '/a/x.toml', '/a/x']) {
+for (const path of ['/a/x.json', '/a/x.toml', '/a/x.yaml', '/a/x']) {
   test(`${path}: whatever the text is, nothing is thrown but a refusal`, async (t) => {
     const texts = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -80,7 +93,8 @@ for (const path of ['/a/x.json', '/a/x.toml', '/a/x']) {
 const KEYS = [
   ...['type', 'command', 'args', 'env', 'environment', 'env_vars', 'envFile', 'cwd', 'url', 'serverUrl', 'httpUrl'],
   ...['headers', 'http_headers', 'env_http_headers', 'bearer_token_env_var', 'disabled', 'timeout', 'tool_timeout_sec'],
-  ...['includeTools', 'tools', 'protocolEra', 'oauth', 'required', 'transport', 'strange'],
+  ...['cmd', 'uri', 'baseUrl', 'envs', 'env_keys', 'available_tools', 'active', 'isActive', 'startup', 'settings'],
+  ...['includeTools', 'tools', 'protocolEra', 'requestOptions', 'oauth', 'required', 'transport', 'strange'],
 ];
 const OPTIONS = ['maxSessions', 'header', 'env', 'cwd', 'callers', 'required', 'port', 'authToken', 'isolation', 'ca'];
 
@@ -119,14 +133,13 @@ const entries = fc
 test('whatever an entry says, no value of it is told', async (t) => {
   await fc.assert(
     fc.asyncProperty(
-      fc.constantFrom('mcpServers', 'servers', 'mcp_servers', 'mcp'),
+      fc.constantFrom('mcpServers', 'servers', 'mcp_servers', 'mcp', 'context_servers', 'amp.mcpServers', 'extensions'),
       fc.dictionary(fc.constantFrom('a', 'b c', 'd'), entries, { minKeys: 1, maxKeys: 3 }),
       fc.option(portage),
       async (key, servers, top) => {
-        const said = await saidOf(
-          JSON.stringify({ [key]: servers, ...(top === null ? {} : { portage: top }) }),
-          '/a/x.json',
-        );
+        // JSON is YAML as well.
+        const path = key === 'extensions' ? '/a/x.yaml' : '/a/x.json';
+        const said = await saidOf(JSON.stringify({ [key]: servers, ...(top === null ? {} : { portage: top }) }), path);
         return !said.toLowerCase().includes(SECRET.slice(0, 7));
       },
     ),
@@ -151,4 +164,49 @@ test('texts and keys that take long to look at are looked at once', async (t) =>
   const keys = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`max-sessionz${index}`, 1]));
   t.regex(await saidOf(JSON.stringify({ mcpServers: {}, portage: keys }), '/a/x.json'), /and 49980 more\.$/);
   t.true(process.cpuUsage().user - started < 10_000_000);
+});
+
+test.serial(
+  'a few lines of YAML whose aliases name a billion values are refused, and so is an anchor within itself',
+  async (t) => {
+    const started = process.cpuUsage().user;
+    const lines = Array.from({ length: 12 }, (_, level) => {
+      const items = Array.from({ length: 10 }, () => (level === 0 ? 'lol' : `*a${level - 1}`));
+      return `a${level}: &a${level} [${items.join(', ')}]`;
+    });
+    t.regex(
+      await saidOf(lines.join('\n'), '/a/x.yaml'),
+      /^x\.yaml:\d+:\d+: more than 100000 values, with those of aliases\.$/,
+    );
+    const merged = lines.map((line) =>
+      line
+        .replace('[', '{')
+        .replace(']', '}')
+        .replaceAll(/lol|\*a\d+/g, (item, at) => `k${at}: ${item}`),
+    );
+    t.regex(await saidOf(merged.join('\n'), '/a/x.yaml'), /more than 100000 values/);
+    t.regex(await saidOf('mcpServers: &a\n  b: *a\n', '/a/x.yaml'), /nested more than 64 levels deep\.$/);
+    t.true(process.cpuUsage().user - started < 5_000_000);
+  },
+);
+
+test.serial('YAML that would take the parser long is refused by its size, or read in a few seconds', async (t) => {
+  t.is(await saidOf(`# ${'x'.repeat(2 ** 18)}`, '/a/x.yaml'), 'x.yaml:1:1: a YAML file of more than 256 KiB.');
+  const started = process.cpuUsage().user;
+  const fill = (piece: string): string => piece.repeat(Math.floor(2 ** 18 / piece.length));
+  for (const text of [
+    fill('['),
+    fill('- '),
+    fill('? '),
+    fill('a: &a {'),
+    fill('!'),
+    fill('"'),
+    fill('a\n'),
+    fill('[a,'),
+  ]) {
+    t.regex(await saidOf(text, '/a/x.yaml'), /^x\.yaml:\d+:\d+: /, text.slice(0, 8));
+  }
+  const keys = Array.from({ length: 15_000 }, (_, index) => `key${index}: 1`);
+  t.regex(await saidOf(keys.join('\n'), '/a/x.yaml'), /expected servers under/);
+  t.true(process.cpuUsage().user - started < 60_000_000, `${process.cpuUsage().user - started}`);
 });

@@ -87,38 +87,79 @@ test('Windsurf: serverUrl, disabledTools', async (t) => {
   });
 });
 
-test('Gemini CLI: httpUrl, tools, and an mcp that is about something else', async (t) => {
+test('Gemini CLI: httpUrl, tools, $NAME within texts, servers that are excluded or not allowed', async (t) => {
   const file = {
-    mcp: { allowed: ['web'], excluded: ['other'] },
+    mcp: { allowed: ['web', 'sse', 'py', 'danger'], excluded: ['danger'] },
     mcpServers: {
       web: {
         httpUrl: 'http://localhost:3000/mcp',
         timeout: 5000,
+        headers: { Authorization: 'Bearer $TOKEN' },
         includeTools: ['read', 'list'],
         excludeTools: ['list'],
       },
       sse: { url: 'http://localhost:3001/sse', trust: true },
-      py: { command: './run.sh', cwd: './server', env: { KEY: '$KEY' }, description: 'local' },
+      py: {
+        command: './run.sh',
+        args: ['--key', '$KEY', '$5'],
+        cwd: './server',
+        env: { KEY: '$KEY', URL: 'https://$HOST_OF_MINE/v1', UNSET: 'pa$WORD' },
+        description: 'local',
+      },
+      danger: { command: 'x' },
+      other: { command: 'x' },
     },
   };
-  const path = '/home/me/project/.gemini/settings.json';
-  t.deepEqual(await readPlain(file, { path }), {
+  const world = { path: '/home/me/project/.gemini/settings.json', env: { TOKEN: 't', KEY: 'k', HOST_OF_MINE: 'h' } };
+  t.deepEqual(await readPlain(file, world), {
     web: {
       target: 'http://localhost:3000/mcp',
       options: {
         transport: ['streamable-http'],
+        header: ['Authorization: Bearer t'],
         'request-timeout': ['5000ms'],
         'include-tool': ['read', 'list'],
         'exclude-tool': ['list'],
       },
     },
     sse: { target: 'http://localhost:3001/sse', options: {} },
-    py: { target: ['./run.sh'], options: { env: ['KEY=$KEY'], cwd: ['/home/me/project/server'] } },
+    py: {
+      target: ['./run.sh', '--key', 'k', '$5'],
+      options: { env: ['KEY=k', 'URL=https://h/v1', 'UNSET=pa$WORD'], cwd: ['/home/me/project/server'] },
+    },
   });
-  const { warnings } = await read(file, { path });
+  const { warnings, disabled } = await read(file, world);
   t.deepEqual(
     warnings.map((warning) => warning.split(': ', 2)),
-    [['settings.json', 'mcpServers.py.env.KEY']],
+    [['settings.json', 'mcpServers.py.env.UNSET']],
+  );
+  t.deepEqual(disabled, ['danger', 'other']);
+});
+
+test('Gemini CLI: older names of the lists, and its keys in another file', async (t) => {
+  const servers = {
+    a: { httpUrl: 'http://localhost/mcp', headers: { A: '$KEY' } },
+    b: { command: 'b' },
+    c: { command: 'c' },
+  };
+  const file = { allowMCPServers: ['a', 'b'], excludeMCPServers: ['b'], mcpServers: servers };
+  const found = await readPlain(file, { env: { KEY: 'k' } });
+  t.deepEqual(Object.keys(found), ['a']);
+  t.deepEqual(found.a?.options.header, ['A: k']);
+});
+
+test('other hosts: $NAME stays as it is, and that is told', async (t) => {
+  const file = {
+    mcpServers: {
+      a: { command: 'a', env: { A: 'https://$KEY/x', B: 'pa$word' } },
+      b: { url: 'https://b.example', headers: { C: 'Bearer $KEY' } },
+    },
+  };
+  const world = { env: { KEY: 'k' } };
+  t.deepEqual((await readPlain(file, world)).a?.options.env, ['A=https://$KEY/x', 'B=pa$word']);
+  t.regex(
+    (await read(file, world)).warnings.join(),
+    /^mcp\.json: mcpServers\.a\.env\.A, mcpServers\.b\.headers\.C: has what looks like/,
   );
 });
 
@@ -165,7 +206,8 @@ test('VS Code: .vscode/mcp.json with comments, commas at ends, and inputs from t
       target: ['npx', '-y', 'search', '--level', 'low'],
       options: { env: ['A=b c', 'API_KEY=k', 'PORT=8080'], cwd },
     },
-    web: { target: 'https://web.example/mcp', options: { transport: ['streamable-http'] } },
+    // VS Code tries HTTP+SSE where Streamable HTTP is refused.
+    web: { target: 'https://web.example/mcp', options: { transport: ['auto'] } },
   });
   const { included, warnings } = await read(VS_CODE, world);
   t.deepEqual(included, ['/home/me/project/.env']);
@@ -212,7 +254,10 @@ scopes = ["read"]
 command = "x"
 enabled = false
 `;
-  const world = { path: '/home/me/.codex/config.toml', env: { DESIGN_TOKEN: 'd-1\n', TENANT: 'acme' } };
+  const world = {
+    path: '/home/me/.codex/config.toml',
+    env: { DESIGN_TOKEN: 'd-1\n', TENANT: 'acme', LOCAL_TOKEN: 'l', OTHER: 'o' },
+  };
   t.deepEqual(await readPlain(file, world), {
     docs: {
       target: ['npx', '-y', 'docs-server'],
@@ -238,6 +283,323 @@ enabled = false
   );
   t.deepEqual(disabled, ['off']);
   t.regex(warnings.join('\n'), /^config\.toml: mcp_servers\["design system"\]\.scopes: the login of the host/);
+});
+
+test('Codex: variables that are not set are left out, tools are switched off, and a token has to be there', async (t) => {
+  const file = `
+[mcp_servers.local]
+command = "npx"
+env_vars = ["SET", "NOT_SET"]
+[mcp_servers.local.tools.delete_file]
+enabled = false
+[mcp_servers.local.tools.read_file]
+enabled = true
+approval_mode = "approve"
+
+[mcp_servers.remote]
+url = "https://r.example/mcp"
+http_headers = { "X-Static" = "s" }
+env_http_headers = { "X-Key" = "NOT_SET", "X-Other" = "SET" }
+
+[mcp_servers.token]
+url = "https://t.example/mcp"
+bearer_token_env_var = "NOT_SET"
+`;
+  const world = { path: '/home/me/.codex/config.toml', env: { SET: 'x' } };
+  t.deepEqual(await readPlain(file, world), {
+    local: { target: ['npx'], options: { env: ['SET'], cwd: ['/home/me'], 'exclude-tool': ['delete_file'] } },
+    remote: { target: 'https://r.example/mcp', options: { header: ['X-Static: s', 'X-Other: x'] } },
+  });
+  const { warnings, leftOut } = await read(file, world);
+  t.deepEqual(warnings, [
+    'config.toml: mcp_servers.local.env_vars[1], mcp_servers.remote.env_http_headers.X-Key: names variables that are not set here; they are left out.',
+  ]);
+  t.regex(leftOut[0]?.error.message ?? '', /mcp_servers\.token\.bearer_token_env_var: the variable NOT_SET is not set/);
+});
+
+test('Claude Code: ~/.claude.json with servers for all and for single projects', async (t) => {
+  const file = {
+    numStartups: 7,
+    mcpServers: { search: { type: 'http', url: 'https://s.example/mcp' }, db: { command: 'db', args: ['--all'] } },
+    projects: {
+      '/home/me/one': {
+        allowedTools: [],
+        mcpServers: {
+          db: { command: 'db', args: ['${workspaceFolder}'] },
+          notes: { command: 'notes' },
+          off: { command: 'x' },
+        },
+        disabledMcpServers: ['off'],
+      },
+      '/home/me/two': { mcpServers: { notes: { command: 'notes' }, db: { command: 'db', args: ['--two'] } } },
+      '/home/me/three': { mcpServers: {}, lastCost: 1 },
+    },
+  };
+  const at = (cwd: string) => ({ path: '/home/me/.claude.json', around: { cwd } });
+  t.deepEqual(await readPlain(file, at('/')), {
+    search: { target: 'https://s.example/mcp', options: { transport: ['streamable-http'] } },
+    db: { target: ['db', '--all'], options: { cwd: ['/home/me'] } },
+    notes: { target: ['notes'], options: { cwd: ['/home/me/one'] } },
+  });
+  const { warnings, disabled, leftOut } = await read(file, at('/'));
+  t.deepEqual(warnings, [
+    '.claude.json: projects["/home/me/one"].mcpServers.db, projects["/home/me/two"].mcpServers.db: not served, since another server with this name is.',
+  ]);
+  t.deepEqual(disabled, ['off']);
+  t.deepEqual(leftOut, []);
+  // In the folder of a project its own servers have precedence.
+  t.deepEqual((await readPlain(file, at('/home/me/one'))).db, {
+    target: ['db', '/home/me/one'],
+    options: { cwd: ['/home/me/one'] },
+  });
+  const { mcpServers: _, ...projectsAlone } = file;
+  t.deepEqual(Object.keys(await readPlain(projectsAlone, at('/'))), ['db', 'notes']);
+});
+
+test('Zed: context_servers among its settings, and what its extensions start is left out', async (t) => {
+  const file = `{
+    // Settings of the editor.
+    "theme": "One Dark",
+    "context_servers": {
+      "local": { "source": "custom", "command": "npx", "args": ["-y", "x"], "env": { "A": "1" }, "settings": {} },
+      "older": { "command": { "path": "uvx", "args": ["y"], "env": { "B": "2" } }, "settings": null },
+      "remote": { "url": "https://z.example/mcp", "headers": { "X": "1" } },
+      "from-extension": { "source": "extension", "enabled": true, "settings": { "token": "secret" } },
+      "off": { "command": "x", "enabled": false },
+    },
+  }`;
+  t.deepEqual(await readPlain(file), {
+    local: { target: ['npx', '-y', 'x'], options: { env: ['A=1'], cwd } },
+    older: { target: ['uvx', 'y'], options: { env: ['B=2'], cwd } },
+    remote: { target: 'https://z.example/mcp', options: { header: ['X: 1'] } },
+  });
+  const { warnings, disabled, leftOut } = await read(file);
+  t.deepEqual(warnings, [
+    'mcp.json: context_servers.from-extension: a part of the host itself and no server that can be started; left out.',
+  ]);
+  t.deepEqual([disabled, leftOut], [['off'], []]);
+});
+
+test('Amp and editors: keys with dots', async (t) => {
+  const servers = { a: { command: 'a', env: { KEY: '${KEY}' } }, b: { url: 'https://b.example/mcp' } };
+  const env = { KEY: 'k' };
+  const expected = {
+    a: { target: ['a'], options: { env: ['KEY=k'], cwd } },
+    b: { target: 'https://b.example/mcp', options: {} },
+  };
+  for (const key of ['amp.mcpServers', 'mcp.servers', 'some.editor.context_servers']) {
+    t.deepEqual(await readPlain({ 'editor.fontSize': 12, [key]: servers }, { env }), expected, key);
+  }
+  const { warnings } = await read({ 'amp.mcpServers': servers, 'amp.tools.disable': ['mcp__a__*'] }, { env });
+  t.regex(
+    warnings.join(),
+    /^mcp\.json: \["?"?amp\.tools\.disable.*switches off servers or tools of the host, and is not read;/,
+  );
+});
+
+test('Kiro: .kiro/settings/mcp.json, whose workspace is two folders above', async (t) => {
+  const file = {
+    mcpServers: { a: { command: 'a', args: ['${workspaceFolder}'], autoApprove: ['x'], disabledTools: ['y'] } },
+  };
+  t.deepEqual((await readPlain(file, { path: '/home/me/project/.kiro/settings/mcp.json' })).a, {
+    target: ['a', '/home/me/project'],
+    options: { cwd, 'exclude-tool': ['y'] },
+  });
+  const elsewhere = await readPlain(file, { path: '/home/me/.config/settings/mcp.json' });
+  t.deepEqual(elsewhere.a?.options.cwd, ['/home/me']);
+  t.deepEqual((await readPlain(file, { path: '/srv/settings/mcp.json' })).a?.options.cwd, ['/srv/settings']);
+});
+
+test('Jan and Cherry Studio: active and isActive switch servers off, baseUrl is a URL', async (t) => {
+  const file = {
+    mcpServers: {
+      jan: { command: 'a', active: true, official: true },
+      'jan-off': { command: 'a', active: false },
+      cherry: { isActive: true, type: 'streamableHttp', baseUrl: 'https://c.example/mcp', name: 'Cherry', tags: [] },
+      'cherry-off': { isActive: false, type: 'streamableHttp', baseUrl: '' },
+      memory: { isActive: true, type: 'inMemory', command: '' },
+    },
+  };
+  t.deepEqual(await readPlain(file), {
+    jan: { target: ['a'], options: { cwd } },
+    cherry: { target: 'https://c.example/mcp', options: { transport: ['streamable-http'] } },
+  });
+  const { disabled, warnings, leftOut } = await read(file);
+  t.deepEqual([disabled, leftOut], [['jan-off', 'cherry-off'], []]);
+  t.regex(warnings.join('\n'), /mcpServers\.memory: a part of the host itself/);
+});
+
+test('opencode: tools that are switched off outside of the entries are told', async (t) => {
+  const { warnings } = await read({ mcp: { a: { type: 'local', command: ['a'] } }, tools: { 'a_*': false } });
+  t.regex(warnings.join(), /^mcp\.json: tools: switches off servers or tools of the host/);
+});
+
+test('LibreChat: librechat.yaml', async (t) => {
+  const file = `
+version: 1.2.8
+mcpServers:
+  everything:
+    url: http://localhost:3001/sse
+    timeout: 60000
+  sheets:
+    type: sse
+    url: https://mcp.example/sheets
+    headers:
+      X-User-ID: "{{LIBRECHAT_USER_ID}}"
+      X-API-Key: "\${SOME_API_KEY}"
+    serverInstructions: true
+    startup: false
+    chatMenu: false
+  puppeteer:
+    type: stdio
+    command: npx
+    args:
+      - -y
+      - "@modelcontextprotocol/server-puppeteer"
+    env: { PORT: 8080, HEADLESS: true }
+    iconPath: /icons/a.svg
+endpoints:
+  custom: []
+`;
+  const world = { path: '/home/me/project/librechat.yaml', env: { SOME_API_KEY: 'k' } };
+  t.deepEqual(await readPlain(file, world), {
+    everything: { target: 'http://localhost:3001/sse', options: { 'request-timeout': ['60000ms'] } },
+    sheets: {
+      target: 'https://mcp.example/sheets',
+      options: { header: ['X-User-ID: {{LIBRECHAT_USER_ID}}', 'X-API-Key: k'], transport: ['sse'] },
+    },
+    puppeteer: {
+      target: ['npx', '-y', '@modelcontextprotocol/server-puppeteer'],
+      options: { env: ['PORT=8080', 'HEADLESS=true'], cwd },
+    },
+  });
+  const { warnings, servers } = await read(file, world);
+  t.deepEqual(
+    warnings.map((warning) => warning.slice(0, 75)),
+    [
+      'librechat.yaml: mcpServers.sheets.headers.X-User-ID: has {{…}}, which only the',
+      'librechat.yaml: mcpServers.sheets.startup: false, so the host does not start',
+    ].map((warning) => warning.slice(0, 75)),
+  );
+  t.is(servers[2]?.source, 'librechat.yaml:17:5 (mcpServers.puppeteer)');
+});
+
+test('goose: config.yaml', async (t) => {
+  const file = `
+GOOSE_PROVIDER: anthropic
+extensions:
+  developer: { enabled: true, type: builtin, name: developer, timeout: 300, bundled: true }
+  todo: { enabled: true, type: platform, name: todo, description: null }
+  github:
+    enabled: true
+    type: stdio
+    name: GitHub
+    cmd: npx
+    args: [-y, "@modelcontextprotocol/server-github"]
+    envs: { MODE: fast }
+    env_keys: [GITHUB_TOKEN, NOT_SET]
+    timeout: 300
+    available_tools: []
+  remote:
+    enabled: true
+    type: streamable_http
+    name: remote
+    uri: https://r.example/mcp
+    headers: { Authorization: Bearer $TOKEN }
+    available_tools: [search]
+  off: { enabled: false, type: stdio, name: off, cmd: x, args: [] }
+`;
+  const world = { path: '/home/me/.config/goose/config.yaml', env: { GITHUB_TOKEN: 'g', TOKEN: 't' } };
+  t.deepEqual(await readPlain(file, world), {
+    github: {
+      target: ['npx', '-y', '@modelcontextprotocol/server-github'],
+      options: { env: ['GITHUB_TOKEN', 'MODE=fast'], cwd: ['/home/me/.config/goose'], 'request-timeout': ['300000ms'] },
+    },
+    remote: {
+      target: 'https://r.example/mcp',
+      options: { transport: ['streamable-http'], header: ['Authorization: Bearer t'], 'include-tool': ['search'] },
+    },
+  });
+  const { warnings, disabled } = await read(file, world);
+  t.deepEqual(disabled, ['off']);
+  t.deepEqual(
+    warnings.map((warning) => warning.split(': ', 2)[1]),
+    ['extensions.developer, extensions.todo', 'extensions.github.env_keys[1]'],
+  );
+});
+
+test('Continue: config.yaml with a list of servers, and config.json with one', async (t) => {
+  const file = `name: Mine
+version: 0.0.1
+schema: v1
+mcpServers:
+  - name: SQLite MCP
+    command: npx
+    args: ["-y", "mcp-sqlite", "\${{ secrets.DB }}"]
+    env: &common
+      MODE: fast
+    connectionTimeout: 5000
+  - name: Second
+    command: b
+    env:
+      <<: *common
+      OTHER: x
+  - name: web
+    type: streamable-http
+    url: https://w.example/mcp
+    requestOptions:
+      headers: { Authorization: "Bearer \${{ secrets.TOKEN }}" }
+  - command: nameless
+`;
+  const world = { path: '/home/me/project/.continue/mcpServers/x.yaml', env: { DB: '/db', TOKEN: 't' } };
+  const expected = {
+    'SQLite-MCP': { target: ['npx', '-y', 'mcp-sqlite', '/db'], options: { env: ['MODE=fast'], cwd } },
+    Second: { target: ['b'], options: { env: ['OTHER=x', 'MODE=fast'], cwd } },
+    web: {
+      target: 'https://w.example/mcp',
+      options: { header: ['Authorization: Bearer t'], transport: ['streamable-http'] },
+    },
+  };
+  t.deepEqual(await readPlain(file, world), expected);
+  const { leftOut, warnings } = await read(file, world);
+  t.deepEqual(
+    leftOut.map(({ error }) => error.message),
+    ['x.yaml:21:5: mcpServers[3]: expected a name, got none.'],
+  );
+  t.deepEqual(warnings, []);
+  const list = [{ name: 'a', command: 'a' }];
+  t.deepEqual(await readPlain({ models: [], mcpServers: list }), { a: { target: ['a'], options: { cwd } } });
+});
+
+test('Hermes: config.yaml with mcp_servers, seconds, and tools to include or else to exclude', async (t) => {
+  const file = `
+model: x
+mcp_servers:
+  github:
+    command: npx
+    args: ["-y", "github"]
+    timeout: 120
+    connect_timeout: 60
+    tools: { include: [create_issue, list_issues], exclude: [create_issue], resources: false }
+  web:
+    url: "https://w.example/mcp"
+    headers: { Authorization: "Bearer \${TOKEN}" }
+    tools: { exclude: delete_all, prompts: false }
+  off: { command: x, enabled: false }
+`;
+  const world = { path: '/home/me/.hermes/config.yaml', env: { TOKEN: 't' } };
+  t.deepEqual(await readPlain(file, world), {
+    github: {
+      target: ['npx', '-y', 'github'],
+      options: { cwd: ['/home/me'], 'request-timeout': ['120000ms'], 'include-tool': ['create_issue', 'list_issues'] },
+    },
+    web: {
+      target: 'https://w.example/mcp',
+      options: { header: ['Authorization: Bearer t'], 'exclude-tool': ['delete_all'] },
+    },
+  });
+  const { warnings, disabled } = await read(file, world);
+  t.deepEqual([warnings, disabled], [[], ['off']]);
 });
 
 test('opencode 1: names under mcp, commands as lists, {env:…} and {file:…}', async (t) => {

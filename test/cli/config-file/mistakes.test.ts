@@ -133,10 +133,63 @@ test('all mistakes are told at once, in the order of the file', async (t) => {
 });
 
 test('a thousand mistakes are not a thousand lines', async (t) => {
-  const servers = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`s${index}`, {}]));
-  const lines = await mistakes({ mcpServers: servers });
+  const options = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`s${index}`, {}]));
+  const lines = await mistakes({ mcpServers: {}, portage: options });
   t.is(lines.length, 21);
   t.is(lines.at(-1), '… and 980 more.');
+});
+
+const wrongEntries = {
+  'a variable that is not set': { url: 'https://x.example', headers: { Authorization: 'Bearer $' + '{NOT_SET}' } },
+  'a type of another gateway': { type: 'openapi', openapi: { url: 'https://x.example/o.json' } },
+  'neither command nor url': { description: 'to do' },
+  'a file of variables that is missing': { command: 'x', envFile: '.env.missing' },
+  'a value of the wrong kind': { command: 7 },
+  'an option that is not there': { command: 'x', portage: { callrs: ['alice'] } },
+  'something else than an object': 'npx',
+};
+
+for (const [what, bad] of Object.entries(wrongEntries)) {
+  test(`an entry with ${what} is left out with its place, and the others are read`, async (t) => {
+    const { servers, leftOut } = await read({
+      mcpServers: { good: { command: 'a' }, bad, 'good too': { command: 'b' } },
+    });
+    t.deepEqual(
+      servers.map(({ name }) => name),
+      ['good', 'good too'],
+    );
+    t.deepEqual(
+      leftOut.map(({ name }) => name),
+      ['bad'],
+    );
+    t.regex(leftOut[0]?.error.message ?? '', /^mcp\.json:1:\d+: mcpServers\.bad/);
+  });
+}
+
+test('a wrong entry of a server that has to be there makes the whole file wrong', async (t) => {
+  for (const bad of [
+    { required: true },
+    { portage: { required: true } },
+    { required: false, portage: { required: true } },
+  ]) {
+    await t.throwsAsync(read({ mcpServers: { good: { command: 'a' }, bad } }), { code: 'ERR_CONFIG_FILE' });
+  }
+  const { leftOut } = await read({ mcpServers: { bad: { required: true, portage: { required: false } } } });
+  t.is(leftOut.length, 1);
+});
+
+test('of two entries with one name neither is served, of two with one address the first', async (t) => {
+  const { servers, leftOut } = await read(
+    '{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}, "b c": {"command": "x"}, "b/c": {"command": "y"}}}',
+  );
+  t.deepEqual(
+    servers.map(({ name }) => name),
+    ['b c'],
+  );
+  t.deepEqual(
+    leftOut.map(({ name }) => name),
+    ['a', 'b/c'],
+  );
 });
 
 for (const [path, text, line] of [

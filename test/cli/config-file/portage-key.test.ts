@@ -175,7 +175,17 @@ test('every option has its place', (t) => {
   for (const name of ['isolation', 'max-children', 'login', 'request-timeout', 'exclude-tool', 'map-header']) {
     t.true(of('both').includes(name), name);
   }
-  t.deepEqual(of('call'), ['config', 'allow-writable-config', 'url', 'all', 'since', 'json', 'timeout', 'for']);
+  t.deepEqual(of('call'), [
+    'config',
+    'allow-writable-config',
+    'strict-config',
+    'url',
+    'all',
+    'since',
+    'json',
+    'timeout',
+    'for',
+  ]);
   t.deepEqual(of('entry'), ['env-from']);
   const all = ['process', 'server', 'both', 'entry', 'call'].flatMap(of);
   t.is(all.length, OPTIONS.length);

@@ -38,15 +38,15 @@ export function read(content: string | object, world: Partial<World> = {}): Prom
   });
 }
 
-/** The lines of the refusal. */
+/** The lines of the refusal, or of what is said of the servers that are left out. */
 export async function mistakes(content: string | object, world: Partial<World> = {}): Promise<readonly string[]> {
   try {
-    await read(content, world);
+    const { leftOut } = await read(content, world);
+    return leftOut.flatMap(({ error }) => error.message.split('\n'));
   } catch (error) {
     if (error instanceof BridgeError && error.code === 'ERR_CONFIG_FILE') return error.message.split('\n');
     throw error;
   }
-  return [];
 }
 
 export interface Plain {

@@ -26,6 +26,14 @@ for (const [written, expanded] of [
   ['${NAME', '${NAME'],
   ['{env:NAME}', '{env:NAME}'],
   ['%NAME%', '%NAME%'],
+  ['${{ secrets.NAME }}', 'value'],
+  // Of kinds that only a shell or a host knows, which arguments may have.
+  ['${command:pick}', '${command:pick}'],
+  ['${workspaceFolder:other}', '${workspaceFolder:other}'],
+  ['${}', '${}'],
+  ['${NAME:+x}', '${NAME:+x}'],
+  ['R=${R%/}; exec ${NAME} ${#A[@]}', 'R=${R%/}; exec value ${#A[@]}'],
+  ['${A:-${B}}', '${A:-${B}}'],
   ['a $1 $& $$', 'a $1 $& $$'],
 ] as const) {
   test(`${written} becomes ${expanded === '' ? 'nothing' : expanded}`, async (t) => {
@@ -44,11 +52,6 @@ for (const [written, problem] of [
     '${input:my key.2}',
     'VS Code would ask for this value; here it comes from the variable MY_KEY_2, which is not set. Set it.',
   ],
-  ['${command:pick}', /^a variable of a kind that is not known here; expected \$\{NAME\}, /],
-  ['${workspaceFolder:other}', /not known here/],
-  ['${}', /not known here/],
-  ['${NAME:+x}', /not known here/],
-  ['${A:-${B}}', 'one variable stands within another; set a variable to the whole value.'],
 ] as const) {
   test(`${written} is refused, with its place and the way out`, async (t) => {
     const [line = '', ...more] = await mistakes(`{"mcpServers":\n {"a": {"command": "x", "args": ["${written}"]}}}`, {
@@ -62,6 +65,37 @@ for (const [written, problem] of [
     else t.regex(rest, problem);
   });
 }
+
+for (const [written, problem] of [
+  ['${command:pick}', /^a variable of a kind that is not known here; expected \$\{NAME\}, /],
+  ['${workspaceFolder:other}', /not known here/],
+  ['${}', /not known here/],
+  ['${NAME:+x}', /not known here/],
+  ['${A:-${B}}', /^one variable stands within another; set a variable to the whole value\.$/],
+  ['${{ secrets.MISSING }}', /^the variable MISSING is not set/],
+] as const) {
+  test(`${written} is refused outside of arguments, where no program would replace it`, async (t) => {
+    const [line = '', ...more] = await mistakes({ mcpServers: { a: { command: 'x', env: { A: written } } } }, { env });
+    t.deepEqual(more, []);
+    t.regex(line.replace('mcp.json:1:46: mcpServers.a.env.A: ', ''), problem);
+  });
+}
+
+test('what stays in an argument is told, but not where the program gets the variable from its own entry', async (t) => {
+  const read1 = (entry: object) => read({ mcpServers: { a: { command: 'x', ...entry } } }, { env });
+  const unknown = await read1({ args: ['-c', 'echo ${NAME} ${R%/}'] });
+  t.deepEqual(unknown.warnings, [
+    'mcp.json: mcpServers.a.args[1]: has a ${…} of a kind that is not known here; it stays as it is, for the program to read.',
+  ]);
+  const args = ['--header', 'Authorization: Bearer ${ACME_TOKEN}'];
+  for (const key of ['env', 'environment', 'envs']) {
+    const own = await read1({ args, [key]: { ACME_TOKEN: 'tok-1' } });
+    t.deepEqual(own.warnings, []);
+    t.deepEqual(own.leftOut, []);
+    t.deepEqual(own.servers[0]?.target, { kind: 'command', command: 'x', args });
+  }
+  t.is((await read1({ args, env: { OTHER: 'tok-1' } })).leftOut.length, 1);
+});
 
 test('variables stand in every text of an entry', async (t) => {
   t.deepEqual(

@@ -16,6 +16,7 @@ const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream']
 const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   config: EVERYWHERE,
   'allow-writable-config': EVERYWHERE,
+  'strict-config': EVERYWHERE,
   for: [],
   host: LISTENING,
   port: LISTENING,

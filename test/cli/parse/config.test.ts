@@ -119,7 +119,12 @@ const defaults = {
 } as const;
 
 test('the defaults are these', (t) => {
-  t.deepEqual(parse([]), { config: defaults, probe: { timeoutsMs: [120_000], format: 'human' }, warnings: [] });
+  t.deepEqual(parse([]), {
+    config: defaults,
+    probe: { timeoutsMs: [120_000], format: 'human' },
+    leftOut: [],
+    warnings: [],
+  });
 });
 
 /** Of `connect`: a server that asks for a login gets one. */
@@ -179,6 +184,7 @@ test('a probe is a client that says little beside its report', (t) => {
 const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   config: ['claude.json'],
   'allow-writable-config': ['true'],
+  'strict-config': ['true'],
   for: ['cursor'],
   host: ['::1'],
   port: ['9000'],

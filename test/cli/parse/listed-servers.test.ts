@@ -48,6 +48,63 @@ test('all servers of a file are served, and on the command line some can be name
   t.deepEqual(await names('connect', 'files'), ['files']);
 });
 
+const ONE_BAD = {
+  mcpServers: {
+    good: { command: 'a' },
+    unset: { url: 'https://t.example/mcp', headers: { Authorization: 'Bearer $' + '{NOT_SET}' } },
+    later: { command: 'b', portage: { maxSessions: 'many' } },
+    also: { command: 'c' },
+  },
+};
+
+test('servers whose entries are wrong are left out with the reason, and the others are served', async (t) => {
+  const { config, leftOut, warnings } = await parse(ONE_BAD, 'serve');
+  t.deepEqual(
+    config.servers.map(({ listing }) => listing?.name),
+    ['good', 'also'],
+  );
+  t.deepEqual(leftOut, ['unset', 'later']);
+  t.regex(
+    warnings[0] ?? '',
+    /^The server "unset" is left out, since its entry is wrong: mcp\.json:1:\d+: .*NOT_SET is not set/,
+  );
+  t.regex(warnings[1] ?? '', /^The server "later" is left out, since its entry is wrong: .*portage\.maxSessions/);
+});
+
+test('a wrong entry is an error with --strict-config, in a probe of all, by its name, and where nothing else is left', async (t) => {
+  const both = /^ERR_CONFIG_FILE mcp\.json:\S+ mcpServers\.unset.*NOT_SET.*\nmcp\.json:.*maxSessions/;
+  t.regex(await refusal(ONE_BAD, 'serve', '--strict-config'), both);
+  t.regex(await refusal(ONE_BAD, 'connect', 'good', '--strict-config'), /NOT_SET/);
+  t.regex(await refusal(ONE_BAD, 'probe'), /^ERR_CONFIG_FILE .*NOT_SET/);
+  t.regex(await refusal(ONE_BAD, 'serve', 'good', 'unset'), /^ERR_CONFIG_FILE .*NOT_SET/);
+  t.regex(await refusal(ONE_BAD, 'serve', 'later'), /^ERR_CONFIG_OPTION .*maxSessions/);
+  t.regex(await refusal({ mcpServers: { unset: ONE_BAD.mcpServers.unset } }, 'serve'), /^ERR_CONFIG_FILE .*NOT_SET/);
+  for (const argv of [
+    ['probe', 'good'],
+    ['connect', 'good'],
+  ])
+    t.is(await refusal(ONE_BAD, ...argv), 'accepted');
+  t.regex(await refusal({ mcpServers: { a: { command: 'a' }, b: {} } }, 'connect'), /connect puts one server on stdio/);
+});
+
+test('a mistake outside of the entries is an error, and so is one in the entry of a server that is required', async (t) => {
+  t.regex(await refusal(TWO, 'serve', '--transport', 'fax'), /^ERR_CONFIG_OPTION --transport: expected/);
+  const top = { ...TWO, portage: { transport: 'fax' } };
+  t.regex(await refusal(top, 'serve'), /^ERR_CONFIG_OPTION mcp\.json:.*portage\.transport/);
+  const required = { command: 'b', portage: { maxSessions: 'many', required: true } };
+  t.regex(
+    await refusal({ mcpServers: { good: { command: 'a' }, required } }, 'serve'),
+    /^ERR_CONFIG_OPTION .*maxSessions/,
+  );
+});
+
+test('a thousand wrong entries are not a thousand warnings', async (t) => {
+  const bad = Object.fromEntries(Array.from({ length: 998 }, (_, index) => [`s${index}`, {}]));
+  const { warnings } = await parse({ mcpServers: { good: { command: 'a' }, ...bad } }, 'serve');
+  t.is(warnings.length, 21);
+  t.regex(warnings.at(-1) ?? '', /^… and 978 more servers are left out/);
+});
+
 test('connect is for one server, which is named unless there is only one', async (t) => {
   t.regex(
     await refusal(TWO, 'connect'),
@@ -63,7 +120,7 @@ test('a name that is not there is refused with those that are; one that is switc
     await refusal(TWO, 'serve', 'tickts'),
     /no server "tickts"\. Did you mean tickets\? There are "files", "tickets"/,
   );
-  t.regex(await refusal(TWO, 'serve', 'off'), /off is switched off .* take "disabled" out/);
+  t.regex(await refusal(TWO, 'serve', 'off'), /off is switched off in .*; switch it on there\./);
 });
 
 test('callers are names of tokens, and with subject: those of an issuer', async (t) => {

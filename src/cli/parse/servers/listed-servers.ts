@@ -4,7 +4,8 @@ import type { Listing } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { showHidden } from '../../../printable.ts';
 import type { BridgeCommand } from '../../command-line.ts';
-import type { ConfigFile, WrittenServer } from '../../config-file/config-file.ts';
+import type { ConfigFile, LeftOutServer, WrittenServer } from '../../config-file/config-file.ts';
+import { MAX_MISTAKES, quoteKey } from '../../config-file/file-report.ts';
 import { GivenOptions, type WrittenOptions } from '../../options/given-options.ts';
 import {
   BEARER_TOKEN_VARIABLE,
@@ -16,31 +17,77 @@ import { suggest } from '../../suggest.ts';
 import type { Environment } from './child-environment.ts';
 import { type ParsedServer, parseServer, type ServerRequest } from './server.ts';
 
+export interface ParsedList {
+  readonly servers: readonly ParsedServer[];
+  /** Names of servers that are not served since their entries are wrong. */
+  readonly leftOut: readonly string[];
+  /** What is wrong with those. */
+  readonly warnings: readonly string[];
+}
+
 interface ListedRequest extends Pick<ServerRequest, 'verb' | 'access' | 'around' | 'withheld'> {
   readonly command: BridgeCommand;
+  /** Whether one wrong entry makes the whole file wrong. */
+  readonly isStrict: boolean;
   readonly written: { readonly commandLine: WrittenOptions; readonly environment: WrittenOptions };
 }
 
-/** All that is wrong with the servers is told at once. Throws what `parseServer` throws. */
-export function parseListed(file: ConfigFile, request: ListedRequest): readonly ParsedServer[] {
-  const { command } = request;
+/**
+ * A server whose entry is wrong is left out, as hosts do, and the others are served: unless the user asked for it by name or
+ * for a strict reading, it is required, or nothing is left. Then all that is wrong is told at once. Throws what
+ * `parseServer` throws, and ERR_CONFIG_FILE.
+ */
+export function parseListed(file: ConfigFile, request: ListedRequest): ParsedList {
+  const { command, isStrict } = request;
   const chosen = chooseServers(file, command);
   const isOnlyOne = chosen.length === 1 && command.verb !== 'serve';
   if (!isOnlyOne && command.target === undefined) refuseOptionsOfOne(command, file);
   const common = isOnlyOne ? ofOne(file, request) : ofSeveral(file, request);
-  const errors: BridgeError[] = [];
-  const parsed = chosen.flatMap((server) => {
+  const areNamed = command.names.length > 0;
+  const wrong: LeftOutServer[] = areNamed && !isStrict ? [] : [...file.leftOut];
+  // A probe looks for what is wrong.
+  let mustBeRight = isStrict || areNamed || command.verb === 'probe';
+  const servers = chosen.flatMap((server) => {
     try {
       return [parseOne(server, common)];
     } catch (thrown) {
       if (!(thrown instanceof BridgeError)) throw thrown;
-      errors.push(thrown);
+      wrong.push({ name: server.name, error: thrown });
+      mustBeRight ||= server.isRequired || !isFaultOfEntry(server, common);
       return [];
     }
   });
-  const [error] = errors;
-  if (error === undefined) return parsed;
-  throw errors.length === 1 ? error : new BridgeError(error.code, errors.map(({ message }) => message).join('\n'));
+  if (wrong.length > 0 && (mustBeRight || servers.length === 0)) throw joinErrors(wrong);
+  return { servers, leftOut: wrong.map(({ name }) => name), warnings: warnOfLeftOut(wrong) };
+}
+
+/** Not so where the command line alone is wrong, or the environment, or what the file says of all servers. */
+function isFaultOfEntry(server: WrittenServer, common: Common): boolean {
+  try {
+    parseOne({ ...server, options: new Map(), callers: undefined }, common);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof BridgeError) return false;
+    throw thrown;
+  }
+}
+
+export function joinErrors(wrong: readonly LeftOutServer[]): BridgeError {
+  const [first] = wrong;
+  const lines = wrong.flatMap(({ error }) => error.message.split('\n'));
+  const more = lines.length > MAX_MISTAKES ? [`… and ${lines.length - MAX_MISTAKES} more.`] : [];
+  const message = [...lines.slice(0, MAX_MISTAKES), ...more].join('\n');
+  return wrong.length === 1 && first !== undefined
+    ? first.error
+    : new BridgeError(first?.error.code ?? 'ERR_CONFIG_FILE', message);
+}
+
+function warnOfLeftOut(wrong: readonly LeftOutServer[]): readonly string[] {
+  const shown = wrong.slice(0, MAX_MISTAKES).map(({ name, error }) => {
+    return `The server ${quoteKey(name)} is left out, since its entry is wrong: ${error.message.replaceAll('\n', ' ')}`;
+  });
+  const more = wrong.length - shown.length;
+  return more > 0 ? [...shown, `… and ${more} more servers are left out, since their entries are wrong.`] : shown;
 }
 
 /** What is the same for every server of the file. */
@@ -94,10 +141,10 @@ function principalOf(caller: string, { auth }: AccessConfig): string {
 
 /** Those that the command line names; nothing named: all. Throws ERR_CONFIG_OPTION for a name that the file does not have. */
 export function chooseServers(
-  { servers, disabled, path }: ConfigFile,
+  { servers, disabled, leftOut, path }: ConfigFile,
   { verb, names }: BridgeCommand,
 ): readonly WrittenServer[] {
-  if (verb === 'connect' && names.length !== 1 && servers.length !== 1) {
+  if (verb === 'connect' && names.length !== 1 && servers.length + leftOut.length !== 1) {
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
       `connect puts one server on stdio: name one of those in ${path}, as in\n  mcp-portage connect --config ${path} ${servers[0]?.name ?? 'NAME'}\nThere are ${listNames(servers)}.`,
@@ -107,11 +154,10 @@ export function chooseServers(
   return names.map((name) => {
     const found = servers.find((server) => server.name === name || server.segment === name);
     if (found !== undefined) return found;
+    const wrong = leftOut.find((server) => server.name === name);
+    if (wrong !== undefined) throw wrong.error;
     if (disabled.includes(name)) {
-      throw new BridgeError(
-        'ERR_CONFIG_OPTION',
-        `${name} is switched off in ${path}; take "disabled" out of its entry.`,
-      );
+      throw new BridgeError('ERR_CONFIG_OPTION', `${name} is switched off in ${path}; switch it on there.`);
     }
     const [meant] = suggest(
       name,
