@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
+import { WebSocket } from 'ws';
 import { startBridge } from '../support/bridge.ts';
 import { EVERYTHING, NODE } from '../support/config-bridge.ts';
 import { createConfigFolder } from '../support/config-folder.ts';
@@ -54,6 +55,13 @@ interface Place {
   readonly bridge: string;
 }
 
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+});
+
 for (const name of ['nginx', 'caddy', 'haproxy'] as const) {
   const { path, prefix, adapt, args } = PROXIES[name];
   const isHere = spawnSync(name, [name === 'caddy' ? 'version' : '-v']).status === 0;
@@ -91,6 +99,13 @@ for (const name of ['nginx', 'caddy', 'haproxy'] as const) {
       const old = await opened(t, connectSse(new URL(`http://127.0.0.1:${port}${prefix}/sse`)));
       const result = await old.client.callTool({ name: 'echo', arguments: { message: 'hello' } });
       t.regex(JSON.stringify(result), /hello/);
+
+      const socket = new WebSocket(`ws://127.0.0.1:${port}${prefix}/ws`, 'mcp');
+      t.teardown(() => socket.terminate());
+      await once(socket, 'open');
+      socket.send(INITIALIZE);
+      const [answer] = await once(socket, 'message');
+      t.like(JSON.parse(String(answer)), { id: 1 });
     },
   );
 }
