@@ -71,7 +71,9 @@ export function judgeEndpoints(
   const known = judged
     .map(({ record, verdict }): JudgedEndpoint => {
       const { server, transport, path, sunset } = record;
-      const text = describe(nameOf(record, served), verdict, { ...scope, isSafe });
+      // Nobody can say of a time before it was served that it was not used.
+      const watchedMs = scope.nowMs - Math.max(scope.sinceMs, record.sinceMs);
+      const text = describe(nameOf(record, served), verdict, { ...scope, isSafe, watchedMs });
       return { server, transport, path, sunset, verdict, text: text + describeSunset(sunset, verdict) };
     })
     .sort((one, other) => RANKS[one.verdict.kind] - RANKS[other.verdict.kind]);
@@ -159,7 +161,13 @@ function unwatched(
       const use = useOf(rows, endpoint);
       if (use === undefined) return [];
       const verdict: EndpointVerdict = { kind: 'not-yet', use };
-      return [{ ...endpoint, verdict, text: describe(nameOf(endpoint, served), verdict, { ...scope, isSafe: false }) }];
+      return [
+        {
+          ...endpoint,
+          verdict,
+          text: describe(nameOf(endpoint, served), verdict, { ...scope, isSafe: false, watchedMs: 0 }),
+        },
+      ];
     });
 }
 
@@ -180,12 +188,14 @@ export const TRANSPORT_WORDS: Readonly<Record<Transport, string>> = {
   'streamable-http': 'Streamable HTTP',
 };
 
-function describe(
-  name: string,
-  verdict: EndpointVerdict,
-  { sinceMs, nowMs, isSafe }: ReportScope & { readonly isSafe: boolean },
-): string {
-  const window = formatSpan(nowMs - sinceMs);
+interface Description extends ReportScope {
+  readonly isSafe: boolean;
+  /** The part of the report's time in which the endpoint was served. */
+  readonly watchedMs: number;
+}
+
+function describe(name: string, verdict: EndpointVerdict, { nowMs, isSafe, watchedMs }: Description): string {
+  const window = formatSpan(watchedMs);
   switch (verdict.kind) {
     case 'not-yet':
       return `${name}: ${describeUse(verdict.use, nowMs)}: not yet`;

@@ -44,7 +44,7 @@ test('nothing is called unused before it was watched for the whole time', (t) =>
   t.is(exitCodeOf(early), 75);
   t.deepEqual(textsOf(early), [
     '/sse: unused so far, but watched on only 12 of 30 days: too early to say',
-    '/mcp: unused for 30 days; not deprecated',
+    '/mcp: unused for 12 days; not deprecated',
   ]);
   run(time, table, 17);
   t.is(report(table.usage(), time.nowMs).conclusion, 'too-early');
@@ -147,7 +147,7 @@ test('an endpoint that was switched off has nothing to switch off', (t) => {
   const off = report(table.usage(), time.nowMs);
   t.deepEqual(textsOf(off), [
     '/sse: not served for 2 days; last used 5 days ago by cursor 0.42 (1 call)',
-    '/mcp: unused for 30 days; not deprecated',
+    '/mcp: unused for 5 days; not deprecated',
   ]);
   t.is(off.conclusion, 'safe');
 });
