@@ -26,7 +26,7 @@ export function exitError(
   const words = exit.stderrTail.length === 0 ? '' : ` Its last words on stderr: ${exit.stderrTail.join(' | ')}`;
   const inNoise = namesIn(noise.join(' '), new Set(withheldEnv));
   const named = [...new Set([...inNoise, ...exit.namedOnStderr])];
-  const hint = exit.terminated ? '' : (nameWithheld(named) ?? (hasServed ? '' : countWithheld(withheldEnv)));
+  const hint = exit.terminated ? '' : nameWithheld(named);
   return new BridgeError(
     'ERR_UPSTREAM_EXITED',
     `Server "${name}" ${describeExit(exit)}${early}.${printed}${words}${hint}`,
@@ -43,18 +43,11 @@ const MAX_NAMED = 3;
  * It has said itself what it misses. Names alone: that a variable of that name is set here is told to whoever hears of the
  * end, and its value to nobody.
  */
-function nameWithheld(names: readonly string[]): string | undefined {
-  if (names.length === 0) return undefined;
+function nameWithheld(names: readonly string[]): string {
+  if (names.length === 0) return '';
   // What it named last is the likeliest reason.
   const shown = names.slice(-MAX_NAMED);
   const [are, were, them] = shown.length === 1 ? ['is', 'was', 'it'] : ['are', 'were', 'them'];
   const options = shown.map((name) => `--env ${name}`).join(' ');
   return ` (${shown.join(' and ')} ${are} set here, but ${were} withheld from the server; pass ${them} on with ${options}.)`;
-}
-
-/** A server that misses its key often says so nowhere. */
-function countWithheld({ length }: readonly string[]): string {
-  if (length === 0) return '';
-  const what = length === 1 ? '1 environment variable was' : `${length} environment variables were`;
-  return ` (${what} withheld from it; --env NAME passes one, --inherit-env all.)`;
 }

@@ -244,7 +244,7 @@ test('delivers at most what one read brought after the relay has paused', async 
   }
 });
 
-test('tells how a server ended before it answered, with its last words and the variables it may miss', async (t) => {
+test('tells how a server ended before it answered, with its last words, and says nothing of variables that it has not named', async (t) => {
   const { dial } = createDialer(t, 'exits-before-initialize', ['3'], { withheldEnv: ['THE_KEY', 'OTHER'] });
   const { listener, link } = dial();
   link.send(requestFrame(1, 'initialize'));
@@ -252,7 +252,7 @@ test('tells how a server ended before it answered, with its last words and the v
   t.is(error.code, 'ERR_UPSTREAM_EXITED');
   t.regex(
     error.message,
-    /^Server "node exits-before-initialize\.js" exited with code 3 after \d+ m?s, before it answered anything\. Its last words on stderr: SOME_KEY is not set \| cannot go on without it \(2 environment variables were withheld/,
+    /^Server "node exits-before-initialize\.js" exited with code 3 after \d+ m?s, before it answered anything\. Its last words on stderr: SOME_KEY is not set \| cannot go on without it$/,
   );
   t.true((error.retryAfterMs ?? 0) > 0);
 });
