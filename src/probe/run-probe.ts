@@ -81,7 +81,8 @@ async function createProbe(
   { protocol, remote, child, limits, timeoutMs }: ProbeConfig,
   context: ProbeContext,
 ): Promise<UrlProbe | ConnectionProbe> {
-  const clientInfo = { name: 'mcp-portage', version: VERSION };
+  // Whoever reads the log of the server should not take a probe for a bridge with a client.
+  const clientInfo = { name: 'mcp-portage probe', version: VERSION };
   const { maxMessageBytes } = limits;
   const { deps } = context;
   if (target.kind === 'command') {

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { serveSdk } from '../fixtures/http-servers/sdk.ts';
 import { EVERYTHING } from '../real-peers/servers/commands.ts';
+import { startBridge } from '../support/bridge.ts';
 import { startInetd } from '../support/inetd.ts';
 import { ownPort } from '../support/own-port.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
@@ -47,6 +48,16 @@ test('--json: the report for programs', async (t) => {
   t.like(JSON.parse(stdout), { format: 1, verdict: 'usable', target: { kind: 'url', name: server.url.href } });
   // A server that takes its time to answer is not waited for.
   await waitFor(() => server.sessions.size === 0, { message: 'the end of the session' });
+});
+
+test('the log of a bridge that is probed says so, and names no client of a bridge', async (t) => {
+  const bridge = await startBridge(['--', ...EVERYTHING]);
+  t.teardown(() => bridge.stop());
+  const { code } = await probe(t, new URL('/mcp', bridge.url).href);
+  t.is(code, 0);
+  const connected = bridge.logs.flatMap(({ msg = '' }) => / connected to /.exec(msg)?.input ?? []);
+  t.true(connected.length > 0);
+  for (const line of connected) t.regex(line, /mcp-portage probe \d+\.\d+\.\d+ connected to /);
 });
 
 test('an old server, probed in a pipeline', async (t) => {
