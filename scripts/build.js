@@ -33,6 +33,15 @@ const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__fi
 /** What dist/cli.cjs exports for programs. */
 const library = ['serve', 'createBridge', 'connect', 'probe', 'BridgeError'];
 
+/** What older versions say of the program itself is about its syntax, with a stack. A program that imports it may go on. */
+const REFUSE_OLD_NODE = `if (Number.parseInt(process.versions.node, 10) < 20) {
+  const error = new Error('mcp-portage needs Node 20.19 or newer; this is ' + process.version + ', ' + process.execPath + '.');
+  error.code = 'ERR_UNSUPPORTED_NODE';
+  error.stack = String(error);
+  throw error;
+}
+`;
+
 export const OPTIONS = {
   outdir: OUT,
   entryNames: '[name]',
@@ -100,7 +109,7 @@ async function put(name, contents) {
 function libraryFiles() {
   const names = library.join(', ');
   return {
-    'library.cjs': `"use strict";\nconst { ${names} } = require('./cli.cjs');\nmodule.exports = { ${names} };\n`,
+    'library.cjs': `"use strict";\n${REFUSE_OLD_NODE}const { ${names} } = require('./cli.cjs');\nmodule.exports = { ${names} };\n`,
     'library.mjs': `import library from './library.cjs';\n\nexport const { ${names} } = library;\n`,
     'library.d.cts': types,
     'library.d.mts': types,

@@ -74,6 +74,23 @@ test('a Node that is too old is named, with the way out, and nothing is tried', 
   t.regex(stderr, /^mcp-portage needs Node 20\.19 or newer; this is v18\.20\.8, .* first in PATH.*\n$/);
 });
 
+test('a program that imports the library with such a Node gets an error of one line, with the reason', async (t) => {
+  const folder = await createDirectory(t);
+  const disguise = join(folder, 'disguise.cjs');
+  const pretend = (name: string, value: string) => `Object.defineProperty(process, '${name}', { value: ${value} });\n`;
+  await writeFile(disguise, pretend('version', "'v18.20.8'") + pretend('versions', "{ node: '18.20.8' }"));
+  const library = (kind: string): string => JSON.stringify(new URL(`../../dist/library.${kind}`, import.meta.url));
+  const required = `require(require('node:url').fileURLToPath(${library('cjs')}))`;
+  for (const load of [`await import(${library('mjs')})`, `await (async () => ${required})()`]) {
+    const program = join(folder, 'program.cjs');
+    await writeFile(program, `(async () => { ${load} })().catch((error) => console.error(error));\n`);
+    const child = spawn(process.execPath, ['--require', disguise, program], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const [stderr] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    t.regex(stderr, /^\[?Error: mcp-portage needs Node 20\.19 or newer; this is v18\.20\.8, /);
+    t.false(/^ {4}at /m.test(stderr), stderr);
+  }
+});
+
 test('an unknown option is an error on stderr with exit code 2', async (t) => {
   t.deepEqual(await finish(start(t, ['--prot', '1', ...SERVER])), {
     code: 2,

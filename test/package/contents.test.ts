@@ -33,6 +33,7 @@ const CONTENTS = [
   'dist/toml-tree.cjs',
   'dist/traces.cjs',
   'dist/ws.cjs',
+  'dist/yaml-tree.cjs',
   'docs/guide/security.md',
   'docs/reference/config-file.md',
   'docs/reference/config.schema.json',
@@ -40,8 +41,8 @@ const CONTENTS = [
   'man/mcp-portage.1',
   'package.json',
 ];
-/** Of the archive, which is what `npx` fetches; it is 1.0 MB. */
-const MAX_BYTES = 1_100_000;
+/** Of the archive, which is what `npx` fetches; it is 1.1 MB. */
+const MAX_BYTES = 1_150_000;
 
 const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-contents-'));
 const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -64,6 +65,8 @@ test('an installation brings nothing but the package itself, native code least o
   for (const kind of ['dependencies', 'optionalDependencies', 'peerDependencies', 'bundleDependencies']) {
     t.is(manifest[kind], undefined, kind);
   }
+  // npm links the pages of a list alone.
+  t.deepEqual(manifest.man, ['man/mcp-portage.1']);
   for (const script of ['preinstall', 'install', 'postinstall']) t.is(manifest.scripts[script], undefined, script);
 });
 
