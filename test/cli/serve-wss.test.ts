@@ -1,6 +1,7 @@
 /** WebSocket over TLS by the built program, with clients, servers and hubs of others; and hubs of a file that changes. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
@@ -11,7 +12,7 @@ import { call, initialize } from '../support/legacy-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebSocketServer, transportOver, type WebSocketServerOptions } from '../support/websocket-server.ts';
 
-const tlsFile = (name: string): string => new URL(`../fixtures/tls/${name}`, import.meta.url).pathname;
+const tlsFile = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
 const SERVER_TLS = { cert: readFileSync(tlsFile('server.pem')), key: readFileSync(tlsFile('server-key.pem')) };
 const CA = readFileSync(tlsFile('ca.pem'));
 /** A server that asks for a certificate of the same authority. */

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { ControlClient } from '../../src/http/client/control-client.ts';
 import { SessionCookies } from '../../src/http/client/cookies.ts';
@@ -6,7 +7,7 @@ import { answerJson, listen } from '../fixtures/http-servers/listen.ts';
 import { startProxy } from '../fixtures/http-servers/proxy.ts';
 import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';
 
-const tlsFile = (name: string): string => new URL(`../fixtures/tls/${name}`, import.meta.url).pathname;
+const tlsFile = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
 const serverTls = { cert: readFileSync(tlsFile('server.pem')), key: readFileSync(tlsFile('server-key.pem')) };
 const ca = { caFile: tlsFile('ca.pem'), certFile: undefined, keyFile: undefined };
 

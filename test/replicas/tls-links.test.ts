@@ -1,6 +1,7 @@
 /** Replicas that advertise addresses with TLS. */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
+import { fileURLToPath } from 'node:url';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { type Bridge, startBridge } from '../support/bridge.ts';
 import { ownPort } from '../support/own-port.ts';
@@ -14,7 +15,7 @@ import { KEY } from './test-bed.ts';
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
 
-const tlsFile = (name: string): string => new URL(`../fixtures/tls/${name}`, import.meta.url).pathname;
+const tlsFile = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
 const CA = readFileSync(tlsFile('ca.pem'));
 const SERVER = [process.execPath, serverProgram(new URL('../fixtures/contract-server/server.js', import.meta.url))];
 

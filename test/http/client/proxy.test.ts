@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { findProxy } from '../../../src/http/client/agents.ts';
 import { NO_TIMEOUTS } from '../../../src/http/client/call-limits.ts';
@@ -9,7 +10,7 @@ import { startProxy } from '../../fixtures/http-servers/proxy.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { closeAfter, createClient, RecordedCall } from '../recorded-call.ts';
 
-const tlsFile = (name: string): string => new URL(`../../fixtures/tls/${name}`, import.meta.url).pathname;
+const tlsFile = (name: string): string => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url));
 
 test('reads the proxy for a URL from the environment it is given', (t) => {
   const find = (url: string, environment: Record<string, string>) => findProxy(new URL(url), environment)?.href;
