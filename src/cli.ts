@@ -24,7 +24,7 @@ import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
 import { printableLines } from './printable.ts';
 import type { ProbeRequest, ProbeResult } from './probe/probe-servers.ts';
-import { renderSnippet } from './snippet.ts';
+import { renderSnippet, servedFileOf } from './snippet.ts';
 import { VERSION } from './version.ts';
 
 interface Output {
@@ -138,8 +138,9 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const held = setInterval(() => undefined, MAX_TIMER_MS);
   const { listener } = config;
   const announce = (bridge: RunningBridge): void => {
-    if (config.log.format === 'pretty' && listener.kind === 'http') showBanner(bridge, listener, log);
-    else announceUrls(bridge, log);
+    if (config.log.format === 'pretty' && listener.kind === 'http') {
+      showBanner(bridge, { access: listener.access, file: servedFileOf(loaded.files[0]) }, log);
+    } else announceUrls(bridge, log);
   };
   const exitCode = await superviseBridge({ start, hangUp, announce, events: host.events, log });
   clearInterval(held);
@@ -178,15 +179,21 @@ async function look(command: BridgeCommand, host: CliHost): Promise<void> {
   host.setExitCode(0);
 }
 
-/** The snippet alone goes to stdout, so that it can be written to a file; what to do with it is for people. */
+/**
+ * The snippet for one host goes to stdout alone, so that it can be written to a file; what to do with it is for people. Those
+ * for all hosts are for people as a whole.
+ */
 async function printSnippet(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;
-  const request = await loadSnippet(command, { ...host, stderrIsTerminal });
-  const { place, text, instead, notes } = renderSnippet(request.host, request.servers);
-  host.stderr.write(`For ${place}:\n\n`);
-  host.stdout.write(text);
-  if (instead.length > 0) host.stderr.write(`\nOr:\n${instead.map((line) => `  ${line}\n`).join('')}`);
-  if (notes.length > 0) host.stderr.write(`\n${notes.map((line) => `${line}\n`).join('')}`);
+  const { hosts, servers, file } = await loadSnippet(command, { ...host, stderrIsTerminal });
+  const words = hosts.length === 1 ? host.stderr : host.stdout;
+  hosts.forEach((name, index) => {
+    const { place, text, instead, notes } = renderSnippet(name, servers, file);
+    words.write(hosts.length === 1 ? `For ${place}:\n\n` : `${index === 0 ? '' : '\n\n'}# ${name}, for ${place}:\n\n`);
+    host.stdout.write(text);
+    if (instead.length > 0) words.write(`\nOr:\n${instead.map((line) => `  ${line}\n`).join('')}`);
+    if (notes.length > 0) words.write(`\n${notes.map((line) => `${line}\n`).join('')}`);
+  });
 }
 
 /** The report is the product: it goes to stdout, and the exit code says in short what it says at length. */

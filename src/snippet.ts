@@ -39,22 +39,38 @@ export interface Snippet {
 const TOKEN_VARIABLE = 'MCP_TOKEN';
 const SET_TOKEN = `Set ${TOKEN_VARIABLE} to the token in the environment that the host is started in.`;
 
+/** The file that a host has its servers in, where the very same file is served. */
+export type ServedFile = 'of-project' | 'other';
+
+/** Claude Code has the servers of a project in the folder of that project. */
+export function servedFileOf(path: string | undefined): ServedFile {
+  return path !== undefined && /(?:^|[/\\])\.mcp\.json$/.test(path) ? 'of-project' : 'other';
+}
+
+const SERVED_ITSELF =
+  'In the folder of the file that is served, use the command: its entries have precedence over those of .mcp.json there.';
+
 interface Host {
   readonly place: string;
   render(servers: readonly SnippetServer[]): string;
   /** Undefined: the host has none for this server. */
-  instead(server: SnippetServer): string | undefined;
+  instead(server: SnippetServer, file: ServedFile): string | undefined;
   readonly notes: { readonly always: readonly string[]; readonly withToken: readonly string[] };
 }
 
-export function renderSnippet(host: HostName, servers: readonly SnippetServer[]): Snippet {
+/** @param file what is served */
+export function renderSnippet(host: HostName, servers: readonly SnippetServer[], file: ServedFile = 'other'): Snippet {
   const { place, render, instead, notes } = BY_NAME[host];
   const needsToken = servers.some(({ token }) => token === 'needed');
   return {
     place,
     text: render(servers),
-    instead: servers.flatMap((server) => instead(server) ?? []),
-    notes: [...notes.always, ...(needsToken ? notes.withToken : [])],
+    instead: servers.flatMap((server) => instead(server, file) ?? []),
+    notes: [
+      ...(host === 'claude-code' && file === 'of-project' ? [SERVED_ITSELF] : []),
+      ...notes.always,
+      ...(needsToken ? notes.withToken : []),
+    ],
   };
 }
 
@@ -73,8 +89,9 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
           return { type, url: server.url, ...headers(server, token) };
         }),
       }),
-    instead: (server) => {
-      const add = ['claude', 'mcp', 'add', '--scope', 'project'];
+    instead: (server, file) => {
+      // For a project that scope is .mcp.json: mcp-portage would serve itself, under a name that is taken there.
+      const add = ['claude', 'mcp', 'add', '--scope', file === 'of-project' ? 'local' : 'project'];
       if (isAtSocket(server))
         return shell([...add, server.name, ...environment(server), '--', ...connectCommand(server)]);
       return shell([

@@ -2,9 +2,13 @@
 import type { Logger } from 'pino';
 import type { HttpListenerConfig } from '../config/listener.ts';
 import { shortCommandName } from '../process/command-name.ts';
-import { nameForHosts, renderSnippet } from '../snippet.ts';
+import { nameForHosts, renderSnippet, type ServedFile } from '../snippet.ts';
 import { VERSION } from '../version.ts';
 import type { RunningBridge } from './lifecycle.ts';
+
+interface Served extends Pick<HttpListenerConfig, 'access'> {
+  readonly file: ServedFile;
+}
 
 type Announced = Pick<RunningBridge, 'urls' | 'servers' | 'statusUrl'>;
 
@@ -13,17 +17,14 @@ const MAX_SHOWN = 25;
 const EVERY_ADDRESS = /\/\/(0\.0\.0\.0|\[::\])(?=[:/]|$)/;
 
 /** Writes it as lines of the log, which stand there as they are. */
-export function showBanner(bridge: Announced, listener: HttpListenerConfig, log: Logger): void {
-  const [title, ...lines] = renderBanner(bridge, listener);
+export function showBanner(bridge: Announced, served: Served, log: Logger): void {
+  const [title, ...lines] = renderBanner(bridge, served);
   log.info({ banner: 'title' }, title);
   for (const line of lines) log.info({ banner: 'line' }, line);
 }
 
 /** The first line is a title. */
-export function renderBanner(
-  { urls, servers, statusUrl }: Announced,
-  { access }: Pick<HttpListenerConfig, 'access'>,
-): readonly string[] {
+export function renderBanner({ urls, servers, statusUrl }: Announced, { access, file }: Served): readonly string[] {
   const names = servers.map(({ name }) => name);
   const shownNames = names.length > MAX_SHOWN ? `${names.length} servers` : names.join(', ');
   const status = statusUrl === undefined ? [] : [{ label: 'Status', url: statusUrl }];
@@ -38,19 +39,23 @@ export function renderBanner(
     ...more,
     ...(isEverywhere ? ['  … and by every other address of this machine'] : []),
     '',
-    ...nextStep(servers, access),
+    ...nextStep(servers, access, file),
     '',
   ];
 }
 
 /** One line to paste. */
-function nextStep(servers: Announced['servers'], { auth }: HttpListenerConfig['access']): readonly string[] {
+function nextStep(
+  servers: Announced['servers'],
+  { auth }: HttpListenerConfig['access'],
+  file: ServedFile,
+): readonly string[] {
   const [first] = servers;
   if (first === undefined) return [];
   const [name = ''] = nameForHosts([servers.length === 1 ? shortNameOf(first.name) : first.name]);
   const token = auth !== undefined && auth.oauth === undefined ? 'needed' : 'none';
   const server = { name, url: reachable(first.url), transport: 'streamable-http', token } as const;
-  const [command = ''] = renderSnippet('claude-code', [server]).instead;
+  const [command = ''] = renderSnippet('claude-code', [server], file).instead;
   const others = servers.length > 1 ? ', and so on for the others' : '';
   return [`  To use it in Claude Code${others} (mcp-portage snippet has other hosts):`, `  ${command}`];
 }

@@ -5,6 +5,7 @@ import { renderBanner } from '../../src/cli/banner.ts';
 import { VERSION } from '../../src/version.ts';
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
 import { ENVIRONMENT, legacyClient, NODE } from '../support/config-bridge.ts';
+import { createConfigFolder } from '../support/config-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const ACCESS = { allowHosts: [], allowOrigins: [], auth: undefined };
@@ -16,7 +17,7 @@ const one = {
 };
 
 test('says what is served, where, and what to paste', (t) => {
-  t.deepEqual(renderBanner(one, { access: ACCESS }), [
+  t.deepEqual(renderBanner(one, { access: ACCESS, file: 'other' }), [
     `mcp-portage ${VERSION} serves node my_server.js`,
     '',
     '  Streamable HTTP  https://tools.example/mcp',
@@ -27,8 +28,13 @@ test('says what is served, where, and what to paste', (t) => {
   ]);
 });
 
+test('where the servers of a project are served, what to paste does not write into their file', (t) => {
+  const lines = renderBanner(one, { access: ACCESS, file: 'of-project' });
+  t.true(lines.includes('  claude mcp add --scope local --transport http my_server https://tools.example/mcp'));
+});
+
 test('what to paste has a header where callers need a token', (t) => {
-  const lines = renderBanner(one, { access: { ...ACCESS, auth: TOKENS } }).join('\n');
+  const lines = renderBanner(one, { access: { ...ACCESS, auth: TOKENS }, file: 'other' }).join('\n');
   t.regex(lines, /--header 'Authorization: Bearer \$\{MCP_TOKEN\}'/);
 });
 
@@ -43,7 +49,7 @@ test('an address that stands for all of them becomes one that works', (t) => {
       ],
       servers: [{ name: 'a', url }],
     },
-    { access: ACCESS },
+    { access: ACCESS, file: 'other' },
   ).join('\n');
   t.notRegex(lines, /0\.0\.0\.0|\[::\]/);
   t.true(lines.includes('http://127.0.0.1:8000/b\n  … and by every other address of this machine'));
@@ -52,19 +58,40 @@ test('an address that stands for all of them becomes one that works', (t) => {
 
 test('a server at a URL is called by its host', (t) => {
   const named = { ...one, servers: [{ name: 'https://api.example/mcp', url: 'http://h/mcp' }] };
-  t.true(renderBanner(named, { access: ACCESS }).join('\n').includes('http api-example http://h/mcp'));
+  t.true(renderBanner(named, { access: ACCESS, file: 'other' }).join('\n').includes('http api-example http://h/mcp'));
 });
 
 test('a long list is cut', (t) => {
   const servers = Array.from({ length: 40 }, (_, index) => ({ name: `s${index}`, url: `http://h/s${index}/mcp` }));
   const lines = renderBanner(
     { urls: servers.map(({ name, url }) => ({ label: name, url })), servers, statusUrl: 'http://h/status' },
-    { access: ACCESS },
+    { access: ACCESS, file: 'other' },
   );
   t.true(lines.length < 40);
   t.is(lines[0], `mcp-portage ${VERSION} serves 40 servers`);
   t.true(lines.includes('  and 15 more addresses, which GET / lists'));
   t.true(lines.some((line) => /^ {2}Status +http:\/\/h\/status$/.test(line)));
+});
+
+test('the built program knows the file of a project by its name', async (t) => {
+  const folder = await createConfigFolder(t);
+  const [node, bin] = BRIDGE_COMMAND;
+  for (const [name, scope] of [
+    ['.mcp.json', 'local'],
+    ['servers.json', 'project'],
+  ] as const) {
+    const file = await folder.write(name, { mcpServers: { one: { command: NODE, args: [ENVIRONMENT] } } });
+    const child = spawn(node, [bin, '--port', '0', '--log-format', 'pretty', '--config', file], {
+      stdio: ['ignore', 'inherit', 'pipe'],
+    });
+    t.teardown(() => child.kill('SIGTERM'));
+    let text = '';
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    const command = await waitFor(() => /claude mcp add .*/.exec(text)?.[0], { message: () => text });
+    t.regex(command, new RegExp(`^claude mcp add --scope ${scope} `));
+  }
 });
 
 test('on a terminal the program says so at its start, marks the lines of its server, and stays short', async (t) => {

@@ -89,8 +89,8 @@ Usage
   mcp-portage probe [options] <url>                     report on a remote server
   mcp-portage probe [options] -- <command> [args...]    report on a stdio server
   mcp-portage probe --config <file> [<name>...]         report on the servers of a file
-  mcp-portage snippet --for <host> [<url>]              for the server at this address
-  mcp-portage snippet --for <host> --config <file>      for all servers of a file
+  mcp-portage snippet [--for <host>] [<url>]            for the server at this address
+  mcp-portage snippet [--for <host>] --config <file>    for all servers of a file
   mcp-portage report [--since <time>] [--url <url>]     report on who uses what
   mcp-portage top <url>                                 show who is connected and what runs
   mcp-portage completion bash|zsh|fish                  print a completion script for this shell
@@ -319,9 +319,9 @@ Usage (report)
   --since <duration>                   How far back the report looks [30d]
 
 Snippets (snippet)
-  --for <host>                         The host to print the snippet for: claude-code,
-                                       claude-desktop, cursor, vscode, windsurf, gemini, codex,
-                                       opencode
+  --for <host>                         The host to print the snippet for; all of them unless one is
+                                       named: claude-code, claude-desktop, cursor, vscode, windsurf,
+                                       gemini, codex, opencode
 
 Logging
   --log-level <level>                  How much to log to stderr: trace, debug, info, warn, error,
@@ -337,7 +337,7 @@ Examples
   mcp-portage -- npx -y @modelcontextprotocol/server-filesystem .
                                                             serve the files of this directory
   mcp-portage --isolation shared -- node server.js          one server process for all clients
-  mcp-portage --port 9000 --env API_KEY -- uvx some-server  pass one variable to the server
+  mcp-portage --port 9000 --env KEY -- uvx mcp-server-time  pass one variable to the server
   mcp-portage https://old.example/sse                       let new clients use an old server
   mcp-portage --config .mcp.json                            serve what Claude Code uses here
   mcp-portage connect https://example.com/mcp               for a client that only speaks stdio

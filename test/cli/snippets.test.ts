@@ -29,7 +29,9 @@ async function snippet(argv: readonly string[], file?: object): Promise<Snippet>
     },
   } as const;
   const request = parseSnippet(command, around, file && (await read(file)));
-  return renderSnippet(request.host, request.servers);
+  const [host, ...others] = request.hosts;
+  if (host === undefined || others.length > 0) throw new Error(`got ${request.hosts}`);
+  return renderSnippet(host, request.servers, request.file);
 }
 
 async function refusal(argv: readonly string[], file?: object): Promise<string> {
@@ -191,7 +193,6 @@ test('what a file says of the listener counts, and single servers can be named',
 });
 
 test('what cannot be told is refused with the way out', async (t) => {
-  t.regex(await refusal([URL_OF_ONE]), /^--for says which host .*claude-code, .*opencode\.$/);
   t.regex(await refusal(['--for', 'emacs', URL_OF_ONE]), /--for: expected .*got "emacs"/);
   t.regex(await refusal(['--for', 'cursor', '--port', '0']), /--port 0/);
   t.regex(await refusal(['--for', 'cursor', '--', 'node', 'x']), /address where a server is served/);
@@ -215,6 +216,26 @@ test('the built program prints the snippet alone on stdout, and what to do with 
       'Git-Hub': { serverUrl: 'http://127.0.0.1:8000/Git-Hub/mcp' },
     },
   });
+});
+
+test('without a host, the built program prints the snippets of all on stdout', (t) => {
+  const stdout = execFileSync(process.execPath, [EXECUTABLE, 'snippet', URL_OF_ONE], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const host of HOSTS) t.regex(stdout, new RegExp(`^# ${host}, for `, 'm'), host);
+  t.is(stdout.split(URL_OF_ONE).length > HOSTS.length, true);
+  t.true(stdout.includes('\nOr:\n  claude mcp add --scope project '));
+});
+
+test('where the file of a project is served, Claude Code gets a command that does not write into it', async (t) => {
+  const command = parseCommandLine(['snippet', '--for', 'claude-code', '--config', '.mcp.json']);
+  if (command.kind !== 'bridge') throw new Error(`got ${command.kind}`);
+  const around = { env: ENV, cwd: '/home/me', platform: 'linux', readFile: () => t.fail() } as const;
+  const { servers, file } = parseSnippet(command, around, await read(SERVERS, { path: '/home/me/project/.mcp.json' }));
+  const { instead, notes } = renderSnippet('claude-code', servers, file);
+  t.regex(instead[0] ?? '', /^claude mcp add --scope local --transport http files /);
+  t.true(notes.some((note) => note.includes('.mcp.json')));
 });
 
 test('what is served at a socket VS Code reaches itself, the others by mcp-portage', async (t) => {

@@ -59,7 +59,7 @@ export const COMMANDS: readonly Command[] = [
         right: 'serve the files of this directory',
       },
       { left: 'mcp-portage --isolation shared -- node server.js', right: 'one server process for all clients' },
-      { left: 'mcp-portage --port 9000 --env API_KEY -- uvx some-server', right: 'pass one variable to the server' },
+      { left: 'mcp-portage --port 9000 --env KEY -- uvx mcp-server-time', right: 'pass one variable to the server' },
       { left: 'mcp-portage https://old.example/sse', right: 'let new clients use an old server' },
       { left: 'mcp-portage --config .mcp.json', right: 'serve what Claude Code uses here' },
     ],
@@ -97,8 +97,8 @@ export const COMMANDS: readonly Command[] = [
     verb: 'snippet',
     about: 'prints the configuration that lets a host reach what is served',
     usage: [
-      { left: 'mcp-portage snippet --for <host> [<url>]', right: 'for the server at this address' },
-      { left: 'mcp-portage snippet --for <host> --config <file>', right: 'for all servers of a file' },
+      { left: 'mcp-portage snippet [--for <host>] [<url>]', right: 'for the server at this address' },
+      { left: 'mcp-portage snippet [--for <host>] --config <file>', right: 'for all servers of a file' },
     ],
     examples: [
       { left: 'mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp', right: 'for the settings of Cursor' },

@@ -23,7 +23,7 @@ export const OUTPUT_OPTIONS = [
   {
     name: 'for',
     group: 'snippet',
-    describe: 'The host to print the snippet for',
+    describe: 'The host to print the snippet for; all of them unless one is named',
     kind: 'value',
     placeholder: 'host',
     choices: HOSTS,

@@ -3,18 +3,27 @@ import type { HttpListenerConfig } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isWildcard } from '../../../http/addresses.ts';
 import { addressBase, boundAddress } from '../../../http/server/listen-addresses.ts';
-import { HOSTS, type HostName, nameForHosts, type SnippetServer } from '../../../snippet.ts';
+import {
+  HOSTS,
+  type HostName,
+  nameForHosts,
+  type ServedFile,
+  type SnippetServer,
+  servedFileOf,
+} from '../../../snippet.ts';
 import type { BridgeCommand } from '../../command-line.ts';
 import type { ConfigFile } from '../../config-file/config-file.ts';
 import { GivenOptions, inEnvironment, onCommandLine, refuseInapplicable } from '../../options/given-options.ts';
 import { parseListener } from '../listener/listener.ts';
 import * as value from '../value.ts';
-import { chooseServers } from './listed-servers.ts';
+import { chooseServers, joinErrors } from './listed-servers.ts';
 import type { RemoteSurroundings } from './remote.ts';
 
 export interface SnippetRequest {
-  readonly host: HostName;
+  /** All of them unless one is chosen. */
+  readonly hosts: readonly HostName[];
   readonly servers: readonly SnippetServer[];
+  readonly file: ServedFile;
 }
 
 /** @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION */
@@ -29,20 +38,19 @@ export function parseSnippet(
   const layers = [onCommandLine(options), inEnvironment(around.env), file?.options ?? new Map()];
   const given = new GivenOptions(layers, use);
   const host = given.optional('for', value.parseChoice(HOSTS));
-  if (host === undefined) {
-    throw refuse(`--for says which host the snippet is for: ${HOSTS.join(', ')}.`);
-  }
+  const about = { hosts: host === undefined ? HOSTS : [host], file: servedFileOf(file?.path) };
   if (target !== undefined && target.kind !== 'url') {
     throw refuse('snippet takes the address where a server is served, or --config with the file that is served.');
   }
   const { listener } = parseListener(given, around, 'no');
   const token = asksForToken(listener) ? 'needed' : 'none';
-  if (target !== undefined) return { host, servers: [serverAt(target.url, listener, token)] };
+  if (target !== undefined) return { ...about, servers: [serverAt(target.url, listener, token)] };
   const base = baseOf(listener);
   const { path } = listener.endpoints;
   if (file === undefined) {
-    return { host, servers: [{ name: OWN_NAME, url: `${base}${path}`, transport: 'streamable-http', token }] };
+    return { ...about, servers: [{ name: OWN_NAME, url: `${base}${path}`, transport: 'streamable-http', token }] };
   }
+  if (file.leftOut.length > 0 && given.required('strict-config', value.parseFlag)) throw joinErrors(file.leftOut);
   const segments = chooseServers(file, command).map(({ segment }) => segment);
   const names = nameForHosts(segments);
   const servers = segments.map(
@@ -53,7 +61,7 @@ export function parseSnippet(
       token,
     }),
   );
-  return { host, servers };
+  return { ...about, servers };
 }
 
 /** For a server that has no name in its address. */
