@@ -31,7 +31,8 @@ const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' 
 export const TRIALS: Readonly<Record<string, Trial>> = {
   // ---- serving
   'npx -y mcp-portage -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
-  'npx -y mcp-portage --env GITHUB_TOKEN -- npx -y some-github-server': ACCEPTED,
+  'npx -y mcp-portage --env GITHUB_TOKEN -- docker run -i --rm -e GITHUB_TOKEN ghcr.io/github/github-mcp-server':
+    ACCEPTED,
   'npx -y mcp-portage --isolation shared -- node server.js': ACCEPTED,
   "npx -y mcp-portage --include-tool 'read_*' --exclude-tool '*_secret' -- npx -y @modelcontextprotocol/server-filesystem .":
     { kind: 'serves', tools: /^(read_\w+,?)+$/ },
@@ -58,14 +59,15 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     ACCEPTED,
 
   // ---- who may call
-  'mcp-portage --host 0.0.0.0 --auth-token alice=env:ALICE_TOKEN --auth-token bob=file:/run/secrets/bob -- some-server':
+  'mcp-portage --host 0.0.0.0 --auth-token alice=env:ALICE_TOKEN --auth-token bob=file:/run/secrets/bob -- uvx mcp-server-time':
     ACCEPTED,
-  'mcp-portage --base-url https://tools.example.com --auth-issuer https://auth.example.com --auth-scope tools -- some-server':
+  'mcp-portage --base-url https://tools.example.com --auth-issuer https://auth.example.com --auth-scope tools -- uvx mcp-server-time':
     ACCEPTED,
-  'mcp-portage --base-url https://tools.example.com/tools --auth-issuer https://auth.example.com -- some-server':
+  'mcp-portage --base-url https://tools.example.com/tools --auth-issuer https://auth.example.com -- uvx mcp-server-time':
     ACCEPTED,
-  'mcp-portage --host 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --auth-token env:TOKEN -- some-server': ACCEPTED,
-  'mcp-portage --host 0.0.0.0 --auth-token env:TOKEN --status-token env:STATUS_TOKEN -- some-server': ACCEPTED,
+  'mcp-portage --host 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --auth-token env:TOKEN -- uvx mcp-server-time':
+    ACCEPTED,
+  'mcp-portage --host 0.0.0.0 --auth-token env:TOKEN --status-token env:STATUS_TOKEN -- uvx mcp-server-time': ACCEPTED,
 
   // ---- clients and remote servers
   'npx -y mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp': {
@@ -101,7 +103,7 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'mcp-portage top http://127.0.0.1:8000': { kind: 'runs', bridge: [], prints: /mcp-portage/ },
   'mcp-portage --metrics -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
   'curl http://127.0.0.1:8000/metrics': { kind: 'runs', bridge: ['--metrics'], prints: /^mcp_portage_info\{/m },
-  'mcp-portage --audit-file audit.log --audit-required -- some-server': ACCEPTED,
+  'mcp-portage --audit-file audit.log --audit-required -- uvx mcp-server-time': ACCEPTED,
 
   // ---- retiring HTTP+SSE
   'npx -y mcp-portage serve --usage -- npx -y @modelcontextprotocol/server-everything': RETIRING,
