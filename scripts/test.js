@@ -39,6 +39,12 @@ const bundles = bundlesOf(files);
 // Node decodes these certificates and all its own at each start, which takes longer than the rest of a start.
 if (!files.some((file) => file.startsWith(FETCHES))) delete process.env.NODE_EXTRA_CA_CERTS;
 
+/** Somebody who runs all of a part waits for some minutes, and should know that. */
+const isWhole = places.length === 0;
+const started = performance.now();
+if (isWhole)
+  console.log(`${files.length} test files. All of npm run check takes 10 to 20 minutes with two processors.`);
+
 try {
   const building = [import('./build.js'), bundleTests(bundles, OUT)];
   // One bundle starts too few servers for that to pay.
@@ -49,6 +55,7 @@ try {
   process.exitCode = await runAva([...options, `${OUT}/test/**/*.test.js`]);
 } finally {
   rmSync(OUT, { recursive: true, force: true });
+  if (isWhole) console.log(`Took ${Math.ceil((performance.now() - started) / 60_000)} min.`);
 }
 
 function filesToRun() {
