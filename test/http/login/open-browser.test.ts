@@ -25,7 +25,8 @@ test('hands the address to a program as one word, past every shell', async (t) =
 
 test('a program that is not there costs a line of the log', async (t) => {
   const { log, entries } = collectLog();
-  openBrowser(['no-such-browser', '%s'], PAGE, log);
+  // A bare name would be looked for in PATH, where a folder that is closed to this user is another error.
+  openBrowser([join(temporaryFolder(t), 'no-such-browser'), '%s'], PAGE, log);
   await waitFor(() => JSON.stringify(entries).includes('ENOENT'));
   t.pass();
 });
