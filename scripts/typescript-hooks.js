@@ -25,7 +25,8 @@ export async function load(url, context, nextLoad) {
   const place = `${CACHE}${relative(ROOT, path)}.js`;
   const kept = await readFile(place, 'utf8').catch(() => '');
   const source = kept.endsWith(mark) ? kept : (await compile(path, text)) + mark;
-  if (source !== kept) await keep(place, source);
+  // Another user than the one who installed the packages may not write there, and can do without.
+  if (source !== kept) await keep(place, source).catch(() => undefined);
   return { format: 'module', source, shortCircuit: true };
 }
 
