@@ -67,13 +67,21 @@ export class LoginFlow {
     return await this.#inBrowser(reason, found);
   }
 
-  /** Undefined: the refresh token is no good any more. */
-  async refresh(login: StoredLogin, refreshToken: string): Promise<StoredLogin | undefined> {
+  /**
+   * Undefined: the refresh token is no good any more.
+   * @param registrationFailed called when the authorization server has forgotten the client that it registered
+   */
+  async refresh(
+    login: StoredLogin,
+    refreshToken: string,
+    registrationFailed: () => void,
+  ): Promise<StoredLogin | undefined> {
     const { issuer, tokenEndpoint, client, resource } = login;
     const context = this.#context({ issuer, token_endpoint: tokenEndpoint }, client, resource);
     const answer = await refreshTokens(context, refreshToken);
     if (answer.kind === 'refused') {
       this.#options.deps.log.debug({ issuer }, `the login cannot be refreshed: ${answer.reason}`);
+      if (answer.isClientUnknown && client.origin === 'registered') registrationFailed();
       return undefined;
     }
     // [RFC 6749 6] Without a new one the old one stays.

@@ -235,7 +235,11 @@ export class Login implements Credentials, CredentialRenewal {
     if (newer !== undefined) return this.#use(newer, 'stored') === RENEWED;
     if (login === undefined || refreshToken === undefined) return false;
     const flow = await this.#createFlow();
-    const refreshed = await flow.refresh(login, refreshToken);
+    // Another process may have logged in with a new registration meanwhile.
+    const registrationFailed = () => {
+      if (this.#findNewerLogin() === undefined) void this.#storage.forget().catch(() => undefined);
+    };
+    const refreshed = await flow.refresh(login, refreshToken, registrationFailed);
     if (refreshed !== undefined) {
       await this.#save(refreshed);
       this.#use(refreshed, 'refreshed');

@@ -44,7 +44,12 @@ export interface CodeGrant {
 export type TokenAnswer =
   | { readonly kind: 'tokens'; readonly tokens: Tokens }
   /** The authorization server has refused with an error of OAuth. */
-  | { readonly kind: 'refused'; readonly reason: string };
+  | {
+      readonly kind: 'refused';
+      readonly reason: string;
+      /** [RFC 6749 5.2] It does not know the client: `invalid_client`. */
+      readonly isClientUnknown: boolean;
+    };
 
 /**
  * Exchanges the code of a login for tokens. Like the other requests here, it rejects with ERR_UPSTREAM_* when there is
@@ -108,7 +113,8 @@ async function askForTokens(context: TokenContext, ask: Ask): Promise<TokenAnswe
   } catch (thrown) {
     if (thrown instanceof BridgeError) throw thrown;
     if (thrown instanceof ResponseBodyError) {
-      return { kind: 'refused', reason: describeOAuthError(thrown.error, thrown.error_description) };
+      const reason = describeOAuthError(thrown.error, thrown.error_description);
+      return { kind: 'refused', reason, isClientUnknown: thrown.error === 'invalid_client' };
     }
     // The message of the library is not shown, nor is its error kept as the cause: it holds the answer.
     throw loginError(`The token endpoint of ${as.issuer} did not answer as OAuth has it`, TELL_OPERATORS);

@@ -83,6 +83,21 @@ test('a registration that is not known any more is made again with the next logi
   t.is(world.count('/register'), 2);
 });
 
+test('a registration that the authorization server has forgotten by the time of a refresh is made again at once', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  await createUser(t, world.url, { stateDirectory }).call();
+  world.tokens.clear();
+  world.answerRegistration = () => ({ status: 201, body: { client_id: 'registered-again' } });
+  world.answerToken = (parameters, body) =>
+    parameters.get('grant_type') === 'refresh_token'
+      ? { status: 401, body: { error: 'invalid_client' } }
+      : { status: 200, body };
+  t.is((await createUser(t, world.url, { stateDirectory }).call()).body, 'served');
+  t.is(world.count('/register'), 2);
+  t.is(world.latest('/authorize').parameters.get('client_id'), 'registered-again');
+});
+
 test('the address for the way back is the registered one again if it is free, and that of the user if there is one', async (t) => {
   const world = await startLoginWorld(t);
   const stateDirectory = temporaryFolder(t);
