@@ -73,7 +73,13 @@ test('tokens are taken as they come, and the user’s identity is not looked at'
 
 test('an error of OAuth is a refusal with its reason', async (t) => {
   const refused = answering({ error: 'invalid_grant', error_description: 'expired' }, 400);
-  t.deepEqual(await refreshTokens(refused.context, 'old'), { kind: 'refused', reason: 'invalid_grant: expired' });
+  t.deepEqual(await refreshTokens(refused.context, 'old'), {
+    kind: 'refused',
+    reason: 'invalid_grant: expired',
+    isClientUnknown: false,
+  });
+  const unknown = answering({ error: 'invalid_client' }, 401);
+  t.like(await refreshTokens(unknown.context, 'old'), { kind: 'refused', isClientUnknown: true });
 });
 
 test('says what is wrong with the tokens that were given, without showing them', async (t) => {
