@@ -103,8 +103,8 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   const authenticator = createAuthenticator(options);
   const config = listenerOf(options);
   const listener = new HttpListener({
-      ownMark: 'mark',
-      listener: config,
+    ownMark: 'mark',
+    listener: config,
     dial: async () => ({
       sessionDialers: options.dialer === undefined ? server : forEveryCaller(asUpstream(options.dialer(clock))),
       callDialers: options.modernDialer === undefined ? server : forEveryCaller(asUpstream(options.modernDialer)),
