@@ -3,7 +3,7 @@ import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import { Server as NetServer } from 'node:net';
 import type { BoundAddress, ListenAddress } from '../../config/listener.ts';
 import type { Deps } from '../../deps.ts';
-import type { BridgeError, ErrorCode } from '../../errors.ts';
+import { type BridgeError, type ErrorCode, toBridgeError } from '../../errors.ts';
 import {
   type Admission,
   ALLOW_ANYONE,
@@ -227,7 +227,23 @@ export class HttpServer {
     this.#announcesEnd = true;
   }
 
-  #handle(request: IncomingMessage, response: ServerResponse, { admission, connections }: Arrival): void {
+  #handle(request: IncomingMessage, response: ServerResponse, arrival: Arrival): void {
+    this.#contain(response, () => this.#serve(request, response, arrival));
+  }
+
+  /** A fault of the bridge itself is the end of one request, and of nobody else's. */
+  #contain(response: ServerResponse, serve: () => void): void {
+    try {
+      serve();
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      this.#options.deps.log.error({ err: error.cause ?? error }, 'a request could not be served');
+      if (response.headersSent) response.destroy();
+      else respondError(response, error);
+    }
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse, { admission, connections }: Arrival): void {
     mergeEqualCopies(request.headers);
     this.#watch(request, response, connections);
     const { links } = this.#options;
@@ -252,7 +268,8 @@ export class HttpServer {
       if (verdict.kind === 'unauthenticated') return respondRefusal(response, verdict.refusal);
       const isChecked = audience !== 'anybody' && audience !== ALLOW_ANYONE && caller === undefined;
       if (isChecked && !endsSoon(request)) this.#admitted.add(request, response, audience);
-      route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
+      const query = mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1));
+      this.#contain(response, () => route(request, response, query));
     };
     if (caller === undefined) admission.admit(request, audience, decided);
     else decided(admission.admitPassed(request, caller));

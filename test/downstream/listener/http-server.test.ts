@@ -3,9 +3,10 @@ import { Agent, request } from 'node:http';
 import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
+import type { HttpRoute } from '../../../src/downstream/listener/http-server.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { callHttp } from '../../support/http-call.ts';
-import { fixtureCertificate, startHttpHarness } from '../../support/http-harness.ts';
+import { fixtureCertificate, seriousLines, startHttpHarness } from '../../support/http-harness.ts';
 import { call, notification, openInitializedSse, openStreamable, POST_HEADERS } from '../../support/legacy-clients.ts';
 import { ownPort } from '../../support/own-port.ts';
 import { RawSocket } from '../../support/raw-socket.ts';
@@ -70,6 +71,26 @@ test('serves a connection again after refusing its request unread', async (t) =>
   t.is(await post('/nowhere', 'x'.repeat(300_000)), 404);
   t.is(await post('/mcp', 'x'.repeat(300_000)), 415);
   t.is(ports.size, 1);
+});
+
+test('a fault in serving one request ends that one with 500, and nobody else’s', async (t) => {
+  const fails: HttpRoute = () => {
+    throw new Error('a fault of ours');
+  };
+  const failsLate: HttpRoute = (_request, response) => {
+    response.writeHead(200).write('begun');
+    throw new Error('a fault of ours');
+  };
+  const publicRoutes = new Map([
+    ['/fails', fails],
+    ['/fails-late', failsLate],
+  ]);
+  const harness = await startHttpHarness(t, { publicRoutes });
+  const session = await openStreamable(harness);
+  t.is((await callHttp({ port: harness.port, path: '/fails' })).status, 500);
+  await t.throwsAsync(callHttp({ port: harness.port, path: '/fails-late' }));
+  t.is((await session.post(notification('notifications/x'))).status, 202);
+  t.is(seriousLines(harness).filter((line) => line.includes('could not be served')).length, 2);
 });
 
 test('a refusal is kept by no cache for others, and its words are taken for no page', async (t) => {
