@@ -16,6 +16,7 @@ import { CLIENT_INFO } from '../version.ts';
 
 /** Pause before a hub is called again, doubled after each call that came to nothing. */
 const FIRST_PAUSE_MS = 1000;
+/** No pause is longer, whatever the hub asks for: a device that stays away for days looks like one that is broken. */
 const MAX_PAUSE_MS = 60_000;
 /** A connection that lasted this long was a good one. One that ends at once may have been refused by the hub in its own way. */
 const GOOD_AFTER_MS = 30_000;
@@ -139,7 +140,8 @@ export class HubCall {
 
   #pause(problem: string, level: 'info' | 'warn', atLeastMs: number): void {
     const { deps, random } = this.#options;
-    const pauseMs = Math.max(atLeastMs, Math.round(this.#pauseMs * (0.5 + random() / 2)));
+    const usualMs = Math.round(this.#pauseMs * (0.5 + random() / 2));
+    const pauseMs = Math.min(Math.max(atLeastMs, usualMs), MAX_PAUSE_MS);
     this.#pauseMs = Math.min(this.#pauseMs * 2, MAX_PAUSE_MS);
     const isNews = problem !== this.#told;
     this.#told = problem;

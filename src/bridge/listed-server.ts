@@ -154,8 +154,13 @@ export class ListedServer {
   /** What serves it now; made by the first who comes. Rejects with a BridgeError when that is not possible now. */
   start(): Promise<ServedServer> {
     if (this.#served !== undefined) return Promise.resolve(this.#served);
-    this.#starting ??= this.#start();
-    return this.#starting;
+    if (this.#starting !== undefined) return this.#starting;
+    const starting = this.#start().finally(() => {
+      // A changed configuration may have begun another start meanwhile.
+      if (this.#starting === starting) this.#starting = undefined;
+    });
+    this.#starting = starting;
+    return starting;
   }
 
   async #start(): Promise<ServedServer> {
@@ -166,16 +171,17 @@ export class ListedServer {
       const dialled = await dial(config, deps);
       const { endpoints } = this;
       const served = new ServedServer({ config, listener, endpoints, dialled, live, membership, deps });
-      this.#failure = undefined;
       // Its configuration may have changed meanwhile.
-      if (config === this.#config) this.#served = served;
-      else this.#retire(served);
+      if (config !== this.#config) this.#retire(served);
+      else {
+        this.#failure = undefined;
+        this.#served = served;
+      }
       return served;
     } catch (thrown) {
-      this.#failure = toBridgeError(thrown);
-      throw this.#failure;
-    } finally {
-      this.#starting = undefined;
+      const failure = toBridgeError(thrown);
+      if (config === this.#config) this.#failure = failure;
+      throw failure;
     }
   }
 

@@ -114,16 +114,21 @@ test('begins anew with short pauses only after a connection that has lasted', as
   t.is(await end(60_000), 1);
 });
 
-test('waits as long as a hub that is busy asks for', async (t) => {
-  const busy = createServer().on('upgrade', (_request, socket) =>
-    socket.end('HTTP/1.1 503 Busy\r\nRetry-After: 20\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'),
-  );
-  await new Promise<void>((resolve) => busy.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => busy.close());
-  const { hub, lines } = call(t, new URL(`ws://127.0.0.1:${(busy.address() as AddressInfo).port}/`));
-  await waitFor(() => hub.inspect().problem !== undefined);
-  t.true(lines.some((line) => line.endsWith('calling again in 20.0 s')));
-});
+for (const [asked, pause] of [
+  ['20', '20.0'],
+  ['999999', '60.0'],
+] as const) {
+  test(`waits as long as a hub that is busy asks for, and no longer than a minute (${asked} s)`, async (t) => {
+    const busy = createServer().on('upgrade', (_request, socket) =>
+      socket.end(`HTTP/1.1 503 Busy\r\nRetry-After: ${asked}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`),
+    );
+    await new Promise<void>((resolve) => busy.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => busy.close());
+    const { hub, lines } = call(t, new URL(`ws://127.0.0.1:${(busy.address() as AddressInfo).port}/`));
+    await waitFor(() => hub.inspect().problem !== undefined);
+    t.true(lines.some((line) => line.endsWith(`calling again in ${pause} s`)));
+  });
+}
 
 test('calls no more when it is closed', async (t) => {
   const { hub, clock } = call(t, new URL('ws://127.0.0.1:1/'));

@@ -46,6 +46,7 @@ async function startList(
   const fakes = new Map<string, FakeServer[]>();
   const closed: string[] = [];
   let failure: BridgeError | undefined;
+  let held: Promise<void> | undefined;
   const authentication = await createAuthentication(listener, deps);
   const http = new HttpListener({
     ownMark: 'mark',
@@ -57,6 +58,7 @@ async function startList(
     membership: undefined,
     deps,
     async dial({ listing }) {
+      await held;
       if (failure !== undefined) throw failure;
       const name = listing?.name ?? '';
       const fake = new FakeServer();
@@ -97,6 +99,14 @@ async function startList(
     post,
     fail: (error: BridgeError | undefined) => {
       failure = error;
+    },
+    /** Whoever is dialled from now on is there when the returned function is called. */
+    hold: () => {
+      let release = (): void => {};
+      held = new Promise((resolve) => {
+        release = resolve;
+      });
+      return release;
     },
   };
 }
@@ -353,4 +363,22 @@ test('what has not changed goes on; what has changed is new for who comes, and e
   clock.advance(1000);
   await waitFor(() => closed.includes('changed'));
   t.is((await post('/changed/mcp', call(8), changed)).status, 404, 'and then its client opens a new session');
+});
+
+test('a start under an old configuration ends without touching the one under the new configuration', async (t) => {
+  const { post, servers, fakes, closed, clock, hold } = await startList(t, [DEFAULT]);
+  const releaseFirst = hold();
+  const first = servers.unnamed?.start();
+  servers.update([{ ...DEFAULT, sessions: { ...DEFAULT.sessions, maxSessions: 20 } }]);
+  const releaseSecond = hold();
+  const second = servers.unnamed?.start();
+  releaseFirst();
+  await first;
+  const third = post('/mcp', initialize());
+  clock.advance(1000);
+  await waitFor(() => closed.length === 1);
+  releaseSecond();
+  await second;
+  t.is((await third).status, 200);
+  t.is(fakes.get('')?.length, 2);
 });

@@ -61,6 +61,8 @@ export interface ConnectionDialerOptions {
 
 /** A server that could not be started ahead of its clients is tried again after this long. */
 const RETRY_MS = 1000;
+/** A server that asks for a longer pause is tried again after this one. */
+const MAX_RETRY_AFTER_MS = 300_000;
 
 /**
  * A server whose connections carry either era (a process on its pipes, a byte stream), for clients of both. What it
@@ -205,7 +207,8 @@ class ConnectionDialer implements UpstreamDialer {
         if (this.#closing.signal.aborted) return;
         const error = toBridgeError(thrown);
         logFailure(this.#options.deps.log, error, 'the server could not be started ahead of its clients');
-        this.#cancelRetry = this.#options.deps.clock.after(error.retryAfterMs ?? RETRY_MS, () => this.#await(shared));
+        const pauseMs = Math.min(error.retryAfterMs ?? RETRY_MS, MAX_RETRY_AFTER_MS);
+        this.#cancelRetry = this.#options.deps.clock.after(pauseMs, () => this.#await(shared));
       },
     );
   }
