@@ -1,10 +1,10 @@
 import { LinkedList, ListMember } from '../collections/short-lived-values.ts';
 import type { Deps } from '../deps.ts';
 import { assertNever, BridgeError, toBridgeError } from '../errors.ts';
+import { readRequestState } from '../mcp/classify/input-responses.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import { LISTEN } from '../mcp/vocabulary/methods.ts';
-import { readField } from '../mcp/vocabulary/payload.ts';
 import type { Frame } from '../wire/frame.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import type { WiderLimits } from './cluster-ports.ts';
@@ -103,7 +103,7 @@ export class CallRegistry {
 
   #checkLimits(principal: string, frame: Frame): void {
     // What waits for answers is open still: they may come.
-    if (this.#isDraining && readField(frame, 'requestState') === undefined) {
+    if (this.#isDraining && readRequestState(frame) === undefined) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
     }
     const refusal = this.exchanges.refusalOf(frame);

@@ -6,8 +6,9 @@ import type { Deps } from '../../deps.ts';
 import { toBridgeError } from '../../errors.ts';
 import { authenticatedNameOf, principalOf } from '../../http/auth/callers.ts';
 import { respondError } from '../../http/server/respond.ts';
+import { readRequestState } from '../../mcp/classify/input-responses.ts';
 import { isTaskRequest } from '../../mcp/vocabulary/methods.ts';
-import { asFields, readField } from '../../mcp/vocabulary/payload.ts';
+import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { readTaskId } from '../../mcp/vocabulary/task-extension.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { RoutedCall } from '../mcp-endpoint.ts';
@@ -152,8 +153,8 @@ function idOf({ frame }: RoutedCall): Frame['id'] {
 /** The id of what a request goes on with; undefined: nothing that a replica has given out. */
 function continuedId(frame: Frame): string | undefined {
   if (isTaskRequest(frame.method ?? '')) return readTaskId(frame);
-  const state = readField(frame, 'requestState');
-  return typeof state === 'string' ? callIdIn(state) : undefined;
+  const state = readRequestState(frame)?.text;
+  return state === undefined ? undefined : callIdIn(state);
 }
 
 /** What a state says of itself, whether or not that is true: it only says where its seal can be checked. */

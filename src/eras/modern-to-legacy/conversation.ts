@@ -1,6 +1,7 @@
 import { BridgeError, toBridgeError, UNCLEAR } from '../../errors.ts';
 import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
 import { findProgressToken } from '../../mcp/classify/correlators.ts';
+import { readRequestState } from '../../mcp/classify/input-responses.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
 import { discoverResult } from '../../mcp/translate/results.ts';
@@ -23,9 +24,6 @@ import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { ClientIdentity } from '../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import { encodeId, type Frame, idToken, withId } from '../../wire/frame.ts';
-import { QUOTE } from '../../wire/json/ascii.ts';
-import { findUniqueMember } from '../../wire/json/outline.ts';
-import { decodeString, type Span } from '../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { answerOf } from './call-messages.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
@@ -170,10 +168,8 @@ export class Conversation implements UpstreamLink, Follower {
     if (method === LISTEN) return this.#listen(frame, exchange);
     const token = findProgressToken(frame);
     this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
-    const state = isInteractive(method)
-      ? findUniqueMember(frame.bytes, frame.payloadStart, 'requestState', frame.outline)
-      : undefined;
-    if (state !== undefined) return this.#retry(frame, state);
+    const state = isInteractive(method) ? readRequestState(frame) : undefined;
+    if (state !== undefined) return this.#retry(frame, state.text);
     const { services, identity } = this.#options;
     const call = new LegacyCall(
       { services, wanted: this.#wanted, client: this.#client, identity, request: frame },
@@ -183,10 +179,9 @@ export class Conversation implements UpstreamLink, Follower {
     call.start();
   }
 
-  #retry(frame: Frame, span: Span | 'duplicate'): void {
+  #retry(frame: Frame, state: string | undefined): void {
     const { states, calls, outcomes } = this.#options.services;
     const { principal } = this.#wanted;
-    const state = span === 'duplicate' ? undefined : readString(frame.bytes, span);
     const digest = requestDigest(frame);
     const opened = states.open(state, { principal, digest });
     if (opened.kind === 'refused') return this.#refuse(stateError(opened.fault));
@@ -361,9 +356,6 @@ export class Conversation implements UpstreamLink, Follower {
 }
 
 /** Undefined: it is no string. */
-function readString(bytes: Buffer, { start, end }: Span): string | undefined {
-  return bytes[start] === QUOTE ? decodeString(bytes, start, end) : undefined;
-}
 
 const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'The client no longer waits for an answer.');
 const ONE_REQUEST: RpcError = { code: INVALID_REQUEST, message: 'a conversation is one request' };

@@ -43,6 +43,22 @@ export function readInputResponses(frame: Frame, asked: ReadonlyMap<string, stri
   return { answers, missing: [...asked.keys()].filter((key) => !answers.has(key)) };
 }
 
+/** A state that the bridge has sealed has about 200 characters; whatever is longer is none, and is not looked at. */
+export const MAX_STATE_LENGTH = 4096;
+
+/** `params.requestState`: its text where the bridge may have sealed it. Undefined: there is none. */
+export function readRequestState({
+  bytes,
+  payloadStart,
+  outline,
+}: Frame): { readonly text: string | undefined } | undefined {
+  const span = findUniqueMember(bytes, payloadStart, 'requestState', outline);
+  if (span === undefined) return undefined;
+  if (span === 'duplicate' || bytes[span.start] !== QUOTE) return { text: undefined };
+  const { start, end } = span;
+  return { text: end - start - 2 > MAX_STATE_LENGTH ? undefined : decodeString(bytes, start, end) };
+}
+
 /** Where its value begins; -1: there is none. */
 function findResponses({ bytes, payloadStart, outline }: Frame): number {
   const span = findUniqueMember(bytes, payloadStart, 'inputResponses', outline);

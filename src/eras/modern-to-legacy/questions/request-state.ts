@@ -1,14 +1,12 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../../deps.ts';
+import { MAX_STATE_LENGTH } from '../../../mcp/classify/input-responses.ts';
 import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from '../../../mcp/vocabulary/payload.ts';
 import { INVALID_PARAMS } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { visitMembers } from '../../../wire/json/outline.ts';
 import { countValues, decodeString, type Span } from '../../../wire/json/scan-json.ts';
-
-/** A sealed state has about 200 characters; whatever is longer is none, and is not looked at. */
-export const MAX_STATE_LENGTH = 4096;
 
 /** Which call a retry continues. */
 export interface StateContents {

@@ -1,10 +1,10 @@
 import test from 'ava';
 import {
-  MAX_STATE_LENGTH,
   RequestStates,
   requestDigest,
   stateError,
 } from '../../../../src/eras/modern-to-legacy/questions/request-state.ts';
+import { MAX_STATE_LENGTH } from '../../../../src/mcp/classify/input-responses.ts';
 import { requestFrame } from '../../../../src/wire/write-message.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
