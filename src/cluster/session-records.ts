@@ -66,6 +66,8 @@ export type TakenSession =
 
 /** The owner of what a replica has let go of. No replica is called so. */
 export const NOBODY = 'nobody';
+/** That of the replica where a session was opened. */
+const FIRST_TOKEN = 1;
 /** Records are written again within their time, so that those of long sessions do not expire. */
 const REFRESHES = 3;
 
@@ -86,7 +88,8 @@ export class SessionRecords implements SessionStorage {
   #keep(id: string, principal: string, { state, record }: Pick<KeptSession, 'state' | 'record'>): SessionState {
     const { cluster, ttlMs, clock, log } = this.#options;
     const limits = { maxEntries: MAX_REPLAY_ENTRIES, ttlMs };
-    const replay = new SessionReplay({ name: id, logs: cluster.store.logs, limits, clock, log });
+    const token = record.kind === 'written' ? record.ownership.token : FIRST_TOKEN;
+    const replay = new SessionReplay({ name: id, token, logs: cluster.store.logs, limits, clock, log });
     const kept: KeptSession = { id, principal, state, replay, record, writing: undefined, hasChanged: false };
     state.changed = () => this.#changed(kept);
     state.positions = replay;
@@ -125,7 +128,7 @@ export class SessionRecords implements SessionStorage {
     const { cluster, ttlMs } = this.#options;
     const { record } = kept;
     if (record.kind === 'gone') return;
-    const ownership = record.kind === 'written' ? record.ownership : { owner: cluster.self.id, token: 1 };
+    const ownership = record.kind === 'written' ? record.ownership : { owner: cluster.self.id, token: FIRST_TOKEN };
     const expected = record.kind === 'written' ? ownership : 'absent';
     const next = { ...ownership, value: this.#valueOf(kept) };
     const isOurs = await cluster.store.records.put(kept.id, { expected, next, ttlMs });

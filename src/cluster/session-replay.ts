@@ -24,11 +24,16 @@ export const YOUNG_MS = 250;
 /** What young streams say is stored before it takes more memory than this. */
 const MAX_YOUNG_BYTES = 256 * 1024;
 
-const HEAD_BYTES = 16;
+const HEAD_BYTES = 26;
+/** Where the position of an entry stands in its head. */
+const TOKEN_AT = 16;
+const NUMBER_AT = 20;
 const KINDS = { run: 0, opened: 1, ended: 2, moved: 3 } as const;
 
 export interface SessionReplayOptions {
   readonly name: string;
+  /** Which owner of the session this is. Its entries stand behind those of earlier owners. */
+  readonly token: number;
   readonly logs: LogStore;
   readonly limits: LogLimits;
   readonly clock: Clock;
@@ -55,6 +60,8 @@ export class SessionReplay implements ReplayLog, CallPositions {
   readonly #young = new Map<number, Buffer[]>();
   #youngBytes = 0;
   #stopTimer: (() => void) | undefined;
+  /** Entries of this owner that were given to the store. */
+  #numbered = 0;
   #isClosed = false;
   #writing: Promise<void> | undefined;
   resumable: (request: JsonRpcId) => void = () => {};
@@ -205,6 +212,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
       for (const { length } of said) this.#waitingBytes -= length;
       const entries = [...said, ...this.#takePositions()];
       if (entries.length === 0) continue;
+      for (const entry of entries) this.#number(entry);
       const { name, logs, limits, log } = this.#options;
       try {
         await logs.append(name, entries, limits);
@@ -212,6 +220,16 @@ export class SessionReplay implements ReplayLog, CallPositions {
         log.debug({ code: toBridgeError(thrown).code }, 'events could not be stored for clients that come back');
       }
     }
+  }
+
+  /**
+   * The position is sealed with the entry, since whoever can write to the store could exchange two. No number is used
+   * again, as nobody knows whether an attempt that failed has stored something.
+   */
+  #number(entry: Buffer): void {
+    entry.writeUInt32BE(this.#options.token, TOKEN_AT);
+    entry.writeUIntBE(this.#numbered, NUMBER_AT, 6);
+    this.#numbered += 1;
   }
 
   /** Resolves when all that was said until now is stored, or cannot be. */
@@ -228,11 +246,11 @@ export class SessionReplay implements ReplayLog, CallPositions {
     this.#young.clear();
   }
 
-  /** What was stored under this name. */
+  /** What was stored under this name, in the order in which it was said. */
   static async read(logs: LogStore, name: string): Promise<StoredReplay> {
     const runs: ReplayRun[] = [];
     const unended = new Map<number, UnendedStream>();
-    for (const entry of await logs.read(name)) {
+    for (const entry of inOrder(await logs.read(name))) {
       const { kind, ...head } = decodeHead(entry);
       const { stream } = head;
       if (kind === KINDS.ended) unended.delete(stream);
@@ -241,6 +259,14 @@ export class SessionReplay implements ReplayLog, CallPositions {
     }
     return { runs, unended };
   }
+}
+
+/** By their positions, wherever they stand in the store; each once. */
+function inOrder(entries: readonly Buffer[]): readonly Buffer[] {
+  const byPosition = (one: Buffer, other: Buffer): number =>
+    one.compare(other, TOKEN_AT, HEAD_BYTES, TOKEN_AT, HEAD_BYTES);
+  const sorted = [...entries].sort(byPosition);
+  return sorted.filter((entry, index) => index === 0 || byPosition(sorted[index - 1] as Buffer, entry) !== 0);
 }
 
 /** What an entry says of a stream of which this was known before. All of it was sealed by a replica. */

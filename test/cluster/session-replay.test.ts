@@ -18,8 +18,8 @@ function create(limits = LIMITS) {
   return { replay, logs, clock, read: () => SessionReplay.read(logs, NAME) };
 }
 
-function createReplay(logs: LogStore, limits = LIMITS, clock = new FakeClock()) {
-  return new SessionReplay({ name: NAME, logs, limits, clock, log: pino({ level: 'silent' }) });
+function createReplay(logs: LogStore, limits = LIMITS, clock = new FakeClock(), token = 1) {
+  return new SessionReplay({ name: NAME, token, logs, limits, clock, log: pino({ level: 'silent' }) });
 }
 
 const callOf = (id: number | string) =>
@@ -180,7 +180,7 @@ test('whoever goes on with a stream says so, and the call is known as before', a
   replay.opened(1, [7]);
   replay.moved(callOf(7), 'first');
   await turn();
-  const heir = createReplay(logs);
+  const heir = createReplay(logs, LIMITS, new FakeClock(), 2);
   heir.continued(1, 7);
   await turn();
   t.is((await read()).unended.get(1)?.call?.lastEventId, 'first');
@@ -237,7 +237,7 @@ test('what was said is stored in its order when the call turns out to be one tha
   replay.add(event(1));
   replay.moved(callOf(7), 'first');
   await turn();
-  const entries = (await logs.read(NAME)).map((entry) => entry.toString('utf8', 16));
+  const entries = (await logs.read(NAME)).map((entry) => entry.toString('utf8', 26));
   t.deepEqual(entries.slice(0, 2), ['[7]', 'event 1']);
   t.regex(entries[2] ?? '', /first/);
 });
@@ -247,7 +247,7 @@ test('a stream that another replica has stored is said to have ended, however so
   replay.opened(1, [7]);
   replay.moved(callOf(7), 'first');
   await turn();
-  const heir = createReplay(logs);
+  const heir = createReplay(logs, LIMITS, new FakeClock(), 2);
   heir.continued(1, 7);
   heir.ended(1, 'sent');
   await turn();
@@ -283,4 +283,49 @@ test('nothing is stored of a session that is over or another replica has', async
   clock.advance(YOUNG_MS);
   await turn();
   t.deepEqual(await logs.read(NAME), []);
+});
+
+/** A stream with events, and how far its call has come after them. */
+async function storeCall(): Promise<{ readonly entries: readonly Buffer[]; readonly logs: LogStore }> {
+  const { replay, logs } = create();
+  void replay.opened(1, [7]);
+  for (const sequence of [1, 2]) {
+    replay.moved(callOf(7), `event ${sequence}`);
+    await turn();
+    replay.add(event(sequence));
+    await turn();
+  }
+  return { entries: await logs.read(NAME), logs };
+}
+
+test('entries that somebody has exchanged or repeated in the store are replayed as they were said', async (t) => {
+  const { entries, logs } = await storeCall();
+  t.true(entries.length >= 4);
+  const expected = await SessionReplay.read(logs, NAME);
+  t.deepEqual(
+    expected.runs.map(({ sequence }) => sequence),
+    [1, 2],
+  );
+  t.is(expected.unended.get(1)?.call?.lastEventId, 'event 2');
+  for (const changed of [[...entries].reverse(), [...entries, ...entries.slice(0, 2)]]) {
+    const read = await SessionReplay.read({ ...logs, read: async () => changed }, NAME);
+    t.deepEqual(read.runs, expected.runs);
+    t.is(read.unended.get(1)?.call?.lastEventId, 'event 2');
+  }
+});
+
+test('what a former owner stores late stands before what the next one has said', async (t) => {
+  const { logs } = new MemoryStore();
+  const [former, next] = [1, 2].map((token) => createReplay(logs, LIMITS, new FakeClock(), token));
+  former?.add(event(1));
+  await turn();
+  next?.add(event(3));
+  await turn();
+  former?.add(event(2));
+  await turn();
+  const { runs } = await SessionReplay.read(logs, NAME);
+  t.deepEqual(
+    runs.map(({ sequence }) => sequence),
+    [1, 2, 3],
+  );
 });
