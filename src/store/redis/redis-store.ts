@@ -68,19 +68,21 @@ class RedisLeases implements LeaseStore {
 
   async renew(holder: string, sign: number): Promise<Renewal> {
     const outcome = await this.#connection.run(RENEW_LEASE, this.#prefix + holder, sign, KEPT_LEASE_MS);
-    return outcome === 0 ? { kind: 'dead' } : { kind: 'renewed', since: Number(outcome) };
+    const since = expectReply(outcome, isNumber, 'a number');
+    return since === 0 ? { kind: 'dead' } : { kind: 'renewed', since };
   }
 
   async read(holder: string): Promise<LeaseReading> {
     const mark = randomBytes(9).toString('base64url');
-    const kept = String(await this.#connection.run(READ_LEASE, this.#prefix + holder, mark, KEPT_LEASE_MS));
+    const outcome = await this.#connection.run(READ_LEASE, this.#prefix + holder, mark, KEPT_LEASE_MS);
+    const kept = expectReply(outcome, isText, 'a text');
     return kept === DEAD ? { kind: 'dead' } : { kind: 'sign', sign: kept };
   }
 
   async condemn(holder: string, seen: LeaseReading): Promise<'dead' | 'alive'> {
     if (seen.kind === 'dead') return 'dead';
     const outcome = await this.#connection.run(CONDEMN_LEASE, this.#prefix + holder, seen.sign, KEPT_LEASE_MS);
-    return outcome === 1 ? 'dead' : 'alive';
+    return isDone(outcome) ? 'dead' : 'alive';
   }
 
   async release(holder: string): Promise<void> {
@@ -104,11 +106,13 @@ class RedisRecords implements RecordStore {
 
   async read(name: string): Promise<StoredRecord | undefined> {
     const key = keyOf(this.#prefix, name);
-    const [owner, token, sealed] = await this.#connection.ask((redis) => redis.hmgetBuffer(key, 'o', 't', 'v'));
+    const fields = await this.#connection.ask((redis) => redis.hmgetBuffer(key, 'o', 't', 'v'));
+    const [owner, token, sealed] = expectReply(fields, areFields, 'the fields of a record');
     if (!owner || !token || !sealed) return undefined;
     const value = this.#key.open(sealed, key);
     if (value === undefined) throw UNREADABLE;
-    return { owner: owner.toString(), token: Number(token.toString()), value: value.toString() };
+    const count = expectReply(Number(token.toString()), isNumber, 'the number of an owner');
+    return { owner: owner.toString(), token: count, value: value.toString() };
   }
 
   async put(name: string, { expected, next, ttlMs }: RecordWrite): Promise<boolean> {
@@ -116,7 +120,7 @@ class RedisRecords implements RecordStore {
     const [owner, token] = expected === 'absent' ? ['', ''] : [expected.owner, expected.token];
     const sealed = this.#key.seal(Buffer.from(next.value), key);
     const args = [owner, token, next.owner, next.token, sealed, Math.ceil(ttlMs)] as const;
-    return (await this.#connection.run(PUT_RECORD, key, ...args)) === 1;
+    return isDone(await this.#connection.run(PUT_RECORD, key, ...args));
   }
 
   async remove(name: string, { owner, token }: Ownership): Promise<void> {
@@ -144,8 +148,8 @@ class RedisLogs implements LogStore {
   async read(name: string): Promise<readonly Buffer[]> {
     const key = keyOf(this.#prefix, name);
     const entries = await this.#connection.ask((redis) => redis.xrangeBuffer(key, '-', '+'));
-    return entries.map(([, fields]) => {
-      const entry = fields[1] && this.#key.open(fields[1], key);
+    return expectReply(entries, areEntries, 'the entries of a stream').map(([, fields]) => {
+      const entry = this.#key.open(fields[1], key);
       if (entry === undefined) throw UNREADABLE;
       return entry;
     });
@@ -154,6 +158,51 @@ class RedisLogs implements LogStore {
   async remove(name: string): Promise<void> {
     await this.#connection.ask((redis) => redis.del(keyOf(this.#prefix, name)));
   }
+}
+
+// ---- What Redis answers
+
+/** Throws for a reply of another type: something else may stand behind the address, or between it and Redis. */
+function expectReply<Reply>(reply: unknown, isExpected: (reply: unknown) => reply is Reply, expected: string): Reply {
+  if (isExpected(reply)) return reply;
+  throw new BridgeError(
+    'ERR_STORE_UNREADABLE',
+    `The store has answered a command with something that Redis never answers: expected ${expected}. Check that --store leads to a Redis, and what stands between.`,
+  );
+}
+
+/** Whether a script has done what it was asked to do. */
+function isDone(outcome: unknown): boolean {
+  return expectReply(outcome, isFlag, '0 or 1') === 1;
+}
+
+function isFlag(reply: unknown): reply is 0 | 1 {
+  return reply === 0 || reply === 1;
+}
+
+function isNumber(reply: unknown): reply is number {
+  return Number.isSafeInteger(reply);
+}
+
+function isText(reply: unknown): reply is string {
+  return typeof reply === 'string';
+}
+
+type RecordFields = readonly [owner: Buffer | null, token: Buffer | null, sealed: Buffer | null];
+
+function areFields(reply: unknown): reply is RecordFields {
+  return Array.isArray(reply) && reply.length === 3 && reply.every((field) => field === null || Buffer.isBuffer(field));
+}
+
+type StreamEntry = readonly [id: Buffer, fields: readonly [name: Buffer, sealed: Buffer]];
+
+function areEntries(reply: unknown): reply is readonly StreamEntry[] {
+  return Array.isArray(reply) && reply.every(isEntry);
+}
+
+function isEntry(entry: unknown): entry is StreamEntry {
+  const fields: unknown = Array.isArray(entry) ? entry[1] : undefined;
+  return Array.isArray(fields) && Buffer.isBuffer(fields[1]);
 }
 
 /** Names may say who somebody is, so that they are not stored. */

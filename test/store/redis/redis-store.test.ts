@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import anyTest, { type TestFn } from 'ava';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
+import { toBridgeError } from '../../../src/errors.ts';
 import { ClusterKey } from '../../../src/store/cluster-key.ts';
 import { parseRedisAddress } from '../../../src/store/redis/address.ts';
 import { connectRedisStore } from '../../../src/store/redis/redis-store.ts';
@@ -162,3 +164,70 @@ test('where no store is, the start says so', async (t) => {
     message: /Redis at 127\.0\.0\.1:1 .*ECONNREFUSED.*--store/,
   });
 });
+
+/** Answers whoever connects as a Redis does, and commands of the store with `reply`. */
+async function startWrongRedis(t: ExecutionContext, reply: string): Promise<URL> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket
+      .on('error', () => undefined)
+      .on('data', (chunk) => {
+        for (const command of chunk
+          .toString('latin1')
+          .split(/^\*\d+\r\n/m)
+          .slice(1)) {
+          const name = command.split('\r\n')[1]?.toLowerCase();
+          if (name === 'info') socket.write('$9\r\nloading:0\r\n');
+          else socket.write(name === 'client' || name === 'select' ? '+OK\r\n' : reply);
+        }
+      });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return new URL(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`);
+}
+
+/** What each reply is right for. */
+const FITTING: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  'a text': [['look', 'fits: sign']],
+  'a number': [['renew', 'fits: since']],
+  'an empty list': [['log', 'fits: 0 entries']],
+};
+
+const WRONG_REPLIES = {
+  'a text': '$5\r\nhello\r\n',
+  'a number': ':42\r\n',
+  nothing: '$-1\r\n',
+  'an empty list': '*0\r\n',
+  'a list of lists': '*3\r\n*1\r\n:1\r\n*0\r\n*2\r\n$1\r\nx\r\n:1\r\n',
+};
+
+for (const [what, reply] of Object.entries(WRONG_REPLIES)) {
+  test(`whatever asks a store that answers ${what} gets what fits, or an error with a name`, async (t) => {
+    const { leases, records, logs } = await open(await startWrongRedis(t, reply));
+    const next = { owner: 'a', token: 1, value: 'kept' };
+    const asked = {
+      renew: leases.renew('holder', 1).then(({ kind }) => kind === 'dead' || 'since'),
+      look: leases.read('holder').then(({ kind }) => kind),
+      condemn: leases.condemn('holder', { kind: 'sign', sign: '1.1' }),
+      read: records.read('name').then(String),
+      put: records.put('name', { expected: 'absent', next, ttlMs: 1000 }).then(String),
+      log: logs.read('name').then(({ length }) => `${length} entries`),
+    };
+    const failures = await Promise.all(
+      Object.entries(asked).map(async ([name, answer]) => {
+        const failure = await answer.then(
+          (fits) => `fits: ${fits}`,
+          (thrown) => toBridgeError(thrown).code,
+        );
+        return [name, failure] as const;
+      }),
+    );
+    const fitting = failures.filter(([, failure]) => failure !== 'ERR_STORE_UNREADABLE');
+    t.deepEqual(fitting, FITTING[what] ?? []);
+  });
+}
