@@ -1,4 +1,4 @@
-import { type ErrorEvent, EventSource } from 'eventsource';
+import { type ErrorEvent, EventSource, type FetchLikeResponse } from 'eventsource';
 import type { Clock } from '../../deps.ts';
 import { fetchOverSocket } from '../../http/client/socket-agent.ts';
 import { showUrl } from '../../http/shown-url.ts';
@@ -35,6 +35,12 @@ export type TopOutput = {
 export type TopEnding = { readonly kind: 'ended' } | { readonly kind: 'failed'; readonly message: string };
 
 const REDRAW_MS = 1000;
+/** The status comes at once from whoever has one. */
+const FIRST_STATUS_MS = 10_000;
+/** The status of many replicas with a thousand servers each is smaller. */
+const MAX_EVENT_BYTES = 16 * 1024 * 1024;
+/** A status has tens. */
+const MAX_MEMBERS = 200;
 /** Another screen of the terminal, without a cursor; what was there before comes back at the end. */
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
@@ -53,6 +59,7 @@ class Top {
   readonly #url: URL;
   #source: EventSource | undefined;
   #stopRedrawing: (() => void) | undefined;
+  #stopWaiting: (() => void) | undefined;
   #status: StatusDocument | undefined;
   /** What the clock of the bridge is ahead of ours. */
   #aheadMs = 0;
@@ -77,9 +84,22 @@ class Top {
     );
     source.addEventListener('error', (event) => this.#broke(event));
     if (output.kind === 'screen') this.#stopRedrawing = clock.every(REDRAW_MS, () => this.#draw());
+    this.#stopWaiting = clock.after(FIRST_STATUS_MS, () => this.#tookTooLong());
   }
 
-  #fetch(url: string | URL, init: RequestInit): Promise<Response> {
+  #tookTooLong(): void {
+    const message = `${nameOf(this.#url)} has sent no status for ${FIRST_STATUS_MS / 1000} s: is that mcp-portage?`;
+    this.#close({ kind: 'failed', message });
+  }
+
+  async #fetch(url: string | URL, init: RequestInit): Promise<FetchLikeResponse> {
+    const response = await this.#request(url, init);
+    const { body, status, redirected, headers } = response;
+    const limit = new EventLimit(() => this.#close({ kind: 'failed', message: noStatusOf(this.#url) }));
+    return { body: body?.pipeThrough(limit) ?? null, url: response.url, status, redirected, headers };
+  }
+
+  #request(url: string | URL, init: RequestInit): Promise<Response> {
     const { token } = this.#options;
     const headers = new Headers(init.headers);
     if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
@@ -95,13 +115,15 @@ class Top {
   #received(data: string, merge: (members: object) => object): void {
     try {
       const merged = merge(JSON.parse(data)) as StatusDocument;
+      if (Object.keys(merged).length > MAX_MEMBERS) throw new Error('too many members');
+      this.#stopWaiting?.();
       this.#status = merged;
       this.#aheadMs = merged.atMs - this.#options.wallClock();
       this.#notice = '';
       this.#draw();
     } catch {
       // Whoever answers there chose what it says: any member may be missing.
-      this.#close({ kind: 'failed', message: `What ${nameOf(this.#url)} sends is no status of mcp-portage.` });
+      this.#close({ kind: 'failed', message: noStatusOf(this.#url) });
     }
   }
 
@@ -145,11 +167,40 @@ class Top {
     this.#options.signal.removeEventListener('abort', this.#aborted);
     this.#source?.close();
     this.#stopRedrawing?.();
+    this.#stopWaiting?.();
     if (this.#drawn !== '') this.#options.output.write(LEAVE);
     this.#drawn = '';
     this.#status = undefined;
     this.#end(ending);
   }
+}
+
+const NEWLINE = 0x0a;
+
+/** Passes a stream of events on as long as none of them is larger than any status. */
+class EventLimit extends TransformStream<Uint8Array, Uint8Array> {
+  /** @param exceeded called before the stream is broken off */
+  constructor(exceeded: () => void) {
+    let eventBytes = 0;
+    let endedInNewline = false;
+    super({
+      transform(chunk, controller) {
+        const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+        const end = text.lastIndexOf('\n\n');
+        if (end !== -1) eventBytes = text.length - end;
+        else if (endedInNewline && text[0] === NEWLINE) eventBytes = text.length;
+        else eventBytes += text.length;
+        endedInNewline = text.at(-1) === NEWLINE;
+        if (eventBytes <= MAX_EVENT_BYTES) return controller.enqueue(chunk);
+        exceeded();
+        controller.terminate();
+      },
+    });
+  }
+}
+
+function noStatusOf(url: URL): string {
+  return `What ${nameOf(url)} sends is no status of mcp-portage.`;
 }
 
 /** A proxy may have put a path before `/status`; of the endpoints of servers only the origin counts. */

@@ -5,6 +5,7 @@ import { SocketAgent } from '../../http/client/socket-agent.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { isSocketUrl, reachedAs } from '../../http/socket-addresses.ts';
 import { parseUsage, type Usage, UsageFault } from './usage.ts';
+import { MAX_FILE_BYTES } from './usage-folder.ts';
 
 export interface FetchUsageRequest {
   /** Any address of the bridge. */
@@ -16,6 +17,8 @@ export interface FetchUsageRequest {
 }
 
 const TIMEOUT_MS = 10_000;
+/** No file of usage is larger. */
+const MAX_ANSWER_BYTES = MAX_FILE_BYTES;
 
 /** Rejects with a BridgeError that says what to do. */
 export async function fetchUsage({ url, token, replicas }: FetchUsageRequest): Promise<Usage> {
@@ -24,11 +27,19 @@ export async function fetchUsage({ url, token, replicas }: FetchUsageRequest): P
   const { got } = await import('got');
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   let response: Response<string>;
+  let isTooLarge = false;
   try {
-    const options = { headers, retry: { limit: 0 }, timeout: { request: TIMEOUT_MS }, throwHttpErrors: false };
+    const limits = { retry: { limit: 0 }, timeout: { request: TIMEOUT_MS }, decompress: false };
     const agent = isSocketUrl(asked) ? { agent: { http: new SocketAgent(asked.socketPath, {}) } } : {};
-    response = await got(asked, { ...options, ...agent, followRedirect: false });
+    const pending = got(asked, { headers, ...limits, ...agent, throwHttpErrors: false, followRedirect: false });
+    pending.on('downloadProgress', ({ transferred }) => {
+      if (transferred <= MAX_ANSWER_BYTES) return;
+      isTooLarge = true;
+      pending.cancel();
+    });
+    response = await pending;
   } catch (cause) {
+    if (isTooLarge) throw unreadable(shown, `it is larger than ${MAX_ANSWER_BYTES} bytes`, cause);
     const { code } = cause as NodeJS.ErrnoException;
     throw new BridgeError('ERR_UPSTREAM_CONNECT', `No bridge answers at ${shown} (${code}); is it running?`, { cause });
   }
@@ -37,8 +48,12 @@ export async function fetchUsage({ url, token, replicas }: FetchUsageRequest): P
     return parseUsage(JSON.parse(response.body));
   } catch (cause) {
     const detail = cause instanceof UsageFault ? cause.message : 'it is not JSON';
-    throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `The response of ${shown} cannot be read: ${detail}.`, { cause });
+    throw unreadable(shown, detail, cause);
   }
+}
+
+function unreadable(shown: string, detail: string, cause: unknown): BridgeError {
+  return new BridgeError('ERR_UPSTREAM_PROTOCOL', `The response of ${shown} cannot be read: ${detail}.`, { cause });
 }
 
 function refused(status: number, shown: string): BridgeError {

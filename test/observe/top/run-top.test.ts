@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/status-document.ts';
 import { eventsUrl, runTop, type TopOutput } from '../../../src/observe/top/run-top.ts';
+import { startEndlessAnswers } from '../../support/endless-answers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { client, inspection, WallClock } from '../status/seen.ts';
@@ -141,6 +142,43 @@ test('ends where something else is sent, whatever it is', async (t) => {
       message: `What ${url}/status/events sends is no status of mcp-portage.`,
     });
   }
+});
+
+test('reads no event that is larger than any status', async (t) => {
+  const server = await startEndlessAnswers(t, 'text/event-stream', 'event: status\ndata: ');
+  t.deepEqual(await new Terminal().run(server.url, 'text'), {
+    kind: 'failed',
+    message: `What ${server.url}/status/events sends is no status of mcp-portage.`,
+  });
+  t.true(server.sentBytes < 64 * 1024 * 1024);
+});
+
+test('keeps no members without end that are added to the status', async (t) => {
+  const { server } = await start(t);
+  const status = await (await fetch(`${server.url}/status.json`)).text();
+  const added = Array.from({ length: 1000 }, (_, index) => `event: change\ndata: {"m${index}":1}\n\n`);
+  const url = await listen(t, 'text/event-stream', `event: status\ndata: ${status}\n\n${added.join('')}`);
+  t.like(await new Terminal().run(url, 'screen'), { kind: 'failed' });
+});
+
+test('waits for no status without end', async (t) => {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': welcome\n\n');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const terminal = new Terminal();
+  const ending = terminal.run(url, 'text');
+  terminal.clock.advance(10_000);
+  t.deepEqual(await ending, {
+    kind: 'failed',
+    message: `${url}/status/events has sent no status for 10 s: is that mcp-portage?`,
+  });
+  t.is(terminal.clock.pendingTimers, 0);
 });
 
 test('does not begin when it is stopped before', async (t) => {
