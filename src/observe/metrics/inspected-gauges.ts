@@ -1,7 +1,10 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type * as Prom from 'prom-client';
 import type { Inspect, InspectedServer, ServerState } from '../inspection.ts';
 import { labelOfRevision } from './bounded-labels.ts';
 
+/** Servers whose state is taken in one turn of the event loop: there may be a thousand. */
+const SERVERS_PER_TURN = 50;
 const STATES: readonly ServerState[] = ['idle', 'ready', 'unproven', 'refused'];
 /** In these, a call would be served as far as is known. */
 const UP: ReadonlySet<ServerState> = new Set(['idle', 'ready']);
@@ -58,7 +61,7 @@ export class InspectedGauges {
   }
 
   /** Takes the state of this moment. Servers that are served no longer are gone then. */
-  pull(): void {
+  async pull(): Promise<void> {
     const { version, startedAtMs, maxOpenCalls, maxProcesses, servers, ...bridge } = this.#inspect();
     this.#connections.set(bridge.connections);
     this.#unsentBytes.set(bridge.unsentBytes);
@@ -68,7 +71,10 @@ export class InspectedGauges {
     this.#maxProcesses.set(maxProcesses);
     for (const metric of this.#ofServers) metric.reset();
     this.#restarts.reset();
-    for (const server of servers) this.#setServer(server);
+    for (const [index, server] of servers.entries()) {
+      this.#setServer(server);
+      if (index % SERVERS_PER_TURN === SERVERS_PER_TURN - 1) await turn();
+    }
   }
 
   get #ofServers(): readonly Prom.Gauge[] {

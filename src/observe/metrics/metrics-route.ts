@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import type { Logger } from 'pino';
 import { toBridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
@@ -11,7 +12,7 @@ export function metricsRoute(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (_request, response) => {
     metrics.text().then(
-      (text) => respond(response, metrics.contentType, Buffer.from(text)),
+      (pieces) => respond(response, metrics.contentType, pieces),
       (err: unknown) => {
         log.error({ err }, 'metrics could not be collected');
         respondError(response, toBridgeError(err));
@@ -20,13 +21,13 @@ export function metricsRoute(
   };
 }
 
-function respond(response: ServerResponse, contentType: string, body: Buffer): void {
-  response
-    .writeHead(200, {
-      'Content-Type': contentType,
-      'Content-Length': body.length,
-      'Cache-Control': 'no-store',
-      'X-Content-Type-Options': 'nosniff',
-    })
-    .end(body);
+function respond(response: ServerResponse, contentType: string, pieces: readonly Buffer[]): void {
+  if (response.destroyed) return;
+  response.writeHead(200, {
+    'Content-Type': contentType,
+    'Content-Length': pieces.reduce((sum, { length }) => sum + length, 0),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  });
+  Readable.from(pieces, { objectMode: true }).pipe(response);
 }

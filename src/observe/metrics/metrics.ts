@@ -28,6 +28,7 @@ import {
   ServerWords,
 } from './bounded-labels.ts';
 import { InspectedGauges } from './inspected-gauges.ts';
+import { DividedHistogram, writeMetrics } from './metrics-text.ts';
 
 /** Seconds, as the conventions have them. */
 const OPERATION_BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
@@ -59,8 +60,8 @@ export class Metrics implements Observer {
   readonly #clock: Clock;
   readonly #registry: Prom.Registry;
   readonly #gauges: InspectedGauges;
-  readonly #operations: Prom.Histogram;
-  readonly #sessions: Prom.Histogram;
+  readonly #operations: DividedHistogram;
+  readonly #sessions: DividedHistogram;
   readonly #clients: Prom.Counter;
   readonly #calls: Prom.Counter;
   readonly #translated: Prom.Counter;
@@ -73,14 +74,16 @@ export class Metrics implements Observer {
   readonly #otherServers = new ServerWords(OTHER);
   /** Label sets of all servers. */
   readonly #known = new BoundedWords(MAX_OPERATIONS);
+  /** The text that is being written. */
+  #text: Promise<readonly Buffer[]> | undefined;
 
   constructor(prom: typeof Prom, { inspect, clock }: MetricsOptions) {
     const registry = new prom.Registry();
     const registers = [registry];
     const counter = (name: string, help: string, labelNames: readonly string[]): Prom.Counter =>
       new prom.Counter({ name, help, labelNames, registers });
-    const histogram = (name: string, help: string, labelNames: readonly string[], buckets: number[]): Prom.Histogram =>
-      new prom.Histogram({ name, help, labelNames, buckets, registers });
+    const histogram = (name: string, help: string, labelNames: readonly string[], buckets: number[]) =>
+      new DividedHistogram(prom, { name, help, labelNames, buckets });
     this.#clock = clock;
     this.#registry = registry;
     this.contentType = registry.contentType;
@@ -126,10 +129,19 @@ export class Metrics implements Observer {
     prom.collectDefaultMetrics({ register: registry });
   }
 
-  /** In the text format of Prometheus. */
-  async text(): Promise<string> {
-    this.#gauges.pull();
-    return await this.#registry.metrics();
+  /** The text for Prometheus, in pieces. Whoever asks while one is written gets that one. */
+  text(): Promise<readonly Buffer[]> {
+    this.#text ??= this.#write().finally(() => {
+      this.#text = undefined;
+    });
+    return this.#text;
+  }
+
+  async #write(): Promise<readonly Buffer[]> {
+    await this.#gauges.pull();
+    const registered = this.#registry.getMetricsAsArray().map(({ name }) => this.#registry.getSingleMetric(name));
+    const undivided = registered.flatMap((metric) => (metric === undefined ? [] : [{ parts: [metric] as const }]));
+    return writeMetrics([this.#operations, this.#sessions, ...undivided]);
   }
 
   opened(call: ObservedCall): OnCallEnded {

@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import type { InspectedServer, Inspection } from '../../../src/observe/inspection.ts';
 import { createMetrics, type Metrics } from '../../../src/observe/metrics/metrics.ts';
 import { metricsRoute } from '../../../src/observe/metrics/metrics-route.ts';
+import { LINES_PER_TURN } from '../../../src/observe/metrics/metrics-text.ts';
 import { ORIGIN } from '../../support/exchanges.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { client, MODERN, runCall, SERVER_2025, SERVER_2026 } from '../../support/observed.ts';
@@ -52,7 +53,7 @@ async function create(inspect = (): Inspection => inspection()) {
 }
 
 async function scrape(metrics: Metrics): Promise<Scrape> {
-  return new Scrape(await metrics.text());
+  return new Scrape(Buffer.concat(await metrics.text()).toString());
 }
 
 const OPERATIONS = 'mcp_server_operation_duration_seconds';
@@ -342,6 +343,31 @@ test('a state that cannot be told is an error, and not a crash', async (t) => {
   await new Promise((resolve) => server.once('listening', resolve));
   const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`);
   t.is(response.status, 500);
+});
+
+test('others are served while a text of many lines is written, and whoever asks meanwhile gets the same one', async (t) => {
+  const { metrics } = await create(() =>
+    inspection(Array.from({ length: 200 }, (_, index) => ({ ...EVERYTHING, name: `server-${index}` }))),
+  );
+  for (const index of WORDS.keys()) {
+    const of = client({ server: `server-${index % 10}`, name: `client-${index % 50}` });
+    runCall(metrics, { client: of, tool: `tool-${index % 100}` });
+    metrics.connected(of, undefined)('ERR_SESSION_CLOSED');
+  }
+  let turns = 0;
+  let isWriting = true;
+  const count = (): void => {
+    turns += 1;
+    if (isWriting) setImmediate(count);
+  };
+  setImmediate(count);
+  const [pieces, same] = await Promise.all([metrics.text(), metrics.text()]);
+  isWriting = false;
+  t.is(pieces, same);
+  const lines = pieces.map((piece) => piece.toString().split('\n').length - 1);
+  // The heads of metrics come on top.
+  t.true(lines.length > 10 && Math.max(...lines) < 2 * LINES_PER_TURN, lines.join());
+  t.true(turns >= lines.length, `${turns} turns for ${lines.length} pieces`);
 });
 
 // ---- The documentation.
