@@ -68,6 +68,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
     answer: () => sessions.drain().then(() => endpoint.flush()),
     async close() {
       sessions.close(SHUTTING_DOWN);
+      endpoint.close(SHUTTING_DOWN);
       await dialers.close();
       await observation.close();
     },

@@ -54,21 +54,31 @@ export class LineSplitter {
     this.#pending?.clear();
   }
 
-  push(chunk: Buffer): void {
+  /**
+   * Takes the whole chunk, or its beginning with so many lines.
+   * @returns how many bytes were taken; the caller pushes those behind them before anything else
+   */
+  push(chunk: Buffer, maxLines = Number.POSITIVE_INFINITY): number {
     if (!this.#isWithinLine) this.#mayHoldCr = false;
     this.#mayHoldCr ||= chunk.includes(CR);
     let start = 0;
-    for (;;) {
+    for (let lines = 0; lines < maxLines; lines += 1) {
       start = this.#skipEmptyLines(chunk, start);
       const newline = chunk.indexOf(LF, start);
-      if (newline === -1) break;
+      if (newline === -1) {
+        this.#keepRest(chunk, start);
+        return chunk.length;
+      }
       this.#finishLine(chunk.subarray(start, newline));
       start = newline + 1;
     }
-    if (start < chunk.length) {
-      this.#keep(chunk.subarray(start));
-      this.#isWithinLine = true;
-    }
+    return start;
+  }
+
+  #keepRest(chunk: Buffer, start: number): void {
+    if (start === chunk.length) return;
+    this.#keep(chunk.subarray(start));
+    this.#isWithinLine = true;
   }
 
   /** The stream is over: a last line without newline counts as a line. */

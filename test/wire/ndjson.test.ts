@@ -132,3 +132,23 @@ test('joins a line of many chunks in linear time and proportionate memory', (t) 
   splitter.push(Buffer.from('z\n'));
   t.is(lines[0]?.toString(), `${'x'.repeat(200_000)}${'y'.repeat(560_000)}z`);
 });
+
+test('a chunk is taken in parts of so many lines, wherever it is cut', (t) => {
+  const text = 'one\r\n\n\ntwo\nthree \n\nfour\nfive';
+  for (const maxLines of [1, 2, 3]) {
+    for (let cut = 1; cut < text.length; cut += 1) {
+      const lines: string[] = [];
+      const splitter = new LineSplitter({ line: (bytes) => lines.push(`${bytes}`), oversized: () => t.fail() }, 100);
+      for (const part of [text.slice(0, cut), text.slice(cut)]) {
+        let rest = Buffer.from(part);
+        while (rest.length > 0) {
+          const before = lines.length;
+          rest = rest.subarray(splitter.push(rest, maxLines));
+          t.true(lines.length - before <= maxLines);
+        }
+      }
+      splitter.end();
+      t.deepEqual(lines, ['one', 'two', 'three', 'four', 'five']);
+    }
+  }
+});

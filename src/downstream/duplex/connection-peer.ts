@@ -7,6 +7,7 @@ import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { SessionClient, SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import type { Complaints } from './complaints.ts';
 import type { MessageConnection } from './message-connection.ts';
 
 /** Who is at the other end, as the sessions are told. */
@@ -80,15 +81,16 @@ export interface ConversationOptions {
   readonly client: ConnectionClient;
   readonly input: SharedInput;
   readonly sessions: SessionRegistry;
+  readonly complaints: Complaints;
   readonly deps: Deps;
   /** The other conversation has a call open under this id: there is one space of ids on a connection. */
   readonly isTaken: (id: JsonRpcId) => boolean;
 }
 
 /** Why a request cannot be handed to a server; its client is told, too. At our own end there may be many, and no fault. */
-export function logRefusal({ log }: Deps, error: BridgeError): void {
-  const level = error.code === 'ERR_SESSION_CLOSED' ? 'debug' : 'error';
-  log[level]({ code: error.code, err: error.cause }, error.message);
+export function logRefusal({ deps, complaints }: ConversationOptions, error: BridgeError): void {
+  if (error.code !== 'ERR_SESSION_CLOSED') return complaints.tell('error', error);
+  deps.log.debug({ code: error.code, err: error.cause }, error.message);
 }
 
 export function takenId(id: JsonRpcId): BridgeError {
@@ -107,6 +109,13 @@ export function takenId(id: JsonRpcId): BridgeError {
 export const MAX_AHEAD_BYTES = 8 * 1024 * 1024;
 /** What a short piece counts as, for it costs about as much. */
 const MIN_PIECE_BYTES = 1024;
+/**
+ * Messages of one client that are taken before all others get a turn: whoever sends many small ones at once has some tens
+ * of thousands of them in what is read at a time. It is enough to have their way out written together.
+ */
+export const MESSAGES_PER_TURN = 32;
+/** A message that is longer than this counts as several, for it takes as long. */
+const BYTES_OF_A_MESSAGE = 16 * 1024;
 
 export interface SharedInputOptions {
   /** Where it comes from; `read` and `over` are told what comes. */
@@ -119,7 +128,8 @@ export interface SharedInputOptions {
    * long as it takes.
    */
   readonly heldTimeoutMs: number;
-  readonly take: (piece: Buffer) => void;
+  /** Takes so many messages at most. Returns what is left of the piece; undefined: nothing. */
+  readonly take: (piece: Buffer, maxMessages: number) => Buffer | undefined;
   /** Called once. Nothing more is taken: the client has ended its input, or so many bytes have waited for too long. */
   readonly onEnd: (untakenBytes: number) => void;
 }
@@ -127,7 +137,10 @@ export interface SharedInputOptions {
 /** `open`: more may come. `ending`: no more comes, but not all was taken. `ended`: told. */
 type State = 'open' | 'ending' | 'ended';
 
-/** The client's input while several conversations read it: it is taken when none of them holds it back. */
+/**
+ * The client's input while several conversations read it: it is taken when none of them holds it back, and as much in one
+ * turn of the event loop as leaves time for others.
+ */
 export class SharedInput {
   readonly #options: SharedInputOptions;
   readonly #holders = new Set<object>();
@@ -135,8 +148,13 @@ export class SharedInput {
     { maxItems: Number.POSITIVE_INFINITY, maxBytes: MAX_AHEAD_BYTES },
     ({ length }) => Math.max(length, MIN_PIECE_BYTES),
   );
+  /** What is left of the piece that was begun last. */
+  #rest: Buffer | undefined;
   #state: State = 'open';
   #isStopped = false;
+  /** Messages that may be taken before others get a turn; none: this client waits for its own. */
+  #left = MESSAGES_PER_TURN;
+  #isWaitingForTurn = false;
   #stopWaiting = (): void => {};
 
   constructor(options: SharedInputOptions) {
@@ -152,38 +170,64 @@ export class SharedInput {
     if (this.#holders.delete(holder)) process.nextTick(() => this.#takeAhead());
   }
 
+  /** A message of so many bytes was taken. */
+  tookMessage(bytes: number): void {
+    this.#left -= 1 + Math.floor(bytes / BYTES_OF_A_MESSAGE);
+  }
+
   /** Something has come. */
   read(piece: Buffer): void {
     if (this.#state === 'ended') return;
     this.#ahead.add(piece);
     this.#takeAhead();
-    if (!this.#ahead.isFull || this.#isStopped) return;
-    this.#isStopped = true;
-    this.#options.source.pause();
-    this.#awaitProgress(this.#options.heldTimeoutMs);
   }
 
   #takeAhead(): void {
-    const { source, take } = this.#options;
-    while (this.#holders.size === 0) {
-      const piece = this.#ahead.shift();
+    while (this.#holders.size === 0 && !this.#isWaitingForTurn) {
+      const piece = this.#rest ?? this.#ahead.shift();
       if (piece === undefined) break;
       if (this.#state === 'ending') this.#awaitProgress(this.#options.untakenTimeoutMs);
       else if (this.#isStopped) this.#awaitProgress(this.#options.heldTimeoutMs);
-      take(piece);
+      this.#rest = this.#options.take(piece, this.#left);
+      if (this.#left <= 0 || this.#rest !== undefined) this.#waitForTurn();
     }
-    if (this.#state === 'ending' && this.#ahead.length === 0) this.#end();
-    if (this.#ahead.isFull || !this.#isStopped) return;
-    this.#isStopped = false;
-    if (this.#state === 'open') this.#stopWaiting();
-    source.resume();
+    if (this.#state === 'ending' && this.#isEmpty) this.#end();
+    this.#stopOrResume();
+  }
+
+  #waitForTurn(): void {
+    this.#isWaitingForTurn = true;
+    setImmediate(() => {
+      this.#isWaitingForTurn = false;
+      this.#left = MESSAGES_PER_TURN;
+      this.#takeAhead();
+    });
+  }
+
+  get #isEmpty(): boolean {
+    return this.#rest === undefined && this.#ahead.length === 0;
+  }
+
+  /** Whoever waits for its own turn is not read meanwhile: what it sends then would only wait as well. */
+  #stopOrResume(): void {
+    const { source, heldTimeoutMs } = this.#options;
+    const mustStop = this.#ahead.isFull || (this.#isWaitingForTurn && !this.#isEmpty);
+    if (mustStop === this.#isStopped) return;
+    this.#isStopped = mustStop;
+    if (mustStop) {
+      source.pause();
+      if (this.#state === 'open') this.#awaitProgress(heldTimeoutMs);
+    } else {
+      if (this.#state === 'open') this.#stopWaiting();
+      source.resume();
+    }
   }
 
   /** No more comes. May be called several times. */
   over(): void {
     if (this.#state !== 'open') return;
     this.#state = 'ending';
-    if (this.#ahead.length === 0) this.#end();
+    if (this.#isEmpty) this.#end();
     else this.#awaitProgress(this.#options.untakenTimeoutMs);
   }
 
@@ -196,6 +240,10 @@ export class SharedInput {
     this.#stopWaiting();
     if (this.#state === 'ended') return;
     this.#state = 'ended';
-    this.#options.onEnd(this.#ahead.takeAll().reduce((sum, { length }) => sum + length, 0));
+    const untaken = [this.#rest ?? NOTHING, ...this.#ahead.takeAll()];
+    this.#rest = undefined;
+    this.#options.onEnd(untaken.reduce((sum, { length }) => sum + length, 0));
   }
 }
+
+const NOTHING = Buffer.alloc(0);

@@ -82,7 +82,7 @@ export class LegacyConversation {
       this.#session = this.#open();
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      logRefusal(this.#options.deps, error);
+      logRefusal(this.#options, error);
       this.#refuse(frame, error);
     }
     return this.#session;
@@ -232,7 +232,7 @@ export class ModernConversation {
       this.#link = this.#open();
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      logRefusal(this.#options.deps, error);
+      logRefusal(this.#options, error);
       this.#refuse(frame, rpcErrorOf(error));
     }
     return this.#link;

@@ -15,6 +15,7 @@ import { recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type BatchItem, refusalOfBatch } from '../batch.ts';
 import { CLIENT_LIMITS } from '../http/read-post.ts';
+import { Complaints } from './complaints.ts';
 import { type ConnectionClient, SharedInput } from './connection-peer.ts';
 import { LegacyConversation, ModernConversation } from './conversations.ts';
 import type { ConnectionListener, MessageConnection, OpenConnection } from './message-connection.ts';
@@ -68,6 +69,7 @@ export class DuplexEndpoint implements ConnectionListener {
   readonly #legacy: LegacyConversation;
   readonly #modern: ModernConversation;
   readonly #limits: ReadLimits;
+  readonly #complaints: Complaints;
   #hasSpoken = false;
   /** The length of the largest message that was sent since the client last took everything. */
   #largestSentBytes = 0;
@@ -91,6 +93,7 @@ export class DuplexEndpoint implements ConnectionListener {
 
   constructor(options: DuplexEndpointOptions) {
     this.#options = options;
+    this.#complaints = new Complaints(options.deps.log);
     this.#limits = { ...CLIENT_LIMITS, maxDepth: options.maxJsonDepth };
     const { client, sessions, deps, untakenTimeoutMs = 0, heldTimeoutMs = 0 } = options;
     const connection = options.openConnection(this);
@@ -100,7 +103,7 @@ export class DuplexEndpoint implements ConnectionListener {
       clock: deps.clock,
       untakenTimeoutMs,
       heldTimeoutMs,
-      take: (piece) => connection.take(piece),
+      take: (piece, maxMessages) => connection.take(piece, maxMessages),
       onEnd: (untakenBytes) => this.#inputTaken(untakenBytes),
     });
     const shared = {
@@ -108,6 +111,7 @@ export class DuplexEndpoint implements ConnectionListener {
       client,
       input: this.#input,
       sessions,
+      complaints: this.#complaints,
       deps,
     };
     this.#legacy = new LegacyConversation({
@@ -121,6 +125,7 @@ export class DuplexEndpoint implements ConnectionListener {
   // ---- messages of the client
 
   message(bytes: Buffer): void {
+    this.#input.tookMessage(bytes.length);
     if (this.#isDeaf) return;
     const result = readMessage(bytes, this.#limits);
     if (result.kind === 'fault') return this.#fault(result);
@@ -159,11 +164,12 @@ export class DuplexEndpoint implements ConnectionListener {
       route.kind === 'refused' ? this.#refused(route.refusal.message) : refusalOfBatch(items, this.#legacy.revision);
     if (error === undefined) return this.#legacy.takeBatch(items);
     const unanswered = items.filter((item) => !(item instanceof Frame) || item.kind === 'request');
-    this.#options.deps.log.warn({ code: error.code }, error.message);
+    this.#complaints.tell('warn', error);
     for (const { id } of unanswered) if (id !== undefined) this.#write(errorFrame(id, rpcErrorOf(error)));
   }
 
   oversized({ head, tail, byteLength }: OversizedLine): void {
+    this.#input.tookMessage(head.length);
     if (this.#isDeaf) return;
     const isJson = head[0] === OPEN_BRACE || head[0] === OPEN_BRACKET;
     if (!isJson && this.#options.unreadable === 'ends-connection') {
@@ -174,13 +180,13 @@ export class DuplexEndpoint implements ConnectionListener {
     const { id, kind } = recoverEnvelope(head, tail);
     const message = `A message of ${byteLength} bytes is larger than the ${this.#options.maxMessageBytes} allowed; send less or raise --max-message-bytes.`;
     const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', message);
-    this.#options.deps.log.error({ code: error.code }, error.message);
+    this.#complaints.tell('error', error);
     if (id !== undefined && kind === 'request') this.#write(errorFrame(id, rpcErrorOf(error)));
   }
 
   /** Without an id there is nobody to answer: the client would not know what the error is about. */
   #refuse(error: BridgeError, id: JsonRpcId | undefined): void {
-    this.#options.deps.log.warn({ code: error.code }, error.message);
+    this.#complaints.tell('warn', error);
     if (id !== undefined) this.#write(errorFrame(id, rpcErrorOf(error)));
   }
 
@@ -292,5 +298,6 @@ export class DuplexEndpoint implements ConnectionListener {
     this.#isDeaf = true;
     this.#legacy.close(reason);
     this.#modern.close(reason);
+    this.#complaints.close();
   }
 }

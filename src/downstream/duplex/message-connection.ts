@@ -12,8 +12,11 @@ import { LineSplitter, type OversizedLine } from '../../wire/ndjson.ts';
 export interface MessageConnection {
   /** How a message is called in errors: what the client knows it as. */
   readonly unit: 'line' | 'message';
-  /** Tells the listener of the messages in this piece. Called in the order of `read`, once for each piece. */
-  take(piece: Buffer): void;
+  /**
+   * Tells the listener of the messages in this piece, of so many at most. Called in the order of `read`, and then with what
+   * it returns: what is left of the piece; undefined: nothing.
+   */
+  take(piece: Buffer, maxMessages: number): Buffer | undefined;
   /** So it does with what is left when all pieces are taken and no more come. */
   takeRest(): void;
   /** Stop and go on reading. */
@@ -89,14 +92,16 @@ export class LineConnection implements MessageConnection {
     input.on('close', () => void arriving.holds(0));
   }
 
-  take(chunk: Buffer): void {
-    if (this.#isCrowded) return;
-    this.#splitter.push(chunk);
-    if (this.#arriving.holds(this.#splitter.pendingBytes)) return;
+  take(chunk: Buffer, maxMessages: number): Buffer | undefined {
+    if (this.#isCrowded) return undefined;
+    const taken = this.#splitter.push(chunk, maxMessages);
+    if (this.#arriving.holds(this.#splitter.pendingBytes))
+      return taken < chunk.length ? chunk.subarray(taken) : undefined;
     this.#isCrowded = true;
     this.#splitter.forget();
     this.#arriving.holds(0);
     this.#listener.crowded();
+    return undefined;
   }
 
   /** A last line without newline counts. */

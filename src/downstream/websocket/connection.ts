@@ -1,4 +1,5 @@
 import { type ArrivingMessage, TOO_MANY_ARRIVE } from '../../http/server/read-body.ts';
+import { ArrivingFrames } from '../../http/websocket/arriving-frames.ts';
 import { closeCodeOf } from '../../http/websocket/close-codes.ts';
 import {
   type ConnectionEnd,
@@ -15,34 +16,23 @@ export interface ClientWebSocketOptions extends WebSocketConnectionOptions {
   readonly arriving: ArrivingMessage;
 }
 
-/** Length and mask of a frame that holds no message. [RFC 6455 5.2] */
-const CONTROL_HEAD_BYTES = 6;
-
 /** A WebSocket as the connection of one client: each message is a piece of its own. */
 export class ClientWebSocket implements MessageConnection, WebSocketListener {
   readonly unit = 'message';
   readonly #listener: ConnectionListener;
   readonly #webSocket: WebSocketConnection;
   readonly #onEnd: ClientWebSocketOptions['onEnd'];
-  readonly #stream: ClientWebSocketOptions['stream'];
   readonly #arriving: ArrivingMessage;
-  /** Bytes read that belong to messages that have arrived whole. */
-  #doneBytes: number;
+  readonly #frames = new ArrivingFrames();
 
   constructor(options: ClientWebSocketOptions, listener: ConnectionListener) {
-    const { socket, stream, onEnd, arriving } = options;
+    const { stream, onEnd, arriving } = options;
     this.#listener = listener;
     this.#onEnd = onEnd;
-    this.#stream = stream;
     this.#arriving = arriving;
-    this.#doneBytes = stream.bytesRead;
     this.#webSocket = new WebSocketConnection(options, this);
-    // The library, which listens ahead of this, keeps what it has of a message to itself.
-    const arrived = (): void => this.#arrived();
+    const arrived = (chunk: Buffer): void => this.#arrived(chunk);
     stream.on('data', arrived);
-    const control = (data: Buffer): void => this.#control(data.length);
-    socket.on('ping', control);
-    socket.on('pong', control);
     stream.once('close', () => {
       stream.off('data', arrived);
       arriving.holds(0);
@@ -51,19 +41,13 @@ export class ClientWebSocket implements MessageConnection, WebSocketListener {
 
   // ---- from the client
 
-  /** The beginning of the next one may have been read with it, which is at most one chunk. */
   message(bytes: Buffer): void {
-    this.#doneBytes = this.#stream.bytesRead;
     this.#listener.read(bytes);
   }
 
-  /** They may stand between the parts of a message. */
-  #control(length: number): void {
-    this.#doneBytes += length + CONTROL_HEAD_BYTES;
-  }
-
-  #arrived(): void {
-    if (this.#arriving.holds(this.#stream.bytesRead - this.#doneBytes)) return;
+  #arrived(chunk: Buffer): void {
+    this.#frames.push(chunk);
+    if (this.#arriving.holds(this.#frames.heldBytes)) return;
     this.#arriving.holds(0);
     this.#webSocket.dismiss(closeCodeOf(TOO_MANY_ARRIVE), TOO_MANY_ARRIVE.message);
     this.#listener.crowded();
@@ -81,8 +65,9 @@ export class ClientWebSocket implements MessageConnection, WebSocketListener {
 
   // ---- from the endpoint
 
-  take(message: Buffer): void {
+  take(message: Buffer): undefined {
     this.#listener.message(message);
+    return undefined;
   }
 
   takeRest(): void {}

@@ -23,9 +23,11 @@ export const SUBPROTOCOL = 'mcp';
 
 /**
  * What both sides ask of the library. Compression is off: it costs each connection 300 KB and a turn through the thread pool
- * for each message, and what is compressed together can be guessed from the length. Pongs are sent here.
+ * for each message, and what is compressed together can be guessed from the length. Pongs are sent here. Each message and each
+ * ping is told in a turn of the event loop of its own: what is read at a time may hold ten thousand of them, and without it
+ * nobody else would be served before the last.
  */
-export const LIBRARY_OPTIONS = { perMessageDeflate: false, autoPong: false } as const;
+export const LIBRARY_OPTIONS = { perMessageDeflate: false, autoPong: false, allowSynchronousEvents: false } as const;
 
 /** The library counts in 32 bits. */
 export function maxPayloadOf(maxMessageBytes: number): number {

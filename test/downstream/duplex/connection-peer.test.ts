@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { MAX_AHEAD_BYTES, SharedInput } from '../../../src/downstream/duplex/connection-peer.ts';
+import { MAX_AHEAD_BYTES, MESSAGES_PER_TURN, SharedInput } from '../../../src/downstream/duplex/connection-peer.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -21,6 +21,7 @@ function openInput({ untakenTimeoutMs = UNTAKEN_TIMEOUT_MS, heldTimeoutMs = 0 } 
     take: (chunk) => {
       taken.push(chunk.toString());
       if (chunk.toString().startsWith('hold')) shared.pauseFor(input);
+      return undefined;
     },
     onEnd: (untakenBytes) => ends.push(untakenBytes),
   });
@@ -179,4 +180,58 @@ test('short pieces are limited, too', async (t) => {
     pieces += 1;
   }
   t.is(pieces, MAX_AHEAD_BYTES / 1024);
+});
+
+/** An input whose pieces are messages of one byte each, and how many were taken in each turn. */
+function openFlooded(bytesOfMessage = 1) {
+  const taken: number[] = [0];
+  let isPaused = false;
+  const shared: SharedInput = new SharedInput({
+    source: {
+      pause: () => {
+        isPaused = true;
+      },
+      resume: () => {
+        isPaused = false;
+      },
+    },
+    clock: new FakeClock(),
+    untakenTimeoutMs: UNTAKEN_TIMEOUT_MS,
+    heldTimeoutMs: 0,
+    take: (piece, maxMessages) => {
+      const count = Math.min(piece.length, maxMessages);
+      for (let index = 0; index < count; index += 1) shared.tookMessage(bytesOfMessage);
+      taken[taken.length - 1] = (taken.at(-1) ?? 0) + count;
+      return count < piece.length ? piece.subarray(count) : undefined;
+    },
+    onEnd: () => undefined,
+  });
+  const turn = async (): Promise<void> => {
+    taken.push(0);
+    await new Promise(setImmediate);
+  };
+  return { shared, taken, turn, isPaused: () => isPaused };
+}
+
+test('so many messages are taken in one turn, and the source waits until the others were served', async (t) => {
+  const { shared, taken, turn, isPaused } = openFlooded();
+  shared.read(Buffer.alloc(2 * MESSAGES_PER_TURN + 5));
+  shared.read(Buffer.alloc(7));
+  t.true(isPaused());
+  await turn();
+  await turn();
+  t.deepEqual(taken, [MESSAGES_PER_TURN, MESSAGES_PER_TURN, 12]);
+  t.false(isPaused());
+});
+
+test('a large message counts as several', async (t) => {
+  const { shared, taken, turn } = openFlooded(64 * 1024);
+  for (let piece = 0; piece < MESSAGES_PER_TURN; piece += 1) shared.read(Buffer.alloc(1));
+  await turn();
+  t.true((taken[0] ?? 0) < MESSAGES_PER_TURN / 4);
+  for (let turns = 0; turns < MESSAGES_PER_TURN; turns += 1) await turn();
+  t.is(
+    taken.reduce((sum, count) => sum + count, 0),
+    MESSAGES_PER_TURN,
+  );
 });

@@ -73,12 +73,12 @@ const ABUSES: readonly Abuse[] = [
     code: 1009,
   },
   {
-    what: 'more fragments than anybody needs',
+    what: 'so many fragments that they take more memory than all messages may',
     sent: [
       frame('[', { fin: false }),
       ...Array.from({ length: 20_000 }, () => frame('1', { fin: false, opcode: OPCODES.continuation })),
     ],
-    code: 1008,
+    code: 1013,
   },
 ];
 
@@ -96,6 +96,15 @@ for (const { what, sent, code } of ABUSES) {
     t.true(await isStillServed(harness));
   });
 }
+
+test('ends a connection that brings more fragments than anybody needs with 1008, where there is memory for them', async (t) => {
+  const raw = await openRawWebSocket((await startHttpHarness(t)).port);
+  const fragment = frame('1', { fin: false, opcode: OPCODES.continuation });
+  raw.socket.write(Buffer.concat([frame('[', { fin: false }), ...Array.from({ length: 20_000 }, () => fragment)]));
+  await waitFor(() => closeFrameIn(raw.received) !== undefined, { message: 'a close frame' });
+  t.is(closeFrameIn(raw.received)?.code, 1008);
+  raw.destroy();
+});
 
 test('takes a message in fragments, with pings in between, and one in a binary frame', async (t) => {
   const harness = await start(t);
