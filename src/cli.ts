@@ -104,6 +104,7 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   if (command.verb === 'snippet') return await printSnippet(command, host);
   if (command.verb === 'report' || command.verb === 'top') return await look(command, host);
   const load = (): Promise<LoadedConfig> => loadConfig(command, { ...host, stderrIsTerminal });
+  const loadAgain = (): Promise<LoadedConfig> => loadConfig(command, { ...host, stderrIsTerminal }, 0);
   const { withoutOptimizer } = await import('./cli/v8-tuning.ts');
   const loaded = await withoutOptimizer(load);
   const { config, probe, warnings } = loaded;
@@ -120,7 +121,7 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
     const bridge = await host.runBridge(config, log);
     running = bridge;
     if (loaded.files.length > 0 && bridge.update !== undefined) {
-      reload = await host.createReload({ bridge, loaded, load, log });
+      reload = await host.createReload({ bridge, loaded, load: loadAgain, log });
       reload.start();
     }
     return bridge;

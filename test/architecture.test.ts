@@ -128,7 +128,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'cli/options',
     'cli/parse',
     'cli/config-file',
-    'cli/bounded-file.ts',
+    'io/bounded-file.ts',
     'cli/check-files.ts',
     'cli/system-deps.ts',
     'http/server',

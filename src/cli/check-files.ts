@@ -1,6 +1,6 @@
 /** The checks that need the disk, before anything is started: a wrong path should be told as such, not as a crash later. */
 import { constants, type Stats } from 'node:fs';
-import { access, readFile, stat } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { AuthConfig } from '../config/access.ts';
 import type { ListenerConfig } from '../config/listener.ts';
@@ -9,7 +9,7 @@ import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { checkPair } from '../http/server/certificate-files.ts';
-import { readFileOnDisk } from './bounded-file.ts';
+import { readFileOnDisk, readSmallFile } from '../io/bounded-file.ts';
 import { type FoundFile, UnusableFile, warnOfOpenFile } from './parse/servers/headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
@@ -67,8 +67,8 @@ async function checkAuth({ tokens, oauth }: AuthConfig): Promise<readonly string
 const MAX_TEXT_BYTES = 2 ** 20;
 
 /** For files that hold headers, variables, a secret or a key; what cannot be read is thrown. */
-export function readTextFile(path: string): FoundFile {
-  const found = readFileOnDisk(path, MAX_TEXT_BYTES + 1);
+export function readTextFile(path: string, pipePatienceMs = 0): FoundFile {
+  const found = readFileOnDisk(path, MAX_TEXT_BYTES + 1, pipePatienceMs);
   if (found.kind === 'directory') throw new UnusableFile('this is a directory; expected a file');
   if (found.kind === 'other') throw new UnusableFile('this is a device or a socket; expected a file');
   if (found.bytes.length > MAX_TEXT_BYTES) throw new UnusableFile('this file is larger than 1 MiB');
@@ -115,7 +115,7 @@ async function checkClientTls({ caFile, certFile, keyFile }: RemoteConfig['tls']
 }
 
 async function checkAuthorities(path: string): Promise<void> {
-  const ca = await readPem('ca', path);
+  const ca = readPem('ca', path);
   // Node takes a file without any certificate for an empty list of authorities, which trusts nobody.
   if (ca.includes('-----BEGIN CERTIFICATE-----') && isUsable({ ca })) return;
   throw new BridgeError('ERR_CONFIG_OPTION', `--ca: expected certificates in PEM form in ${path}; got something else.`);
@@ -143,8 +143,8 @@ interface PairNames {
 }
 
 async function checkPairOf(names: PairNames, certFile: string, keyFile: string): Promise<void> {
-  const cert = await readPem(names.cert, certFile);
-  const key = await readPem(names.key, keyFile);
+  const cert = readPem(names.cert, certFile);
+  const key = readPem(names.key, keyFile);
   try {
     checkPair({ cert, key });
   } catch (cause) {
@@ -156,9 +156,9 @@ async function checkPairOf(names: PairNames, certFile: string, keyFile: string):
   }
 }
 
-async function readPem(option: string, path: string): Promise<string> {
+function readPem(option: string, path: string): string {
   try {
-    return await readFile(path, 'utf8');
+    return readSmallFile(path);
   } catch (cause) {
     throw unreadable(option, path, cause);
   }

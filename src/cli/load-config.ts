@@ -1,6 +1,6 @@
 /** From the command line to the Config, with the configuration file that it names; once at the start, and again when that changes. */
 import { homedir } from 'node:os';
-import { readFileOnDisk } from './bounded-file.ts';
+import { PIPE_PATIENCE_MS, readFileOnDisk } from '../io/bounded-file.ts';
 import { checkFiles, readTextFile } from './check-files.ts';
 import { type BridgeCommand, configFileOf } from './command-line.ts';
 import type { ConfigFile } from './config-file/config-file.ts';
@@ -14,10 +14,18 @@ export interface LoadedConfig extends ParsedConfig {
 
 export type LoadSurroundings = Omit<Surroundings, 'readFile'>;
 
-/** Rejects with a BridgeError that says what is wrong, and where. */
-export async function loadConfig(command: BridgeCommand, around: LoadSurroundings): Promise<LoadedConfig> {
-  const file = await readFileOf(command, around);
-  const parsed = parseConfig(command, { ...around, readFile: readTextFile }, file);
+/**
+ * Rejects with a BridgeError that says what is wrong, and where.
+ * @param pipePatienceMs how long everything waits for files that are pipes; 0: clients are served meanwhile
+ */
+export async function loadConfig(
+  command: BridgeCommand,
+  around: LoadSurroundings,
+  pipePatienceMs = PIPE_PATIENCE_MS,
+): Promise<LoadedConfig> {
+  const file = await readFileOf(command, around, pipePatienceMs);
+  const readFile = (path: string) => readTextFile(path, pipePatienceMs);
+  const parsed = parseConfig(command, { ...around, readFile }, file);
   const found = await checkFiles(parsed.config);
   return {
     ...parsed,
@@ -28,11 +36,16 @@ export async function loadConfig(command: BridgeCommand, around: LoadSurrounding
 
 /** What a host has to be told. Rejects as `loadConfig` does. */
 export async function loadSnippet(command: BridgeCommand, around: LoadSurroundings): Promise<SnippetRequest> {
-  const file = await readFileOf(command, around);
-  return parseSnippet(command, { ...around, readFile: readTextFile }, file);
+  const file = await readFileOf(command, around, PIPE_PATIENCE_MS);
+  const readFile = (path: string) => readTextFile(path, PIPE_PATIENCE_MS);
+  return parseSnippet(command, { ...around, readFile }, file);
 }
 
-async function readFileOf(command: BridgeCommand, around: LoadSurroundings): Promise<ConfigFile | undefined> {
+async function readFileOf(
+  command: BridgeCommand,
+  around: LoadSurroundings,
+  pipePatienceMs: number,
+): Promise<ConfigFile | undefined> {
   const path = configFileOf(command, around.env);
   if (path === undefined) return undefined;
   // Loaded where there is such a file.
@@ -41,7 +54,7 @@ async function readFileOf(command: BridgeCommand, around: LoadSurroundings): Pro
     ...around,
     homeFolder: (around.homeFolder ?? homedir)(),
     uid: process.getuid?.(),
-    readFile: readFileOnDisk,
+    readFile: (name, maxBytes) => readFileOnDisk(name, maxBytes, pipePatienceMs),
     mayBeWritable: mayBeWritable(command, around),
   });
 }

@@ -1,7 +1,7 @@
 /** The verbs that look at what bridges have seen: `report` and `top`. */
-import { readFileSync } from 'node:fs';
 import type { TokenSource } from '../config/access.ts';
 import { BridgeError } from '../errors.ts';
+import { readSmallFile } from '../io/bounded-file.ts';
 import type { BridgeCommand } from './command-line.ts';
 import { type LookedAt, parseReport, parseTop } from './parse/looking.ts';
 import type { RemoteSurroundings } from './parse/servers/remote.ts';
@@ -66,7 +66,7 @@ function readToken({ token }: LookedAt): string | undefined {
 function textOf(token: TokenSource): string {
   if (token.kind === 'value') return token.token;
   try {
-    return readFileSync(token.file, 'utf8').trim();
+    return readSmallFile(token.file).trim();
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new BridgeError('ERR_CONFIG_OPTION', `--status-token: ${token.file} cannot be read (${code}).`, { cause });

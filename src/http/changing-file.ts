@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { readSmallFile } from '../io/bounded-file.ts';
 
 /**
  * Some systems count the time of a file in hundredths of a second, some in seconds: a file that was changed so recently
@@ -26,7 +27,7 @@ export class ChangingFile<Content> {
     const seen = Date.now() - mtimeMs < UNSETTLED_MS ? undefined : signs;
     const known = this.#read;
     this.#read = undefined;
-    const text = readFileSync(this.path, 'utf8');
+    const text = readSmallFile(this.path);
     const content = known?.text === text ? known.content : this.#parse(text);
     this.#read = { seen, text, content };
     return content;

@@ -1,6 +1,5 @@
 /** From the options of a program to the Config, by the parsers of the command line and of configuration files. */
 import { homedir } from 'node:os';
-import { readFileOnDisk } from '../cli/bounded-file.ts';
 import { checkFiles, readTextFile } from '../cli/check-files.ts';
 import type { ConfigFile, WrittenServer } from '../cli/config-file/config-file.ts';
 import type { ConfigNode, ObjectNode, Path } from '../cli/config-file/config-tree.ts';
@@ -13,6 +12,7 @@ import { ENV_PREFIX, findOption, isOptionName, type OptionName } from '../cli/op
 import { type ParsedConfig, parseConfig } from '../cli/parse/config.ts';
 import type { Config } from '../config.ts';
 import { BridgeError } from '../errors.ts';
+import { readFileOnDisk } from '../io/bounded-file.ts';
 import { toTree } from './value-tree.ts';
 
 /** What is done with the servers. */

@@ -121,7 +121,7 @@ function remove(path: string): void {
 }
 
 function readPrivate(path: string): Buffer | undefined {
-  const fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+  const fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   try {
     return isPrivate(fstatSync(fd)) ? readFileSync(fd) : undefined;
   } finally {

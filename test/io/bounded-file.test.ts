@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { readFileOnDisk } from '../../src/cli/bounded-file.ts';
+import { readFileOnDisk } from '../../src/io/bounded-file.ts';
 
 test('on disk, permissions and text are those of one file, behind any link', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'bounded-file-'));

@@ -1,6 +1,6 @@
 /** Reading a file whose content decides which programs are started: who else may have written it? */
 import { BridgeError } from '../../errors.ts';
-import type { FoundFile, ReadFile } from '../bounded-file.ts';
+import type { FoundFile, ReadFile } from '../../io/bounded-file.ts';
 
 export interface Readers {
   readonly platform: NodeJS.Platform;

@@ -1,7 +1,7 @@
 /** Whom we trust over TLS, and as whom we show ourselves. */
-import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { BridgeError } from '../../errors.ts';
+import { readSmallFile } from '../../io/bounded-file.ts';
 
 export interface TlsFiles {
   /** Replaces the built-in authorities, as curl's --cacert does. */
@@ -26,10 +26,10 @@ export function readSecureContext({ caFile, certFile, keyFile }: TlsFiles): Secu
   }
 }
 
-function readPem(file: string | undefined, option: string): Buffer | undefined {
+function readPem(file: string | undefined, option: string): string | undefined {
   if (file === undefined) return undefined;
   try {
-    return readFileSync(file);
+    return readSmallFile(file);
   } catch (cause) {
     throw new BridgeError('ERR_CONFIG_OPTION', `Cannot read the file given with ${option}: ${file}.`, { cause });
   }

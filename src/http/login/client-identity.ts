@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { importPKCS8 } from 'jose';
 import { type AuthorizationServer, type ClientAuth, ClientSecretPost, None, PrivateKeyJwt } from 'oauth4webapi';
 import type { LoginConfig, RegisteredClient } from '../../config/remote.ts';
+import { readSmallFile } from '../../io/bounded-file.ts';
 import { showUrl } from '../shown-url.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
@@ -175,7 +175,7 @@ function basic(secret: string): ClientAuth {
 
 async function readKey(file: string) {
   try {
-    const key = createPrivateKey(await readFile(file, 'utf8'));
+    const key = createPrivateKey(readSmallFile(file));
     return await importPKCS8(key.export({ type: 'pkcs8', format: 'pem' }).toString(), algorithmOf(key));
   } catch {
     throw loginError(`The private key ${file} cannot be used`, 'Expected a PEM file with a key of RSA, EC or Ed25519.');

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { LoginConfig } from '../../config/remote.ts';
+import { readSmallFile } from '../../io/bounded-file.ts';
+import { makeFolderSync } from '../../io/make-folder.ts';
 import { isBearerToken } from '../client/credentials.ts';
 
 /** Only the user may read them: the files are as good as passwords. */
@@ -29,7 +31,7 @@ export class LoginStore {
   load(): StoredLogin | undefined {
     if (this.path === undefined) return undefined;
     try {
-      return parseStoredLogin(readFileSync(this.path, 'utf8'));
+      return parseStoredLogin(readSmallFile(this.path));
     } catch {
       return undefined;
     }
@@ -39,7 +41,7 @@ export class LoginStore {
   save(login: StoredLogin): void {
     if (this.path === undefined) throw new Error('there is no folder for logins');
     const folder = dirname(this.path);
-    mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
+    makeFolderSync(folder, FOLDER_MODE);
     // An older folder may have been made with other permissions.
     chmodSync(folder, FOLDER_MODE);
     const aside = `${this.path}.${this.#randomId()}`;

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Clock } from '../../deps.ts';
+import { OPEN_TO_READ } from '../../io/bounded-file.ts';
 import { LF } from '../../wire/json/ascii.ts';
 
 export interface AppendOnlyFileOptions {
@@ -226,7 +227,7 @@ export class AppendOnlyFile {
 async function endsTorn(path: string, size: number): Promise<boolean> {
   if (size === 0) return false;
   // Who may append to a file need not be allowed to read it.
-  const handle = await open(path, 'r').catch(() => undefined);
+  const handle = await open(path, OPEN_TO_READ).catch(() => undefined);
   try {
     const last = await handle?.read(Buffer.alloc(1), 0, 1, size - 1);
     return last?.bytesRead === 1 && last.buffer[0] !== LF;

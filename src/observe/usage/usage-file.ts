@@ -1,7 +1,8 @@
 /** Writes the usage through to a file, and takes over the files that ended processes have left. */
-import { chmod, mkdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Deps } from '../../deps.ts';
+import { makeFolder } from '../../io/make-folder.ts';
 import {
   codeOf,
   composeFile,
@@ -30,6 +31,8 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 /** Files that nobody could read are kept for whoever wants to know why, the newest of them. */
 const MAX_SET_ASIDE = 5;
+/** A disk may hang; the end of the process does not wait for it. */
+const MAX_CLOSE_MS = 3000;
 
 export interface UsageFileOptions {
   readonly table: UsageTable;
@@ -79,7 +82,17 @@ export class UsageFile {
   close(): Promise<void> {
     for (const stop of this.#timers) stop();
     this.#table.watch();
-    return this.flush();
+    return this.#withinTime(this.flush());
+  }
+
+  #withinTime(done: Promise<void>): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#deps.clock.after(MAX_CLOSE_MS, resolve);
+      void done.then(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 
   /** A slow disk must not make a queue. */
@@ -136,7 +149,7 @@ export class UsageFile {
   }
 
   async #makeFolder(): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: FOLDER_MODE });
+    await makeFolder(this.#folder, FOLDER_MODE);
     // An older folder may have been made with other permissions.
     if (this.#writtenChanges === undefined) await chmod(this.#folder, FOLDER_MODE);
   }

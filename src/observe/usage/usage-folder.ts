@@ -3,9 +3,10 @@
  * `<id>.<host>.<pid>.json`. Whoever finds a file whose keeper is gone may claim it, by renaming it to be its own.
  */
 import { createHash } from 'node:crypto';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { OPEN_TO_READ } from '../../io/bounded-file.ts';
 import { parseUsage, type Usage, UsageFault } from './usage.ts';
 import { UsageRows } from './usage-rows.ts';
 
@@ -97,9 +98,9 @@ export function composeFile(usage: string, includes: readonly string[]): string 
 
 export async function readUsageFile(path: string): Promise<FileContent> {
   try {
-    const { size } = await stat(path);
-    if (size > MAX_FILE_BYTES) return { kind: 'unusable', problem: 'it is too large' };
-    const { includes, usage } = JSON.parse(await readFile(path, 'utf8')) ?? {};
+    const text = await readText(path);
+    if (text === undefined) return { kind: 'unusable', problem: 'it is too large, or no file' };
+    const { includes, usage } = JSON.parse(text) ?? {};
     const isListOfIds = Array.isArray(includes) && includes.every((id) => typeof id === 'string');
     if (!isListOfIds) return { kind: 'unusable', problem: 'includes is not a list of ids' };
     return { kind: 'read', includes, usage: parseUsage(usage) };
@@ -109,6 +110,17 @@ export async function readUsageFile(path: string): Promise<FileContent> {
     // What the parser says quotes the text.
     if (thrown instanceof SyntaxError) return { kind: 'unusable', problem: 'it is not JSON' };
     return { kind: 'unusable', problem: `it cannot be read (${String(codeOf(thrown))})` };
+  }
+}
+
+/** Undefined: it is too large, or something else than a file. */
+async function readText(path: string): Promise<string | undefined> {
+  const handle = await open(path, OPEN_TO_READ);
+  try {
+    const stats = await handle.stat();
+    return stats.isFile() && stats.size <= MAX_FILE_BYTES ? await handle.readFile('utf8') : undefined;
+  } finally {
+    await handle.close();
   }
 }
 

@@ -1,8 +1,8 @@
-import type { FoundFile } from '../../../src/cli/bounded-file.ts';
 import type { ConfigFile, WrittenServer } from '../../../src/cli/config-file/config-file.ts';
 import { type FileSurroundings, readConfigFile } from '../../../src/cli/config-file/read-config-file.ts';
 import type { Target } from '../../../src/config/server.ts';
 import { BridgeError } from '../../../src/errors.ts';
+import type { FoundFile } from '../../../src/io/bounded-file.ts';
 
 export interface World {
   /** Where the file is. */
