@@ -1,5 +1,6 @@
 /** Clients on connections that both ends keep, who send so many small messages that they alone could keep the bridge busy. */
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import type { LogEntry } from '../../process/collected-log.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
@@ -12,6 +13,7 @@ interface Client {
   /** Resolves when the system has taken all of it. */
   say(bytes: Buffer): Promise<void>;
   leave(): void;
+  readonly socket: Socket;
   readonly heard: string;
 }
 
@@ -29,6 +31,7 @@ async function overWebSocket(t: ExecutionContext): Promise<Carrier> {
     return {
       say: (bytes) => new Promise((resolve) => void raw.socket.write(bytes, () => resolve())),
       leave: () => raw.destroy(),
+      socket: raw.socket,
       get heard() {
         return raw.received;
       },
@@ -48,6 +51,7 @@ async function overByteStream(t: ExecutionContext): Promise<Carrier> {
     return {
       say: (bytes) => new Promise((resolve) => void socket.write(bytes, () => resolve())),
       leave: () => void socket.destroy(),
+      socket,
       get heard() {
         return heard;
       },
@@ -58,15 +62,24 @@ async function overByteStream(t: ExecutionContext): Promise<Carrier> {
 
 const INITIALIZE = JSON.stringify(initialize());
 const isServed = ({ heard }: Client): boolean => heard.includes('"protocolVersion"');
-const FLOOD = 20_000;
+const FLOOD = 40_000;
+
+/** Resolves as soon as the answer is there. */
+function served<Name>(client: Client, name: Name): Promise<Name> {
+  return new Promise((resolve) => {
+    client.socket.on('data', () => {
+      if (isServed(client)) resolve(name);
+    });
+  });
+}
 
 /** Sends a flood and then a request, and has another client send one meanwhile: which of them is answered first? */
 async function answeredFirst({ open, encode }: Carrier, piece: Buffer): Promise<'flooding' | 'other'> {
   const [flooding, other] = [await open(), await open()];
   const flood = Buffer.concat([...Array.from({ length: FLOOD }, () => piece), encode(INITIALIZE)]);
   const isSent = flooding.say(flood);
-  await other.say(encode(INITIALIZE));
-  const first = await waitFor(() => (isServed(other) ? 'other' : isServed(flooding) && 'flooding'));
+  void other.say(encode(INITIALIZE));
+  const first = await Promise.race([served(other, 'other'), served(flooding, 'flooding')]);
   await isSent;
   await waitFor(() => isServed(flooding), { message: 'the client that floods to be served as well' });
   return first;
