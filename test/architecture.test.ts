@@ -37,7 +37,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   cluster: ['store', 'collections', 'relay', 'wire', 'errors.ts', 'deps.ts'],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
-  http: ['printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config'],
+  http: ['io', 'printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config'],
   io: ['wire'],
   process: ['printable.ts', 'wire', 'errors.ts', 'deps.ts'],
   downstream: ['relay', 'cluster', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config'],
@@ -98,6 +98,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'bridge.ts': ['bridge', 'deps.ts', 'config.ts'],
   cli: [
     'printable.ts',
+    'io/bounded-file.ts',
     'snippet.ts',
     'store/cluster-key.ts',
     'store/redis/address.ts',

@@ -65,7 +65,7 @@ const isServed = ({ heard }: Client): boolean => heard.includes('"protocolVersio
 const FLOOD = 40_000;
 
 /** Resolves as soon as the answer is there. */
-function served<Name>(client: Client, name: Name): Promise<Name> {
+function served<Name extends 'flooding' | 'other'>(client: Client, name: Name): Promise<Name> {
   return new Promise((resolve) => {
     client.socket.on('data', () => {
       if (isServed(client)) resolve(name);
