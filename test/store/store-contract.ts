@@ -27,7 +27,8 @@ export function testStoreContract(test: TestFn, title: string, open: () => Promi
     const seen = { unknown: await leases.read(unknown), known: await leases.read(known) };
     t.deepEqual(await leases.read(unknown), seen.unknown);
     t.notDeepEqual(seen.unknown, seen.known);
-    await leases.renew(known, 7);
+    t.deepEqual(await leases.renew(known, 7), { kind: 'renewed', since: 7 });
+    t.deepEqual(await leases.renew(known, 8), { kind: 'renewed', since: 7 });
     t.is(await leases.condemn(unknown, seen.unknown), 'dead');
     t.is(await leases.condemn(known, seen.known), 'alive');
     t.deepEqual(await leases.renew(unknown, 1), { kind: 'dead' });

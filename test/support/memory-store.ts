@@ -20,7 +20,8 @@ export class MemoryStore implements Store {
     renew: async (holder, sign) => {
       const known = this.#leases.get(holder);
       if (known?.kind === 'dead') return { kind: 'dead' };
-      const [first = sign, latest = 0] = known?.kind === 'sign' ? known.sign.split('.').map(Number) : [];
+      const isSign = known?.kind === 'sign' && /^\d+\.\d+$/.test(known.sign);
+      const [first = sign, latest = 0] = isSign ? known.sign.split('.').map(Number) : [];
       if (latest < sign) this.#leases.set(holder, { kind: 'sign', sign: `${first}.${sign}` });
       return { kind: 'renewed', since: first };
     },

@@ -5,12 +5,12 @@ import type { Script } from './connection.ts';
 
 /**
  * KEYS lease · ARGV sign, ms it is kept. 0: dead; else the sign that the lease began with. One that was held up on its way
- * does not replace a later one.
+ * does not replace a later one. The mark of another replica that looked is no sign: the lease begins anew with this one.
  */
 export const RENEW_LEASE = toScript(`
 local kept = redis.call('GET', KEYS[1])
 if kept == 'dead' then return 0 end
-local first, latest = string.match(kept or '', '^(%d+)%.(%d+)')
+local first, latest = string.match(kept or '', '^(%d+)%.(%d+)$')
 if not first or tonumber(latest) < tonumber(ARGV[1]) then
   redis.call('SET', KEYS[1], (first or ARGV[1]) .. '.' .. ARGV[1], 'PX', ARGV[2])
 end
