@@ -32,6 +32,7 @@ export class CallerOwners {
     this.#cluster = cluster;
     this.#clock = clock;
     cluster.onLost(() => this.#known.clear());
+    cluster.members.onNewEpoch(() => void this.#tellAgain());
   }
 
   /** As far as is known without asking; undefined: ask. */
@@ -40,7 +41,7 @@ export class CallerOwners {
     const nowMs = this.#clock.now();
     if (known === undefined || known.untilMs <= nowMs) return undefined;
     if (known.kind === 'other') return known.owner;
-    if (known.untilMs - nowMs < OWNED_MS / 2) this.#renew(name, known);
+    if (known.untilMs - nowMs < OWNED_MS / 2) void this.#renew(name, known);
     return 'self';
   }
 
@@ -71,22 +72,32 @@ export class CallerOwners {
     this.#known.delete(name);
   }
 
-  #renew(name: string, known: Extract<Known, { kind: 'self' }>): void {
+  /** The store has forgotten whose they are. One after the other: calls need the store, too. */
+  async #tellAgain(): Promise<void> {
+    for (const [name, known] of [...this.#known]) {
+      if (known.kind === 'self' && this.#known.get(name) === known) await this.#renew(name, known, 'absent');
+    }
+  }
+
+  async #renew(
+    name: string,
+    known: Extract<Known, { kind: 'self' }>,
+    expected: Ownership | 'absent' = known.ownership,
+  ): Promise<void> {
     if (known.isRenewing) return;
     known.isRenewing = true;
     const { store, self } = this.#cluster;
     const untilMs = this.#clock.now() + OWNED_MS;
     const next = { ...known.ownership, value: self.address };
-    store.records
-      .put(name, { expected: known.ownership, next, ttlMs: OWNED_MS })
-      .then((isOurs) => {
-        if (isOurs) known.untilMs = untilMs;
-        else this.#known.delete(name);
-      })
-      .catch(() => undefined)
-      .finally(() => {
-        known.isRenewing = false;
-      });
+    try {
+      const isOurs = await store.records.put(name, { expected, next, ttlMs: OWNED_MS });
+      if (isOurs) known.untilMs = untilMs;
+      else this.#known.delete(name);
+    } catch {
+      // The next call that comes late in its time tries again.
+    } finally {
+      known.isRenewing = false;
+    }
   }
 
   #remember(name: string, known: Known): void {

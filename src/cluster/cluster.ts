@@ -6,7 +6,7 @@ import { LinkSecrets } from './link-secrets.ts';
 import { Members } from './members.ts';
 import { type Owner, OwnerTags } from './owner-tags.ts';
 import { PeerLeases } from './peer-leases.ts';
-import { ReplicaLease } from './replica-lease.ts';
+import { type LeaseLoss, ReplicaLease } from './replica-lease.ts';
 
 export interface ClusterOptions {
   readonly store: Store;
@@ -41,10 +41,13 @@ export class Cluster {
   readonly leaseMs: number;
   readonly #options: ClusterOptions;
   readonly #onLost = new Set<() => void>();
+  readonly #onStoreBack = new Set<() => void>();
+  readonly #onDead = new Set<(id: string) => void>();
   #identity: Identity;
-  /** What it has been called: processes that were started then run on, and are asked for under those names. */
+  /** What it has been called: processes that were started then run on until it is declared dead under that name. */
   #former: readonly Identity[] = [];
   #stopRejoining: () => void = () => {};
+  #stopWatching: () => void = () => {};
 
   /** Rejects with ERR_STORE_UNAVAILABLE. */
   static async join(options: ClusterOptions): Promise<Cluster> {
@@ -52,6 +55,7 @@ export class Cluster {
     await cluster.#identity.lease.start();
     try {
       await cluster.members.start();
+      cluster.#watchStore();
       return cluster;
     } catch (thrown) {
       cluster.#identity.lease.close();
@@ -73,11 +77,28 @@ export class Cluster {
     this.members = new Members({ store, peers: this.peers, leaseMs, self, clock, wallClock, randomId });
   }
 
+  /** A store that comes back may be gone again before the next timer, and may have forgotten what it was told. */
+  #watchStore(): void {
+    const stops = [
+      this.store.onAvailable(() => void this.#storeCameBack()),
+      this.members.onNewEpoch(() => this.peers.tellAgain()),
+    ];
+    this.#stopWatching = () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  async #storeCameBack(): Promise<void> {
+    const leases = [...this.#former, this.#identity].map(({ lease }) => lease);
+    await Promise.all([...leases.map((lease) => lease.renewSoon()), this.members.look().catch(() => undefined)]);
+    if (this.isHeld) for (const run of [...this.#onStoreBack]) run();
+  }
+
   #createIdentity(): Identity {
     const { store, address, leaseMs, wallClock, deps } = this.#options;
     const owner = { id: deps.randomId(), address };
     const { log, clock } = deps;
-    const lost = (): void => this.#lost();
+    const lost = (how: LeaseLoss): void => this.#lost(owner.id, how);
     const lease = new ReplicaLease({
       leases: store.leases,
       holder: owner.id,
@@ -99,6 +120,14 @@ export class Cluster {
     return this.#identity.lease.isHeld;
   }
 
+  /** As `confirm` of a lease, of those of all names. */
+  confirm(): Promise<unknown> | undefined {
+    const own = this.#identity.lease.confirm();
+    if (this.#former.length === 0) return own;
+    const all = [own, ...this.#former.map(({ lease }) => lease.confirm())].filter((each) => each !== undefined);
+    return all.length === 0 ? undefined : Promise.all(all);
+  }
+
   /** Whether this replica has been called so, until others may have taken over what it had. */
   wasCalled(id: string): boolean {
     return this.#former.some(({ owner }) => owner.id === id);
@@ -115,15 +144,34 @@ export class Cluster {
     return () => void this.#onLost.delete(run);
   }
 
+  /** Called when the store answers again, and nobody has taken over what this replica has. Returns what stops that. */
+  onStoreBack(run: () => void): () => void {
+    this.#onStoreBack.add(run);
+    return () => void this.#onStoreBack.delete(run);
+  }
+
+  /** Called when others say that nothing is left of what this replica had under a name. Returns what stops that. */
+  onDead(run: (id: string) => void): () => void {
+    this.#onDead.add(run);
+    return () => void this.#onDead.delete(run);
+  }
+
+  #lost(id: string, how: LeaseLoss): void {
+    if (id === this.#identity.owner.id) this.#takeNewName(how);
+    if (how === 'dead') this.#died(id);
+  }
+
+  #died(id: string): void {
+    for (const run of [...this.#onDead]) run(id);
+  }
+
   /** Under a new name nobody can have taken over what it has from now on. */
-  #lost(): void {
-    const { log } = this.#options.deps;
-    log.error(
-      { code: 'ERR_CLUSTER_OWNER' },
-      'this replica was silent for so long that others may have taken over its sessions with remote servers: here these end',
-    );
-    const [oldest] = this.#former.slice(0, -MAX_FORMER + 1);
-    oldest?.lease.close();
+  #takeNewName(how: LeaseLoss): void {
+    this.#options.deps.log.error({ code: 'ERR_CLUSTER_OWNER' }, SILENT[how]);
+    for (const { owner, lease } of this.#former.slice(0, -MAX_FORMER + 1)) {
+      lease.close();
+      this.#died(owner.id);
+    }
     this.#former = [...this.#former.slice(-MAX_FORMER + 1), this.#identity];
     this.#identity = this.#createIdentity();
     for (const run of [...this.#onLost]) run();
@@ -143,6 +191,7 @@ export class Cluster {
   /** What is left behind is free for others, as far as the store can be told. */
   async leave(): Promise<void> {
     this.#stopRejoining();
+    this.#stopWatching();
     await this.members.leave().catch(() => this.members.close());
     this.peers.close();
     const leases = [...this.#former, this.#identity].map(({ lease }) => lease);
@@ -150,3 +199,9 @@ export class Cluster {
     await this.store.close();
   }
 }
+
+const SILENT: Readonly<Record<LeaseLoss, string>> = {
+  doubted:
+    'this replica was silent for so long that others may have taken over its sessions with remote servers: here these end',
+  dead: 'this replica was silent for so long that others have declared it dead, and tell its clients so: all its sessions end here',
+};

@@ -23,6 +23,8 @@ export type LeaseVerdict = 'alive' | 'dead';
 /** More replicas than a cluster has, for those that have come and gone. */
 const MAX_WATCHED = 1000;
 const DEAD_LIMITS = { count: 10_000, length: 1_000_000 };
+/** Deaths that a store is told again: more than are of interest to a replica that is still there. */
+const MAX_TOLD_AGAIN = 100;
 /** Looks within the time that a peer may be silent for. */
 const LOOKS = 6;
 /** A peer that nobody has asked for is not looked at for longer than this many times that time. */
@@ -87,6 +89,13 @@ export class PeerLeases {
     this.#dead.set(holder, true);
     this.#watched.delete(holder);
     return 'dead';
+  }
+
+  /** The store has forgotten who is dead. One that was only cut off must not go on with what it is said to have left. */
+  tellAgain(): void {
+    for (const holder of this.#dead.latest(MAX_TOLD_AGAIN)) {
+      this.#options.leases.release(holder).catch(() => undefined);
+    }
   }
 
   #lookAtAll(): void {

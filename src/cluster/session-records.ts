@@ -70,15 +70,22 @@ export const NOBODY = 'nobody';
 const FIRST_TOKEN = 1;
 /** Records are written again within their time, so that those of long sessions do not expire. */
 const REFRESHES = 3;
+/** Sessions written at a time where all are: more would keep the store from what calls wait for. */
+const MAX_TOGETHER = 100;
 
 /** The sessions of one server that other replicas can go on with: stored with each change, and taken over. */
 export class SessionRecords implements SessionStorage {
   readonly #options: SessionRecordsOptions;
   readonly #kept = new Map<string, KeptSession>();
+  readonly #stops: readonly (() => void)[];
   #stopTimer: (() => void) | undefined;
+  #isWritingAll = false;
+  #isWritingWanted = false;
 
   constructor(options: SessionRecordsOptions) {
     this.#options = options;
+    const { cluster } = options;
+    this.#stops = [cluster.onStoreBack(() => this.#writeChanged()), cluster.members.onNewEpoch(() => this.#refresh())];
   }
 
   begin(id: string, principal: string): SessionState {
@@ -110,14 +117,17 @@ export class SessionRecords implements SessionStorage {
   }
 
   async #write(kept: KeptSession): Promise<void> {
-    // What changes in one turn is stored together.
-    await Promise.resolve();
-    while (kept.hasChanged && kept.record.kind !== 'gone' && kept.state.offer !== undefined) {
+    const { cluster } = this.#options;
+    // What changes in one turn is stored together. Clients may have been told that what is not stored by now is gone, if
+    // this replica was silent for too long.
+    await cluster.confirm();
+    while (kept.hasChanged && kept.record.kind !== 'gone' && kept.state.offer !== undefined && cluster.isHeld) {
       kept.hasChanged = false;
       try {
         await this.#put(kept);
       } catch (thrown) {
-        // The refresh tries again. Until then another replica would go on with an older state of it, or not at all.
+        // It is tried again when the store answers. Until then another replica would go on with an older state, or not at all.
+        kept.hasChanged = true;
         this.#options.log.debug({ code: toBridgeError(thrown).code }, 'a session could not be stored');
         return;
       }
@@ -125,20 +135,24 @@ export class SessionRecords implements SessionStorage {
   }
 
   async #put(kept: KeptSession): Promise<void> {
-    const { cluster, ttlMs } = this.#options;
     const { record } = kept;
     if (record.kind === 'gone') return;
-    const ownership = record.kind === 'written' ? record.ownership : { owner: cluster.self.id, token: FIRST_TOKEN };
-    const expected = record.kind === 'written' ? ownership : 'absent';
-    const next = { ...ownership, value: this.#valueOf(kept) };
-    const isOurs = await cluster.store.records.put(kept.id, { expected, next, ttlMs });
-    if (isOurs) return this.#wrote(kept, ownership);
-    const stored = await cluster.store.records.read(kept.id);
+    const next = record.kind === 'written' ? record.ownership : { owner: this.#options.cluster.self.id, token: FIRST_TOKEN };
+    if (await this.#store(kept, record, next)) this.#wrote(kept, next);
+  }
+
+  /** False: it is another replica's by now. */
+  async #store(kept: KeptSession, record: RecordState, owner: Ownership): Promise<boolean> {
+    const { cluster, ttlMs } = this.#options;
+    const { records } = cluster.store;
+    const known = record.kind === 'written' ? record.ownership : undefined;
+    const next = { ...owner, value: this.#valueOf(kept) };
+    if (await records.put(kept.id, { expected: known ?? 'absent', next, ttlMs })) return true;
+    const stored = await records.read(kept.id);
     // The store has lost it, or has it without having been able to say so: it is written anew.
-    const isFirst = stored?.owner === ownership.owner && stored.token === ownership.token;
-    const again = stored === undefined ? record.kind === 'written' && 'absent' : isFirst && ownership;
-    if (again === false) return;
-    if (await cluster.store.records.put(kept.id, { expected: again, next, ttlMs })) this.#wrote(kept, ownership);
+    const isWritten = stored?.owner === owner.owner && stored.token === owner.token;
+    const again = stored === undefined ? known && 'absent' : isWritten && owner;
+    return again ? records.put(kept.id, { expected: again, next, ttlMs }) : false;
   }
 
   /** It may have ended while it was written. */
@@ -153,8 +167,29 @@ export class SessionRecords implements SessionStorage {
     return JSON.stringify(value);
   }
 
+  /** All of them: they are about to expire, or the store has forgotten them. */
   #refresh(): void {
-    for (const kept of this.#kept.values()) this.#changed(kept);
+    for (const kept of this.#kept.values()) kept.hasChanged = true;
+    this.#writeChanged();
+  }
+
+  #writeChanged(): void {
+    this.#isWritingWanted = true;
+    if (!this.#isWritingAll) void this.#writeAll();
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWritingAll = true;
+    while (this.#isWritingWanted) {
+      this.#isWritingWanted = false;
+      const changed = [...this.#kept.values()].filter(({ hasChanged }) => hasChanged);
+      for (let from = 0; from < changed.length; from += MAX_TOGETHER) {
+        const together = changed.slice(from, from + MAX_TOGETHER);
+        for (const kept of together) this.#changed(kept);
+        await Promise.all(together.map(({ writing }) => writing));
+      }
+    }
+    this.#isWritingAll = false;
   }
 
   ended(id: string): void {
@@ -193,10 +228,8 @@ export class SessionRecords implements SessionStorage {
     const { record } = kept;
     kept.record = { kind: 'gone' };
     if (record.kind !== 'written') return;
-    const { cluster, ttlMs } = this.#options;
-    const next = { owner: NOBODY, token: record.ownership.token + 1, value: this.#valueOf(kept) };
     // What is not told now others find out when the lease is over.
-    await cluster.store.records.put(id, { expected: record.ownership, next, ttlMs }).catch(() => undefined);
+    await this.#store(kept, record, { owner: NOBODY, token: record.ownership.token + 1 }).catch(() => undefined);
   }
 
   /** All that is kept is somebody else's from now on. */
@@ -222,7 +255,8 @@ export class SessionRecords implements SessionStorage {
     const parsed = JSON.parse(value) as StoredValue; // sealed by a replica
     if (parsed.server !== server || parsed.principal !== principal) return { kind: 'unknown' };
     if (owner === cluster.self.id) return { kind: 'unknown' };
-    if (owner !== NOBODY && (await cluster.peers.judge(owner)) === 'alive') {
+    const isFree = owner === NOBODY || cluster.wasCalled(owner);
+    if (!isFree && (await cluster.peers.judge(owner)) === 'alive') {
       return { kind: 'owned', owner: { id: owner, address: parsed.address } };
     }
     if (!cluster.isHeld) throw NOT_A_MEMBER;
@@ -236,6 +270,7 @@ export class SessionRecords implements SessionStorage {
   }
 
   close(): void {
+    for (const stop of this.#stops) stop();
     this.#stopTimer?.();
     this.#stopTimer = undefined;
   }

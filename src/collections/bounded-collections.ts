@@ -150,6 +150,11 @@ export class RecentNames<Value> {
     return this.#known.get(name)?.value;
   }
 
+  /** Up to so many of the names that were set last. */
+  latest(count: number): readonly string[] {
+    return [...this.#known.keys()].slice(-count);
+  }
+
   /** The oldest make way for it; what is too long by itself is not kept. `more`: characters its value holds. */
   set(name: string, value: Value, more = 0): void {
     this.delete(name);

@@ -10,6 +10,8 @@ export interface Store {
   readonly logs: LogStore;
   /** As known from the last attempt to reach it. */
   readonly status: StoreStatus;
+  /** Called each time the store answers after it did not. Returns what stops that. */
+  onAvailable(run: () => void): () => void;
   close(): Promise<void>;
 }
 

@@ -64,6 +64,21 @@ export class MemoryStore implements Store {
     remove: async (name) => void this.#logs.delete(name),
   };
 
+  onAvailable(): () => void {
+    return () => undefined;
+  }
+
+  /** Returns what takes it back to what it holds now, as a store that loses what it has said to have kept. */
+  remember(): () => void {
+    const [leases, records, logs] = [[...this.#leases], [...this.#records], [...this.#logs]];
+    return () => {
+      this.clear();
+      for (const [name, reading] of leases) this.#leases.set(name, reading);
+      for (const [name, record] of records) this.#records.set(name, record);
+      for (const [name, entries] of logs) this.#logs.set(name, entries);
+    };
+  }
+
   /** It is started anew, with nothing in it. */
   clear(): void {
     this.#leases.clear();

@@ -37,6 +37,10 @@ const LOST = new BridgeError(
   'ERR_SESSION_CLOSED',
   'This replica was silent for so long that another may have the session; open a new one if it is not found.',
 );
+const DEAD = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  'This replica was silent for so long that others have told its clients that the session is gone; open a new one.',
+);
 const NOT_HELD = new BridgeError(
   'ERR_STORE_UNAVAILABLE',
   'This replica has not been able to reach the store for so long that others may have taken over its sessions.',
@@ -100,6 +104,9 @@ export class Membership {
     this.#router = new SessionRouter({ cluster, forwarder: this.#forwarder, stage: () => this.#stage, deps });
     cluster.onLost(() => {
       for (const server of this.#servers) server.lost(LOST);
+    });
+    cluster.onDead((id) => {
+      for (const server of this.#servers) server.died(id, DEAD);
     });
   }
 
@@ -306,6 +313,13 @@ export class ServerMember {
     }
     this.#options.deps.log.info({ session: id.slice(0, 6) }, 'went on with a session whose replica is gone');
     return { kind: 'here' };
+  }
+
+  /** Others tell clients that what this replica had under this name is gone. What can move was ended before. */
+  died(owner: string, reason: BridgeError): void {
+    if (this.storage !== undefined) return;
+    const { tags } = this.#options.cluster;
+    this.#sessions?.abandon(reason, (id) => tags.ownerOf(id)?.id === owner);
   }
 
   /** Others may have what was here. Processes nobody can have taken over. */

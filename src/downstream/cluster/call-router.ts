@@ -38,8 +38,16 @@ export class CallRouter {
     this.#options = options;
   }
 
-  /** Calls `serve` at once where it is known that it belongs here. */
+  /** Calls `serve` at once where it is known that it belongs here, and no other replica can have taken it over. */
   route(call: RoutedCall): void {
+    const confirming = this.#options.cluster.confirm();
+    if (confirming === undefined) return this.#route(call);
+    void confirming.then(() => {
+      if (!call.response.destroyed) this.#route(call);
+    });
+  }
+
+  #route(call: RoutedCall): void {
     const { cluster, ownedName, stage } = this.#options;
     const { frame, request, response, serve } = call;
     const continued = continuedId(frame);

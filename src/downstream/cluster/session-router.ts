@@ -27,10 +27,12 @@ export type TakenOver =
 
 export interface SessionRouterOptions {
   readonly cluster: Cluster;
-  readonly forwarder: Forwarder;
+  readonly forwarder: Pick<Forwarder, 'forward'>;
   readonly stage: () => LeavingStage;
   readonly deps: Pick<Deps, 'log' | 'clock'>;
 }
+
+type RoutedRequest = Pick<Travel, 'sessions' | 'request' | 'response' | 'serve'>;
 
 /** One request on its way to where its session is. */
 interface Travel {
@@ -73,8 +75,16 @@ export class SessionRouter {
     return true;
   }
 
-  /** Calls `serve` at once where the session is here, or nowhere. */
-  route(id: string, travel: Pick<Travel, 'sessions' | 'request' | 'response' | 'serve'>): void {
+  /** Calls `serve` at once where the session is here, or nowhere, and no other replica can have said otherwise. */
+  route(id: string, travel: RoutedRequest): void {
+    const confirming = this.#options.cluster.confirm();
+    if (confirming === undefined) return this.#route(id, travel);
+    void confirming.then(() => {
+      if (!travel.response.destroyed) this.#route(id, travel);
+    });
+  }
+
+  #route(id: string, travel: RoutedRequest): void {
     const { cluster, deps } = this.#options;
     const { sessions, request, response, serve } = travel;
     const mayMove = sessions.takeOver !== undefined;
@@ -87,13 +97,18 @@ export class SessionRouter {
     const owner = cluster.tags.ownerOf(id);
     if (owner === undefined) return serve();
     const known = this.#moved.get(id) ?? owner;
-    if (mayMove && (hasHopped(request) || known.id === cluster.self.id) && this.refuseWhileLeaving(request, response)) {
-      return;
-    }
+    const wasHere = cluster.wasCalled(owner.id);
+    // Another replica expects it here, or has nobody else to ask.
+    const hasCome = hasHopped(request) || known.id === cluster.self.id || (known === owner && wasHere);
+    if (mayMove && hasCome && this.refuseWhileLeaving(request, response)) return;
     if (owner.id === cluster.self.id) return serveIfHeld();
-    if (hasHopped(request)) return respondNotHere(response);
+    if (!mayMove && wasHere) return serve();
+    if (!mayMove && hasHopped(request)) return respondNotHere(response);
     const deadlineMs = deps.clock.now() + WAITED_LEASES * cluster.leaseMs;
-    this.#go({ id, sessions, request, response, serve, body: undefined, deadlineMs }, known);
+    const sought = { id, sessions, request, response, serve, body: undefined, deadlineMs };
+    // What was here is in the store, or nowhere.
+    if (hasCome) return void this.#seek(sought, owner);
+    this.#go(sought, known);
   }
 
   #go(travel: Travel, owner: Owner): void {
@@ -133,9 +148,13 @@ export class SessionRouter {
       if (sessions.has(id)) return this.#serveHere(travel);
       const taken = (await sessions.takeOver?.(id, request)) ?? (await this.#judge(owner));
       if (taken.kind === 'here') return this.#serveHere(travel);
-      if (taken.kind === 'unknown' && (await this.#judge(owner)).kind === 'unknown') return this.#serveHere(travel);
+      // A replica that has passed it on has asked everybody else.
+      if (taken.kind === 'unknown' && (hasHopped(request) || (await this.#judge(owner)).kind === 'unknown')) {
+        return this.#serveHere(travel);
+      }
       if (taken.kind === 'owned' && taken.owner.id !== owner.id) {
         this.#remember(id, taken.owner);
+        if (hasHopped(request)) return respondNotHere(response);
         return this.#go(travel, taken.owner);
       }
       if (deps.clock.now() > travel.deadlineMs) return respondError(response, UNREACHABLE);
@@ -144,7 +163,9 @@ export class SessionRouter {
   }
 
   async #judge(owner: Owner): Promise<TakenOver> {
-    const verdict = await this.#options.cluster.peers.judge(owner.id);
+    const { cluster } = this.#options;
+    if (cluster.wasCalled(owner.id)) return { kind: 'unknown' };
+    const verdict = await cluster.peers.judge(owner.id);
     return verdict === 'dead' ? { kind: 'unknown' } : { kind: 'owned', owner };
   }
 

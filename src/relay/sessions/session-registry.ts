@@ -328,9 +328,13 @@ export class SessionRegistry {
     });
   }
 
-  /** Ends those that others may go on with; the server is not told that they are over. */
-  abandon(reason: BridgeError): void {
-    for (const { state, relay } of [...this.#entries.values()]) {
+  /**
+   * Ends those that others may go on with, or have said to be gone; a server that others may go on with is not told.
+   * @param isMeant default: all
+   */
+  abandon(reason: BridgeError, isMeant: (id: string) => boolean = () => true): void {
+    for (const { id, state, relay } of [...this.#entries.values()]) {
+      if (!isMeant(id)) continue;
       if (state !== undefined) state.isHandedOver = true;
       relay.close(reason);
     }

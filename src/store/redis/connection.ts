@@ -30,6 +30,7 @@ export class RedisConnection {
   #pending = 0;
   #status: StoreStatus = { state: 'unavailable', reason: 'it has not answered yet' };
   #lastError = 'it cannot be reached';
+  readonly #onAvailable = new Set<() => void>();
 
   /** Resolves when Redis is ready for the first time. */
   static async connect(address: StoreAddress, tls: StoreTls, log: Logger): Promise<RedisConnection> {
@@ -55,6 +56,12 @@ export class RedisConnection {
 
   get status(): StoreStatus {
     return this.#status;
+  }
+
+  /** Called each time Redis answers after it did not. Returns what stops that. */
+  onAvailable(run: () => void): () => void {
+    this.#onAvailable.add(run);
+    return () => void this.#onAvailable.delete(run);
   }
 
   #untilReady(address: StoreAddress): Promise<void> {
@@ -106,6 +113,7 @@ export class RedisConnection {
     if (this.#status.state === 'connected') return;
     this.#status = { state: 'connected' };
     this.#log.info('the store answers');
+    for (const run of [...this.#onAvailable]) run();
   }
 
   #failed(reason: string): void {
@@ -115,6 +123,7 @@ export class RedisConnection {
   }
 
   close(): void {
+    this.#onAvailable.clear();
     this.#redis.removeAllListeners('close');
     this.#redis.disconnect();
   }

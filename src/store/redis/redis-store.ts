@@ -42,6 +42,7 @@ export async function connectRedisStore({ address, tls, prefix, key, log }: Redi
     get status(): StoreStatus {
       return connection.status;
     },
+    onAvailable: (run) => connection.onAvailable(run),
     close: () => Promise.resolve(connection.close()),
   };
 }
