@@ -19,7 +19,7 @@ import { UNREACHABLE } from './session-router.ts';
 export interface CallRouterOptions {
   readonly cluster: Cluster;
   readonly owners: CallerOwners;
-  readonly forwarder: Forwarder;
+  readonly forwarder: Pick<Forwarder, 'forward'>;
   readonly stage: () => LeavingStage;
   /** Under what name a caller's calls to this server are owned; undefined: what one of them does no other one sees. */
   readonly ownedName: (principal: string) => string | undefined;
@@ -48,7 +48,7 @@ export class CallRouter {
   }
 
   #route(call: RoutedCall): void {
-    const { cluster, ownedName, stage } = this.#options;
+    const { cluster, ownedName, stage, deps } = this.#options;
     const { frame, request, response, serve } = call;
     const continued = continuedId(frame);
     const owner = continued === undefined ? undefined : cluster.tags.ownerOf(continued);
@@ -62,7 +62,8 @@ export class CallRouter {
     const isAbandoned = cluster.peers.isDead(owner.id) || cluster.wasCalled(owner.id);
     if (hasHopped(request)) return isAbandoned ? void this.#serveIfOwned(call, share) : serve();
     if (isAbandoned) return this.#toOwnerOf(call, share);
-    return owner.id === cluster.self.id ? serve() : this.#toContinued(call, owner, share);
+    if (owner.id === cluster.self.id) return serve();
+    this.#toContinued(call, { owner, share, deadlineMs: deps.clock.now() + WAITED_LEASES * cluster.leaseMs });
   }
 
   #toOwnerOf(call: RoutedCall, name: string): void {
@@ -87,17 +88,31 @@ export class CallRouter {
     }
   }
 
-  /** Where the owner is gone, another replica may have gone on with what it would have continued, or can do so. */
-  #toContinued(call: RoutedCall, owner: Owner, share: string): void {
-    const { cluster } = this.#options;
-    const goOn = (): void => this.#toOwnerOf(call, share);
-    this.#forward(call, owner, (outcome) => {
-      if (outcome === 'not-here') return goOn();
-      cluster.peers.judge(owner.id).then(
-        (verdict) => (verdict === 'dead' ? goOn() : respondError(call.response, UNREACHABLE, idOf(call))),
-        (thrown: unknown) => respondError(call.response, toBridgeError(thrown), idOf(call)),
-      );
+  /**
+   * Where the owner is gone, another replica may have gone on with what it would have continued, or can do so. An owner that
+   * cannot be reached is gone, or comes back, within the time in which the others find that out.
+   */
+  #toContinued(call: RoutedCall, continued: ContinuedCall): void {
+    this.#forward(call, continued.owner, (outcome) => {
+      if (outcome === 'not-here') this.#toOwnerOf(call, continued.share);
+      else void this.#goOnIfGone(call, continued);
     });
+  }
+
+  async #goOnIfGone(call: RoutedCall, continued: ContinuedCall): Promise<void> {
+    const { cluster, deps } = this.#options;
+    const { response } = call;
+    try {
+      const verdict = await cluster.peers.judge(continued.owner.id);
+      if (response.destroyed) return;
+      if (verdict === 'dead') return this.#toOwnerOf(call, continued.share);
+      if (deps.clock.now() > continued.deadlineMs) return respondError(response, UNREACHABLE, idOf(call));
+      deps.clock.after(cluster.leaseMs / POLLS, () => {
+        if (!response.destroyed) this.#toContinued(call, continued);
+      });
+    } catch (thrown) {
+      respondError(response, toBridgeError(thrown), idOf(call));
+    }
   }
 
   #toOwner(call: RoutedCall, owned: OwnedCall, owner: Owner): void {
@@ -142,6 +157,13 @@ export class CallRouter {
 interface OwnedCall {
   readonly name: string;
   /** Until then its owner may still be found. */
+  readonly deadlineMs: number;
+}
+
+interface ContinuedCall {
+  readonly owner: Owner;
+  /** What its owner would leave behind. */
+  readonly share: string;
   readonly deadlineMs: number;
 }
 
