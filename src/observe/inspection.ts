@@ -49,7 +49,7 @@ export interface InspectedServer {
   readonly openCalls: number;
   /** Running ones, those that are ending included. */
   readonly processes: number;
-  /** Processes that ended though nobody wanted that, since the bridge runs: another is started when it is needed. */
+  /** Processes that exited by themselves or hung, since the bridge runs: another is started when it is needed. */
   readonly restarts: number;
   readonly queues: readonly QueueSize[];
 }

@@ -34,6 +34,8 @@ export interface Child {
   readonly lastHeardMs: number;
   /** It was told to end, or has exited and left others of its group behind. */
   readonly isEnding: boolean;
+  /** It exited though nobody had told it to, or was told to because it hung. Never of one that could not be started. */
+  readonly hasFailed: boolean;
   /** Stop and go on reading its stdout. Up to one buffer that was read before may still come. */
   pauseOutput(): void;
   resumeOutput(): void;

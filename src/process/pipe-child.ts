@@ -52,6 +52,7 @@ export function awaitFailure(spec: ChildSpec, listener: ChildListener, process: 
     stdin: new Writable({ write: (_chunk, _encoding, done) => done() }),
     lastHeardMs: Number.NEGATIVE_INFINITY,
     isEnding: true,
+    hasFailed: false,
     pauseOutput: () => undefined,
     resumeOutput: () => undefined,
     terminate: () => Promise.resolve(),

@@ -65,6 +65,7 @@ export class RunningChild implements Child {
   #state: ChildState = { kind: 'running' };
   #openOutputs = 2;
   #isPaused = false;
+  #hasFailed = false;
   #cancelLateOutput: () => void = () => undefined;
 
   constructor(options: RunningChildOptions) {
@@ -90,6 +91,10 @@ export class RunningChild implements Child {
     return this.#termination.hasBegun;
   }
 
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
   get gone(): Promise<void> {
     return this.#termination.gone;
   }
@@ -108,6 +113,7 @@ export class RunningChild implements Child {
   }
 
   terminate(why?: EndReason): Promise<void> {
+    if (why === 'hung' && !this.#termination.hasBegun) this.#hasFailed = true;
     return this.#termination.begin(why);
   }
 
@@ -158,7 +164,9 @@ export class RunningChild implements Child {
   #exited(code: number | null, signal: NodeJS.Signals | null): void {
     if (this.#state.kind === 'closing') this.#state.cancelReport();
     const ranMs = this.#options.clock.now() - this.#startedMs;
-    this.#state = { kind: 'exited', exit: { code, signal, ranMs, terminated: this.#termination.hasBegun } };
+    const terminated = this.#termination.hasBegun;
+    if (!terminated) this.#hasFailed = true;
+    this.#state = { kind: 'exited', exit: { code, signal, ranMs, terminated } };
     this.#termination.leaderExited();
     if (this.#openOutputs === 0) this.#end();
     else this.#limitLateOutput();

@@ -125,6 +125,20 @@ test('a child that is ended may close its streams', async (t) => {
   t.deepEqual(listener.closedStreams, []);
 });
 
+test('a child has failed that exits by itself or hangs, and not one that was told to end', async (t) => {
+  const [crashed, hung, ended] = [startFake(), startFake(), startFake()];
+  void hung.child.terminate('hung');
+  void ended.child.terminate();
+  for (const { child, process } of [crashed, hung, ended]) {
+    process.emit('exit', null, 'SIGKILL');
+    await child.gone;
+  }
+  t.deepEqual(
+    [crashed, hung, ended].map(({ child }) => child.hasFailed),
+    [true, true, false],
+  );
+});
+
 test('tells the exit when both of its outputs are read, with how long it ran and what it said last', async (t) => {
   const { child, stdout, stderr, process, listener, entries, pass } = startFake();
   t.is(entries[0]?.msg, 'server started');

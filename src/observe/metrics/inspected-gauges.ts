@@ -54,7 +54,7 @@ export class InspectedGauges {
     this.#queueBytes = gauge('queue_bytes', 'Bytes of what waits or is kept, by queue.', ['server', 'queue']);
     this.#restarts = new prom.Counter({
       name: 'mcp_portage_restarts_total',
-      help: 'Starts of processes after the first.',
+      help: 'Server processes that exited by themselves, or were ended because they hung.',
       labelNames: ['server'],
       registers,
     });

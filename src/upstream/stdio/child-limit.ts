@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import type { Child } from '../../process/child.ts';
 
 /** What of a process matters for the count. */
-export type CountedChild = Pick<Child, 'isEnding' | 'gone'>;
+export type CountedChild = Pick<Child, 'isEnding' | 'hasFailed' | 'gone'>;
 
 /** A slot for one process, held by whoever is about to start it. */
 export interface ChildSlot {
@@ -50,7 +50,7 @@ export class ChildLimit {
     return running;
   }
 
-  /** Processes that ended though nobody wanted that. */
+  /** Processes that are gone because they failed: they exited by themselves, or hung. */
   get failed(): number {
     return this.#failed;
   }
@@ -88,7 +88,7 @@ export class ChildLimit {
     // The process takes over the slot.
     this.#taken.add(child);
     void child.gone.then(() => {
-      if (!child.isEnding) this.#failed += 1;
+      if (child.hasFailed) this.#failed += 1;
       this.#vacate(child);
     });
   }

@@ -4,6 +4,7 @@ import { ChildLimit, type CountedChild } from '../../../src/upstream/stdio/child
 
 class RunningProcess implements CountedChild {
   isEnding = false;
+  hasFailed = false;
   vanish = (): void => {};
   readonly gone = new Promise<void>((resolve) => {
     this.vanish = resolve;
@@ -91,4 +92,16 @@ test('leaves the processes of other servers their part of the machine, and takes
   await children[0]?.gone;
   start(modest);
   t.throws(() => greedy.reserve());
+});
+
+test('counts the processes that failed, and not those that were told to end', async (t) => {
+  const limit = new ChildLimit(2);
+  for (const hasFailed of [true, false]) {
+    const child = start(limit);
+    child.isEnding = true;
+    child.hasFailed = hasFailed;
+    child.vanish();
+    await child.gone;
+    t.is(limit.failed, 1);
+  }
 });

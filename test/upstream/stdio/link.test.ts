@@ -19,6 +19,7 @@ function createLink({ name = 'node server.js' } = {}) {
     stdin: new Writable({ write: (_chunk, _encoding, done) => done() }),
     lastHeardMs: 0,
     isEnding: false,
+    hasFailed: false,
     pauseOutput: () => undefined,
     resumeOutput: () => undefined,
     terminate: () => Promise.resolve(),
