@@ -28,7 +28,9 @@ const HEAD_BYTES = 26;
 /** Where the position of an entry stands in its head. */
 const TOKEN_AT = 16;
 const NUMBER_AT = 20;
-const KINDS = { run: 0, opened: 1, ended: 2, moved: 3 } as const;
+const KINDS = { run: 0, opened: 1, ended: 2, moved: 3, waits: 4, told: 5 } as const;
+/** What is said on no stream. */
+const NO_STREAM = { stream: 0, sequence: 0, count: 0 };
 
 export interface SessionReplayOptions {
   readonly name: string;
@@ -73,6 +75,14 @@ export class SessionReplay implements ReplayLog, CallPositions {
 
   add({ stream, sequence, count, bytes }: ReplayRun): void {
     this.#say(stream, Buffer.concat([encodeHead(KINDS.run, { stream, sequence, count }), bytes]));
+  }
+
+  waits(message: Buffer): void {
+    this.#append(Buffer.concat([encodeHead(KINDS.waits, NO_STREAM), message]));
+  }
+
+  told(): void {
+    this.#append(encodeHead(KINDS.told, NO_STREAM));
   }
 
   async opened(stream: number, requests: readonly JsonRpcId[]): Promise<void> {
@@ -250,14 +260,17 @@ export class SessionReplay implements ReplayLog, CallPositions {
   static async read(logs: LogStore, name: string): Promise<StoredReplay> {
     const runs: ReplayRun[] = [];
     const unended = new Map<number, UnendedStream>();
+    let waiting: Buffer[] = [];
     for (const entry of inOrder(await logs.read(name))) {
       const { kind, ...head } = decodeHead(entry);
       const { stream } = head;
-      if (kind === KINDS.ended) unended.delete(stream);
+      if (kind === KINDS.waits) waiting.push(entry.subarray(HEAD_BYTES));
+      else if (kind === KINDS.told) waiting = [];
+      else if (kind === KINDS.ended) unended.delete(stream);
       else if (kind === KINDS.run) runs.push({ ...head, bytes: entry.subarray(HEAD_BYTES) });
       else unended.set(stream, readStream(kind, entry.toString('utf8', HEAD_BYTES), unended.get(stream)));
     }
-    return { runs, unended };
+    return { runs, waiting, unended };
   }
 }
 

@@ -60,7 +60,7 @@ test('a call whose client has no stream to come back to is not stored until it h
   const { replay, read } = create();
   replay.moved(callOf(7), 'first');
   await turn();
-  t.deepEqual(await read(), { runs: [], unended: new Map() });
+  t.deepEqual(await read(), { runs: [], waiting: [], unended: new Map() });
   t.false(replay.isResumable(7));
   replay.opened(1, [7]);
   await turn();
@@ -104,7 +104,7 @@ test('a stream that its client has already waits once, until it is stored that i
   const held: [number, Promise<void>][] = [];
   replay.hold = (...stream) => held.push(stream);
   await replay.opened(1, [7]);
-  t.deepEqual(await read(), { runs: [], unended: new Map() });
+  t.deepEqual(await read(), { runs: [], waiting: [], unended: new Map() });
   replay.moved(callOf(7), 'first');
   // Before what the event says leaves, which is at the end of the turn.
   const [[stream, stored] = []] = held;
@@ -205,7 +205,7 @@ test('what a call says that nobody can go on with is stored when it takes a whil
   replay.opened(1, [7]);
   replay.add(event(1));
   await turn();
-  t.deepEqual(await read(), { runs: [], unended: new Map() });
+  t.deepEqual(await read(), { runs: [], waiting: [], unended: new Map() });
   clock.advance(YOUNG_MS);
   replay.add(event(2));
   await turn();
@@ -328,4 +328,18 @@ test('what a former owner stores late stands before what the next one has said',
     runs.map(({ sequence }) => sequence),
     [1, 2, 3],
   );
+});
+
+test('what waits for its client is stored until the client was told', async (t) => {
+  const { replay, read } = create();
+  for (const text of ['first', 'second']) replay.waits(Buffer.from(text));
+  await turn();
+  t.deepEqual((await read()).waiting.map(String), ['first', 'second']);
+  replay.add({ stream: 0, sequence: 1, count: 2, bytes: Buffer.from('both') });
+  replay.told();
+  replay.waits(Buffer.from('third'));
+  await turn();
+  const { waiting, runs } = await read();
+  t.deepEqual(waiting.map(String), ['third']);
+  t.is(runs.length, 1);
 });

@@ -8,6 +8,7 @@ import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { ReplayLog, StoredReplay } from '../../relay/sessions/session-storage.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 import { TurnGate } from '../http/read-post.ts';
 import type { LiveStreams, Ticking } from '../http/response-writer.ts';
 import { type ContinuedCall, ContinuedLane, idsAmong } from './continued-lane.ts';
@@ -119,6 +120,11 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     this.#nextStream = token * STREAMS_OF_ONE_OWNER;
     this.#inherited = new InheritedStreams(this.#nextStream);
     this.#toContinue = this.#inherited.restore(stored, this.#replay, GET_STREAM);
+    for (const bytes of stored.waiting) {
+      const read = readMessage(bytes, SERVER_LIMITS);
+      this.#waiting ??= new UndeliveredQueue();
+      if (read.kind === 'message') this.#waiting.add(read.frame, this.nowMs);
+    }
   }
 
   /** The calls of another bridge that go on here. Called when the revision is known. */
@@ -189,7 +195,10 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     if (lane !== undefined) return this.#noteCapacity(lane, lane.send(frame));
     this.#tickOn();
     this.#waiting ??= new UndeliveredQueue();
-    if (!this.#waiting.add(frame, this.nowMs)) this.#giveUp(frame);
+    const outcome = this.#waiting.add(frame, this.nowMs);
+    if (outcome === 'full') this.#giveUp(frame);
+    // What the server asks is asked again by whoever goes on with the call, or by nobody.
+    else if (outcome === 'added' && frame.kind === 'notification') this.#replay.log?.waits(frame.bytes);
     return true;
   }
 
@@ -344,7 +353,12 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     const { dropped } = this.#waiting;
     if (dropped > 0) this.#log.warn({ dropped }, 'notifications were lost: the client had no stream open for too long');
     this.#waiting.dropped = 0;
-    for (const frame of this.#waiting.takeAll()) this.send(frame);
+    const frames = this.#waiting.takeAll();
+    for (const frame of frames) this.send(frame);
+    if (!frames.some(({ kind }) => kind === 'notification')) return;
+    // Behind the events that they have become: rather told twice than not at all.
+    this.#getStream?.flush();
+    this.#replay.log?.told();
   }
 
   /** A response that a call has just opened, or its client come back to, will do for what the server asks. */

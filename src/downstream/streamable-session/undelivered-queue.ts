@@ -27,21 +27,25 @@ export class UndeliveredQueue {
     return this.#waiting.length;
   }
 
-  /** False: the queue is full, and the message is a request, which cannot be dropped silently. */
-  add(frame: Frame, nowMs: number): boolean {
-    if (canWait(frame) && this.#waiting.some((other) => other.frame.bytes.equals(frame.bytes))) return true;
+  /**
+   * - `added`.
+   * - `known`: the same waits already.
+   * - `full`: the message is a request, which cannot be dropped silently.
+   */
+  add(frame: Frame, nowMs: number): 'added' | 'known' | 'full' {
+    if (canWait(frame) && this.#waiting.some((other) => other.frame.bytes.equals(frame.bytes))) return 'known';
     const waiting = { frame, sinceMs: nowMs };
     this.#waiting.add(waiting);
     while (this.#waiting.isExceeded) {
       if (this.#waiting.removeFirst((other) => other.frame.kind === 'notification') === undefined) {
         // A request of any size may wait as long as it is the only one.
-        if (this.#waiting.length === 1) return true;
+        if (this.#waiting.length === 1) return 'added';
         this.#waiting.removeFirst((other) => other === waiting);
-        return false;
+        return 'full';
       }
       this.dropped += 1;
     }
-    return true;
+    return 'added';
   }
 
   /** Everything, in order; the queue is empty afterwards. */

@@ -32,6 +32,10 @@ export interface ReplayLog {
    */
   hold: (stream: number, stored: Promise<void>) => void;
   add(run: ReplayRun): void;
+  /** A notification that waits for its client to open a stream. */
+  waits(message: Buffer): void;
+  /** All that waited has been added, as events of a stream. */
+  told(): void;
   /**
    * A stream that carries the answers to these requests. Resolves when it is kept how far their calls have come, where they can go
    * on elsewhere, or that takes too long.
@@ -47,6 +51,8 @@ export interface ReplayLog {
 export interface StoredReplay {
   /** Oldest first. */
   readonly runs: readonly ReplayRun[];
+  /** Notifications that the client has not been told, oldest first. */
+  readonly waiting: readonly Buffer[];
   /** Streams that have not ended. */
   readonly unended: ReadonlyMap<number, UnendedStream>;
 }

@@ -11,7 +11,7 @@ const GENERAL = 0;
 
 const restored = (stored: Partial<StoredReplay> = {}): InheritedStreams => {
   const inherited = new InheritedStreams(FIRST_OWN);
-  const replay = { runs: [], unended: new Map(), ...stored };
+  const replay = { runs: [], waiting: [], unended: new Map(), ...stored };
   const buffer = new ReplayBuffer(new FakeClock());
   buffer.restore(replay);
   inherited.restore(replay, buffer, GENERAL);

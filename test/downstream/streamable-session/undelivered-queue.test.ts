@@ -77,18 +77,18 @@ test('drops the oldest notifications over the limit of bytes', (t) => {
 test('has no place for a request that exceeds the limit of bytes with the requests before it', (t) => {
   const queue = new UndeliveredQueue();
   const big = { text: 'x'.repeat(MAX_WAITING_BYTES / 2) };
-  t.true(queue.add(requestFrame(1, 'sampling/createMessage', big), 0));
-  t.true(queue.add(log('goes first'), 0));
-  t.false(queue.add(requestFrame(2, 'sampling/createMessage', big), 0));
-  t.true(queue.add(requestFrame(3, 'roots/list'), 0));
+  t.is(queue.add(requestFrame(1, 'sampling/createMessage', big), 0), 'added');
+  t.is(queue.add(log('goes first'), 0), 'added');
+  t.is(queue.add(requestFrame(2, 'sampling/createMessage', big), 0), 'full');
+  t.is(queue.add(requestFrame(3, 'roots/list'), 0), 'added');
   t.is(queue.dropped, 1);
   t.deepEqual(methods(queue.takeAll()), [1, 3]);
 });
 
 test('has a place for one request of any size', (t) => {
   const queue = new UndeliveredQueue();
-  t.true(queue.add(requestFrame(1, 'sampling/createMessage', { text: 'x'.repeat(2 * MAX_WAITING_BYTES) }), 0));
-  t.false(queue.add(requestFrame(2, 'roots/list'), 0));
+  t.is(queue.add(requestFrame(1, 'sampling/createMessage', { text: 'x'.repeat(2 * MAX_WAITING_BYTES) }), 0), 'added');
+  t.is(queue.add(requestFrame(2, 'roots/list'), 0), 'full');
   t.deepEqual(methods(queue.takeAll()), [1]);
 });
 
@@ -116,7 +116,7 @@ test('counts bytes anew after messages have left', (t) => {
   const big = { text: 'x'.repeat(MAX_WAITING_BYTES - 100) };
   queue.add(requestFrame(1, 'sampling/createMessage', big), 0);
   queue.takeRequests();
-  t.true(queue.add(requestFrame(2, 'sampling/createMessage', big), 0));
+  t.is(queue.add(requestFrame(2, 'sampling/createMessage', big), 0), 'added');
   queue.takeAll();
-  t.true(queue.add(requestFrame(3, 'sampling/createMessage', big), 0));
+  t.is(queue.add(requestFrame(3, 'sampling/createMessage', big), 0), 'added');
 });

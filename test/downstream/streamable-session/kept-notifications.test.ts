@@ -1,0 +1,68 @@
+/** What is kept for a client without an open stream, when another replica goes on with its session. */
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { SessionReplay } from '../../../src/cluster/session-replay.ts';
+import { LiveStreams } from '../../../src/downstream/http/response-writer.ts';
+import { StreamablePeer } from '../../../src/downstream/streamable-session/peer.ts';
+import type { ClientListener } from '../../../src/relay/ports.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { serverFrame } from '../../support/frames.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+
+const NAME = 'session';
+const log = pino({ level: 'silent' });
+const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+const updated = (uri: string) => serverFrame({ method: 'notifications/resources/updated', params: { uri } });
+
+function createPeer({ logs }: MemoryStore): StreamablePeer {
+  const clock = new FakeClock();
+  const replayLog = new SessionReplay({ name: NAME, logs, limits: { maxEntries: 100, ttlMs: 60_000 }, clock, log });
+  const listener = { clientDrained: () => {}, undeliverable: () => {} } as unknown as ClientListener;
+  const deps = { log, clock, wallClock: () => 0, randomId: () => 'id' };
+  const live = new LiveStreams(clock);
+  return new StreamablePeer({ listener, live, deps, log, pollAfterMs: 0, maxStreams: 10, replayLog });
+}
+
+/** The session at the next replica. */
+async function goOn(store: MemoryStore, token: number): Promise<StreamablePeer> {
+  const peer = createPeer(store);
+  peer.restore(await SessionReplay.read(store.logs, NAME), token);
+  return peer;
+}
+
+/** A response that a client waits for, and what it has got when it leaves. */
+async function openResponse(t: ExecutionContext) {
+  const server = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const text = fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`).then((answer) => answer.text());
+  const [, response] = (await once(server, 'request')) as [unknown, ServerResponse];
+  const leave = async (): Promise<string> => {
+    await settled();
+    response.end();
+    return text;
+  };
+  return { response, leave };
+}
+
+const urisIn = (text: string): readonly string[] => [...text.matchAll(/"uri":"(\w+)"/g)].map(([, uri = '']) => uri);
+
+test('what was kept for a client is told by the replica that goes on, once', async (t) => {
+  const store = new MemoryStore();
+  const lost = createPeer(store);
+  lost.send(updated('first'));
+  lost.send(updated('second'));
+  await settled();
+  const next = await goOn(store, 2);
+  const opened = await openResponse(t);
+  t.is(next.openGetStream(opened.response), undefined);
+  t.deepEqual(urisIn(await opened.leave()), ['first', 'second']);
+  await settled();
+  const last = await goOn(store, 3);
+  const again = await openResponse(t);
+  t.is(last.openGetStream(again.response), undefined);
+  t.deepEqual(urisIn(await again.leave()), []);
+});
