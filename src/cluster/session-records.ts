@@ -137,7 +137,8 @@ export class SessionRecords implements SessionStorage {
   async #put(kept: KeptSession): Promise<void> {
     const { record } = kept;
     if (record.kind === 'gone') return;
-    const next = record.kind === 'written' ? record.ownership : { owner: this.#options.cluster.self.id, token: FIRST_TOKEN };
+    const next =
+      record.kind === 'written' ? record.ownership : { owner: this.#options.cluster.self.id, token: FIRST_TOKEN };
     if (await this.#store(kept, record, next)) this.#wrote(kept, next);
   }
 

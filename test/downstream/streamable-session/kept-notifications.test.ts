@@ -19,7 +19,14 @@ const updated = (uri: string) => serverFrame({ method: 'notifications/resources/
 
 function createPeer({ logs }: MemoryStore): StreamablePeer {
   const clock = new FakeClock();
-  const replayLog = new SessionReplay({ name: NAME, logs, limits: { maxEntries: 100, ttlMs: 60_000 }, clock, log });
+  const replayLog = new SessionReplay({
+    token: 1,
+    name: NAME,
+    logs,
+    limits: { maxEntries: 100, ttlMs: 60_000 },
+    clock,
+    log,
+  });
   const listener = { clientDrained: () => {}, undeliverable: () => {} } as unknown as ClientListener;
   const deps = { log, clock, wallClock: () => 0, randomId: () => 'id' };
   const live = new LiveStreams(clock);
