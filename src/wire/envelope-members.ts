@@ -92,6 +92,22 @@ export function decodeId(bytes: Buffer, start: number, end: number): JsonRpcId |
   return negative ? 0 - value : value;
 }
 
+/** A whole number written with a fraction or an exponent, as 5.0 and 5e0. */
+const LOOSE_INTEGER = /^-?\d{1,16}(?:\.0{1,16})?(?:[eE][+-]?\d{1,2})?$/;
+/** No longer token matches. */
+const MAX_LOOSE_ID_BYTES = 40;
+
+/**
+ * Decodes the id of a server that writes 5.0 for 5, as languages do that know one type of number. It means the id that was
+ * sent, of which it is only another spelling.
+ */
+function decodeLooseId(bytes: Buffer, start: number, end: number): number | undefined {
+  if (end - start > MAX_LOOSE_ID_BYTES) return undefined;
+  const token = bytes.toString('latin1', start, end);
+  const value = Number(token);
+  return LOOSE_INTEGER.test(token) && Number.isSafeInteger(value) ? value : undefined;
+}
+
 export function isNullToken(bytes: Buffer, start: number, end: number): boolean {
   return end - start === 4 && bytes[start] === 0x6e;
 }
@@ -148,6 +164,14 @@ export class EnvelopeDraft {
     this.idStart = start;
     this.idEnd = end;
     return true;
+  }
+
+  /** Takes an id that `takeSimple` refuses, from a server. False: it is none all the same. */
+  takeLooseId(bytes: Buffer, start: number, end: number): boolean {
+    this.id = decodeLooseId(bytes, start, end);
+    this.idStart = start;
+    this.idEnd = end;
+    return this.id !== undefined;
   }
 
   #decodeMethod(bytes: Buffer, start: number, end: number): string | undefined {

@@ -1,5 +1,5 @@
 import { decodeId } from './envelope-members.ts';
-import { CLOSE_BRACE, COMMA, OPEN_BRACE } from './json/ascii.ts';
+import { CLOSE_BRACE, COMMA, DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE } from './json/ascii.ts';
 import { editedOutline } from './json/edited-outline.ts';
 import { ObjectEditor } from './json/object-editor.ts';
 import { type Outline, outlineOf } from './json/outline.ts';
@@ -8,6 +8,25 @@ import { type Edit, skipValue } from './json/scan-json.ts';
 
 /** A JSON-RPC id as decoded. Fractions, null and integers beyond 2^53-1 are refused by the scanner. */
 export type JsonRpcId = string | number;
+
+/** An id that is a whole number written as a text, with the fraction that some languages print. */
+const NUMERIC_TEXT = /^-?\d{1,16}(?:\.0{1,16})?$/;
+
+/**
+ * The id with the same value as the other JSON type: 5 for "5", "5" for 5. Some servers, and gateways before them, return
+ * ids so, and the clients of the official SDKs take them. Undefined: the id has no such form.
+ */
+export function idOfOtherType(id: JsonRpcId): JsonRpcId | undefined {
+  if (typeof id === 'number') return String(id);
+  if (!NUMERIC_TEXT.test(id)) return undefined;
+  const value = Number(id);
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** Does a response with this id answer the request with that one, exactly or by value? */
+export function answersId(id: JsonRpcId | undefined, requested: JsonRpcId | undefined): boolean {
+  return id === requested || (id !== undefined && idOfOtherType(id) === requested);
+}
 
 export type FrameKind = 'request' | 'notification' | 'result' | 'error';
 
@@ -146,6 +165,16 @@ export function withId(frame: Frame, id: JsonRpcId | Buffer): Frame {
   const token = Buffer.isBuffer(id) ? id : encodeId(id);
   const decoded = Buffer.isBuffer(id) ? decodeToken(id) : id;
   return frame.idStart === -1 ? insertId(frame, token, decoded) : replaceId(frame, token, decoded);
+}
+
+/** False: the id is a number that is not written as a plain integer, which some parsers take for another id. */
+export function hasPlainId({ bytes, id, idStart, idEnd }: Frame): boolean {
+  if (typeof id !== 'number') return true;
+  for (let at = idStart; at < idEnd; at++) {
+    const byte = bytes[at] as number; // within the token
+    if (byte !== MINUS && (byte < DIGIT_0 || byte > DIGIT_9)) return false;
+  }
+  return true;
 }
 
 function hasIdToken({ bytes, idStart, idEnd }: Frame, token: Buffer): boolean {

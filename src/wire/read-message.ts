@@ -10,10 +10,20 @@ import { type EnvelopeFault, scanEnvelope, scanStrictEnvelope } from './scan-env
 export interface ReadLimits extends JsonLimits {
   /** Messages in one batch. */
   readonly maxBatch: number;
+  /**
+   * A message need not be one to every parser, as it has to be from clients, who could mean another one by it than is
+   * checked. Its envelope is then read as that of a server's line.
+   */
+  readonly isLenient?: true;
 }
 
 /** Limits of what a server sends at once. It may have any number of values, for it keeps waiting those who chose it. */
-export const SERVER_LIMITS: ReadLimits = { maxDepth: 1000, maxBatch: 1000, maxValues: Number.POSITIVE_INFINITY };
+export const SERVER_LIMITS: ReadLimits = {
+  maxDepth: 1000,
+  maxBatch: 1000,
+  maxValues: Number.POSITIVE_INFINITY,
+  isLenient: true,
+};
 
 /** `parse`: not JSON. `message`: JSON, but no acceptable message. `batch`: an array of an unacceptable length. */
 export type ReadFault = 'parse' | 'message' | 'batch';
@@ -48,9 +58,9 @@ export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {
     return fault('message', `the message holds more than ${limits.maxValues} values; send large data as one string`);
   if (check === 'invalid') return fault('parse', 'the message is not valid JSON');
   toOneLine(text);
-  if (text[0] === OPEN_BRACKET) return readBatch(text, limits.maxBatch);
+  if (text[0] === OPEN_BRACKET) return readBatch(text, limits);
   if (text[0] !== OPEN_BRACE) return fault('message', 'the JSON text is a plain value; expected an object or an array');
-  const frame = readFrame(text, outline);
+  const frame = readFrame(text, outline, limits);
   if (frame instanceof Frame) return { kind: 'message', frame };
   return { kind: 'fault', fault: 'message', reason: frame.fault, id: frame.id };
 }
@@ -70,19 +80,24 @@ export function trimText(bytes: Buffer): Buffer {
 
 const TOO_MANY_MEMBERS = `the message, its params or result, and the _meta of those have more than ${MAX_MEMBERS} members together`;
 
-function readFrame(object: Buffer, outline: Outline): Frame | EnvelopeFault {
+function readFrame(object: Buffer, outline: Outline, { isLenient }: ReadLimits): Frame | EnvelopeFault {
   const envelope = scanStrictEnvelope(object, outline);
+  if (isLenient && (!outline.isComplete || 'fault' in envelope)) {
+    const read = scanEnvelope(object);
+    if (read !== undefined) return new Frame(object, read);
+  }
   if (!outline.isComplete) return { fault: TOO_MANY_MEMBERS, id: envelope.id };
   return 'fault' in envelope ? envelope : new Frame(object, envelope, outline);
 }
 
-function readBatch(array: Buffer, maxBatch: number): ReadResult {
+function readBatch(array: Buffer, limits: ReadLimits): ReadResult {
+  const { maxBatch } = limits;
   const items: (Frame | EnvelopeFault)[] = [];
   let at = skipWhitespace(array, 1);
   if (array[at] === CLOSE_BRACKET) return fault('batch', 'the batch is empty; expected at least one message');
   while (at < array.length) {
     if (items.length === maxBatch) return fault('batch', `the batch holds more than ${maxBatch} messages`);
-    const item = readItem(array, at);
+    const item = readItem(array, at, limits);
     items.push(item.read);
     const { end } = item;
     const next = skipWhitespace(array, end);
@@ -92,14 +107,14 @@ function readBatch(array: Buffer, maxBatch: number): ReadResult {
   return { kind: 'batch', items };
 }
 
-function readItem(array: Buffer, start: number): { read: Frame | EnvelopeFault; end: number } {
+function readItem(array: Buffer, start: number, limits: ReadLimits): { read: Frame | EnvelopeFault; end: number } {
   if (array[start] !== OPEN_BRACE) {
     return { read: { fault: 'an item of the batch is not an object', id: undefined }, end: skipValue(array, start) };
   }
   const { outline, end: length } = walkOutline(array.subarray(start));
   // The walk ends early where there are too many members.
   const end = length === -1 ? skipValue(array, start) : start + length;
-  return { read: readFrame(array.subarray(start, end), outline), end };
+  return { read: readFrame(array.subarray(start, end), outline, limits), end };
 }
 
 /**

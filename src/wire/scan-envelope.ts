@@ -64,7 +64,9 @@ function scanMembers(bytes: Buffer, draft: EnvelopeDraft, members: MemberCursor)
       }
     } else {
       const valueEnd = members.valueEnd();
-      if (valueEnd === -1 || !draft.takeSimple(key, bytes, members.valueStart, valueEnd)) return undefined;
+      if (valueEnd === -1) return undefined;
+      const isTaken = draft.takeSimple(key, bytes, members.valueStart, valueEnd);
+      if (!isTaken && !(key === 'id' && draft.takeLooseId(bytes, members.valueStart, valueEnd))) return undefined;
     }
     if (draft.isComplete) break;
   }

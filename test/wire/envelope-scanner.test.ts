@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { Frame, withId } from '../../src/wire/frame.ts';
 import { EnvelopeScanner, scanEnvelope } from '../../src/wire/scan-envelope.ts';
 import { progressLine } from '../support/progress-lines.ts';
 
@@ -39,3 +40,31 @@ test('keeps nothing of a line but a copy of its start', (t) => {
   t.is(scanner.scan(line), undefined);
   t.is(scanner.scan(Buffer.from('{"jsonrpc":"2.0","method":"m","params":{"a":1}}'))?.method, 'm');
 });
+
+for (const [token, id] of [
+  ['5.0', 5],
+  ['5e0', 5],
+  ['-5.00', -5],
+  ['5.5', undefined],
+  ['1e99', undefined],
+  ['true', undefined],
+] as const) {
+  test(`reads the id ${token} of a server as ${id}, wherever it stands`, (t) => {
+    const scanner = new EnvelopeScanner();
+    for (const line of [
+      `{"jsonrpc":"2.0","id":${token},"result":{"id":${token}}}`,
+      `{"jsonrpc":"2.0","result":{"id":${token}},"id":${token}}`,
+      `{"result":{"id":${token}},"id": ${token} ,"jsonrpc":"2.0"}`,
+    ]) {
+      const bytes = Buffer.from(line);
+      const envelope = scanner.scan(bytes);
+      t.is(envelope?.id, id);
+      if (envelope !== undefined)
+        t.deepEqual(withId(new Frame(bytes, envelope), 7).json(), {
+          jsonrpc: '2.0',
+          id: 7,
+          result: { id: Number(token) },
+        });
+    }
+  });
+}

@@ -4,6 +4,7 @@ import {
   editFrame,
   encodeId,
   Frame,
+  idOfOtherType,
   idToken,
   type JsonRpcId,
   replaceSpans,
@@ -192,3 +193,21 @@ test('keeps an id token without keeping its message', (t) => {
   t.is(token.toString(), '"abc"');
   t.true(token.buffer.byteLength < 100_000);
 });
+
+for (const [id, other] of [
+  [5, '5'],
+  ['5', 5],
+  ['-5', -5],
+  ['5.0', 5],
+  ['9007199254740991', 9007199254740991],
+  ['9007199254740992', undefined],
+  ['', undefined],
+  [' 5', undefined],
+  ['0x5', undefined],
+  ['5e0', undefined],
+  ['call-5', undefined],
+] as const) {
+  test(`the id ${JSON.stringify(id)} is ${JSON.stringify(other)} as the other JSON type`, (t) => {
+    t.is(idOfOtherType(id), other);
+  });
+}

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { Frame } from '../../src/wire/frame.ts';
-import { readMessage, separateMessages } from '../../src/wire/read-message.ts';
+import { readMessage, SERVER_LIMITS, separateMessages } from '../../src/wire/read-message.ts';
 import { serverFrame } from '../support/frames.ts';
 import { anyMessage, mutate } from './json-text.ts';
 
@@ -155,4 +155,14 @@ test('what is no message is left out, and so is what has no end', (t) => {
   t.deepEqual(separate(`${answer(1)}{"level":"info"}${answer(2)}`), [answer(1), answer(2)]);
   t.deepEqual(separate(`${answer(1)}{"jsonrpc":"2.0","id":2,"result":{"a":"}`), [answer(1)]);
   t.deepEqual(separate(`${answer(1)}{} x ${answer(2)}`), [answer(1)]);
+});
+
+test('the messages in a batch of a server are read as its lines are, those of a client are not', (t) => {
+  const batch = '[{"jsonrpc":"2.0","id":5.0,"result":{}},{"jsonrpc":"2.0","id":6,"result":{},"error":null}]';
+  const ofServer = readMessage(Buffer.from(batch), SERVER_LIMITS);
+  t.deepEqual(ofServer.kind === 'batch' && ofServer.items.map(({ id }) => id), [5, 6]);
+  t.true(ofServer.kind === 'batch' && ofServer.items.every((item) => item instanceof Frame));
+  const { isLenient: _, ...limits } = SERVER_LIMITS;
+  const ofClient = readMessage(Buffer.from(batch), limits);
+  t.true(ofClient.kind === 'batch' && ofClient.items.every((item) => !(item instanceof Frame)));
 });

@@ -51,6 +51,11 @@ export function servedRevision(id: unknown): Revision {
   return findRevision(id) ?? OLDEST_REVISION;
 }
 
+/** The newest legacy revision in the list. */
+export function findCommonLegacy(ids: readonly string[]): RevisionId | undefined {
+  return revisions.findLast(({ id }) => ids.includes(id))?.id;
+}
+
 /** Did the first of two legacy revisions come before the other? */
 export function isEarlierRevision(id: RevisionId, other: RevisionId): boolean {
   const indexOf = (wanted: RevisionId): number => revisions.findIndex((revision) => revision.id === wanted);

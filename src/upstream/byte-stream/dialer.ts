@@ -8,6 +8,7 @@ import { readSecureContext } from '../../http/client/secure-context.ts';
 import { showStreamAddress } from '../../http/socket-addresses.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Reachability } from '../remote/remote-environment.ts';
+import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import { ByteStreamLink } from './link.ts';
 
 /** A connection is checked this often for a peer that vanished without a word (laptop asleep, cable). */
@@ -30,7 +31,7 @@ export interface ByteStreamDialerOptions {
  * @throws BridgeError ERR_CONFIG_OPTION when a file for TLS cannot be used
  */
 export function createByteStreamDialer(options: ByteStreamDialerOptions): SessionDialer {
-  return new ByteStreamDialer(options);
+  return createLenientSessions(new ByteStreamDialer(options), options.deps.log);
 }
 
 class ByteStreamDialer implements SessionDialer {

@@ -5,7 +5,7 @@ import type { HttpStatus, ProbeOutcome } from '../../mcp/classify/probe-answer.t
 import { asFields, readMembers } from '../../mcp/vocabulary/payload.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import { toPrintable } from '../../printable.ts';
-import { Frame, type JsonRpcId } from '../../wire/frame.ts';
+import { answersId, Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 
 /** What came of one question. */
@@ -50,7 +50,7 @@ export function findResponse(bytes: Buffer, id: JsonRpcId): Frame | undefined {
 }
 
 export function answers(frame: Frame, id: JsonRpcId | undefined): boolean {
-  return frame.isResponse && (frame.id === id || (frame.id === undefined && frame.kind === 'error'));
+  return frame.isResponse && (answersId(frame.id, id) || (frame.id === undefined && frame.kind === 'error'));
 }
 
 export function outcomeOfResponse(response: Frame, http: HttpStatus | undefined): ProbeOutcome {

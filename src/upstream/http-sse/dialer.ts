@@ -3,11 +3,12 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
+import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import { HttpSseLink } from './link.ts';
 
 /** Sessions with a server over HTTP+SSE, the transport of 2024-11-05. */
 export function createHttpSseDialer(options: RemoteDialerOptions): SessionDialer {
-  return new HttpSseDialer(options);
+  return createLenientSessions(new HttpSseDialer(options), options.deps.log);
 }
 
 class HttpSseDialer implements SessionDialer {

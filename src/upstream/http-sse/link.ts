@@ -10,7 +10,7 @@ import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { SkippedEnds } from '../../wire/byte-collector.ts';
-import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { answersId, type Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { isBreak, LATE_ANSWER_MS } from '../remote/answer-reader.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
@@ -204,7 +204,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   #received(frame: Frame): void {
     if (this.#state.kind === 'closed') return;
     if (this.#late.size > 0 && frame.isResponse && frame.id !== undefined) this.#notLate(frame.id);
-    const isHandshake = this.#handshakeId !== undefined && frame.isResponse && frame.id === this.#handshakeId;
+    const isHandshake = this.#handshakeId !== undefined && frame.isResponse && answersId(frame.id, this.#handshakeId);
     if (isHandshake && frame.kind === 'result') this.#negotiated(frame);
     this.#options.listener.fromServer(frame);
     if (isHandshake) this.#handshakeOver();
@@ -243,7 +243,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   /** The message was not taken: the answer that will not come is given here, as the server gave it where it did. */
   refused(post: MessagePost, { frame, error }: Refusal): void {
     const { message } = post;
-    const isAnswer = frame !== undefined && message.frame.kind === 'request' && frame.id === message.frame.id;
+    const isAnswer = frame !== undefined && message.frame.kind === 'request' && answersId(frame.id, message.frame.id);
     if (isAnswer) {
       this.#outbox.answered(message);
       return this.#received(frame);

@@ -6,7 +6,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import { classifySessionRefusal, type SessionVerdict } from '../../mcp/classify/session-refusal.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { toPrintable } from '../../printable.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { answersId, type Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { takeMessages } from '../server-messages.ts';
 
@@ -54,7 +54,7 @@ export function readRefusal(url: URL, head: ResponseHead, body: Buffer): Refusal
 /** What the refusal of a request, or of another message, says of the session it was posted in. */
 export function sessionVerdictOf({ status, frame, reason }: Omit<Refusal, 'error'>, refused: Frame): SessionVerdict {
   const code = frame === undefined ? undefined : readField(frame, 'code');
-  const namesRequest = refused.kind === 'request' && frame?.id === refused.id;
+  const namesRequest = refused.kind === 'request' && answersId(frame?.id, refused.id);
   return classifySessionRefusal({ status, code, namesRequest, reason });
 }
 

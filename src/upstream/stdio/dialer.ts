@@ -13,6 +13,7 @@ import { RestartPolicy } from '../../process/supervisor.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { untilAborted } from '../detect/deadline.ts';
 import { DetectingLink } from '../detect/detecting-link.ts';
+import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import type { ChildLimit, ChildSlot } from './child-limit.ts';
 import { StdioLink } from './link.ts';
 import { StartTrials } from './start-trials.ts';
@@ -46,7 +47,8 @@ export function createStdioDialer(options: StdioDialerOptions): SessionDialer {
   const { target, child, deps } = options;
   const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
   deps.log.debug({ file: showFile(file) }, 'found the server');
-  return new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
+  const dialer = new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
+  return createLenientSessions(dialer, deps.log);
 }
 
 class StdioDialer implements SessionDialer {

@@ -1,7 +1,7 @@
 import { LinkedList } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { JsonRpcId } from '../../wire/frame.ts';
+import { answersId, type JsonRpcId } from '../../wire/frame.ts';
 import { Lingering } from '../remote/link-messages.ts';
 import type { ServerCall } from './server-call.ts';
 
@@ -49,6 +49,7 @@ export class CallTable {
   /** The open call of this client's request, or of the bridge's own. */
   findOpen(id: JsonRpcId): ServerCall | undefined {
     for (const call of this.#calls) if (call.isOpen && call.message.frame.id === id) return call;
+    for (const call of this.#calls) if (call.isOpen && answersId(id, call.message.frame.id)) return call;
     return undefined;
   }
 

@@ -6,11 +6,12 @@ import { SessionState } from '../../relay/sessions/session-state.ts';
 import { endSession, type SessionTarget } from '../remote/end-session.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
+import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import { StreamableLink } from './link.ts';
 
 /** Sessions with a server over Streamable HTTP, in all its revisions that have sessions. */
 export function createStreamableDialer(options: RemoteDialerOptions): SessionDialer {
-  return new StreamableDialer(options);
+  return createLenientSessions(new StreamableDialer(options), options.deps.log);
 }
 
 class StreamableDialer implements SessionDialer {

@@ -9,7 +9,7 @@ import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/vocabula
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { answersId, type Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { Delivery, Outbox, Outgoing } from '../remote/link-messages.ts';
 import { type Refusal, sessionVerdictOf, sessionVerdictOfAnswer } from '../remote/refusal.ts';
@@ -174,7 +174,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
 
   received(call: ServerCall, frame: Frame): void {
     const { message } = call;
-    const isAnswer = message.frame.kind === 'request' && frame.isResponse && frame.id === message.frame.id;
+    const isAnswer = message.frame.kind === 'request' && frame.isResponse && answersId(frame.id, message.frame.id);
     if (isAnswer && frame.kind === 'error') return this.#refusedByAnswer(call, frame);
     if (isAnswer) return this.#answered(message, frame, 'unrelated');
     if (frame.isResponse) return this.#heard(frame);
@@ -258,7 +258,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     const verdict = sessionVerdictOf(refusal, message.frame);
     const tell = (): void => {
       this.#settled(message);
-      const isAnswer = frame !== undefined && message.frame.kind === 'request' && frame.id === message.frame.id;
+      const isAnswer = frame !== undefined && message.frame.kind === 'request' && answersId(frame.id, message.frame.id);
       if (isAnswer) this.#answered(message, frame, verdict);
       else if (message.reply !== undefined) message.reply(refusal.error, verdict);
       else this.#failed(call, refusal.error, false);

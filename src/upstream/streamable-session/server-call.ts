@@ -3,7 +3,7 @@ import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
 import type { ServerFault } from '../../relay/ports.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
-import { type Frame, idToken, withId } from '../../wire/frame.ts';
+import { answersId, type Frame, idToken, withId } from '../../wire/frame.ts';
 import {
   type AnswerForm,
   type AnswerReader,
@@ -330,7 +330,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     }
     // An error without id, on the answer to a request: the server could not read the request's.
     const message = isNameless && frame.kind === 'error' ? withId(frame, idToken(request)) : frame;
-    if (message.isResponse && message.id === request.id) this.#isAnswered = true;
+    if (message.isResponse && answersId(message.id, request.id)) this.#isAnswered = true;
     this.#host.received(this, message);
   }
 

@@ -3,6 +3,7 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { IdWarnings } from '../answer-ids.ts';
 import { Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import { StatelessLink, type StatelessServer } from './link.ts';
 import { ToolHeaders } from './tool-headers.ts';
@@ -29,6 +30,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
   readonly name: string;
   readonly #options: StatelessDialerOptions;
   readonly #reachability: Reachability;
+  readonly #idWarnings: IdWarnings;
   readonly #links = new Set<UpstreamLink>();
   /** By principal; the one heard of last is at the end. */
   readonly #tools = new Map<string, ToolHeaders>();
@@ -40,6 +42,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
     this.name = showUrl(options.url);
     this.#options = options;
     this.#reachability = new Reachability(options.deps.clock);
+    this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
   /** For whoever translates: of the callers behind it nothing is known. */
@@ -58,7 +61,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
     const { deps, ...remote } = this.#options;
     // Cookies of one client are never shown with the requests of another.
     const cookies = new SessionCookies();
-    const environment = { ...remote, cookies, forwarded, log: deps.log };
+    const environment = { ...remote, cookies, forwarded, idWarnings: this.#idWarnings, log: deps.log };
     const link = new StatelessLink({ environment, listener, tools, server: this });
     this.#links.add(link);
     return link;

@@ -4,7 +4,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { answersId, type Frame, hasPlainId, type JsonRpcId } from '../../wire/frame.ts';
 import {
   type AnswerReader,
   type AnswerSink,
@@ -15,8 +15,8 @@ import {
   type OversizedText,
 } from '../remote/answer-reader.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
-import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { takeMessages } from '../server-messages.ts';
+import type { StatelessEnvironment } from './call-host.ts';
 
 /** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */
 const LINGER_MS = 1000;
@@ -49,7 +49,7 @@ export interface PostHost {
 }
 
 export interface PostOptions {
-  readonly environment: RemoteEnvironment;
+  readonly environment: StatelessEnvironment;
   readonly host: PostHost;
   /** The message as the server gets it. */
   readonly frame: Frame;
@@ -180,7 +180,7 @@ export class Post implements HttpHandler, AnswerSink {
    */
   #refused(refusal: Refusal): void {
     const { status, frame } = refusal;
-    const isAboutThis = frame?.id === this.#options.frame.id;
+    const isAboutThis = answersId(frame?.id, this.#options.frame.id);
     const isNameless = frame?.id === undefined && (status === 400 || status === 404);
     const isAnswer = this.#needsAnswer && frame !== undefined && (isAboutThis || isNameless);
     this.#finish(isAnswer ? { kind: 'answered', frame, status } : { kind: 'refused', refusal });
@@ -218,8 +218,11 @@ export class Post implements HttpHandler, AnswerSink {
         return host.notified(frame);
       default: {
         // An error without id, on the answer to a request: the server could not read the request's.
-        const isAnswer = frame.id === request.id || (frame.kind === 'error' && frame.id === undefined);
-        if (!isAnswer) return environment.log.debug('server answered what was not asked');
+        const isAnswer = answersId(frame.id, request.id) || (frame.kind === 'error' && frame.id === undefined);
+        if (!isAnswer) return environment.idWarnings.unknown(frame.id as JsonRpcId);
+        if (frame.id !== undefined && (frame.id !== request.id || !hasPlainId(frame))) {
+          environment.idWarnings.changed(frame.id, request.id as JsonRpcId);
+        }
         this.#answered(frame, this.#state);
       }
     }

@@ -10,7 +10,7 @@ import { parseSpan, readField } from '../../mcp/vocabulary/payload.ts';
 import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
-import { type Frame, idToken, withId } from '../../wire/frame.ts';
+import { answersId, type Frame, idToken, withId } from '../../wire/frame.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
@@ -130,7 +130,7 @@ export class RequestCall implements Call, PostHost {
   #restoreProgress(frame: Frame): Frame | undefined {
     const { progressToken, frame: request } = this.#request ?? {};
     const token = findProgressOf(frame);
-    if (progressToken === undefined || token?.value !== request?.id) return undefined;
+    if (progressToken === undefined || !answersId(token?.value, request?.id)) return undefined;
     return rewriteProgress(frame, progressToken, token);
   }
 

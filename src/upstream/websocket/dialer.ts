@@ -7,6 +7,7 @@ import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { createHttpClient, type RemoteOptions } from '../detect/url-sessions.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
+import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import { WebSocketLink } from './link.ts';
 
 /** A moment for the server to be told of the end. */
@@ -50,7 +51,7 @@ export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): Se
 
 /** Connections to a server over WebSocket, each of which carries messages of either era. */
 export function createWebSocketDialer(options: WebSocketDialerOptions): SessionDialer {
-  return new WebSocketDialer(options);
+  return createLenientSessions(new WebSocketDialer(options), options.deps.log);
 }
 
 class WebSocketDialer implements SessionDialer {
