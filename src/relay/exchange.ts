@@ -2,7 +2,7 @@ import { CellMap } from '../collections/short-lived-values.ts';
 import { BridgeError } from '../errors.ts';
 import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZE, isInteractive } from '../mcp/vocabulary/methods.ts';
-import type { JsonRpcId } from '../wire/frame.ts';
+import { idOfOtherType, type JsonRpcId } from '../wire/frame.ts';
 import type { EndCall } from './observer.ts';
 
 /**
@@ -144,8 +144,12 @@ export class ExchangeTable {
     return this.#byId.get(id);
   }
 
+  /** By the very token, or else by one of the same value: the clients of the official SDKs know tokens by that. */
   findByToken(token: JsonRpcId): Exchange | undefined {
-    return this.#byToken.get(token);
+    const exact = this.#byToken.get(token);
+    if (exact !== undefined || this.#byToken.size === 0) return exact;
+    const other = idOfOtherType(token);
+    return other === undefined ? undefined : this.#byToken.get(other);
   }
 
   remove(exchange: Exchange): void {

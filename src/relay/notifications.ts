@@ -1,17 +1,14 @@
-/** Which call a notification of a legacy server belongs to. */
-import { findCancelledId, findProgressOf, findSubscriptionId } from '../mcp/classify/correlators.ts';
-import { CANCELLED, LISTEN, LOG_MESSAGE, PROGRESS } from '../mcp/vocabulary/methods.ts';
-import type { Frame } from '../wire/frame.ts';
+/** Which call a notification of a server belongs to. Progress apart, which names its call by a token. */
+import { findCancelledId, findSubscriptionId } from '../mcp/classify/correlators.ts';
+import { CANCELLED, LISTEN, LOG_MESSAGE } from '../mcp/vocabulary/methods.ts';
+import { asFields, readField } from '../mcp/vocabulary/payload.ts';
+import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import type { Exchange, ExchangeTable } from './exchange.ts';
 import type { Questions } from './questions.ts';
 
 /** Finds what the message itself tells. A question that the server withdraws is closed. */
 export function findCallOf(frame: Frame, exchanges: ExchangeTable, questions: Questions): Exchange | undefined {
   switch (frame.method) {
-    case PROGRESS: {
-      const token = findProgressOf(frame);
-      return token && exchanges.findByToken(token.value);
-    }
     case LOG_MESSAGE:
       return exchanges.sole();
     case CANCELLED: {
@@ -36,10 +33,6 @@ export function findAddressee(frame: Frame, known: Exchange | undefined, open: E
   if (frame.method === CANCELLED) return findEndedListen(frame, open);
   if (known !== undefined) return known.state.kind === 'open' ? known : 'nobody';
   switch (frame.method) {
-    case PROGRESS: {
-      const token = findProgressOf(frame);
-      return (token && open.findByToken(token.value)) ?? 'nobody';
-    }
     case LOG_MESSAGE:
       // Over stdio it does not say whose it is.
       return open.sole() ?? (open.size === 0 ? 'nobody' : 'client');
@@ -60,4 +53,36 @@ function findSubscriber(frame: Frame, open: ExchangeTable): Addressee {
   if (subscription === undefined) return 'client';
   const exchange = open.find(subscription.value);
   return exchange?.method === LISTEN ? exchange : 'nobody';
+}
+
+/** Tasks of one client whose progress may still come; most clients have a few. */
+const MAX_TASK_TOKENS = 256;
+/** Characters of a token that is kept so. */
+const MAX_TOKEN_LENGTH = 256;
+
+/**
+ * Progress tokens of calls that were answered with a task: they stay valid until the task has ended, of which the relay
+ * knows nothing, so the latest ones count. [spec 2025-11-25 basic/utilities/tasks#progress]
+ */
+export class TaskTokens {
+  readonly #tokens = new Set<JsonRpcId>();
+
+  has(token: JsonRpcId): boolean {
+    return this.#tokens.has(token);
+  }
+
+  add(token: JsonRpcId): void {
+    if (typeof token === 'string' && token.length > MAX_TOKEN_LENGTH) return;
+    this.#tokens.add(token);
+    const [oldest] = this.#tokens;
+    if (this.#tokens.size > MAX_TASK_TOKENS && oldest !== undefined) this.#tokens.delete(oldest);
+  }
+}
+
+const TASK_KEY = Buffer.from('"task"');
+
+/** Is this the answer of a call that has become a task? Parses only what may be one. */
+export function createsTask(answer: Frame): boolean {
+  if (answer.kind !== 'result' || !answer.bytes.includes(TASK_KEY)) return false;
+  return asFields(readField(answer, 'task'))?.taskId !== undefined;
 }

@@ -1,17 +1,18 @@
 import type { Logger } from 'pino';
+import { ByteQueue } from '../collections/bounded-collections.ts';
 import { assertNever, BridgeError } from '../errors.ts';
-import { findCancelledId } from '../mcp/classify/correlators.ts';
+import { findCancelledId, findProgressOf, rewriteProgress } from '../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
-import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
+import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, PROGRESS, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import { type Era, type Revision, servedRevision } from '../mcp/vocabulary/revisions.ts';
 import { PARSE_ERROR } from '../mcp/vocabulary/rpc-codes.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
-import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { encodeId, type Frame, type JsonRpcId } from '../wire/frame.ts';
 import { errorFrame } from '../wire/write-message.ts';
 import { type Exchange, ExchangeTable, INITIALIZE_TOO_LARGE, type Lane } from './exchange.ts';
 import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
-import { findAddressee, findCallOf } from './notifications.ts';
+import { createsTask, findAddressee, findCallOf, TaskTokens } from './notifications.ts';
 import { type ClientOrigin, ClientPresence, type ObservedClient } from './observer.ts';
 import type { ClientListener, DownstreamPeer, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 import { Questions } from './questions.ts';
@@ -32,6 +33,9 @@ export interface RelayOptions extends CallTimes {
   /** Either end is gone, or the handshake was refused; both ends have been closed. Called once. */
   readonly onEnd: (reason: BridgeError) => void;
 }
+
+/** Notifications that wait for the answer to `initialize`; what comes beyond is dropped. Servers have little to say by then. */
+const EARLY_LIMITS = { maxItems: 100, maxBytes: 1024 * 1024 };
 
 const REFUSED = new BridgeError('ERR_UPSTREAM_PROTOCOL', 'The server refused initialize; its error was passed on.');
 
@@ -65,6 +69,9 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
    * answered. `next`: no request was sent since; undefined: there is no such notification.
    */
   #notified: 'next' | Exchange | undefined;
+  #taskTokens: TaskTokens | undefined;
+  /** What the server said before it had answered `initialize`. */
+  #early: ByteQueue<Frame> | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -91,6 +98,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#presence.agreed(revision.id);
     this.#peer?.negotiated(revision);
     this.#options.onReady(revision);
+    this.#tellEarly();
   }
 
   /** Another bridge has asked this of the client, in a call that goes on here. */
@@ -240,6 +248,10 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     }
     if (this.#notified === exchange) this.#notified = undefined;
     const answer = this.#exchanges.answer(this, exchange, frame);
+    if (exchange.progressToken !== undefined && createsTask(frame)) {
+      this.#taskTokens ??= new TaskTokens();
+      this.#taskTokens.add(exchange.progressToken);
+    }
     if (exchange.method === INITIALIZE) return this.#handshakeAnswered(answer, exchange);
     this.#toClient(answer, exchange);
   }
@@ -265,6 +277,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#peer?.negotiated(revision);
     this.#options.onReady(revision);
     this.#toClient(frame, exchange);
+    this.#tellEarly();
   }
 
   /** Without a handshake there is no session. A second one is the server's to refuse; what runs goes on. */
@@ -274,12 +287,47 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   #notificationFromServer(frame: Frame, known: Exchange | undefined): void {
     if (this.#era === 'modern') return this.#notificationFromModern(frame, known);
+    if (this.#state === 'opening') return this.#tooEarly(frame);
+    if (frame.method === PROGRESS) return this.#progress(frame, known);
     const exchange = known ?? findCallOf(frame, this.#open, this.#questions);
     if (exchange !== undefined) this.#exchanges.heard(exchange);
     this.#toClient(frame, exchange);
   }
 
+  /** Some clients end a connection whose first message is not the answer to their first request. */
+  #tooEarly(frame: Frame): void {
+    this.#early ??= new ByteQueue(EARLY_LIMITS, ({ bytes }) => bytes.length);
+    if (this.#early.fits(frame)) return this.#early.add(frame);
+    this.#log.debug({ method: frame.method }, 'notification dropped: too much came before the answer to initialize');
+  }
+
+  #tellEarly(): void {
+    const early = this.#early;
+    this.#early = undefined;
+    for (const frame of early?.takeAll() ?? []) this.#notificationFromServer(frame, undefined);
+  }
+
+  /**
+   * Progress is for the call that has its token, under the token that the client gave. [spec 2025-11-25
+   * basic/utilities/progress#behavior-requirements] Some clients end the connection at any other.
+   */
+  #progress(frame: Frame, known?: Exchange): void {
+    const token = findProgressOf(frame);
+    // Two calls of one client may have the same token.
+    const isKnown = known?.state.kind === 'open' && token !== undefined && known.progressToken === token.value;
+    const exchange = isKnown ? known : token && this.#open.findByToken(token.value);
+    if (exchange === undefined) {
+      if (token !== undefined && this.#taskTokens?.has(token.value)) return this.#toClient(frame);
+      return this.#log.debug('progress dropped: its token is of no open call');
+    }
+    this.#exchanges.heard(exchange);
+    const given = exchange.progressToken as JsonRpcId; // it was found by it
+    const own = given === token?.value ? frame : rewriteProgress(frame, encodeId(given), token);
+    if (own !== undefined) this.#toClient(own, exchange);
+  }
+
   #notificationFromModern(frame: Frame, known: Exchange | undefined): void {
+    if (frame.method === PROGRESS && known === undefined) return this.#progress(frame);
     const addressee = findAddressee(frame, known, this.#open);
     if (addressee === 'client') return this.#toClient(frame);
     if (addressee === 'nobody') {

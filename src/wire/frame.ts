@@ -23,6 +23,11 @@ export function idOfOtherType(id: JsonRpcId): JsonRpcId | undefined {
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
+/** An id or token where only numbers were given: some servers return them as texts. */
+export function asNumber(id: JsonRpcId | undefined): JsonRpcId | undefined {
+  return typeof id === 'string' ? idOfOtherType(id) : id;
+}
+
 /** Does a response with this id answer the request with that one, exactly or by value? */
 export function answersId(id: JsonRpcId | undefined, requested: JsonRpcId | undefined): boolean {
   return id === requested || (id !== undefined && idOfOtherType(id) === requested);

@@ -18,7 +18,10 @@ export class ModernClient extends RelayedClient {
   readonly #envelope: Readonly<Record<string, unknown>>;
 
   constructor(dialer: CallDialer | SessionDialer, { principal, ...options }: ModernClientOptions = {}) {
-    super(principal === undefined ? asUpstream(dialer) : dialAs(asUpstream(dialer), principal), options);
+    super(principal === undefined ? asUpstream(dialer) : dialAs(asUpstream(dialer), principal), {
+      ...options,
+      era: 'modern',
+    });
     this.#envelope = {
       [`${META}protocolVersion`]: '2026-07-28',
       [`${META}clientCapabilities`]: options.capabilities ?? {},

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/cli/system-deps.ts';
 import { BridgeError } from '../../src/errors.ts';
-import { LATEST_LEGACY_REVISION } from '../../src/mcp/vocabulary/revisions.ts';
+import { type Era, LATEST_LEGACY_REVISION } from '../../src/mcp/vocabulary/revisions.ts';
 import type { SessionDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { Relay } from '../../src/relay/relay.ts';
 import { relayParts } from '../support/exchanges.ts';
@@ -18,6 +18,8 @@ export interface Message {
 }
 
 export interface RelayedClientOptions {
+  /** Default: legacy. */
+  readonly era?: Era;
   readonly protocolVersion?: string;
   readonly capabilities?: object;
   /** What forwarded headers its calls bring along. */
@@ -48,6 +50,7 @@ export class RelayedClient {
     this.relay = new Relay({
       log: createFakeDeps().log,
       ...relayParts(systemClock),
+      era: options.era ?? 'legacy',
       onReady: () => {},
       onEnd: (reason) => {
         this.ended = reason;

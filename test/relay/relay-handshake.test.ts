@@ -151,3 +151,31 @@ test('ends the session when the answer to initialize could not be taken', (t) =>
   t.deepEqual(pair.ends, [error]);
   t.is(pair.link.closedWith.length, 1);
 });
+
+test('notifications before the answer to initialize wait for it, within a limit', (t) => {
+  const pair = new RelayPair();
+  const log = (data: unknown) => pair.server({ method: 'notifications/message', params: { level: 'info', data } });
+  const early = log('early');
+  pair.client(HELLO);
+  const meanwhile = log('meanwhile');
+  const huge = log('x'.repeat(2 * 1024 * 1024));
+  t.deepEqual(pair.peer.sent, []);
+  const result = pair.server({ id: 0, result: { protocolVersion: '2025-06-18', capabilities: {} } });
+  const after = log('after');
+  t.deepEqual(
+    pair.peer.sent.map(({ frame }) => frame),
+    [result, early, meanwhile, after],
+  );
+  t.false(pair.peer.sent.some(({ frame }) => frame === huge));
+});
+
+test("what waits for the answer to initialize is nobody's if that is an error", (t) => {
+  const pair = new RelayPair();
+  pair.client(HELLO);
+  pair.server({ method: 'notifications/message', params: {} });
+  pair.server({ id: 0, error: { code: -32602, message: 'no' } });
+  t.deepEqual(
+    pair.peer.sent.map(({ frame }) => frame.kind),
+    ['error'],
+  );
+});

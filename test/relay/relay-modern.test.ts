@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { messagesOf } from '../support/fake-peers.ts';
-import { modernPair, type RelayPair, readyPair } from './relay-pair.ts';
+import { modernPair, type RelayPair } from './relay-pair.ts';
 
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 const TIMEOUT_MS = 1000;
@@ -210,10 +210,4 @@ test('when the server is gone, calls and subscriptions get the reason', (t) => {
       ['error', 1],
     ],
   );
-});
-
-test('in the legacy era progress of no open call passes, as its server may know better', (t) => {
-  const pair = readyPair();
-  const unknown = pair.server(progress('p'));
-  t.is(pair.peer.sent[0]?.frame, unknown);
 });

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
+import { readField } from '../../src/mcp/vocabulary/payload.ts';
 import { type Exchange, MAX_OPEN_EXCHANGES } from '../../src/relay/exchange.ts';
 import { FakeLane, messagesOf } from '../support/fake-peers.ts';
 import { RelayPair, readyPair } from './relay-pair.ts';
@@ -139,14 +140,50 @@ test('gives progress to the call whose token it names, however many are open', (
   ]);
 });
 
-test('passes progress with a token nobody has on as unsolicited: a task may go on after its call', (t) => {
+test('drops progress of no open call: with an invented token, after the answer, after a cancellation', (t) => {
   const pair = readyPair();
-  pair.call(1, 'tools/call', { _meta: { progressToken: 1 } });
-  const unknown = pair.server({ method: 'notifications/progress', params: { progressToken: '1', progress: 1 } });
+  const progress = (progressToken: unknown, known?: Exchange) =>
+    pair.server({ method: 'notifications/progress', params: { progressToken, progress: 1 } }, known);
+  const one = pair.call(1, 'tools/call', { _meta: { progressToken: 1 } });
+  progress('tool-call-1');
+  progress('tool-call-1', one);
+  pair.server({ method: 'notifications/progress', params: { progress: 1 } });
   pair.server({ id: 1, result: {} });
-  const late = pair.server({ method: 'notifications/progress', params: { progressToken: 1, progress: 2 } });
-  t.deepEqual(pair.peer.sent[0], { frame: unknown, exchange: undefined });
-  t.deepEqual(pair.peer.sent[2], { frame: late, exchange: undefined });
+  progress(1);
+  progress(1, one);
+  pair.call(2, 'tools/call', { _meta: { progressToken: 2 } });
+  pair.client({ method: 'notifications/cancelled', params: { requestId: 2 } });
+  progress(2);
+  t.deepEqual(
+    pair.peer.sent.map(({ frame }) => frame.id),
+    [1],
+  );
+});
+
+test('gives progress with a token of another JSON type under the token of the client, exact matches first', (t) => {
+  const pair = readyPair();
+  const progress = (progressToken: unknown) =>
+    pair.server({ method: 'notifications/progress', params: { progress: 1, progressToken } });
+  const one = pair.call(1, 'tools/call', { _meta: { progressToken: 1 } });
+  const two = pair.call(2, 'tools/call', { _meta: { progressToken: '2' } });
+  const three = pair.call(3, 'tools/call', { _meta: { progressToken: '1' } });
+  for (const token of ['1', 1, 2]) progress(token);
+  t.deepEqual(
+    pair.peer.sent.map(({ frame, exchange }) => [readField(frame, 'progressToken'), exchange]),
+    [
+      ['1', three],
+      [1, one],
+      ['2', two],
+    ],
+  );
+});
+
+test('passes progress of a task on, whose call has been answered', (t) => {
+  const pair = readyPair();
+  pair.call(1, 'tools/call', { task: {}, _meta: { progressToken: 't' } });
+  pair.server({ id: 1, result: { task: { taskId: 'a', status: 'working' } } });
+  const progress = pair.server({ method: 'notifications/progress', params: { progressToken: 't', progress: 1 } });
+  t.deepEqual(pair.peer.sent[1], { frame: progress, exchange: undefined });
 });
 
 test('a token used twice reaches the later call, and the earlier answer does not make it unknown', (t) => {

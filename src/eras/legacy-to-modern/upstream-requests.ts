@@ -3,7 +3,7 @@ import { findProgressOf, findProgressToken, findSubscriptionId } from '../../mcp
 import { CANCELLED, LISTEN, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
 import type { UpstreamLink } from '../../relay/ports.ts';
-import { type Frame, type JsonRpcId, withId } from '../../wire/frame.ts';
+import { answersId, type Frame, type JsonRpcId, withId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 
 /** Hears what comes of a request it has sent to the server. */
@@ -100,7 +100,7 @@ export class UpstreamRequests {
 
   #withToken(token: JsonRpcId | undefined): Asker | undefined {
     for (const { exchange, asker } of this.#open.values()) {
-      if (token !== undefined && exchange.progressToken === token) return asker;
+      if (token !== undefined && answersId(token, exchange.progressToken)) return asker;
     }
     return undefined;
   }

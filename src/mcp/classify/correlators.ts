@@ -18,6 +18,8 @@ export interface Correlator {
 }
 
 const PROGRESS_TOKEN = Buffer.from('"progressToken"');
+/** How a letter is spelled otherwise. */
+const ESCAPE = Buffer.from('\\u');
 /** The end of its key: some servers write the slash before it as an escape. */
 const SUBSCRIPTION_ID = Buffer.from('subscriptionId"');
 const LETTER_N = 0x6e;
@@ -29,9 +31,11 @@ const LEADING_TOKEN = Buffer.from('{"progressToken":');
 export function findProgressToken(frame: Frame): Correlator | undefined {
   const { bytes, payloadStart, outline } = frame;
   if (payloadStart < 0 || outline?.mayHoldMeta === false) return undefined;
-  // Most requests have none. Where it takes a walk to find that out, a native search over the bytes says so at once. (A key
-  // spelled with escapes is missed: the token then passes as it is and its progress finds no exchange.)
-  if (outline === undefined && !bytes.includes(PROGRESS_TOKEN, payloadStart)) return undefined;
+  // Most requests have none. Where it takes a walk to find that out, native searches over the bytes say so at once: a key
+  // that is not spelled plainly has an escape.
+  if (outline === undefined && !bytes.includes(PROGRESS_TOKEN, payloadStart) && !bytes.includes(ESCAPE, payloadStart)) {
+    return undefined;
+  }
   const meta = member(frame, frame.payloadStart, '_meta');
   return meta && decodeToken(frame.bytes, member(frame, meta.start, 'progressToken'));
 }

@@ -20,7 +20,7 @@ import {
 } from '../../../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
+import { asNumber, type Frame, type JsonRpcId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
@@ -138,7 +138,7 @@ export class FromServer {
 
   #progress(frame: Frame): void {
     const token = findProgressOf(frame);
-    const call = this.#state.calls.get(token?.value);
+    const call = this.#state.calls.get(asNumber(token?.value));
     const rewritten = call?.progressToken && rewriteProgress(frame, call.progressToken, token);
     if (call !== undefined && rewritten !== undefined) call.client.listener.fromServer(rewritten, call.exchange);
   }

@@ -15,7 +15,7 @@ import { missedChanges } from '../../../mcp/translate/listen-filter.ts';
 import { META_SUBSCRIPTION_ID } from '../../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN_ACKNOWLEDGED, LOG_MESSAGE, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import { type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
+import { asNumber, type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
@@ -228,7 +228,7 @@ export class FromModernServer {
 
   #progress(frame: Frame): void {
     const token = findProgressOf(frame);
-    const call = this.#calls.get(token?.value);
+    const call = this.#calls.get(asNumber(token?.value));
     const rewritten = call?.progressToken && rewriteProgress(frame, call.progressToken, token);
     if (call !== undefined && rewritten !== undefined) deliver(call, rewritten);
   }

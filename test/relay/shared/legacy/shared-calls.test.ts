@@ -98,7 +98,7 @@ test('progress goes to the call whose token it names, and to nobody once that wa
   bridge.says({ id: second.id, result: {} });
   b.heard();
   progress(second.id);
-  progress(String(first.id));
+  progress(String(second.id));
   progress(1);
   progress(null);
   bridge.says({ method: 'notifications/progress' });
@@ -107,6 +107,11 @@ test('progress goes to the call whose token it names, and to nobody once that wa
   );
   t.deepEqual(a.heard(), []);
   t.deepEqual(b.heard(), []);
+  progress(String(first.id));
+  t.deepEqual(
+    a.heard().map(({ params }) => params),
+    [{ progressToken: 1, progress: 1 }],
+  );
 });
 
 test('progress nobody asked for goes to nobody', (t) => {

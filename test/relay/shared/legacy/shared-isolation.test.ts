@@ -115,6 +115,8 @@ class World {
 
   /** Of something that is over, or never was: nobody hears of it. */
   sayStale(id: number | string): void {
+    // Progress of a call that is open is its own, also with its token as a text.
+    if (typeof id === 'string' && this.calls.some(({ upstreamId }) => upstreamId === Number(JSON.parse(id)))) return;
     this.bridge.says(
       `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${id},"progress":1}}`,
     );

@@ -81,6 +81,7 @@ export class ModernClient {
     this.relay = new Relay({
       log: bridge.deps.log,
       ...relayParts(bridge.deps.clock, { requestTimeoutMs }),
+      era: 'modern',
       onReady: () => {},
       onEnd: (reason) => void this.ends.push(reason),
     });

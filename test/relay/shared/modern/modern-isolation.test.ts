@@ -194,7 +194,8 @@ class World {
   /** Of something that is over, or never was: nobody hears of it. */
   sayStale(id: number | string): void {
     if (!this.hasChild) return;
-    const isOpen = this.calls.some(({ upstreamId }) => upstreamId === id);
+    // Progress of a call that is open is its own, also with its token as a text.
+    const isOpen = this.calls.some(({ upstreamId }) => upstreamId === Number(JSON.parse(`${id}`)));
     if (isOpen) return;
     this.says(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${id},"progress":1}}`);
     this.says(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
