@@ -27,10 +27,18 @@ export function createPingingConnections(pinged: SessionDialer, idleMs: number, 
   return new DecoratedSessions(pinged, pingWith(idleMs, deps));
 }
 
+/** What the links to one server have found out of it together. */
+interface PingedServer {
+  /** It has answered a ping. One that never does is silent for another reason than being gone. */
+  answersPings: boolean;
+  hasWarned: boolean;
+}
+
 function pingWith(idleMs: number, deps: Deps): DecorateSession {
+  const server: PingedServer = { answersPings: false, hasWarned: false };
   return (dialer, listener, session) => {
     const dial = (own: ServerListener): UpstreamLink => dialer.dial(own, session);
-    const link = new PingingLink(dialer.name, listener, { idleMs, deps, dial });
+    const link = new PingingLink(dialer.name, listener, { idleMs, deps, server, dial });
     // It is past its handshake.
     if (session?.isInitialized === true) link.watch();
     return link;
@@ -43,6 +51,7 @@ const NO_LANE: Lane = { isOpen: false };
 interface PingingLinkOptions {
   readonly idleMs: number;
   readonly deps: Deps;
+  readonly server: PingedServer;
   readonly dial: (listener: ServerListener) => UpstreamLink;
 }
 
@@ -51,6 +60,7 @@ class PingingLink extends PassingLink {
   readonly #name: string;
   readonly #deps: Deps;
   readonly #idleMs: number;
+  readonly #server: PingedServer;
   #stop: (() => void) | undefined;
   #lastHeardMs: number;
   #pings = 0;
@@ -60,11 +70,12 @@ class PingingLink extends PassingLink {
   /** The client does not keep up, so the server is not read; an answer of it would not be seen. */
   #isPaused = false;
 
-  constructor(name: string, listener: ServerListener, { idleMs, deps, dial }: PingingLinkOptions) {
+  constructor(name: string, listener: ServerListener, { idleMs, deps, server, dial }: PingingLinkOptions) {
     super(listener);
     this.#name = name;
     this.#idleMs = idleMs;
     this.#deps = deps;
+    this.#server = server;
     this.#lastHeardMs = deps.clock.now();
     this.link = dial(this);
   }
@@ -82,11 +93,20 @@ class PingingLink extends PassingLink {
   #check(): void {
     if (this.#isPaused || this.#deps.clock.now() - this.#lastHeardMs < this.#idleMs) return;
     if (this.#open !== undefined) this.#missed += 1;
-    if (this.#missed >= MAX_MISSED_PINGS) return this.#giveUp();
+    if (this.#missed >= MAX_MISSED_PINGS && this.#server.answersPings) return this.#giveUp();
+    if (this.#missed === MAX_MISSED_PINGS) this.#noteUnanswered();
     this.#pings += 1;
     this.#open = `${ID_PREFIX}${this.#pings}`;
     const ping = new Exchange(this.#open, PING, NO_LANE, undefined, this.#deps.clock.now());
     this.link.send(requestFrame(this.#open, PING), ping);
+  }
+
+  /** It may be gone, or one of the servers that answer calls and no pings, which is not to be restarted for that. */
+  #noteUnanswered(): void {
+    if (this.#server.hasWarned) return;
+    this.#server.hasWarned = true;
+    const message = `${this.#name} has not answered any ping so far; its connections are kept, also where it is gone without a word. --keep-alive 0 sends no pings`;
+    this.#deps.log.warn(message);
   }
 
   #giveUp(): void {
@@ -105,6 +125,7 @@ class PingingLink extends PassingLink {
     // An error is an answer, too: the server is there.
     if (frame.isResponse && typeof id === 'string' && id.startsWith(ID_PREFIX)) {
       if (id === this.#open) this.#open = undefined;
+      this.#server.answersPings = true;
       return;
     }
     super.fromServer(frame, exchange);

@@ -53,8 +53,25 @@ test('a server that talks is not pinged', (t) => {
   t.deepEqual(messagesOf(server.link.take()), []);
 });
 
+function answerPing(server: ReturnType<typeof ready>['server']): void {
+  for (const { frame } of server.link.take()) server.listener.fromServer(resultFrame(frame.id ?? '', {}));
+}
+
+test('a server that has never answered a ping is kept, whatever it answers else, and warned of once', (t) => {
+  const { deps, listener, server, entries } = ready();
+  deps.clock.advance(60_000);
+  t.deepEqual(listener.closedWith, []);
+  t.is(server.link.closedWith.length, 0);
+  t.deepEqual(
+    entries.map(({ level }) => level),
+    [40],
+  );
+});
+
 test('a server that misses two pings is given up with a reason, which the log says once', (t) => {
   const { deps, listener, server, entries } = ready();
+  deps.clock.advance(1000);
+  answerPing(server);
   deps.clock.advance(2999);
   t.deepEqual(listener.closedWith, []);
   deps.clock.advance(1);
