@@ -59,8 +59,8 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
     refusal,
   });
   const sessions = createSessions(server, { dialers, exchanges, deps });
-  const { maxMessageBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
-  const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
+  const { maxMessageBytes, maxLineBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
+  const limits = { maxMessageBytes, maxSentBytes: maxLineBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
   const endpoint = new StdioEndpoint({ input, output, sessions, deps, ...limits });
   const ending = new StdioEnding({
     clock: deps.clock,

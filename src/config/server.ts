@@ -117,6 +117,8 @@ export interface ServerLimits {
   /** Its processes, those that are ending included. */
   readonly maxChildren: number;
   readonly maxMessageBytes: number;
+  /** The longest line for a client on stdin and stdout, with its line break; undefined: what most of them take. */
+  readonly maxLineBytes: number | undefined;
   /** Levels of arrays and objects in a message of a client. */
   readonly maxJsonDepth: number;
   /** Calls of one session, or of one caller with a name but no sessions, that wait for an answer. */

@@ -36,13 +36,14 @@ export class ContextServer extends FakeServer {
 
 export interface EndpointOptions {
   readonly maxMessageBytes?: number;
+  readonly maxSentBytes?: number;
   readonly output?: Writable;
 }
 
 /** A stdio endpoint with its client's ends of the pipes, before a fake server. */
 export function openEndpoint(
   t: ExecutionContext,
-  { maxMessageBytes = 1024 * 1024, output = new PassThrough() }: EndpointOptions = {},
+  { maxMessageBytes = 1024 * 1024, maxSentBytes, output = new PassThrough() }: EndpointOptions = {},
 ) {
   const { log, entries } = collectLog();
   const deps = { ...createFakeDeps(), log };
@@ -56,7 +57,15 @@ export function openEndpoint(
     requestTimeoutMs: 0,
   });
   const input = new PassThrough();
-  const endpoint = new StdioEndpoint({ input, output, sessions, deps, maxMessageBytes, maxJsonDepth: 1000 });
+  const endpoint = new StdioEndpoint({
+    input,
+    output,
+    sessions,
+    deps,
+    maxMessageBytes,
+    maxSentBytes,
+    maxJsonDepth: 1000,
+  });
   const lines: string[] = [];
   let rest = '';
   const wakers: (() => void)[] = [];

@@ -16,6 +16,7 @@ export interface ProbeRun {
 
 const LIMITS = {
   maxChildren: 100,
+  maxLineBytes: undefined,
   maxMessageBytes: 1024 * 1024,
   maxJsonDepth: 1000,
   maxHeaderBytes: 16 * 1024,

@@ -91,7 +91,8 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-message-bytes',
     group: 'limits',
-    describe: 'Largest message, in either direction',
+    describe:
+      'Largest message, in either direction; what connect sends its client is limited to 10m unless this is given',
     kind: 'value',
     placeholder: 'size',
     default: '16m',

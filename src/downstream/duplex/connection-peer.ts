@@ -1,13 +1,16 @@
 /** The client of a long-lived connection as its conversations see it: where they write to, and the input they share. */
+import type { Logger } from 'pino';
 import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { Revision } from '../../mcp/vocabulary/revisions.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { SessionClient, SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { Complaints } from './complaints.ts';
+import { errorFrame } from '../../wire/write-message.ts';
 import type { MessageConnection } from './message-connection.ts';
 
 /** Who is at the other end, as the sessions are told. */
@@ -20,6 +23,9 @@ export interface ConnectionClient extends Pick<SessionClient, 'transport' | 'pri
 
 export interface ConnectionPeerOptions {
   readonly connection: Pick<MessageConnection, 'send'>;
+  /** The longest message for the client, with what ends it. */
+  readonly maxSentBytes: number;
+  readonly log: Logger;
   readonly input: SharedInput;
   readonly client: Pick<ConnectionClient, 'headers'>;
   readonly listener: ClientListener;
@@ -42,7 +48,22 @@ export class ConnectionPeer implements DownstreamPeer, Lane {
   }
 
   send(frame: Frame, _exchange?: Exchange): boolean {
-    return this.write(frame.bytes);
+    const fitting = this.fitting(frame, 0);
+    return fitting === undefined || this.write(fitting.bytes);
+  }
+
+  /**
+   * What the client gets instead of a message that it would not take, and of a response that is an error, so that only its
+   * call fails. Undefined: nothing. `more`: bytes that go along in its line.
+   */
+  protected fitting(frame: Frame, more: number): Frame | undefined {
+    const { maxSentBytes, listener, log } = this.#options;
+    if (frame.bytes.length + more + LINE_BREAK_BYTES <= maxSentBytes) return frame;
+    const error = tooLargeToSend(frame, maxSentBytes);
+    log.error({ code: error.code }, error.message);
+    if (frame.isResponse) return errorFrame(frame.id, rpcErrorOf(error));
+    if (frame.kind === 'request') listener.undeliverable(frame, error);
+    return undefined;
   }
 
   /** False: full, the listener is told when there is capacity. */
@@ -75,6 +96,14 @@ export class ConnectionPeer implements DownstreamPeer, Lane {
   }
 }
 
+const LINE_BREAK_BYTES = 1;
+
+function tooLargeToSend({ kind, bytes }: Frame, maxSentBytes: number): BridgeError {
+  const what = kind === 'result' || kind === 'error' ? 'An answer' : `A ${kind}`;
+  const message = `${what} of ${bytes.length + LINE_BREAK_BYTES} bytes with its line break was not passed on: this client is sent ${maxSentBytes} at most, because most clients on stdin and stdout end the connection at a longer line. Have the server send less, or raise --max-message-bytes if the client takes more.`;
+  return new BridgeError('ERR_UPSTREAM_TOO_LARGE', message);
+}
+
 /** What a client says in one era goes to one server; what it says in the other is another conversation. */
 export interface ConversationOptions {
   readonly connection: Pick<MessageConnection, 'send'>;
@@ -82,6 +111,7 @@ export interface ConversationOptions {
   readonly input: SharedInput;
   readonly sessions: SessionRegistry;
   readonly complaints: Complaints;
+  readonly maxSentBytes: number;
   readonly deps: Deps;
   /** The other conversation has a call open under this id: there is one space of ids on a connection. */
   readonly isTaken: (id: JsonRpcId) => boolean;

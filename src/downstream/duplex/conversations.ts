@@ -9,7 +9,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { Session } from '../../relay/sessions/session-entry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
-import { BatchBudget, type BatchItem, BatchLane, countAnswers, faultAnswer } from '../batch.ts';
+import { BatchBudget, type BatchItem, BatchLane, countAnswers, faultAnswer, MAX_COLLECTED_BYTES } from '../batch.ts';
 import { ConnectionPeer, type ConversationOptions, logRefusal, takenId } from './connection-peer.ts';
 
 export interface LegacyConversationOptions extends ConversationOptions {
@@ -89,7 +89,8 @@ export class LegacyConversation {
   }
 
   #open(): Session<LegacyPeer> {
-    const { sessions, connection, client, input } = this.#options;
+    const { sessions, connection, client, input, maxSentBytes, deps } = this.#options;
+    const { log } = deps;
     const { transport, principal, environment } = client;
     return sessions.open(
       (_id, listener) => {
@@ -97,6 +98,8 @@ export class LegacyConversation {
           connection,
           client,
           input,
+          maxSentBytes,
+          log,
           listener,
           onClose: (reason) => this.#sessionEnded(peer, reason),
         });
@@ -141,6 +144,9 @@ const INPUT_ENDED = new BridgeError(
   'The client has ended its input and can no longer answer; it only waits for the results of its calls.',
 );
 
+/** The other answers in the array of one, and what stands between them. */
+const MAX_ARRAY_BYTES = 2 * MAX_COLLECTED_BYTES;
+
 class LegacyPeer extends ConnectionPeer {
   #revision: Revision | undefined;
 
@@ -159,7 +165,8 @@ class LegacyPeer extends ConnectionPeer {
 
   override send(frame: Frame, exchange?: Exchange): boolean {
     const lane = exchange?.lane;
-    return lane instanceof BatchLane && frame.isResponse ? lane.send(frame) : this.write(frame.bytes);
+    if (!(lane instanceof BatchLane) || !frame.isResponse) return super.send(frame);
+    return lane.send(this.fitting(frame, MAX_ARRAY_BYTES) ?? frame);
   }
 
   override release(exchange: Exchange): void {
@@ -239,7 +246,8 @@ export class ModernConversation {
   }
 
   #open(): Session<ModernPeer> {
-    const { sessions, connection, client, input } = this.#options;
+    const { sessions, connection, client, input, maxSentBytes, deps } = this.#options;
+    const { log } = deps;
     const { transport, principal, environment, callerName, headers } = client;
     const context = { principal: callerName, metadata: undefined, headers };
     return sessions.open(
@@ -248,6 +256,8 @@ export class ModernConversation {
           connection,
           client,
           input,
+          maxSentBytes,
+          log,
           listener,
           onClose: (reason) => this.#ended(peer, reason),
         });
@@ -290,7 +300,7 @@ class ModernPeer extends ConnectionPeer {
    * both. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure, basic/patterns/cancellation]
    */
   override send(frame: Frame, exchange?: Exchange): boolean {
-    const hasCapacity = this.write(frame.bytes);
+    const hasCapacity = super.send(frame);
     if (frame.kind !== 'result' || exchange?.method !== LISTEN) return hasCapacity;
     return this.write(notificationFrame(CANCELLED, { requestId: exchange.id }).bytes);
   }

@@ -33,6 +33,8 @@ export interface DuplexEndpointOptions {
    * several use, and then waits for none of them.
    */
   readonly maxWaitingBytes: number;
+  /** The longest message for the client, with what ends it; default: any. */
+  readonly maxSentBytes?: number | undefined;
   /**
    * What is not JSON is skipped, as behind a program that prints to the wrong place, or ends the connection: over the
    * network it may be what a web page has a browser send, whose next line could be a message.
@@ -96,6 +98,7 @@ export class DuplexEndpoint implements ConnectionListener {
     this.#complaints = new Complaints(options.deps.log);
     this.#limits = { ...CLIENT_LIMITS, maxDepth: options.maxJsonDepth };
     const { client, sessions, deps, untakenTimeoutMs = 0, heldTimeoutMs = 0 } = options;
+    const { maxSentBytes = Number.POSITIVE_INFINITY } = options;
     const connection = options.openConnection(this);
     this.#connection = connection;
     this.#input = new SharedInput({
@@ -112,6 +115,7 @@ export class DuplexEndpoint implements ConnectionListener {
       input: this.#input,
       sessions,
       complaints: this.#complaints,
+      maxSentBytes,
       deps,
     };
     this.#legacy = new LegacyConversation({

@@ -19,6 +19,12 @@ const CLIENT: ConnectionClient = {
   headers: undefined,
 };
 
+/**
+ * The longest line, with its line break, that clients of the official TypeScript SDK take: at a longer one they end the
+ * connection, and with it all tools. Hosts are made of it.
+ */
+export const MAX_LINE_BYTES = 10 * 1024 * 1024;
+
 /** There is nobody whose messages it could keep out. */
 const ALONE: ArrivingMessage = { holds: () => true };
 
@@ -31,6 +37,7 @@ export class StdioEndpoint extends DuplexEndpoint {
       unreadable: 'is-skipped',
       // It has one pair of pipes in its life.
       maxWaitingBytes: Number.POSITIVE_INFINITY,
+      maxSentBytes: options.maxSentBytes ?? MAX_LINE_BYTES,
       openConnection: (listener) => new LineConnection({ ...options, arriving: ALONE }, listener),
     });
   }

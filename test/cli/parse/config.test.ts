@@ -68,6 +68,7 @@ const server = {
   limits: {
     maxChildren: 528,
     maxMessageBytes: 16_777_216,
+    maxLineBytes: undefined,
     maxJsonDepth: 1000,
     maxInFlightPerSession: 1024,
     maxStreamsPerSession: 2048,
@@ -356,6 +357,7 @@ const always = {
   tools: { include: ['read_*', 'list_*'], exclude: ['*_all'] },
   limits: {
     maxMessageBytes: 1_048_576,
+    maxLineBytes: 1_048_576,
     maxJsonDepth: 64,
     maxInFlightPerSession: 10,
     maxStreamsPerSession: 12,
@@ -491,7 +493,7 @@ const everyOptionAsConfig = {
       remote: { ...remote, forwardHeaders: [], timeouts: server.remote.timeouts, keepAliveMs: 0 },
       child: { ...server.child, withheldEnv: ['ALICE', 'CLUSTER', 'EXTRA', 'HUB', 'LOOK'] },
       sessions: { ...server.sessions, poolSize: 256 },
-      limits: { ...server.limits, maxMessageBytes: 1_048_576 },
+      limits: { ...server.limits, maxMessageBytes: 1_048_576, maxLineBytes: 1_048_576 },
     },
   },
 } as const;

@@ -38,6 +38,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
   const { hubs, warnings: ofHubs } = parseHubs(given, around);
   const { child, warnings: ofChild } = parseChild(request);
   const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders, hubs });
+  const maxMessageBytes = given.required('max-message-bytes', value.parseMessageSize);
   const server: ServerConfig = {
     listing,
     target,
@@ -52,7 +53,8 @@ export function parseServer(request: ServerRequest): ParsedServer {
     sessions,
     limits: {
       maxChildren,
-      maxMessageBytes: given.required('max-message-bytes', value.parseMessageSize),
+      maxMessageBytes,
+      maxLineBytes: given.isGiven('max-message-bytes') ? maxMessageBytes : undefined,
       maxJsonDepth: given.required('max-json-depth', value.parseJsonDepth),
       maxInFlightPerSession: given.required('max-session-in-flight', value.parsePositiveCount),
       maxStreamsPerSession: given.required('max-session-streams', value.parsePositiveCount),
