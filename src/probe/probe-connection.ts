@@ -11,9 +11,9 @@ import type { SessionDialer } from '../relay/ports.ts';
 import type { Answer } from '../upstream/detect/answer.ts';
 import {
   ConnectionAttempts,
+  DISCOVER_TIMEOUT_MS,
   initializeAs,
   OF_REQUEST,
-  PROBE_TIMEOUT_MS,
 } from '../upstream/detect/connection-attempts.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
 import { type Detection, detect } from '../upstream/detect/detection.ts';
@@ -85,7 +85,7 @@ export class ConnectionProbe {
       transport,
       clientInfo,
       // Half of the time is for what comes after a server that does not answer.
-      probeTimeoutMs: Math.min(PROBE_TIMEOUT_MS, timeoutMs / 2),
+      probeTimeoutMs: Math.min(DISCOVER_TIMEOUT_MS, timeoutMs / 2),
       // Slow to start is not broken; the time limit of the whole counts.
       initialize: initializeAs(clientInfo, {}, timeoutMs),
       connectAnew,

@@ -16,8 +16,14 @@ export const OF_SESSION: readonly Step[] = ['initialize', 'discover'];
 /** A server that is silent may be starting still; by the time it has refused `initialize` it can be asked again. */
 export const OF_REQUEST: readonly Step[] = ['discover', 'initialize', 'discover'];
 
-/** Servers that a package runner downloads first take seconds to say their first word. */
+/** For a question over HTTP, where a server has to answer. */
 export const PROBE_TIMEOUT_MS = 10_000;
+/**
+ * For `server/discover` on a connection, at which many legacy servers are silent: their first modern client waits this long,
+ * and should not wait 5 s. A modern server that takes longer to start, since a package runner downloads it, answers
+ * `initialize` with an error, and is asked once more.
+ */
+export const DISCOVER_TIMEOUT_MS = 3_000;
 /** For `initialize`, whose answer is waited for in any case. */
 export const HANDSHAKE_TIMEOUT_MS = 60_000;
 

@@ -22,12 +22,12 @@ import { describeRpcError } from './answer.ts';
 import {
   ConnectionAttempts,
   type ConnectionAttemptsOptions,
+  DISCOVER_TIMEOUT_MS,
   describeServer,
   HANDSHAKE_TIMEOUT_MS,
   initializeAs,
   OF_REQUEST,
   OF_SESSION,
-  PROBE_TIMEOUT_MS,
 } from './connection-attempts.ts';
 import { untilAborted } from './deadline.ts';
 import { DetectingLinks, dialWith } from './detecting-link.ts';
@@ -300,7 +300,7 @@ class ConnectionDialer implements UpstreamDialer {
   }
 
   #attempts({ connection, headers, signal, initialize }: AttemptsInName): ConnectionAttempts {
-    const { connections, transport, clientInfo, deps, probeTimeoutMs = PROBE_TIMEOUT_MS } = this.#options;
+    const { connections, transport, clientInfo, deps, probeTimeoutMs = DISCOVER_TIMEOUT_MS } = this.#options;
     const connectAnew = (): LinkClient => new LinkClient(connections, deps.clock, headers);
     return new ConnectionAttempts(
       { name: connections.name, transport, clientInfo, probeTimeoutMs, initialize, connectAnew, signal },
