@@ -1,6 +1,13 @@
-/** Which request of a link each response of its server answers, where servers return ids with another JSON type. */
+/**
+ * Takes from servers what the clients of the official SDKs take, so that everything above a link sees answers under the ids
+ * that were sent, and a handshake in a revision that the server speaks.
+ */
 import type { Logger } from 'pino';
-import { idOfOtherType, type JsonRpcId } from '../wire/frame.ts';
+import { findOlderOffer } from '../mcp/classify/older-offer.ts';
+import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
+import type { Exchange } from '../relay/exchange.ts';
+import type { ServerFault } from '../relay/ports.ts';
+import { type Frame, hasPlainId, idOfOtherType, type JsonRpcId, withId } from '../wire/frame.ts';
 
 /** Says once for each server what is wrong with the ids it returns: it does so with every answer. */
 export class IdWarnings {
@@ -83,5 +90,76 @@ export class AwaitedIds {
     }
     if (id !== known && !this.#hasForgotten) this.#warnings.unknown(id);
     return id;
+  }
+}
+
+export interface LinkRequestsOptions {
+  readonly warnings: IdWarnings;
+  readonly log: Logger;
+  /** Sends a request to the server once more. */
+  readonly send: (frame: Frame, exchange: Exchange | undefined) => void;
+}
+
+/** The requests of one link to a server, and which of them each response answers. */
+export class LinkRequests {
+  readonly #options: LinkRequestsOptions;
+  readonly #awaited: AwaitedIds;
+  /** The `initialize` that has no answer yet and has not been repeated. At most as large as a client's may be. */
+  #initialize: Frame | undefined;
+  #isRepeating = false;
+
+  constructor(options: LinkRequestsOptions) {
+    this.#options = options;
+    this.#awaited = new AwaitedIds(options.warnings);
+  }
+
+  /** A message is sent, whatever it is. */
+  sent(frame: Frame): void {
+    if (frame.kind !== 'request' || frame.id === undefined) return;
+    this.#awaited.add(frame.id);
+    if (frame.method === INITIALIZE && !this.#isRepeating) this.#initialize = frame;
+  }
+
+  /**
+   * The message of the server as it is passed on. Undefined: it is not, since the request it answers was sent again.
+   * @param known the call that it is about, as the transport knows
+   */
+  received(frame: Frame, known: Exchange | undefined): Frame | undefined {
+    if (!frame.isResponse || frame.id === undefined) return frame;
+    const answer = this.#under(this.#awaited.take(frame.id, known?.id), frame);
+    return this.#initialize !== undefined && this.#isRepeated(this.#initialize, answer, known) ? undefined : answer;
+  }
+
+  /** The answer under the id that the request has. */
+  #under(id: JsonRpcId, answer: Frame): Frame {
+    if (id === answer.id) {
+      if (hasPlainId(answer)) return answer;
+      this.#options.warnings.changed(id, id);
+    }
+    return withId(answer, id);
+  }
+
+  /**
+   * Some servers refuse a revision that they do not know instead of naming one that they do, and list those in the error.
+   * [spec 2025-11-25 basic/lifecycle#error-handling] They are offered the newest of these, once.
+   */
+  #isRepeated(initialize: Frame, answer: Frame, known: Exchange | undefined): boolean {
+    if (answer.id !== initialize.id) return false;
+    this.#initialize = undefined;
+    const older = answer.kind === 'error' ? findOlderOffer(initialize, answer) : undefined;
+    if (older === undefined) return false;
+    const { log, send } = this.#options;
+    log.info(`the server refused MCP ${older.refused} and is offered ${older.revision}, which it lists`);
+    this.#isRepeating = true;
+    send(older.frame, known);
+    this.#isRepeating = false;
+    return true;
+  }
+
+  /** A message that could not be taken. */
+  failed(fault: ServerFault): ServerFault {
+    if (fault.id === undefined || fault.kind === 'request' || fault.kind === 'notification') return fault;
+    const id = this.#awaited.take(fault.id, undefined);
+    return id === fault.id ? fault : { ...fault, id };
   }
 }

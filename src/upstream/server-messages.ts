@@ -22,7 +22,14 @@ const MAX_NOISE_LINES = 3;
 export interface MessageSink {
   message(frame: Frame): void;
   fault(fault: ServerFault): void;
+  /** The server does not write its messages as lines, so none will ever be read. */
+  unreadable(error: BridgeError): void;
 }
+
+/** The header before each message of the Language Server Protocol. The first stands alone, others behind a message. */
+const LENGTH_HEADER = /content-length:[ \t]*(\d{1,9})[ \t]*$/i;
+/** The end of a line that may be that header. */
+const HEADER_BYTES = 48;
 
 export interface ServerLinesOptions {
   /** How the server is called in messages. */
@@ -40,6 +47,10 @@ export class ServerLines implements LineSink {
   readonly #splitter: LineSplitter;
   readonly #scanner = new EnvelopeScanner();
   readonly #noise: string[] = [];
+  /** A message was read: what looks like a header is something that the server prints. */
+  #hasRead = false;
+  /** The length that such a header announced for what follows. */
+  #announcedBytes: number | undefined;
 
   constructor(options: ServerLinesOptions) {
     this.#options = options;
@@ -53,6 +64,9 @@ export class ServerLines implements LineSink {
 
   push(chunk: Buffer): void {
     this.#splitter.push(chunk);
+    if (this.#announcedBytes === undefined || this.#splitter.pendingBytes < this.#announcedBytes) return;
+    this.#announcedBytes = undefined;
+    this.#options.sink.unreadable(framedError(this.#options.name));
   }
 
   /** A last line without newline counts. */
@@ -62,9 +76,15 @@ export class ServerLines implements LineSink {
 
   line(bytes: Buffer): void {
     const envelope = this.#scanner.scan(bytes);
-    if (envelope !== undefined) this.#options.sink.message(new Frame(bytes, envelope));
+    if (envelope !== undefined) this.#read(new Frame(bytes, envelope));
     else if (bytes[0] === OPEN_BRACKET) this.#batch(bytes);
     else if (!this.#isEmptyAnswer(bytes)) this.#skip(bytes);
+  }
+
+  #read(frame: Frame): void {
+    this.#hasRead = true;
+    this.#announcedBytes = undefined;
+    this.#options.sink.message(frame);
   }
 
   /** Some servers leave out a result that holds nothing. The call it was meant for is not to wait for another answer. */
@@ -93,13 +113,17 @@ export class ServerLines implements LineSink {
     const result = readMessage(bytes, SERVER_LIMITS);
     if (result.kind !== 'batch') return this.#skip(bytes);
     for (const item of result.items) {
-      if (item instanceof Frame) this.#options.sink.message(item);
+      if (item instanceof Frame) this.#read(item);
       else this.#options.log.debug(`skipped an item of a batch: ${item.fault}`);
     }
   }
 
   #skip(bytes: Buffer): void {
     const { log, noiseWarning } = this.#options;
+    if (!this.#hasRead) {
+      const header = LENGTH_HEADER.exec(bytes.toString('latin1', Math.max(0, bytes.length - HEADER_BYTES)));
+      if (header !== null) this.#announcedBytes = Number(header[1]);
+    }
     if (this.#noise.length === 0) log.warn(`${noiseWarning}; it is skipped (--log-level debug shows it)`);
     const isKept = this.#noise.length < MAX_NOISE_LINES;
     if (!isKept && !log.isLevelEnabled('debug')) return;
@@ -107,6 +131,13 @@ export class ServerLines implements LineSink {
     if (isKept) this.#noise.push(text);
     log.debug({ byteLength: bytes.length }, `not a message: ${text}`);
   }
+}
+
+function framedError(name: string): BridgeError {
+  return new BridgeError(
+    'ERR_UPSTREAM_PROTOCOL',
+    `Server "${name}" writes its messages behind Content-Length headers, as the Language Server Protocol does; over stdio MCP expects each message as one line of JSON. Use a version or an option of the server that writes lines.`,
+  );
 }
 
 // ---- JSON texts

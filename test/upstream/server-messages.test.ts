@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { BridgeError } from '../../src/errors.ts';
 import type { ServerFault } from '../../src/relay/ports.ts';
 import { AnswerLimit, SeenEvents, ServerLines, StreamMessages } from '../../src/upstream/server-messages.ts';
 import type { Frame } from '../../src/wire/frame.ts';
@@ -10,10 +11,12 @@ const MAX_MESSAGE_BYTES = 2000;
 function createReader() {
   const frames: Frame[] = [];
   const faults: ServerFault[] = [];
+  const unreadable: string[] = [];
   const { log, entries } = collectLog();
   const sink = {
     message: (frame: Frame) => void frames.push(frame),
     fault: (fault: ServerFault) => void faults.push(fault),
+    unreadable: (error: BridgeError) => void unreadable.push(error.message),
   };
   const messages = new ServerLines({
     name: 'node server.js',
@@ -22,7 +25,7 @@ function createReader() {
     sink,
     log,
   });
-  return { messages, frames, faults, entries, texts: () => frames.map(({ bytes }) => bytes.toString()) };
+  return { messages, frames, faults, unreadable, entries, texts: () => frames.map(({ bytes }) => bytes.toString()) };
 }
 
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
@@ -220,4 +223,29 @@ test('their bytes count, too', (t) => {
   const large = clientFrame({ id: 1, result: { text: 'x'.repeat(16 * MIB) } });
   const excluded = Array.from({ length: 5 }, () => limit.excludes(large, true));
   t.deepEqual(excluded, [false, false, false, true, true]);
+});
+
+const framed = (text: string) => `Content-Length: ${text.length}\r\n\r\n${text}`;
+
+for (const size of [1, 7, 1000]) {
+  test(`a server that frames its messages as the Language Server Protocol does is named, in pieces of ${size} bytes`, (t) => {
+    const { messages, frames, unreadable } = createReader();
+    const stream = Buffer.from(
+      framed('{"jsonrpc":"2.0","id":1,"result":{}}') + framed('{"jsonrpc":"2.0","id":2,"result":{}}'),
+    );
+    for (let start = 0; start < stream.length; start += size) messages.push(stream.subarray(start, start + size));
+    t.deepEqual(frames, []);
+    t.true(unreadable.length >= 1);
+    t.regex(unreadable[0] ?? '', /Content-Length headers.*one line of JSON/);
+  });
+}
+
+test('a header that a server prints beside its lines says nothing of its messages', (t) => {
+  const { messages, frames, unreadable } = createReader();
+  const line = '{"jsonrpc":"2.0","id":1,"result":{}}\n';
+  messages.push(Buffer.from(`POST /log\nContent-Length: 20\n\n${line}`));
+  messages.push(Buffer.from(`Content-Length: 3\n${line.slice(0, 20)}`));
+  messages.push(Buffer.from(line.slice(20)));
+  t.is(frames.length, 2);
+  t.deepEqual(unreadable, []);
 });

@@ -7,8 +7,8 @@ import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
 import { showStreamAddress } from '../../http/socket-addresses.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import { IdWarnings } from '../answer-ids.ts';
 import { Reachability } from '../remote/remote-environment.ts';
-import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import { ByteStreamLink } from './link.ts';
 
 /** A connection is checked this often for a peer that vanished without a word (laptop asleep, cable). */
@@ -31,7 +31,7 @@ export interface ByteStreamDialerOptions {
  * @throws BridgeError ERR_CONFIG_OPTION when a file for TLS cannot be used
  */
 export function createByteStreamDialer(options: ByteStreamDialerOptions): SessionDialer {
-  return createLenientSessions(new ByteStreamDialer(options), options.deps.log);
+  return new ByteStreamDialer(options);
 }
 
 class ByteStreamDialer implements SessionDialer {
@@ -39,6 +39,7 @@ class ByteStreamDialer implements SessionDialer {
   readonly #options: ByteStreamDialerOptions;
   readonly #secureContext: SecureContext | undefined;
   readonly #reachability: Reachability;
+  readonly #idWarnings: IdWarnings;
   readonly #links = new Set<ByteStreamLink>();
   #isClosed = false;
 
@@ -47,6 +48,7 @@ class ByteStreamDialer implements SessionDialer {
     this.#options = options;
     this.#secureContext = readSecureContext(options.tls);
     this.#reachability = new Reachability(options.deps.clock);
+    this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
   dial(listener: ServerListener): UpstreamLink {
@@ -62,6 +64,7 @@ class ByteStreamDialer implements SessionDialer {
       maxMessageBytes,
       failureLevel,
       listener,
+      idWarnings: this.#idWarnings,
       reachable: (error) => this.#reachability.note(error),
       clock: deps.clock,
       log: deps.log,

@@ -5,6 +5,7 @@ import type { BridgeError } from '../../errors.ts';
 import { LineWriter } from '../../io/line-writer.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { type IdWarnings, LinkRequests } from '../answer-ids.ts';
 import { AnswerLimit, ServerLines } from '../server-messages.ts';
 import { connectError, connectTimeout, endError } from './connect-error.ts';
 
@@ -23,6 +24,7 @@ export interface ByteStreamLinkOptions {
   readonly maxMessageBytes: number;
   readonly failureLevel: 'warn' | 'debug';
   readonly listener: ServerListener;
+  readonly idWarnings: IdWarnings;
   /** Is told that the server could be reached, or why not. */
   readonly reachable: (error: BridgeError | undefined) => void;
   readonly clock: Clock;
@@ -44,6 +46,7 @@ export class ByteStreamLink implements UpstreamLink {
   readonly #lines: ServerLines;
   readonly #writer: LineWriter;
   readonly #answers: AnswerLimit;
+  readonly #requests: LinkRequests;
   #state: LinkState = 'connecting';
   #hasServed = false;
   #cause: unknown;
@@ -58,12 +61,15 @@ export class ByteStreamLink implements UpstreamLink {
     const sink = {
       message: (frame: Frame) => this.#message(frame),
       fault: (fault: ServerFault) => this.#fault(fault),
+      unreadable: (error: BridgeError) => this.#unreadable(error),
     };
     const named = log.child({ address: name });
     const noiseWarning = 'the server sends something that is not MCP';
     this.#lines = new ServerLines({ name, maxMessageBytes, noiseWarning, sink, log: named });
     this.#writer = new LineWriter(socket, () => this.#drained());
     this.#answers = new AnswerLimit(named);
+    const send = (frame: Frame): void => void this.send(frame);
+    this.#requests = new LinkRequests({ warnings: options.idWarnings, log: named, send });
     socket.on(connectedEvent, () => this.#connected());
     socket.on('data', (chunk: Buffer) => {
       if (this.#state !== 'closed') this.#lines.push(chunk);
@@ -87,6 +93,7 @@ export class ByteStreamLink implements UpstreamLink {
 
   send(frame: Frame): boolean {
     if (this.#state === 'closed') return true;
+    this.#requests.sent(frame);
     return !this.#answers.excludes(frame, this.#writer.isFull) && this.#writer.send(frame.bytes);
   }
 
@@ -150,11 +157,18 @@ export class ByteStreamLink implements UpstreamLink {
   #message(frame: Frame): void {
     if (this.#state === 'closed') return;
     if (frame.isResponse) this.#hasServed = true;
-    this.#options.listener.fromServer(frame);
+    const passed = this.#requests.received(frame, undefined);
+    if (passed !== undefined) this.#options.listener.fromServer(passed);
   }
 
   #fault(fault: ServerFault): void {
-    if (this.#state !== 'closed') this.#options.listener.serverFault(fault);
+    if (this.#state !== 'closed') this.#options.listener.serverFault(this.#requests.failed(fault));
+  }
+
+  #unreadable(error: BridgeError): void {
+    if (this.#state === 'closed') return;
+    this.#failed(error);
+    this.#letGo();
   }
 
   #drained(): void {

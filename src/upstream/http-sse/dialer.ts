@@ -2,19 +2,20 @@ import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import { IdWarnings } from '../answer-ids.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
-import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import { HttpSseLink } from './link.ts';
 
 /** Sessions with a server over HTTP+SSE, the transport of 2024-11-05. */
 export function createHttpSseDialer(options: RemoteDialerOptions): SessionDialer {
-  return createLenientSessions(new HttpSseDialer(options), options.deps.log);
+  return new HttpSseDialer(options);
 }
 
 class HttpSseDialer implements SessionDialer {
   readonly name: string;
   readonly #options: RemoteDialerOptions;
   readonly #reachability: Reachability;
+  readonly #idWarnings: IdWarnings;
   readonly #links = new Set<UpstreamLink>();
   #isClosed = false;
 
@@ -22,6 +23,7 @@ class HttpSseDialer implements SessionDialer {
     this.name = showUrl(options.url);
     this.#options = options;
     this.#reachability = new Reachability(options.deps.clock);
+    this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
   dial(listener: ServerListener): UpstreamLink {
@@ -30,7 +32,13 @@ class HttpSseDialer implements SessionDialer {
     }
     const { deps, ...remote } = this.#options;
     const link = new HttpSseLink({
-      environment: { ...remote, cookies: new SessionCookies(), caller: new CallerHeaders(), log: deps.log },
+      environment: {
+        ...remote,
+        cookies: new SessionCookies(),
+        caller: new CallerHeaders(),
+        idWarnings: this.#idWarnings,
+        log: deps.log,
+      },
       listener,
       reachable: (error) => this.#reachability.note(error),
       left: () => this.#links.delete(link),

@@ -12,6 +12,7 @@ import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import { answersId, type Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
+import { LinkRequests } from '../answer-ids.ts';
 import { isBreak, LATE_ANSWER_MS } from '../remote/answer-reader.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import { Lingering, Outbox, type Outgoing } from '../remote/link-messages.ts';
@@ -59,6 +60,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   readonly #log: Logger;
   readonly #outbox: Outbox;
   readonly #messages: StreamMessages;
+  readonly #requests: LinkRequests;
   /** Opened with the first message, whose sender may have to show something for it. */
   #stream: EventStreamReader | undefined;
   #isPaused = false;
@@ -77,7 +79,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   constructor(options: HttpSseLinkOptions) {
     const { environment, listener } = options;
-    const { http, url, maxMessageBytes, log } = environment;
+    const { http, url, maxMessageBytes, idWarnings, log } = environment;
     this.#options = options;
     this.#log = log;
     this.#streamUrl = url;
@@ -92,8 +94,10 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
       name: showUrl(url),
       maxMessageBytes,
       message: (frame) => this.#received(frame),
-      fault: (fault) => listener.serverFault(fault),
+      fault: (fault) => listener.serverFault(this.#requests.failed(fault)),
     });
+    const send = (frame: Frame, exchange?: Exchange): void => void this.send(frame, exchange);
+    this.#requests = new LinkRequests({ warnings: idWarnings, log, send });
   }
 
   #open(): EventStreamReader {
@@ -124,6 +128,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#state.kind === 'closed') return true;
     this.#options.environment.caller.note(frame, exchange);
+    this.#requests.sent(frame);
     this.#stream ??= this.#open();
     if (frame.method === CANCELLED && exchange !== undefined && this.#takeBack(exchange)) return true;
     if (frame.method === INITIALIZE) this.#handshakeId = frame.id;
@@ -201,10 +206,14 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#lost(error);
   }
 
-  #received(frame: Frame): void {
+  #received(said: Frame): void {
     if (this.#state.kind === 'closed') return;
-    if (this.#late.size > 0 && frame.isResponse && frame.id !== undefined) this.#notLate(frame.id);
-    const isHandshake = this.#handshakeId !== undefined && frame.isResponse && answersId(frame.id, this.#handshakeId);
+    const frame = this.#requests.received(said, undefined);
+    const id = frame === undefined ? this.#handshakeId : frame.id;
+    if (this.#late.size > 0 && said.isResponse && id !== undefined) this.#notLate(id);
+    // A handshake that is tried again waits for nothing.
+    if (frame === undefined) return this.#outbox.opened();
+    const isHandshake = this.#handshakeId !== undefined && frame.isResponse && frame.id === this.#handshakeId;
     if (isHandshake && frame.kind === 'result') this.#negotiated(frame);
     this.#options.listener.fromServer(frame);
     if (isHandshake) this.#handshakeOver();
@@ -275,7 +284,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   #unanswered({ frame, exchange }: Outgoing, error: BridgeError): void {
     if (exchange === undefined || exchange.state.kind === 'open') {
-      this.#options.listener.serverFault({ error, kind: 'error', id: frame.id });
+      this.#options.listener.serverFault(this.#requests.failed({ error, kind: 'error', id: frame.id }));
     }
     if (frame.method === INITIALIZE) this.#handshakeOver();
   }

@@ -12,6 +12,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
+import type { LinkRequests } from '../answer-ids.ts';
 import { AnswerLimit } from '../server-messages.ts';
 
 /** More messages or bytes than this waiting to leave: the sender is asked to stop. */
@@ -208,16 +209,20 @@ export class Outgoing {
  */
 export class Delivery {
   readonly #listener: ServerListener;
+  readonly #requests: LinkRequests;
   readonly #questions = new Set<JsonRpcId>();
   #isClosed = false;
 
-  constructor(listener: ServerListener) {
+  constructor(listener: ServerListener, requests: LinkRequests) {
     this.#listener = listener;
+    this.#requests = requests;
   }
 
   /** `exchange`: the call on whose answer the message came; for a response, the call it answers. */
-  message(frame: Frame, exchange?: Exchange): void {
+  message(said: Frame, exchange?: Exchange): void {
     if (this.#isClosed) return;
+    const frame = this.#requests.received(said, exchange);
+    if (frame === undefined) return;
     const isOpen = exchange?.state.kind === 'open';
     // A late answer: the call was withdrawn meanwhile.
     if (frame.isResponse && exchange !== undefined && !isOpen) return;
@@ -231,7 +236,7 @@ export class Delivery {
   }
 
   fault(fault: ServerFault): void {
-    if (!this.#isClosed) this.#listener.serverFault(fault);
+    if (!this.#isClosed) this.#listener.serverFault(this.#requests.failed(fault));
   }
 
   /** No answer to this request of the client will come. */

@@ -13,6 +13,7 @@ import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Readiness } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { EnvelopeScanner } from '../../wire/scan-envelope.ts';
+import type { IdWarnings } from '../answer-ids.ts';
 
 /** What every dialer of a remote server is made from. */
 export interface RemoteDialerOptions {
@@ -41,6 +42,8 @@ export interface RemoteEnvironment {
   readonly timeouts: RemoteTimeouts;
   readonly maxMessageBytes: number;
   readonly tracing: RemoteTracing;
+  /** Those of the server, whichever link notices. */
+  readonly idWarnings: IdWarnings;
   readonly log: Logger;
 }
 

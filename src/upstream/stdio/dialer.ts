@@ -11,9 +11,9 @@ import { resolveCommand } from '../../process/resolve-command.ts';
 import { toSpawnError } from '../../process/spawn-error.ts';
 import { RestartPolicy } from '../../process/supervisor.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import { IdWarnings } from '../answer-ids.ts';
 import { untilAborted } from '../detect/deadline.ts';
 import { DetectingLink } from '../detect/detecting-link.ts';
-import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import type { ChildLimit, ChildSlot } from './child-limit.ts';
 import { StdioLink } from './link.ts';
 import { StartTrials } from './start-trials.ts';
@@ -47,8 +47,7 @@ export function createStdioDialer(options: StdioDialerOptions): SessionDialer {
   const { target, child, deps } = options;
   const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
   deps.log.debug({ file: showFile(file) }, 'found the server');
-  const dialer = new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
-  return createLenientSessions(dialer, deps.log);
+  return new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
 }
 
 class StdioDialer implements SessionDialer {
@@ -57,6 +56,7 @@ class StdioDialer implements SessionDialer {
   readonly #spec: ChildSpec;
   readonly #startChild: StartChild;
   readonly #policy: RestartPolicy;
+  readonly #idWarnings: IdWarnings;
   readonly #trials: StartTrials | undefined;
   readonly #limit: ChildLimit;
   readonly #failureLevel: 'warn' | 'debug';
@@ -77,6 +77,7 @@ class StdioDialer implements SessionDialer {
       withheldEnv: child.withheldEnv,
       graceMs: shutdownGraceMs,
     };
+    this.#idWarnings = new IdWarnings(this.name, deps.log);
     this.#limit = options.children;
     this.#failureLevel = options.failureLevel;
     this.#startChild = startChild;
@@ -142,6 +143,7 @@ class StdioDialer implements SessionDialer {
         withheldEnv: child.withheldEnv,
         failureLevel: this.#failureLevel,
         listener,
+        idWarnings: this.#idWarnings,
         policy: this.#policy,
         clock: deps.clock,
         log: deps.log,

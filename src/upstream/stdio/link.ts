@@ -7,6 +7,7 @@ import { mayDownload } from '../../process/command-name.ts';
 import type { RestartPolicy } from '../../process/supervisor.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { type IdWarnings, LinkRequests } from '../answer-ids.ts';
 import { AnswerLimit, ServerLines } from '../server-messages.ts';
 import { exitError } from './exit-error.ts';
 
@@ -22,6 +23,7 @@ export interface StdioLinkOptions {
   /** How loud the log is about a process that fails: `debug` where whoever dials says it. */
   readonly failureLevel: 'warn' | 'debug';
   readonly listener: ServerListener;
+  readonly idWarnings: IdWarnings;
   readonly policy: RestartPolicy;
   readonly clock: Clock;
   readonly log: Logger;
@@ -43,6 +45,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
   readonly #child: Child;
   readonly #writer: LineWriter;
   readonly #answers: AnswerLimit;
+  readonly #requests: LinkRequests;
   #state: LinkState = 'open';
   #isAsked = false;
   #hasServed = false;
@@ -55,11 +58,14 @@ export class StdioLink implements UpstreamLink, ChildListener {
     const sink = {
       message: (frame: Frame) => this.#message(frame),
       fault: (fault: ServerFault) => this.#fault(fault),
+      unreadable: (error: BridgeError) => this.#unreadable(error),
     };
     const named = log.child({ child: name });
     const noiseWarning = 'prints to stdout something that is not MCP';
     this.#messages = new ServerLines({ name, maxMessageBytes, noiseWarning, sink, log: named });
     this.#answers = new AnswerLimit(named);
+    const send = (frame: Frame): void => void this.send(frame);
+    this.#requests = new LinkRequests({ warnings: options.idWarnings, log: named, send });
     this.#child = options.start(this);
     this.#writer = new LineWriter(this.#child.stdin, () => this.#drained());
   }
@@ -80,6 +86,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
       this.#isAsked = true;
       this.#cancelWarning ??= this.#watchStart();
     }
+    this.#requests.sent(frame);
     return !this.#answers.excludes(frame, this.#writer.isFull) && this.#writer.send(frame.bytes);
   }
 
@@ -149,11 +156,18 @@ export class StdioLink implements UpstreamLink, ChildListener {
       this.#cancelWarning?.();
       this.#options.policy.served();
     }
-    this.#options.listener.fromServer(frame);
+    const passed = this.#requests.received(frame, undefined);
+    if (passed !== undefined) this.#options.listener.fromServer(passed);
   }
 
   #fault(fault: ServerFault): void {
-    if (this.#state !== 'closed') this.#options.listener.serverFault(fault);
+    if (this.#state !== 'closed') this.#options.listener.serverFault(this.#requests.failed(fault));
+  }
+
+  #unreadable(error: BridgeError): void {
+    if (this.#state === 'closed') return;
+    this.failed(error);
+    this.#letGo('unwanted');
   }
 
   #drained(): void {

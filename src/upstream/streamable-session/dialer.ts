@@ -3,21 +3,22 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { SessionState } from '../../relay/sessions/session-state.ts';
+import { IdWarnings } from '../answer-ids.ts';
 import { endSession, type SessionTarget } from '../remote/end-session.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import { StreamableLink } from './link.ts';
 
 /** Sessions with a server over Streamable HTTP, in all its revisions that have sessions. */
 export function createStreamableDialer(options: RemoteDialerOptions): SessionDialer {
-  return createLenientSessions(new StreamableDialer(options), options.deps.log);
+  return new StreamableDialer(options);
 }
 
 class StreamableDialer implements SessionDialer {
   readonly name: string;
   readonly #options: RemoteDialerOptions;
   readonly #reachability: Reachability;
+  readonly #idWarnings: IdWarnings;
   readonly #links = new Set<UpstreamLink>();
   /** Sessions being ended at the server. */
   readonly #endings = new Set<Promise<void>>();
@@ -27,6 +28,7 @@ class StreamableDialer implements SessionDialer {
     this.name = showUrl(options.url);
     this.#options = options;
     this.#reachability = new Reachability(options.deps.clock);
+    this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
   dial(listener: ServerListener, session = new SessionState()): UpstreamLink {
@@ -37,7 +39,7 @@ class StreamableDialer implements SessionDialer {
     const cookies = new SessionCookies();
     const caller = new CallerHeaders();
     const link = new StreamableLink({
-      environment: { ...remote, cookies, caller, log: deps.log },
+      environment: { ...remote, cookies, caller, idWarnings: this.#idWarnings, log: deps.log },
       listener,
       session,
       reachable: (error) => this.#reachability.note(error),

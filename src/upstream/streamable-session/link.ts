@@ -11,6 +11,7 @@ import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/port
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { answersId, type Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
+import { LinkRequests } from '../answer-ids.ts';
 import { Delivery, Outbox, Outgoing } from '../remote/link-messages.ts';
 import { type Refusal, sessionVerdictOf, sessionVerdictOfAnswer } from '../remote/refusal.ts';
 import { isOutOfReach, type SessionEnvironment } from '../remote/remote-environment.ts';
@@ -38,6 +39,7 @@ const MAX_ATTEMPTS = 2;
 export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>, KeeperHost {
   readonly #options: StreamableLinkOptions;
   readonly #delivery: Delivery;
+  readonly #requests: LinkRequests;
   readonly #log: Logger;
   readonly #outbox: Outbox;
   readonly #keeper: SessionKeeper;
@@ -54,8 +56,13 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     const { environment, listener, session } = options;
     const { clock } = environment.http;
     this.#options = options;
-    this.#delivery = new Delivery(listener);
     this.#log = environment.log;
+    this.#requests = new LinkRequests({
+      warnings: environment.idWarnings,
+      log: environment.log,
+      send: (frame, exchange) => void this.send(frame, exchange),
+    });
+    this.#delivery = new Delivery(listener, this.#requests);
     this.#calls = new CallTable(clock, ({ message: { frame, reply } }) => {
       if (reply === undefined && frame.kind === 'request') session.positions.over(frame);
     });
@@ -81,6 +88,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#isClosed) return true;
     this.#options.environment.caller.note(frame, exchange);
+    this.#requests.sent(frame);
     if (frame.method === CANCELLED && exchange !== undefined) return this.#cancel(frame, exchange);
     if (frame.isResponse) this.#delivery.answered(frame);
     const resumesAfter = this.#options.session.takeResumption(frame);

@@ -1,7 +1,6 @@
 import type { BridgeError } from '../../errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { IdWarnings } from '../answer-ids.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
@@ -25,7 +24,6 @@ export interface Call {
 export interface StatelessEnvironment extends RemoteEnvironment {
   /** Headers of the link's client, which go along with messages that belong to none of its requests. */
   readonly forwarded: Lane['headers'];
-  readonly idWarnings: IdWarnings;
 }
 
 /** What a call needs of its link. */

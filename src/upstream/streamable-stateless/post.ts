@@ -15,8 +15,8 @@ import {
   type OversizedText,
 } from '../remote/answer-reader.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { takeMessages } from '../server-messages.ts';
-import type { StatelessEnvironment } from './call-host.ts';
 
 /** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */
 const LINGER_MS = 1000;
@@ -49,7 +49,7 @@ export interface PostHost {
 }
 
 export interface PostOptions {
-  readonly environment: StatelessEnvironment;
+  readonly environment: RemoteEnvironment;
   readonly host: PostHost;
   /** The message as the server gets it. */
   readonly frame: Frame;

@@ -5,9 +5,9 @@ import { showUrl } from '../../http/shown-url.ts';
 import { MAX_MISSED_PINGS, PING_MS } from '../../http/websocket/connection.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
+import { IdWarnings } from '../answer-ids.ts';
 import { createHttpClient, type RemoteOptions } from '../detect/url-sessions.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
-import { createLenientSessions } from '../resilience/lenient-sessions.ts';
 import { WebSocketLink } from './link.ts';
 
 /** A moment for the server to be told of the end. */
@@ -51,13 +51,14 @@ export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): Se
 
 /** Connections to a server over WebSocket, each of which carries messages of either era. */
 export function createWebSocketDialer(options: WebSocketDialerOptions): SessionDialer {
-  return createLenientSessions(new WebSocketDialer(options), options.deps.log);
+  return new WebSocketDialer(options);
 }
 
 class WebSocketDialer implements SessionDialer {
   readonly name: string;
   readonly #options: WebSocketDialerOptions;
   readonly #reachability: Reachability;
+  readonly #idWarnings: IdWarnings;
   readonly #links = new Set<WebSocketLink>();
   #isClosed = false;
 
@@ -65,6 +66,7 @@ class WebSocketDialer implements SessionDialer {
     this.name = showUrl(options.url);
     this.#options = options;
     this.#reachability = new Reachability(options.deps.clock);
+    this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
   dial(listener: ServerListener): UpstreamLink {
@@ -73,7 +75,13 @@ class WebSocketDialer implements SessionDialer {
     }
     const { deps, pingMs, credentials: _, ...remote } = this.#options;
     const link: WebSocketLink = new WebSocketLink({
-      environment: { ...remote, cookies: new SessionCookies(), caller: new CallerHeaders(), log: deps.log },
+      environment: {
+        ...remote,
+        cookies: new SessionCookies(),
+        caller: new CallerHeaders(),
+        idWarnings: this.#idWarnings,
+        log: deps.log,
+      },
       listener,
       pingMs,
       reachable: (error) => this.#reachability.note(error),

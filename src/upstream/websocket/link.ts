@@ -17,6 +17,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
+import { LinkRequests } from '../answer-ids.ts';
 import { readRefusal } from '../remote/refusal.ts';
 import type { SessionEnvironment } from '../remote/remote-environment.ts';
 import { AnswerLimit, takeMessages } from '../server-messages.ts';
@@ -60,6 +61,7 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   readonly #waiting = new ByteQueue<Waiting>(WAITING_LIMITS, ({ frame }) => frame.bytes.length);
   readonly #scanner = new EnvelopeScanner();
   readonly #answers: AnswerLimit;
+  readonly #requests: LinkRequests;
   #isPaused = false;
   /** A server may send any amount of what is no message, so it is warned of once a connection. */
   #hasWarned = false;
@@ -69,10 +71,12 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
 
   constructor(options: WebSocketLinkOptions) {
     this.#options = options;
-    const { url, log } = options.environment;
+    const { url, idWarnings, log } = options.environment;
     this.#log = log;
     this.#name = `The server at ${showUrl(url)}`;
     this.#answers = new AnswerLimit(log);
+    const send = (frame: Frame, exchange?: Exchange): void => void this.send(frame, exchange);
+    this.#requests = new LinkRequests({ warnings: idWarnings, log, send });
   }
 
   // ---- from the relay
@@ -83,6 +87,7 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
 
   send(frame: Frame, exchange?: Exchange): boolean {
     const state = this.#state;
+    this.#requests.sent(frame);
     switch (state.kind) {
       case 'closed':
         return true;
@@ -178,7 +183,9 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   }
 
   #received(frame: Frame): void {
-    if (this.#state.kind !== 'closed') this.#options.listener.fromServer(frame);
+    if (this.#state.kind === 'closed') return;
+    const passed = this.#requests.received(frame, undefined);
+    if (passed !== undefined) this.#options.listener.fromServer(passed);
   }
 
   drained(): void {

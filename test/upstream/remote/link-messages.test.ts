@@ -1,5 +1,6 @@
 import test from 'ava';
 import { Exchange } from '../../../src/relay/exchange.ts';
+import { IdWarnings, LinkRequests } from '../../../src/upstream/answer-ids.ts';
 import { Delivery, MAX_WAITING_MESSAGES, Outbox, type Outgoing } from '../../../src/upstream/remote/link-messages.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -147,7 +148,9 @@ const ANSWER = serverFrame({ id: 1, result: {} });
 function asked() {
   const listener = new FakeServerListener();
   const exchange = new Exchange(1, 'tools/call', { isOpen: true }, undefined, 0);
-  return { listener, exchange, delivery: new Delivery(listener) };
+  const { log } = collectLog();
+  const requests = new LinkRequests({ warnings: new IdWarnings('server', log), log, send: () => {} });
+  return { listener, exchange, delivery: new Delivery(listener, requests) };
 }
 
 test('the answer to an open call is its own', (t) => {

@@ -3,6 +3,7 @@ import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import type { Child } from '../../../src/process/child.ts';
 import { RestartPolicy } from '../../../src/process/supervisor.ts';
+import { IdWarnings } from '../../../src/upstream/answer-ids.ts';
 import { StdioLink } from '../../../src/upstream/stdio/link.ts';
 import { notificationFrame, requestFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
@@ -35,6 +36,7 @@ function createLink({ name = 'node server.js' } = {}) {
     withheldEnv: [],
     failureLevel: 'warn',
     listener,
+    idWarnings: new IdWarnings(name, log),
     policy,
     clock,
     log,

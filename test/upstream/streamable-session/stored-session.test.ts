@@ -3,6 +3,7 @@ import { SHUTTING_DOWN } from '../../../src/errors.ts';
 import { SessionCookies } from '../../../src/http/client/cookies.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
 import { SessionState } from '../../../src/relay/sessions/session-state.ts';
+import { IdWarnings } from '../../../src/upstream/answer-ids.ts';
 import { CallerHeaders } from '../../../src/upstream/remote/remote-environment.ts';
 import { StreamableLink } from '../../../src/upstream/streamable-session/link.ts';
 import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
@@ -18,7 +19,13 @@ function openLink(t: ExecutionContext, url: URL, session: SessionState) {
   const { deps, ...remote } = dialerOptions(url);
   const listener = new RecordingServerListener();
   const link = new StreamableLink({
-    environment: { ...remote, cookies: new SessionCookies(), caller: new CallerHeaders(), log: deps.log },
+    environment: {
+      ...remote,
+      cookies: new SessionCookies(),
+      caller: new CallerHeaders(),
+      idWarnings: new IdWarnings('server', deps.log),
+      log: deps.log,
+    },
     listener,
     session,
     reachable: () => {},
