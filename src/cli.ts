@@ -258,6 +258,11 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       ]);
       const headroom = giveHeapHeadroom(systemClock);
       keepOnce(() => headroom.without(keepCompiledCode), { clock: systemClock, events: process });
+      if (config.listener.kind === 'http') {
+        const { answerStrayClient, isPipe } = await import('./cli/stray-client.ts');
+        const [server] = config.servers;
+        if (isPipe(0)) answerStrayClient({ input: process.stdin, output: process.stdout, server, log });
+      }
       // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
       const { stdin, stdout } = process;
       return runBridge(config, createSystemDeps(log), () => ({ input: stdin, output: stdout, isOrphaned }));

@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import test from 'ava';
+import { BRIDGE_COMMAND } from '../support/bridge.ts';
+import { stub } from './stdio-program.ts';
+
+test('a client that speaks on the stdin of serve is told to use connect, and nothing else is on stdout', async (t) => {
+  const [command, bin] = BRIDGE_COMMAND;
+  const words = [bin, 'serve', '--port', '0', '--log-format', 'json', ...stub('echo')];
+  const child = spawn(command, words, { stdio: ['pipe', 'pipe', 'pipe'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  const log: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => log.push(line));
+  child.stdin.write('not json\n{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+  child.stdin.write('{"jsonrpc":"2.0","id":"a","method":"initialize","params":{}}\n');
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  const { id, error } = JSON.parse(line) as { id: unknown; error: { code: number; message: string } };
+  t.is(id, 'a');
+  t.is(error.code, -32600);
+  t.regex(error.message, /use connect, as in mcp-portage connect -- .*echo\.js/);
+  // The end of stdin ends no server.
+  child.stdin.end();
+  child.kill('SIGTERM');
+  const [code] = (await once(child, 'exit')) as [number | null];
+  t.is(code, 0);
+  t.true(log.some((text) => text.includes('use connect, as in')));
+});
