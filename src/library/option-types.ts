@@ -92,7 +92,7 @@ export interface ServerOptions {
   readonly maxChildren?: number | undefined;
   /** Close a response stream after this long if the client can come back for the rest; 0: never. Default: 0. */
   readonly pollAfter?: Duration | undefined;
-  /** Largest message, in either direction. Default: 16m. */
+  /** Largest message, in either direction; what connect sends its client is limited to 10m unless this is given. Default: 16m. */
   readonly maxMessageBytes?: Size | undefined;
   /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
   readonly maxJsonDepth?: number | undefined;
@@ -140,7 +140,7 @@ export interface CommonOptions {
   readonly oauthBrowser?: boolean | undefined;
   /** Where logins and counts are kept, readable only by you. Default: ~/.mcp-portage, or where the system keeps such files. */
   readonly stateDir?: string | undefined;
-  /** Largest message, in either direction. Default: 16m. */
+  /** Largest message, in either direction; what connect sends its client is limited to 10m unless this is given. Default: 16m. */
   readonly maxMessageBytes?: Size | undefined;
 }
 
