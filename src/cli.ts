@@ -2,6 +2,7 @@
 import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
+import type { StrayClient } from './bridge.ts';
 import { showBanner } from './cli/banner.ts';
 import { readTextFile } from './cli/check-files.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
@@ -220,6 +221,23 @@ async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<
 /** Descriptors that were a terminal at the start. One that was closed is none any more. */
 const TERMINALS = [0, 1, 2].filter((fd) => isatty(fd));
 
+/** Is this descriptor what a client would hold the other end of? A terminal, a file and /dev/null are left alone. */
+function isPipe(fd: number): boolean {
+  try {
+    const stats = fstatSync(fd);
+    return stats.isFIFO() || stats.isSocket();
+  } catch {
+    // It is closed.
+    return false;
+  }
+}
+
+async function toStrayClient({ servers: [{ listing, target, remote }] }: Config): Promise<StrayClient> {
+  const { showTarget } = await import('./probe/clients.ts');
+  const what = listing === undefined ? showTarget(target, remote) : `--config FILE ${listing.name}`;
+  return { input: process.stdin, output: process.stdout, connectCommand: `mcp-portage connect ${what}` };
+}
+
 /** Runs the command line of this process. Called by src/start.ts; `keepCompiledCode` is for the next start. */
 export function main(keepCompiledCode: () => void): Promise<void> {
   // A reader that went away (`mcp-portage --help | head -1`, a closed terminal) is no reason to crash.
@@ -258,14 +276,15 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       ]);
       const headroom = giveHeapHeadroom(systemClock);
       keepOnce(() => headroom.without(keepCompiledCode), { clock: systemClock, events: process });
-      if (config.listener.kind === 'http') {
-        const { answerStrayClient, isPipe } = await import('./cli/stray-client.ts');
-        const [server] = config.servers;
-        if (isPipe(0)) answerStrayClient({ input: process.stdin, output: process.stdout, server, log });
-      }
+      const strayClient = config.listener.kind === 'http' && isPipe(0) ? await toStrayClient(config) : undefined;
       // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
       const { stdin, stdout } = process;
-      return runBridge(config, createSystemDeps(log), () => ({ input: stdin, output: stdout, isOrphaned }));
+      return runBridge(
+        config,
+        createSystemDeps(log),
+        () => ({ input: stdin, output: stdout, isOrphaned }),
+        strayClient,
+      );
     },
     createReload: async (parts) => {
       const [{ Reload }, { systemClock }] = await Promise.all([

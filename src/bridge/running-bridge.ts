@@ -1,13 +1,18 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import type { StrayClient } from '../downstream/stdio/stray-client.ts';
 import type { BridgeError } from '../errors.ts';
 import type { Observer } from '../relay/observer.ts';
 import type { ListChange } from './server-list.ts';
 
+export type { StrayClient } from '../downstream/stdio/stray-client.ts';
+
 export interface BridgeDeps extends Deps {
   /** Observers of a program that runs the bridge as a part of its own. */
   readonly observers: readonly Observer[];
+  /** The stdin and stdout of a bridge that serves over HTTP, where a client may hold their other ends. */
+  readonly strayClient?: StrayClient | undefined;
 }
 
 export interface RunningBridge {

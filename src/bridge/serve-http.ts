@@ -6,6 +6,7 @@ import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StreamListener } from '../downstream/byte-stream/listener.ts';
+import { answerStrayClient } from '../downstream/stdio/stray-client.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { principalOf } from '../http/auth/callers.ts';
 import { BRIDGE_MARK_HEADER } from '../http/headers.ts';
@@ -60,6 +61,7 @@ export async function serveHttp(
     await bridge.shutdown('SIGTERM');
     throw error;
   }
+  if (deps.strayClient !== undefined) answerStrayClient(deps.strayClient, deps.log);
   return bridge;
 }
 

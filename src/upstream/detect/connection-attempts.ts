@@ -23,7 +23,7 @@ export const PROBE_TIMEOUT_MS = 10_000;
  * and should not wait 5 s. A modern server that takes longer to start, since a package runner downloads it, answers
  * `initialize` with an error, and is asked once more.
  */
-export const DISCOVER_TIMEOUT_MS = 3_000;
+export const DISCOVER_TIMEOUT_MS = 4_000;
 /** For `initialize`, whose answer is waited for in any case. */
 export const HANDSHAKE_TIMEOUT_MS = 60_000;
 
