@@ -46,7 +46,7 @@ test('waits for the time asked for, then resumes the call’s stream with GET', 
   t.is(first.from, 's-0');
   // The server lets go again, having said something.
   openStream(first.response).end(
-    `${event(notification('notifications/progress', { progress: 1 }), 's-1')}retry: 50\n\n`,
+    `${event(notification('notifications/message', { progress: 1 }), 's-1')}retry: 50\n\n`,
   );
   const second = await waitFor(() => resumptions[1]);
   t.is(second.from, 's-1');
@@ -55,11 +55,11 @@ test('waits for the time asked for, then resumes the call’s stream with GET', 
   const third = await waitFor(() => resumptions[2]);
   t.is(third.from, 's-1');
   openStream(third.response).write(
-    event(notification('notifications/progress', { progress: 1 }), 's-1') + event(result('at last'), 's-2'),
+    event(notification('notifications/message', { progress: 1 }), 's-1') + event(result('at last'), 's-2'),
   );
   const answer = await client.answer(id);
   t.is(answer.result?.content?.[0]?.text, 'at last');
-  t.is(client.notifications('notifications/progress').length, 1, 'a repeated event is delivered once');
+  t.is(client.notifications('notifications/message').length, 1, 'a repeated event is delivered once');
   t.is(client.received.filter((message) => message.id === id).length, 1);
   const { headers } = server.received.find(({ headers }) => headers['last-event-id'] === 's-0') ?? {};
   t.like(headers, { 'mcp-session-id': 'session-1', 'mcp-protocol-version': '2025-11-25' });
