@@ -9,8 +9,8 @@ import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { SessionClient, SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import type { Complaints } from './complaints.ts';
 import { errorFrame } from '../../wire/write-message.ts';
+import type { Complaints } from './complaints.ts';
 import type { MessageConnection } from './message-connection.ts';
 
 /** Who is at the other end, as the sessions are told. */
