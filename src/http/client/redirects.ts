@@ -1,5 +1,5 @@
 import { showUrl } from '../shown-url.ts';
-import { reachedAs } from '../socket-addresses.ts';
+import { isSocketUrl, reachedAs } from '../socket-addresses.ts';
 
 /** The request fails after this many redirects, which may go in a circle: as many as the official SDKs follow. */
 export const MAX_REDIRECTS = 5;
@@ -49,6 +49,8 @@ export function judgeRedirect(request: {
 
 /** The same host over TLS, with both on their default ports. The official SDKs follow no other change of origin. */
 function isSecured(from: URL, to: URL): boolean {
+  // The host in the URL of a socket is a name for it, and nobody's address.
+  if (isSocketUrl(from)) return false;
   const areDefault = from.port === '' && to.port === '';
   return from.protocol === 'http:' && to.protocol === 'https:' && from.hostname === to.hostname && areDefault;
 }
