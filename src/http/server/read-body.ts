@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type CapacityShare, SharedCapacity } from '../../collections/shared-capacity.ts';
 import { BridgeError } from '../../errors.ts';
+import { ByteCollector } from '../../wire/byte-collector.ts';
 
 export interface BodyLimits {
   readonly maxMessageBytes: number;
@@ -32,7 +33,9 @@ export function readBody(
     return provided.length > maxMessageBytes ? done(tooLarge(maxMessageBytes), EMPTY) : done(undefined, provided);
   }
   if (Number(request.headers['content-length'] ?? 0) > maxMessageBytes) return done(tooLarge(maxMessageBytes), EMPTY);
-  const chunks: Buffer[] = [];
+  /** Most bodies come in one chunk, which is kept as it is. */
+  let only: Buffer | undefined;
+  const chunks = new ByteCollector();
   let length = 0;
   let taken = 0;
   const onData = (chunk: Buffer): void => {
@@ -44,16 +47,22 @@ export function readBody(
       if (taken === 0) request.on('close', giveBack);
       taken += wanted;
     }
-    chunks.push(chunk);
+    if (length === chunk.length) only = chunk;
+    else {
+      if (only !== undefined) chunks.append(only);
+      only = undefined;
+      chunks.append(chunk);
+    }
   };
   const onEnd = (): void => {
     giveBack();
-    done(undefined, chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length));
+    done(undefined, only ?? chunks.take());
   };
   const refuse = (error: BridgeError): void => {
     request.off('data', onData).off('end', onEnd);
     giveBack();
-    chunks.length = 0;
+    only = undefined;
+    chunks.clear();
     done(error, EMPTY);
   };
   const giveBack = (): void => {

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import test from 'ava';
 import {
   BODIES_AT_A_TIME,
@@ -26,6 +28,23 @@ function startReading(
   });
   return { results, request };
 }
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+test('a body that comes byte by byte takes no more memory than it has bytes, with some for its parts', async (t) => {
+  const bytes = 200_000;
+  const { results, request } = startReading(bytes);
+  collectGarbage();
+  const { heapUsed: before } = process.memoryUsage();
+  for (let sent = 0; sent < bytes; sent += 1) request.emit('data', Buffer.from('x'));
+  collectGarbage();
+  const grownBytes = process.memoryUsage().heapUsed - before;
+  t.true(grownBytes < 10 * bytes, `${grownBytes} bytes more on the heap`);
+  request.end();
+  await settled();
+  t.is(results[0]?.body.length, bytes);
+});
 
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
