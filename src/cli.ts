@@ -144,12 +144,20 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
       showBanner(bridge, { access: listener.access, file: servedFileOf(loaded.files[0]) }, log);
     } else announceUrls(bridge, log);
   };
-  const exitCode = await superviseBridge({ start, hangUp, announce, events: host.events, log });
+  const whenLate = (late: () => void): void => {
+    const limitMs = GRACE_PERIODS * config.limits.shutdownGraceMs + SHUTDOWN_MARGIN_MS;
+    setTimeout(late, Math.min(limitMs, MAX_TIMER_MS)).unref();
+  };
+  const exitCode = await superviseBridge({ start, hangUp, announce, whenLate, events: host.events, log });
   clearInterval(held);
   host.exit(exitCode);
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** `--shutdown-grace` is for open calls, for those of other replicas and for processes, one after the other. */
+const GRACE_PERIODS = 3;
+/** For the ends of sessions at remote servers, of files and of the store, each of which has a limit of its own. */
+const SHUTDOWN_MARGIN_MS = 20_000;
 
 interface ReportJob {
   readonly config: Config;

@@ -55,6 +55,8 @@ export interface Supervision {
   readonly hangUp: () => 'ends' | 'handled';
   /** Tells where the bridge can be reached. */
   readonly announce: (bridge: RunningBridge) => void;
+  /** Calls `late` when the end has taken longer than all its parts may. */
+  readonly whenLate: (late: () => void) => void;
   readonly events: ProcessEvents;
   readonly log: Logger;
 }
@@ -104,6 +106,7 @@ class Lifecycle {
   readonly #log: Logger;
   readonly #hangUp: Supervision['hangUp'];
   readonly #announce: Supervision['announce'];
+  readonly #whenLate: Supervision['whenLate'];
   readonly #exitWith: (code: number) => void;
   #state: State = 'starting';
   #bridge: RunningBridge | undefined;
@@ -111,12 +114,13 @@ class Lifecycle {
   #signal: Signal = 'SIGTERM';
 
   constructor(
-    { log, hangUp, announce }: Pick<Supervision, 'log' | 'hangUp' | 'announce'>,
+    { log, hangUp, announce, whenLate }: Omit<Supervision, 'start' | 'events'>,
     exitWith: (code: number) => void,
   ) {
     this.#log = log;
     this.#hangUp = hangUp;
     this.#announce = announce;
+    this.#whenLate = whenLate;
     this.#exitWith = exitWith;
   }
 
@@ -151,6 +155,7 @@ class Lifecycle {
     if (signal === 'SIGHUP' && this.#hangUp() === 'handled') return;
     this.#signal = signal;
     this.#log.info(`${signal}: shutting down, running calls may finish (once more to exit at once)`);
+    this.#whenLate(() => this.#late());
     if (this.#bridge === undefined) this.#state = 'abandoned';
     else this.#stop(this.#bridge);
   }
@@ -161,6 +166,12 @@ class Lifecycle {
       () => this.#end(0),
       (thrown: unknown) => this.#fail(toBridgeError(thrown)),
     );
+  }
+
+  #late(): void {
+    if (this.#state === 'ended') return;
+    this.#log.fatal('the bridge has not ended in time after the signal: exiting, whatever it waits for');
+    this.#end(EXIT_SOFTWARE);
   }
 
   #bridgeEnded(error: BridgeError | undefined): void {

@@ -39,7 +39,11 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>, hangUp 
     killNow: () => asked.push('killNow'),
     ended: ended.promise,
   };
+  let late: () => void = () => undefined;
   const exit = superviseBridge({
+    whenLate: (isLate) => {
+      late = isLate;
+    },
     start: start ?? (async () => bridge),
     hangUp,
     announce: (announced) => announceUrls(announced, log),
@@ -47,7 +51,8 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>, hangUp 
     log,
   });
   t.teardown(() => events.removeAllListeners());
-  return { events, asked, logged, bridge, shutdown, ended, exit, started: () => new Promise(setImmediate) };
+  const started = () => new Promise(setImmediate);
+  return { events, asked, logged, bridge, shutdown, ended, exit, started, isLate: () => late() };
 }
 
 test('logs one line for each endpoint once it listens', async (t) => {
@@ -58,6 +63,23 @@ test('logs one line for each endpoint once it listens', async (t) => {
     ['Streamable HTTP  http://127.0.0.1:1/mcp', 'HTTP+SSE         http://127.0.0.1:1/sse'],
   );
   t.deepEqual(logged[0]?.endpoint, { label: 'Streamable HTTP', url: 'http://127.0.0.1:1/mcp' });
+});
+
+test('a bridge that does not end in time after a signal is left, with its processes ended', async (t) => {
+  const { events, asked, logged, exit, started, isLate } = play(t);
+  await started();
+  events.emit('SIGTERM');
+  isLate();
+  t.is(await exit, 70);
+  t.deepEqual(asked, ['shutdown by SIGTERM', 'killNow']);
+  t.regex(String(logged.at(-1)?.msg), /not ended in time/);
+});
+
+test('a bridge that never starts is left after a signal as well', async (t) => {
+  const { events, exit, isLate } = play(t, () => new Promise(() => undefined));
+  events.emit('SIGTERM');
+  isLate();
+  t.is(await exit, 70);
 });
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
