@@ -271,7 +271,8 @@ Sessions (serve)
                                        come back for the rest; 0: never [0]
 
 Limits
-  --max-message-bytes <size>           Largest message, in either direction [16m]
+  --max-message-bytes <size>           Largest message, in either direction; what connect sends its
+                                       client is limited to 10m unless this is given [16m]
   --max-json-depth <levels>            Deepest nesting of arrays and objects in a client's message;
                                        at most 1000 [1000]
   --max-header-bytes <size>            Largest head of a request: its request line and headers [16k]

@@ -96,7 +96,7 @@ for (const name of CONNECTION_NAMES) {
       server.answer = (call) => {
         const { id, text, say } = call;
         for (const nonsense of ['{"jsonrpc"', '[[[[', 'null', '{"jsonrpc":"2.0"}', 'GET / HTTP/1.1']) say(nonsense);
-        for (const other of ['nobody', 12345, `${id}`]) say(resultOf(other, 'wrong'));
+        for (const other of ['nobody', 12345, `x${id}`]) say(resultOf(other, 'wrong'));
         say(resultOf(id, text));
         say(resultOf(id, 'again'));
       };
