@@ -198,8 +198,8 @@ test('arrays are answered with an array in 2025-03-26', async (t) => {
   say('[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"method":"b"}]');
   const [a, b] = [await server.latest.next('a'), await server.latest.next('b')];
   server.latest.answer(b, { which: 'b' });
-  server.latest.notify('notifications/progress', { progressToken: 1, progress: 1 });
-  t.like(await next(), { method: 'notifications/progress' });
+  server.latest.notify('notifications/message', { progressToken: 1, progress: 1 });
+  t.like(await next(), { method: 'notifications/message' });
   server.latest.answer(a, { which: 'a' });
   const answers = JSON.parse(await nextLine()) as Message[];
   t.deepEqual(
