@@ -105,11 +105,13 @@ for (const name of CONNECTION_NAMES) {
       t.is(other.text, 'not yours');
       t.is((await victim.call('echo', 'and on')).text, 'and on');
       server.answer = echo;
+      const url = network.through(server.url).href;
       const noise =
         name === 'webSocket'
-          ? `warn The server at ${network.through(server.url).href} sent something that is no message; it is skipped`
+          ? `warn The server at ${url} sent something that is no message; it is skipped`
           : NOISE_OF_LINES;
-      await recovered({ log: [noise, noise] });
+      const unmatched = `warn Server "${url}" sent an answer that matches no open call and is dropped; its id is a string`;
+      await recovered({ log: [unmatched, noise, noise] });
     },
   );
 

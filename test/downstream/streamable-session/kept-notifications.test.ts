@@ -17,10 +17,10 @@ const log = pino({ level: 'silent' });
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const updated = (uri: string) => serverFrame({ method: 'notifications/resources/updated', params: { uri } });
 
-function createPeer({ logs }: MemoryStore): StreamablePeer {
+function createPeer({ logs }: MemoryStore, token: number): StreamablePeer {
   const clock = new FakeClock();
   const replayLog = new SessionReplay({
-    token: 1,
+    token,
     name: NAME,
     logs,
     limits: { maxEntries: 100, ttlMs: 60_000 },
@@ -35,7 +35,7 @@ function createPeer({ logs }: MemoryStore): StreamablePeer {
 
 /** The session at the next replica. */
 async function goOn(store: MemoryStore, token: number): Promise<StreamablePeer> {
-  const peer = createPeer(store);
+  const peer = createPeer(store, token);
   peer.restore(await SessionReplay.read(store.logs, NAME), token);
   return peer;
 }
@@ -59,7 +59,7 @@ const urisIn = (text: string): readonly string[] => [...text.matchAll(/"uri":"(\
 
 test('what was kept for a client is told by the replica that goes on, once', async (t) => {
   const store = new MemoryStore();
-  const lost = createPeer(store);
+  const lost = createPeer(store, 1);
   lost.send(updated('first'));
   lost.send(updated('second'));
   await settled();
