@@ -21,7 +21,6 @@ import { declaresTasks } from '../../mcp/vocabulary/task-extension.ts';
 import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import type { ClientIdentity } from '../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import { encodeId, type Frame, idToken, withId } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
@@ -49,8 +48,6 @@ export interface ConversationOptions {
   readonly listener: ServerListener;
   readonly wanted: SessionWanted;
   readonly metadata: RequestMetadata;
-  /** The client whose request it is. */
-  readonly identity: ClientIdentity;
 }
 
 /**
@@ -99,7 +96,7 @@ const NO_ID = encodeId(0);
  */
 export class Conversation implements UpstreamLink, Follower {
   /** No more of the metadata is kept than these fields: each call would keep whatever its client has put into it. */
-  readonly #options: Pick<ConversationOptions, 'services' | 'listener' | 'identity'>;
+  readonly #options: Pick<ConversationOptions, 'services' | 'listener'>;
   readonly #wanted: SessionWanted;
   readonly #client: TaskClient;
   readonly logLevel: LogLevel | undefined;
@@ -110,8 +107,8 @@ export class Conversation implements UpstreamLink, Follower {
   #progressToken: Buffer | undefined;
 
   constructor(options: ConversationOptions) {
-    const { services, listener, wanted, metadata, identity } = options;
-    this.#options = { services, listener, identity };
+    const { services, listener, wanted, metadata } = options;
+    this.#options = { services, listener };
     const { capabilitiesBytes = 0 } = metadata;
     const isTooLarge = capabilitiesBytes > MAX_CAPABILITIES_BYTES;
     this.#refusal = isTooLarge ? tooManyCapabilities(capabilitiesBytes) : undefined;
@@ -170,11 +167,8 @@ export class Conversation implements UpstreamLink, Follower {
     this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
     const state = isInteractive(method) ? readRequestState(frame) : undefined;
     if (state !== undefined) return this.#retry(frame, state.text);
-    const { services, identity } = this.#options;
-    const call = new LegacyCall(
-      { services, wanted: this.#wanted, client: this.#client, identity, request: frame },
-      this,
-    );
+    const { services } = this.#options;
+    const call = new LegacyCall({ services, wanted: this.#wanted, client: this.#client, request: frame }, this);
     this.#followed(call);
     call.start();
   }

@@ -15,6 +15,7 @@ import type {
   SessionDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
+import type { ClientIdentity } from '../../relay/shared/legacy/attribution.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { ParkedBytes } from '../parked-bytes.ts';
 import { ClientConversations } from './client-conversations.ts';
@@ -117,20 +118,22 @@ class ModernToLegacyDialer implements CallDialer {
   dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
     const { metadata } = context;
     // Over HTTP not even a connection proves that two requests are of one client: proxies pass those of several over one.
-    if (metadata !== undefined) return this.#converse({ listener, metadata, identity: undefined }, context);
+    if (metadata !== undefined) return this.#converse({ listener, metadata }, context, undefined);
     const { log } = this.#options.deps;
     const identity = {};
     const converse = (own: ServerListener, its: RequestMetadata): Conversation =>
-      this.#converse({ listener: own, metadata: its, identity }, context);
+      this.#converse({ listener: own, metadata: its }, context, identity);
     return new ClientConversations({ log, listener, converse });
   }
 
   #converse(
-    { listener, metadata, identity }: Pick<ConversationOptions, 'listener' | 'metadata' | 'identity'>,
+    { listener, metadata }: Pick<ConversationOptions, 'listener' | 'metadata'>,
     context: CallContext,
+    identity: ClientIdentity,
   ): Conversation {
-    const wanted = this.#wishes.of(context, metadata);
-    return new Conversation({ services: this.#services, listener, wanted, metadata, identity });
+    const known = this.#wishes.of(context, metadata);
+    const wanted = identity === undefined ? known : { ...known, identity };
+    return new Conversation({ services: this.#services, listener, wanted, metadata });
   }
 
   readiness(): Readiness {

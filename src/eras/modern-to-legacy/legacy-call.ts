@@ -7,7 +7,6 @@ import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/voc
 import { URL_ELICITATION_REQUIRED } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { ClientIdentity } from '../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -34,7 +33,6 @@ export interface CallServices extends ParkingServices {
 export interface LegacyCallOptions extends FollowedCallOptions {
   readonly services: CallServices;
   readonly client: TaskClient;
-  readonly identity: ClientIdentity;
 }
 
 /**
@@ -80,7 +78,7 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     super(options, first);
     this.#method = options.request.method ?? '';
     this.#logLevel = first.logLevel;
-    this.#link = new SessionLink(this, options.identity);
+    this.#link = new SessionLink(this);
   }
 
   /** Throws a BridgeError when there is no session to be had. */

@@ -53,7 +53,7 @@ export function upstreamExchange({ request, method, nowMs }: UpstreamRequest): E
 /** A link to a session of the pool, from the time a session is asked for until the link is closed. */
 export class SessionLink implements ServerListener {
   /** The client that uses the link; undefined: nothing proves which one. */
-  readonly client: ClientIdentity;
+  client: ClientIdentity = undefined;
   #user: SessionLinkUser;
   /** The exchange of the question whether the server serves; undefined where that was known already. */
   #hello: Exchange | undefined;
@@ -61,18 +61,19 @@ export class SessionLink implements ServerListener {
   /** Set once the link had to wait for a session. */
   #waiting: WaitingCall<PooledSession> | undefined;
 
-  constructor(user: SessionLinkUser, client?: ClientIdentity) {
+  constructor(user: SessionLinkUser) {
     this.#user = user;
-    this.client = client;
   }
 
   /** Uses a session that others may use as well. Throws a BridgeError when there is none to be had. */
   open(pool: LegacyPool, wanted: SessionWanted): void {
+    this.client = wanted.identity;
     this.#attach(pool.take(wanted, this));
   }
 
   /** Waits for a session that no other call uses which may be asked something. Throws as `open` does. */
   openAlone(pool: LegacyPool, wanted: SessionWanted): void {
+    this.client = wanted.identity;
     const granted = (pooled: PooledSession): void => this.#attach(pooled);
     const refused = (error: BridgeError): void => this.#user.refused(rpcErrorOf(error));
     this.#waiting = pool.lease(wanted, this, { granted, refused });
@@ -251,6 +252,8 @@ export interface SessionClient {
 
 /** A session that is wanted; who wants one with an equal `key` can use the same. */
 export interface SessionWanted extends SessionClient {
+  /** The client that the session is for; undefined: nothing proves which one. */
+  readonly identity?: ClientIdentity;
   /** Undefined: nobody can. */
   readonly key: string | undefined;
   /** Equal for all that is one caller's: its share of the pool is counted by it. */
