@@ -139,7 +139,13 @@ for (const era of ERAS) {
         t.is(one.text, 'mine');
         t.is(other.text, 'not yours');
         t.is((await victim.call('echo', 'and on')).text, 'and on', 'the session goes on');
-        await recovered({ log: NOT_MESSAGES.has(fault) ? LOG_OF_NOISE : [] });
+        const unmatched = UNMATCHED.get(fault);
+        await recovered({
+          log: [
+            ...(unmatched === undefined ? [] : [matchesNothing(unmatched)]),
+            ...(NOT_MESSAGES.has(fault) ? LOG_OF_NOISE : []),
+          ],
+        });
       });
     }
   }
@@ -161,6 +167,14 @@ for (const era of ERAS) {
 }
 
 /** A result under `null` is none of anything. */
+/** The type of the first id that matches no open call. */
+const UNMATCHED: ReadonlyMap<string, string> = new Map([
+  ['answers-wrong-ids', 'string'],
+  ['answers-twice', 'number'],
+  ['answers-what-nobody-asked', 'number'],
+]);
+const matchesNothing = (type: string): string =>
+  `warn Server "node faulty.js" sent an answer that matches no open call and is dropped; its id is a ${type}`;
 const NOT_MESSAGES: ReadonlySet<string> = new Set(['answers-garbage', 'answers-wrong-ids']);
 
 /** Those that say so themselves: their parent is gone. */

@@ -19,6 +19,8 @@ export interface ConnectionCall {
 export interface ConnectionServer {
   readonly url: URL;
   answer: (call: ConnectionCall) => void;
+  /** Requests `ping` that it has answered. */
+  pings: number;
   close(): Promise<void>;
 }
 
@@ -43,6 +45,7 @@ function answerTo(text: string, server: ConnectionServer, connection: Pick<Conne
   if (method === 'tools/call') return server.answer({ ...connection, id, text: String(params?.arguments?.text) });
   const serverInfo = { name: 'on a connection', version: '1.0.0' };
   const hello = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo };
+  if (method === 'ping') server.pings += 1;
   connection.say({ jsonrpc: '2.0', id, result: method === 'initialize' ? hello : {} });
 }
 
@@ -55,6 +58,7 @@ async function startOnWebSocket(): Promise<ConnectionServer> {
   const server: ConnectionServer = {
     url: new URL(`ws://127.0.0.1:${port}/mcp`),
     answer: echo,
+    pings: 0,
     close: async () => {
       for (const client of sockets.clients) client.terminate();
       await new Promise<void>((resolve) => sockets.close(() => resolve()));
@@ -82,6 +86,7 @@ async function startOnByteStream(): Promise<ConnectionServer> {
   const server: ConnectionServer = {
     url: new URL(`tcp://127.0.0.1:${port}`),
     answer: echo,
+    pings: 0,
     close: async () => {
       const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
       for (const socket of open) socket.destroy();
