@@ -235,7 +235,7 @@ function isPipe(fd: number): boolean {
     const stats = fstatSync(fd);
     return stats.isFIFO() || stats.isSocket();
   } catch {
-    // It is closed.
+    // The descriptor is closed.
     return false;
   }
 }

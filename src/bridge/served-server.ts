@@ -27,7 +27,7 @@ export interface DialledServer {
   /** For requests that stand for themselves. */
   readonly callDialers: CallerDialers;
   readonly exchanges: Exchanges;
-  /** What messages for it may hold that are still being read. */
+  /** Limits the bytes of messages for this server that are still being read. */
   readonly bodies: BodyBudget;
   /** Its processes, and those that ended though nobody wanted that. */
   readonly processes: Pick<ChildLimit, 'running' | 'failed'>;

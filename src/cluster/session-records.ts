@@ -66,7 +66,7 @@ export type TakenSession =
 
 /** The owner of what a replica has let go of. No replica is called so. */
 export const NOBODY = 'nobody';
-/** That of the replica where a session was opened. */
+/** The token of the replica where a session was opened; each later owner has the next number. */
 const FIRST_TOKEN = 1;
 /** Records are written again within their time, so that those of long sessions do not expire. */
 const REFRESHES = 3;

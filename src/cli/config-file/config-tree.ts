@@ -72,7 +72,7 @@ export function nearestNode(node: ConfigNode, path: Path): ConfigNode {
   return nearest;
 }
 
-/** Whether two nodes say the same, wherever they stand. */
+/** Returns true for two nodes of the same content, wherever they stand in their files. */
 export function isSameNode(one: ConfigNode, other: ConfigNode): boolean {
   if (one.kind === 'object' && other.kind === 'object') {
     return (

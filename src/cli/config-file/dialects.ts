@@ -43,7 +43,7 @@ const VS_CODE: Dialect = { ...COMMON, http: 'auto' };
 const OPENCODE: Dialect = { ...COMMON, variables: 'opencode', timeout: 'other' };
 const GEMINI: Dialect = { ...COMMON, variables: 'bare' };
 const GOOSE: Dialect = { ...COMMON, variables: 'bare', timeout: 'seconds' };
-/** Of Codex, which has another name for a timeout, and of Hermes. */
+/** Codex, whose timeouts have a name of their own, and Hermes count in seconds. */
 const IN_SECONDS: Dialect = { ...COMMON, timeout: 'seconds' };
 
 export const EXPECTED_KEYS = 'context_servers, extensions, mcpServers, servers, mcp_servers or mcp';

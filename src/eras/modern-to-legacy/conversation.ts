@@ -349,7 +349,5 @@ export class Conversation implements UpstreamLink, Follower {
   }
 }
 
-/** Undefined: it is no string. */
-
 const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'The client no longer waits for an answer.');
 const ONE_REQUEST: RpcError = { code: INVALID_REQUEST, message: 'a conversation is one request' };
