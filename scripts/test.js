@@ -28,6 +28,11 @@ const PARTS = {
 /** What is fetched from other machines, some of which are known by certificates of their own only. */
 const FETCHES = 'test/image/';
 
+/** All parts together take a third of this on a slow machine. */
+const MAX_RUN_MS = 45 * 60_000;
+/** AVA names the tests that are pending when it is interrupted, and waits for its workers, of which one may not end. */
+const INTERRUPTED_MS = 15_000;
+
 /** What is in none of PARTS. */
 const FAST = 'fast';
 
@@ -75,8 +80,19 @@ function runsApart(file) {
     .some((folder) => file.startsWith(`${folder}/`));
 }
 
+/** AVA's own limit is for tests, and does not see a worker that cannot end, nor any silence behind a test with a longer limit. */
 function runAva(args) {
   const ava = join('node_modules', 'ava', 'entrypoints', 'cli.mjs');
   const child = spawn(process.execPath, [ava, ...args], { stdio: 'inherit' });
-  return new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)));
+  const limit = setTimeout(() => {
+    console.error(`The tests have not ended within ${MAX_RUN_MS / 60_000} minutes.`);
+    child.kill('SIGINT');
+    setTimeout(() => child.kill('SIGKILL'), INTERRUPTED_MS).unref();
+  }, MAX_RUN_MS);
+  return new Promise((resolve) =>
+    child.on('close', (code) => {
+      clearTimeout(limit);
+      resolve(code ?? 1);
+    }),
+  );
 }
