@@ -10,7 +10,7 @@ import {
   seriousLines,
   startHttpHarness,
 } from '../support/http-harness.ts';
-import { initialize, openSse, POST_HEADERS } from '../support/legacy-clients.ts';
+import { initialize, openInitializedSse, POST_HEADERS } from '../support/legacy-clients.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -95,7 +95,7 @@ test('heads get ten seconds, requests five minutes, and both are looked for ofte
 
 test('an open stream outlives the time limits of requests', async (t) => {
   const harness = await startHttpHarness(t, { socketLimits: SHORT });
-  const { stream } = await waitFor(() => openSse(harness).catch(() => undefined));
+  const { stream } = await waitFor(() => openInitializedSse(harness).catch(() => undefined));
   const socket = await connect(t, harness);
   socket.write(`${HEAD}X-Slow: `);
   await socket.all();

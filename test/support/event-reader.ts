@@ -8,6 +8,9 @@ export interface ReceivedEvent {
   readonly data: string;
 }
 
+/** Only what fails takes it, and then says so before AVA ends the whole run. */
+const TIMEOUT_MS = 60_000;
+
 /** Reads a response as an event stream; keeps what comes until it is asked for. */
 export class EventReader {
   readonly comments: string[] = [];
@@ -50,13 +53,23 @@ export class EventReader {
     for (const run of wake) run();
   }
 
-  /** The next event; rejects when the stream closes without one. */
+  /** The next event; rejects when the stream closes without one, and when none comes in time. */
   async next(): Promise<ReceivedEvent> {
-    for (;;) {
-      const event = this.unread.shift();
-      if (event !== undefined) return event;
-      if (this.#isClosed) throw new Error('the stream closed without another event');
-      await new Promise<void>((resolve) => this.#wake.push(resolve));
+    let isOverdue = false;
+    const limit = setTimeout(() => {
+      isOverdue = true;
+      this.#wakeAll();
+    }, TIMEOUT_MS);
+    try {
+      for (;;) {
+        const event = this.unread.shift();
+        if (event !== undefined) return event;
+        if (this.#isClosed) throw new Error('the stream closed without another event');
+        if (isOverdue) throw new Error(`no other event came within ${TIMEOUT_MS} ms`);
+        await new Promise<void>((resolve) => this.#wake.push(resolve));
+      }
+    } finally {
+      clearTimeout(limit);
     }
   }
 
