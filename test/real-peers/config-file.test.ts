@@ -47,7 +47,7 @@ const FILES: Readonly<Record<string, { name: string; write: (away: URL, folder: 
   'Gemini CLI': {
     name: '.gemini/settings.json',
     write: (away, folder) => ({
-      mcp: { allowed: ['everything'] },
+      mcp: { allowed: ['everything', 'files', 'away'] },
       mcpServers: {
         everything: { command: NODE, args: [EVERYTHING], timeout: 30_000, trust: true },
         files: { command: NODE, args: [FILESYSTEM, '.'], cwd: folder },
