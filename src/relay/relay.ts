@@ -6,7 +6,6 @@ import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
 import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, PROGRESS, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import { type Era, type Revision, servedRevision } from '../mcp/vocabulary/revisions.ts';
-import { PARSE_ERROR } from '../mcp/vocabulary/rpc-codes.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { encodeId, type Frame, type JsonRpcId } from '../wire/frame.ts';
 import { errorFrame } from '../wire/write-message.ts';
@@ -64,11 +63,6 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   #link: UpstreamLink | undefined;
   #endReason: BridgeError | undefined;
   #unasked: ModernQuestions | undefined;
-  /**
-   * An error without id may be about the client's latest notification until a request that was sent after it has been
-   * answered. `next`: no request was sent since; undefined: there is no such notification.
-   */
-  #notified: 'next' | Exchange | undefined;
   #taskTokens: TaskTokens | undefined;
   /** What the server said before it had answered `initialize`. */
   #early: ByteQueue<Frame> | undefined;
@@ -189,8 +183,6 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   #toServer(frame: Frame, exchange?: Exchange): void {
-    if (frame.kind === 'notification') this.#notified = 'next';
-    else if (this.#notified === 'next' && frame.kind === 'request') this.#notified = exchange;
     if (this.#link !== undefined && !this.#link.send(frame, exchange)) this.#peer?.pause();
   }
 
@@ -246,7 +238,6 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     if (exchange?.state.kind !== 'open') {
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
-    if (this.#notified === exchange) this.#notified = undefined;
     const answer = this.#exchanges.answer(this, exchange, frame);
     if (exchange.progressToken !== undefined && createsTask(frame)) {
       this.#taskTokens ??= new TaskTokens();
@@ -258,10 +249,8 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   #exchangeOf(frame: Frame): Exchange | undefined {
     if (frame.id !== undefined) return this.#open.find(frame.id);
-    // An error without id: the server could not read a message. With one call open it was that one, unless it may have
-    // been a notification, which some servers answer as if it were a request they do not know.
-    const isDoubtful = this.#notified !== undefined && readField(frame, 'code') !== PARSE_ERROR;
-    return isDoubtful ? undefined : this.#open.sole();
+    // An error without id: the server could not read a request. With one call open it was that one.
+    return this.#open.sole();
   }
 
   #handshakeAnswered(frame: Frame, exchange: Exchange): void {

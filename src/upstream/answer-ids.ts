@@ -5,6 +5,8 @@
 import type { Logger } from 'pino';
 import { findOlderOffer } from '../mcp/classify/older-offer.ts';
 import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
+import { readField } from '../mcp/vocabulary/payload.ts';
+import { PARSE_ERROR } from '../mcp/vocabulary/rpc-codes.ts';
 import type { Exchange } from '../relay/exchange.ts';
 import type { ServerFault } from '../relay/ports.ts';
 import { type Frame, hasPlainId, idOfOtherType, type JsonRpcId, withId } from '../wire/frame.ts';
@@ -107,6 +109,11 @@ export class LinkRequests {
   /** The `initialize` that has no answer yet and has not been repeated. At most as large as a client's may be. */
   #initialize: Frame | undefined;
   #isRepeating = false;
+  /**
+   * An error without id may be about the latest notification until a request that was sent after it has been answered.
+   * `next`: no request was sent since; undefined: there is no such notification.
+   */
+  #notified: 'next' | { readonly id: JsonRpcId } | undefined;
 
   constructor(options: LinkRequestsOptions) {
     this.#options = options;
@@ -115,19 +122,34 @@ export class LinkRequests {
 
   /** A message is sent, whatever it is. */
   sent(frame: Frame): void {
+    if (frame.kind === 'notification') this.#notified = 'next';
     if (frame.kind !== 'request' || frame.id === undefined) return;
+    if (this.#notified === 'next') this.#notified = { id: frame.id };
     this.#awaited.add(frame.id);
     if (frame.method === INITIALIZE && !this.#isRepeating) this.#initialize = frame;
   }
 
   /**
-   * The message of the server as it is passed on. Undefined: it is not, since the request it answers was sent again.
+   * The message of the server as it is passed on. Undefined: it is not, since the request it answers was sent again, or since
+   * it answers a notification.
    * @param known the call that it is about, as the transport knows
    */
   received(frame: Frame, known: Exchange | undefined): Frame | undefined {
-    if (!frame.isResponse || frame.id === undefined) return frame;
+    if (!frame.isResponse) return frame;
+    if (frame.id === undefined) return this.#answersNotification(frame) ? undefined : frame;
     const answer = this.#under(this.#awaited.take(frame.id, known?.id), frame);
+    if (typeof this.#notified === 'object' && this.#notified.id === answer.id) this.#notified = undefined;
     return this.#initialize !== undefined && this.#isRepeated(this.#initialize, answer, known) ? undefined : answer;
+  }
+
+  /**
+   * Some servers answer a notification as if it were a request that they do not know. Passed on, that error would be taken for
+   * the answer to an open call. A notification can be read, so other errors are not about it.
+   */
+  #answersNotification(error: Frame): boolean {
+    if (this.#notified === undefined || readField(error, 'code') === PARSE_ERROR) return false;
+    this.#options.log.debug('skipped an error without id, which may answer a notification');
+    return true;
   }
 
   /** The answer under the id that the request has. */
@@ -146,7 +168,7 @@ export class LinkRequests {
   #isRepeated(initialize: Frame, answer: Frame, known: Exchange | undefined): boolean {
     if (answer.id !== initialize.id) return false;
     this.#initialize = undefined;
-    const older = answer.kind === 'error' ? findOlderOffer(initialize, answer) : undefined;
+    const older = answer.kind === 'error' ? findOlderOffer(initialize, readField(answer, 'data')) : undefined;
     if (older === undefined) return false;
     const { log, send } = this.#options;
     log.info(`the server refused MCP ${older.refused} and is offered ${older.revision}, which it lists`);

@@ -1,5 +1,6 @@
 /** The report on servers at URLs: the SDKs' own, and such as work only by half. */
 import test from 'ava';
+import { changeId } from '../fixtures/http-servers/change-id.js';
 import { listenAtStream, takings } from '../fixtures/http-servers/old-server.ts';
 import {
   type Ask,
@@ -14,6 +15,7 @@ import {
 } from '../fixtures/http-servers/replies.ts';
 import type { SdkKind } from '../fixtures/http-servers/sdk.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { JSON_HEADERS } from '../support/legacy-clients.ts';
 import { scripted, serve } from '../support/servers-of-a-test.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { adviceIn, conclusionOf, offerOf, probe, working } from './run.ts';
@@ -131,6 +133,35 @@ function usual({ what, id }: Ask): Reply {
     default:
       return { status: 404 };
   }
+}
+
+for (const status of [200, 400]) {
+  test(`a server that refuses a revision with ${status} and lists others is asked with the newest of those`, async (t) => {
+    const server = await scripted(t, (ask) => {
+      const isOld = ask.params.protocolVersion === '2025-03-26';
+      if (ask.what !== 'POST initialize' || isOld) return usual(ask);
+      return rpcError(ask.id, -32602, { status, data: { supported: ['2024-11-05', '2025-03-26'] } });
+    });
+    const report = await probe(server.url);
+    t.is(conclusionOf(report), 'usable (0)');
+    t.like(offerOf(report, 'streamable-http legacy'), { tools: { state: 'counted', count: 1 } });
+    t.is(server.asked.filter((what) => what === 'POST initialize').length, 2);
+    await sessionToEnd(server);
+  });
+}
+
+for (const type of ['text', 'fraction'] as const) {
+  test(`a server that returns each id as a ${type} is usable`, async (t) => {
+    const server = await scripted(t, (ask) => {
+      const reply = usual(ask);
+      if (typeof reply !== 'object' || reply.json === undefined) return reply;
+      const { json, ...others } = reply;
+      return { ...others, headers: { ...others.headers, ...JSON_HEADERS }, text: changeId(json as object, type) };
+    });
+    const report = await probe(server.url);
+    t.is(conclusionOf(report), 'usable (0)');
+    t.like(offerOf(report, 'streamable-http legacy'), { tools: { state: 'counted', count: 1 } });
+  });
 }
 
 /** The end of its session was the last thing it was asked for; the report waits for that only so long. */

@@ -317,25 +317,6 @@ for (const [title, text] of [
   });
 }
 
-test('an error without id that may be the answer to a notification is no answer to the open call', (t) => {
-  const pair = readyPair();
-  const refusal = { id: null, error: { code: -32601, message: 'Method not found' } };
-  pair.client({ method: 'notifications/initialized' });
-  pair.call(1);
-  pair.server(refusal);
-  t.is(pair.relay.openExchanges, 1);
-  pair.server({ id: 1, result: {} });
-  pair.call(2);
-  pair.client({ method: 'notifications/roots/list_changed' });
-  pair.server(refusal);
-  t.is(pair.relay.openExchanges, 1);
-  pair.server({ id: 2, result: {} });
-  pair.call(3);
-  pair.client({ method: 'notifications/roots/list_changed' });
-  pair.server({ id: null, error: { code: -32700, message: 'cannot read' } });
-  t.is(pair.relay.openExchanges, 0, 'a notification can be read');
-});
-
 test('an answer to a call that is over is dropped even if the transport knows which call it was', (t) => {
   const pair = readyPair();
   const call = pair.call(1);

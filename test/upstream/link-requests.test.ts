@@ -2,7 +2,7 @@ import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { IdWarnings, LinkRequests } from '../../src/upstream/answer-ids.ts';
 import type { Frame } from '../../src/wire/frame.ts';
-import { requestFrame } from '../../src/wire/write-message.ts';
+import { notificationFrame, requestFrame } from '../../src/wire/write-message.ts';
 import { collectLog } from '../process/collected-log.ts';
 import { serverFrame } from '../support/frames.ts';
 
@@ -38,6 +38,24 @@ test('gives an answer the id of its request, and that of a message that could no
   const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
   t.deepEqual(received, [{ jsonrpc: '2.0', id: 5, result: { id: '5' } }]);
   t.is(requests.failed({ error, kind: 'result', id: '6' }).id, 6);
+});
+
+test('an error without id that may be the answer to a notification is not passed on', (t) => {
+  const { send, says, received } = open();
+  const unknown = serverFrame('{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}');
+  send(notificationFrame('notifications/initialized'));
+  send(requestFrame(1, 'tools/list'));
+  says(unknown);
+  t.is(received.length, 0);
+  says(serverFrame({ id: 1, result: {} }));
+  says(unknown);
+  t.is(received.length, 2, 'a request was answered since');
+  send(requestFrame(2, 'tools/list'));
+  send(notificationFrame('notifications/cancelled', { requestId: 2 }));
+  says(unknown);
+  t.is(received.length, 2);
+  says(serverFrame('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"cannot read"}}'));
+  t.is(received.length, 3, 'a notification can be read');
 });
 
 test("leaves the ids of the server's own requests alone", (t) => {

@@ -15,9 +15,10 @@ export interface OlderOffer {
 /**
  * The handshake to try after a server has refused one for its revision: with the newest legacy revision of those that it
  * lists. [spec 2025-11-25 basic/lifecycle#error-handling] Undefined: the error lists none other than the one refused.
+ * @param data that of the error with which the server refused
  */
-export function findOlderOffer(initialize: Frame, refusal: Frame): OlderOffer | undefined {
-  const supported = asFields(readField(refusal, 'data'))?.supported;
+export function findOlderOffer(initialize: Frame, data: unknown): OlderOffer | undefined {
+  const supported = asFields(data)?.supported;
   const refused = readField(initialize, 'protocolVersion');
   if (!isStringArray(supported) || typeof refused !== 'string') return undefined;
   const revision = findCommonLegacy(supported.filter((id) => id !== refused));

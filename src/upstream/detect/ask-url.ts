@@ -4,7 +4,9 @@ import type { SessionCookies } from '../../http/client/cookies.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
 import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import { findOlderOffer } from '../../mcp/classify/older-offer.ts';
 import type { ProbeOutcome } from '../../mcp/classify/probe-answer.ts';
+import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { toPrintable } from '../../printable.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
@@ -75,10 +77,20 @@ export interface HttpQuestion {
 }
 
 /**
- * Posts one message and waits for its answer, in a body or in an event stream, whichever the server chooses. Resolves
+ * Posts one message and waits for its answer, in a body or in an event stream, whichever the server chooses. A handshake
+ * that is refused for its revision is posted once more with the newest one that the server lists, as links do. Resolves
  * whatever happens; rejects only with the reason of the signal.
  */
 export async function askHttp(target: HttpTarget, question: HttpQuestion): Promise<Answer<ProbeOutcome>> {
+  const answer = await post(target, question);
+  const { frame } = question;
+  const { outcome } = answer;
+  if (frame.method !== INITIALIZE || outcome.kind !== 'error') return answer;
+  const older = findOlderOffer(frame, outcome.error.data);
+  return older === undefined ? answer : post(target, { ...question, frame: older.frame });
+}
+
+async function post(target: HttpTarget, question: HttpQuestion): Promise<Answer<ProbeOutcome>> {
   const { frame, headers, timeoutMs, signal } = question;
   const accepted = { Accept: `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`, 'Content-Type': JSON_TYPE, ...headers };
   const request = { method: 'POST', headers: accepted, body: frame.bytes, timeoutMs, signal } as const;
