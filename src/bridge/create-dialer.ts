@@ -31,7 +31,11 @@ import { createConnectionDialer } from '../upstream/detect/connection-dialer.ts'
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { nameTarget } from '../upstream/name-target.ts';
 import { LinkPool } from '../upstream/resilience/link-pool.ts';
-import { createPingingConnections, createPingingDialer } from '../upstream/resilience/pinging-dialer.ts';
+import {
+  createPingingConnections,
+  createPingingDialer,
+  type PingOptions,
+} from '../upstream/resilience/pinging-dialer.ts';
 import { createRevivingDialer, keepStoredSessions } from '../upstream/resilience/reviving-dialer.ts';
 import { createWatchingDialer } from '../upstream/resilience/watching-dialer.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
@@ -146,8 +150,8 @@ function dialConnections(
   server: ServerToDial,
   deps: Deps,
 ): UpstreamDialer {
-  const { keepAliveMs } = server.remote;
-  const pinged = keepAliveMs > 0 ? createPingingConnections(connections, keepAliveMs, deps) : connections;
+  const pings = pingsOf(server, deps);
+  const pinged = pings === undefined ? connections : createPingingConnections(connections, pings);
   const dialer = new DecoratedDialer(findEras(pinged, transport, server, deps), keepStored(server, deps));
   return keepAlive(dialer, server, deps);
 }
@@ -251,7 +255,8 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
       sessions: { kind: 'own' },
     }),
   });
-  if (remote.keepAliveMs > 0) dialer = createPingingDialer(dialer, remote.keepAliveMs, deps);
+  const pings = pingsOf(server, deps);
+  if (pings !== undefined) dialer = createPingingDialer(dialer, pings);
   return keepAlive(dialer, server, deps);
 }
 
@@ -259,6 +264,12 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
 function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, deps: Deps): UpstreamDialer {
   if (callers.kind !== 'pipe') return dialer;
   return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
+/** Undefined: there are none. */
+function pingsOf({ remote, limits }: ServerToDial, deps: Deps): PingOptions | undefined {
+  const { keepAliveMs: idleMs } = remote;
+  return idleMs > 0 ? { idleMs, requestTimeoutMs: limits.requestTimeoutMs, deps } : undefined;
+}
+
 }
 
 /** Sessions that another replica may go on with. */

@@ -1,16 +1,19 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
+import { Exchange } from '../../../src/relay/exchange.ts';
 import { createPingingDialer } from '../../../src/upstream/resilience/pinging-dialer.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { createFakeDeps, FakeDialer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 
-function ready() {
+const REQUEST_TIMEOUT_MS = 20_000;
+
+function ready({ requestTimeoutMs = REQUEST_TIMEOUT_MS } = {}) {
   const { log, entries } = collectLog();
   const deps = { ...createFakeDeps(), log };
   const dialer = new FakeDialer();
   const listener = new FakeServerListener();
-  const link = createPingingDialer(dialer, 1000, deps).dial(listener);
+  const link = createPingingDialer(dialer, { idleMs: 1000, requestTimeoutMs, deps }).dial(listener);
   link.send(requestFrame(0, 'initialize'));
   deps.clock.advance(5000);
   const beforeHandshake = dialer.latest.link.take().length;
@@ -66,6 +69,46 @@ test('a server that has never answered a ping is kept, whatever it answers else,
     entries.map(({ level }) => level),
     [40],
   );
+});
+
+type Ready = ReturnType<typeof ready>;
+
+/** A call that its client gives up after so long. */
+function callInVain({ deps, link }: Ready, id: number, waitedMs: number): void {
+  const exchange = new Exchange(id, 'tools/call', { isOpen: true }, undefined, deps.clock.now());
+  link.send(requestFrame(id, 'tools/call'), exchange);
+  deps.clock.advance(waitedMs);
+  link.send(notificationFrame('notifications/cancelled', { requestId: id }), exchange);
+}
+
+test('a server that hangs before it has ever answered a ping is given up once calls waited in vain for as long as one may be silent', (t) => {
+  const all = ready();
+  callInVain(all, 1, 9000);
+  callInVain(all, 2, 8500);
+  all.deps.clock.advance(60_000);
+  t.deepEqual(all.listener.closedWith, [], 'time in which nobody waited does not count');
+  callInVain(all, 3, 1000);
+  all.deps.clock.advance(1000);
+  t.is(all.listener.closedWith[0]?.code, 'ERR_UPSTREAM_TIMEOUT');
+  t.regex(all.listener.closedWith[0]?.message ?? '', /2 pings in a row, nor the calls that waited meanwhile/);
+  t.is(all.server.link.closedWith.length, 1);
+});
+
+test('a server that answers no ping but a call between others that are given up is kept', (t) => {
+  const all = ready();
+  for (let id = 1; id <= 10; id += 1) {
+    callInVain(all, id, 10_000);
+    all.server.listener.fromServer(resultFrame(100, {}));
+  }
+  all.deps.clock.advance(60_000);
+  t.deepEqual(all.listener.closedWith, []);
+});
+
+test('where a call may be silent for ever, a server that answers no ping is kept', (t) => {
+  const all = ready({ requestTimeoutMs: 0 });
+  callInVain(all, 1, 600_000);
+  all.deps.clock.advance(60_000);
+  t.deepEqual(all.listener.closedWith, []);
 });
 
 test('a server that misses two pings is given up with a reason, which the log says once', (t) => {
