@@ -35,7 +35,6 @@ const codes = {
   ERR_WIRE_BATCH: { rpc: INVALID_REQUEST, http: 400, exit: undefined },
   ERR_HTTP_HOST: { rpc: SESSION_ERROR, http: 403, exit: undefined },
   ERR_HTTP_ORIGIN: { rpc: SESSION_ERROR, http: 403, exit: undefined },
-  ERR_HTTP_LOOP: { rpc: SESSION_ERROR, http: 508, exit: undefined },
   ERR_HTTP_PATH: { rpc: SESSION_ERROR, http: 404, exit: undefined },
   ERR_HTTP_GONE: { rpc: SESSION_ERROR, http: 410, exit: undefined },
   ERR_HTTP_METHOD: { rpc: SESSION_ERROR, http: 405, exit: undefined },
@@ -75,6 +74,7 @@ const codes = {
   ERR_UPSTREAM_HEADERS: { rpc: INVALID_PARAMS, http: undefined, exit: undefined },
   ERR_UPSTREAM_DETECT: { rpc: INTERNAL_ERROR, http: 502, exit: 69 },
   ERR_UPSTREAM_REVISION: { rpc: INTERNAL_ERROR, http: 502, exit: 69 },
+  ERR_UPSTREAM_LOOP: { rpc: SESSION_ERROR, http: 508, exit: undefined },
   ERR_SHARED_AMBIGUOUS: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
   ERR_SHARED_METHOD: { rpc: METHOD_NOT_FOUND, http: undefined, exit: undefined },
   ERR_CLIENT_NO_STREAM: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
@@ -146,3 +146,13 @@ export const UNCLEAR = new BridgeError(
 
 /** To all that is still open when the process ends. */
 export const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
+
+/** The server that a client is connected to is the bridge itself. */
+export const OWN_SERVER = new BridgeError(
+  'ERR_UPSTREAM_LOOP',
+  'This bridge has called itself: the URL of one of its servers leads back to it, or to another of its replicas. Give it the URL of the MCP server.',
+);
+
+/** Said of a server that has been silent from the start, besides other reasons that it may have. */
+export const MAY_BE_FRAMED =
+  'Over stdio, it may also wait for a Content-Length header before each message, as servers of the Language Server Protocol do, where MCP has lines.';

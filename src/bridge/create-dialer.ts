@@ -1,4 +1,5 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
+import type { BoundAddress } from '../config/listener.ts';
 import { compileNamePattern, type MatchName } from '../config/name-pattern.ts';
 import type { LoginConfig } from '../config/remote.ts';
 import type {
@@ -57,6 +58,8 @@ export interface ServerToDial extends ServerConfig {
   readonly queues: QueueSizes;
   /** What replicas share, such as a login; undefined: this bridge is the only one. */
   readonly openShared: OpenSharedText | undefined;
+  /** Where this process itself listens. */
+  readonly bound: () => readonly BoundAddress[];
   /** Where outcomes outlive this process; undefined: nowhere. */
   readonly outcomes: OutcomeStorage | undefined;
   /** Is told what the server speaks when that is found out. */
@@ -113,7 +116,7 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
 /** A server that takes lines on a byte stream. */
 async function dialStream(server: ServerToDial, { address }: StreamTarget, deps: Deps): Promise<UpstreamDialer> {
   const { createByteStreamDialer } = await import('../upstream/byte-stream/dialer.ts');
-  const { remote, limits } = server;
+  const { remote, limits, bound } = server;
   const { maxMessageBytes } = limits;
   const { tls, timeouts } = remote;
   const streams = createByteStreamDialer({
@@ -122,6 +125,7 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     connectTimeoutMs: timeouts.connectMs,
     maxMessageBytes,
     failureLevel: 'warn',
+    bound,
     deps,
   });
   return dialConnections(streams, 'byte-stream', server, deps);
@@ -260,16 +264,16 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
   return keepAlive(dialer, server, deps);
 }
 
-/** A client over HTTP is told to open a new session when its connection to a server is lost; one on stdio cannot be. */
-function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, deps: Deps): UpstreamDialer {
-  if (callers.kind !== 'pipe') return dialer;
-  return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
 /** Undefined: there are none. */
 function pingsOf({ remote, limits }: ServerToDial, deps: Deps): PingOptions | undefined {
   const { keepAliveMs: idleMs } = remote;
   return idleMs > 0 ? { idleMs, requestTimeoutMs: limits.requestTimeoutMs, deps } : undefined;
 }
 
+/** A client over HTTP is told to open a new session when its connection to a server is lost; one on stdio cannot be. */
+function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, deps: Deps): UpstreamDialer {
+  if (callers.kind !== 'pipe') return dialer;
+  return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
 }
 
 /** Sessions that another replica may go on with. */

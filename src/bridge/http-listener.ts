@@ -15,8 +15,8 @@ import { ServerList, type ServerListParts } from './server-list.ts';
 
 export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'looking' | 'membership'> {
   readonly listener: HttpListenerConfig;
-  /** The mark of the requests that this bridge sends to servers. */
-  readonly ownMark: string;
+  /** See AccessOptions. */
+  readonly ownMarks: readonly string[];
   readonly authentication: Authentication;
   readonly certificate: CertificateSource | undefined;
   readonly onRefused: OnRefused | undefined;
@@ -31,13 +31,23 @@ export class HttpListener {
   readonly servers: ServerList;
 
   constructor(options: HttpListenerOptions) {
-    const { listener, ownMark, authentication, certificate, onRefused, socketLimits, dial, looking, membership, deps } =
-      options;
+    const {
+      listener,
+      ownMarks,
+      authentication,
+      certificate,
+      onRefused,
+      socketLimits,
+      dial,
+      looking,
+      membership,
+      deps,
+    } = options;
     this.live = new LiveStreams(deps.clock);
     this.servers = new ServerList({ listener, authentication, dial, looking, membership, live: this.live, deps });
     const bound = listener.addresses.map(boundAddress);
     const hosts = bound.flatMap((address) => (address.kind === 'tcp' ? [address.host] : []));
-    const policy = new AccessPolicy({ addresses: hosts, ownMark, ...listener.access });
+    const policy = new AccessPolicy({ addresses: hosts, ownMarks, ...listener.access });
     this.http = new HttpServer({
       addresses: listener.addresses,
       certificate,
@@ -45,7 +55,7 @@ export class HttpListener {
       cors: policy,
       admission: new Admission(policy),
       // No page makes its name lead to a socket, so no Host is a sign of one. Whatever else tells of a page still counts.
-      socketAdmission: new Admission(new AccessPolicy({ addresses: 'any', ownMark, ...listener.access })),
+      socketAdmission: new Admission(new AccessPolicy({ addresses: 'any', ownMarks, ...listener.access })),
       router: this.servers,
       links: membership?.ownerLinks,
       onRefused,

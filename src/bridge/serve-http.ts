@@ -83,11 +83,21 @@ export async function createHttpBridge(
   const membership = config.cluster && (await Membership.join(config.cluster, deps));
   const observation = await observe({ listener, config: observed, inspect, membership, deps });
   const { routes: looking, onRefused } = observation;
-  const ownMark = deps.randomId();
-  const dial = createDial(listener, { ownMark, capacity, observation, membership, shutdownGraceMs });
+  const ownMarks = membership?.marks ?? [deps.randomId()];
+  let bound: readonly BoundAddress[] = [];
+  let boundStreams: readonly BoundAddress[] = [];
+  const allBound = (): readonly BoundAddress[] => [...bound, ...boundStreams];
+  const dial = createDial(listener, {
+    ownMark: ownMarks[0],
+    bound: allBound,
+    capacity,
+    observation,
+    membership,
+    shutdownGraceMs,
+  });
   const http = new HttpListener({
     listener,
-    ownMark,
+    ownMarks,
     dial,
     authentication,
     certificate,
@@ -104,8 +114,6 @@ export async function createHttpBridge(
   };
   tellWhatIsServed();
   const streams = listenForStreams(listener, servers, deps);
-  let bound: readonly BoundAddress[] = [];
-  let boundStreams: readonly BoundAddress[] = [];
   const startedAtMs = deps.wallClock();
   const inspectAll = (): Inspection => ({
     startedAtMs,
@@ -256,6 +264,8 @@ function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerL
 interface DialParts {
   /** Sent with every request to a server at a URL. */
   readonly ownMark: string;
+  /** Where this bridge listens. */
+  readonly bound: () => readonly BoundAddress[];
   /** What all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
@@ -266,7 +276,7 @@ interface DialParts {
 /** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
 function createDial(
   listener: HttpListenerConfig,
-  { ownMark, capacity: { children, calls }, observation, membership, shutdownGraceMs }: DialParts,
+  { ownMark, bound, capacity: { children, calls }, observation, membership, shutdownGraceMs }: DialParts,
 ) {
   const { observer, tracer, refusal } = observation;
   const limits = membership?.limits;
@@ -304,6 +314,7 @@ function createDial(
           observing,
           queues,
           openShared,
+          bound,
           outcomes: membership?.outcomesOf(server),
         },
         deps,

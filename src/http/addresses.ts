@@ -1,4 +1,5 @@
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, isIPv4 } from 'node:net';
+import type { BoundAddress } from '../config/listener.ts';
 
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -84,4 +85,31 @@ export function isSpecialAddress(address: string): boolean {
 /** The host of a URL without the brackets that IPv6 addresses have there. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
+}
+
+/** A connection that has been made: the two ends of TCP, or the path of a socket. */
+export type Reached =
+  | { readonly kind: 'tcp'; readonly local: string; readonly remote: string; readonly port: number }
+  | { readonly kind: 'socket'; readonly path: string };
+
+/** Does a connection that was made here lead to one of the addresses where this process listens? */
+export function leadsBack(reached: Reached, bound: readonly BoundAddress[]): boolean {
+  return bound.some((address) => {
+    if (reached.kind === 'socket') return address.kind === 'socket' && address.path === reached.path;
+    return address.kind === 'tcp' && address.port === reached.port && isReachedAt(reached, address.host);
+  });
+}
+
+/** The system connects to an address of this machine from the same address, or from that of the loopback. */
+function isReachedAt({ local, remote }: Extract<Reached, { readonly kind: 'tcp' }>, host: string): boolean {
+  const address = withoutPrefix(remote);
+  const isOfThisMachine = isLoopback(address) || withoutPrefix(local) === address;
+  if (isWildcard(host)) return isOfThisMachine && (host === '::' || isIPv4(address));
+  if (isIP(host) !== 0) return host === address;
+  return isLoopback(host) ? isLoopback(address) : isOfThisMachine;
+}
+
+/** How a socket of IPv6 writes an address of IPv4. [RFC 4291 2.5.5.2] */
+function withoutPrefix(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

@@ -85,8 +85,8 @@ export function packingOf(contentEncoding: string | undefined): string | undefin
 }
 
 /**
- * The mark of the bridge that sends a request: a random text for each run. A bridge that gets its own mark has been given
- * its own URL as that of a server, and would call itself without end.
+ * The mark of the bridge that sends a request: a random text for each run, or one that all replicas derive from their key. A
+ * bridge that gets its own mark has been given its own URL as that of a server, and would call itself without end.
  */
 export const BRIDGE_MARK_HEADER = 'x-mcp-portage-bridge';
 

@@ -1,4 +1,7 @@
 /** A bridge whose server's URL is its own. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { runBridge } from '../../src/bridge.ts';
 import { createTestDeps } from '../process/collected-log.ts';
@@ -64,5 +67,25 @@ for (const era of Object.keys(MESSAGES)) {
   test(`a bridge that is its own server over WebSocket refuses itself, and tells a ${era} client of it`, async (t) => {
     const port = await startAt(t, (own) => `ws://127.0.0.1:${own}/ws`);
     t.regex(await ask(port, era), /508/);
+  });
+
+  test(`a bridge that is its own server on a byte stream tells a ${era} client so`, async (t) => {
+    const stream = await ownPort();
+    const address = `tcp://127.0.0.1:${stream}`;
+    const port = await startAt(t, () => address, '--stream', address);
+    t.regex(await ask(port, era), LOOP);
+  });
+
+  test(`a bridge that is its own server at the port of HTTP, asked for lines, tells a ${era} client so`, async (t) => {
+    const port = await startAt(t, (own) => `tcp://localhost:${own}`);
+    t.regex(await ask(port, era), LOOP);
+  });
+
+  test(`a bridge that is its own server at a Unix socket tells a ${era} client so`, async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-own-'));
+    t.teardown(() => rm(folder, { recursive: true }));
+    const address = `unix://${join(folder, 'lines.sock')}`;
+    const port = await startAt(t, () => address, '--stream', address);
+    t.regex(await ask(port, era), LOOP);
   });
 }

@@ -49,6 +49,10 @@ const NOT_HELD = new BridgeError(
 /** A server of both eras is spoken to in theirs. */
 const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 
+interface MembershipOptions extends Pick<ClusterConfig, 'limits'> {
+  readonly marks: readonly [string, ...string[]];
+}
+
 /** This bridge as one of several replicas. */
 export class Membership {
   /** On which other replicas pass requests on to this one. */
@@ -56,6 +60,8 @@ export class Membership {
   readonly queries: ReplicaQueries;
   /** Undefined: each replica has limits of its own. */
   readonly limits: ClusterLimits | undefined;
+  /** See AccessOptions: those of all replicas are the same. The first one is sent. */
+  readonly marks: MembershipOptions['marks'];
   readonly #cluster: Cluster;
   readonly #deps: Deps;
   readonly #entryLinks: EntryLinks;
@@ -84,14 +90,15 @@ export class Membership {
     try {
       const cluster = await Cluster.join(options);
       if (config.limits === 'of-all-replicas') await untilSettled(cluster, deps);
-      return new Membership(cluster, config.limits, deps);
+      return new Membership(cluster, { limits: config.limits, marks: marksOf(key, prefix) }, deps);
     } catch (thrown) {
       await store.close();
       throw thrown;
     }
   }
 
-  constructor(cluster: Cluster, limits: ClusterConfig['limits'], deps: Deps) {
+  constructor(cluster: Cluster, { limits, marks }: MembershipOptions, deps: Deps) {
+    this.marks = marks;
     this.limits = limits === 'of-all-replicas' ? new ClusterLimits(cluster, deps.clock) : undefined;
     const { links: secrets, peers, leaseMs } = cluster;
     this.#cluster = cluster;
@@ -334,6 +341,12 @@ export class ServerMember {
     this.limits?.close();
     this.#closed();
   }
+}
+
+/** Servers see them, so they are derived: nothing of the key can be told from one. */
+function marksOf(key: ClusterKey, prefix: string): MembershipOptions['marks'] {
+  const [first, ...others] = key.derive(`mark of the bridge ${prefix}`);
+  return [first.toString('base64url'), ...others.map((other) => other.toString('base64url'))];
 }
 
 function createVerdict({ cluster, config, callers, speech, deps }: ServerMemberOptions): SharedVerdict | undefined {

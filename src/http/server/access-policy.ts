@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, OWN_SERVER } from '../../errors.ts';
 import {
   LAST_EVENT_ID_HEADER,
   METHOD_HEADER,
@@ -19,8 +19,8 @@ export interface AccessOptions {
   readonly allowHosts: readonly string[];
   /** Web origins that may call. */
   readonly allowOrigins: readonly string[];
-  /** The mark of the requests that this bridge itself sends to servers; undefined: it is not looked for. */
-  readonly ownMark?: string;
+  /** Marks of requests that this bridge itself, or another of its replicas, sends to servers; undefined: none is looked for. */
+  readonly ownMarks?: readonly string[];
 }
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
@@ -42,7 +42,7 @@ const OWN_SITES = ['same-origin', 'none'];
 export class AccessPolicy {
   readonly #hosts: ReadonlySet<string> | undefined;
   readonly #origins: ReadonlySet<string>;
-  readonly #ownMark: string | undefined;
+  readonly #ownMarks: readonly string[];
   /** The latest name that was one of ours: clients say the same with every request. */
   #latestHost: string | undefined;
 
@@ -54,19 +54,14 @@ export class AccessPolicy {
     this.#hosts = isAnyTaken
       ? undefined
       : new Set([...LOOPBACK_NAMES, ...addresses.map(bracketed), ...allowHosts].map((host) => host.toLowerCase()));
-    this.#ownMark = options.ownMark;
+    this.#ownMarks = options.ownMarks ?? [];
     this.#origins = new Set(options.allowOrigins.map((origin) => origin.toLowerCase()));
   }
 
   /** Undefined: welcome. */
   check(request: IncomingMessage): BridgeError | undefined {
     const { host, origin, 'sec-fetch-site': site, [BRIDGE_MARK_HEADER]: mark } = request.headers;
-    if (mark !== undefined && mark === this.#ownMark) {
-      return new BridgeError(
-        'ERR_HTTP_LOOP',
-        'This bridge has called itself: the URL of one of its servers leads back to it. Give it the URL of the MCP server.',
-      );
-    }
+    if (mark !== undefined && this.#ownMarks.some((own) => own === mark)) return OWN_SERVER;
     if (!this.#isKnownHost(host)) {
       return new BridgeError(
         'ERR_HTTP_HOST',

@@ -1,9 +1,11 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { type SecureContext, connect as tlsConnect } from 'node:tls';
+import type { BoundAddress } from '../../config/listener.ts';
 import type { RemoteConfig } from '../../config/remote.ts';
 import type { StreamAddress } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
+import { leadsBack, type Reached } from '../../http/addresses.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
 import { showStreamAddress } from '../../http/socket-addresses.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
@@ -23,6 +25,8 @@ export interface ByteStreamDialerOptions {
   readonly maxMessageBytes: number;
   /** How loud the log is about a connection that fails: `debug` where whoever dials says it. */
   readonly failureLevel: 'warn' | 'debug';
+  /** Where this process itself listens; undefined: nowhere. */
+  readonly bound?: () => readonly BoundAddress[];
   readonly deps: Deps;
 }
 
@@ -59,6 +63,7 @@ class ByteStreamDialer implements SessionDialer {
     const link = new ByteStreamLink({
       name: this.name,
       socket: this.#connect(),
+      isOwn: (socket) => leadsBack(this.#reached(socket), this.#options.bound?.() ?? []),
       connectedEvent: address.kind === 'tcp' && address.tls === 'on' ? 'secureConnect' : 'connect',
       connectTimeoutMs,
       maxMessageBytes,
@@ -83,6 +88,12 @@ class ByteStreamDialer implements SessionDialer {
     const secureContext = this.#secureContext === undefined ? {} : { secureContext: this.#secureContext };
     const servername = isIP(host) === 0 ? { servername: host } : {};
     return tlsConnect({ ...options, ...secureContext, ...servername, rejectUnauthorized: true });
+  }
+
+  #reached({ localAddress = '', remoteAddress = '', remotePort = 0 }: Socket): Reached {
+    const { address } = this.#options;
+    if (address.kind === 'socket') return { kind: 'socket', path: address.path };
+    return { kind: 'tcp', local: localAddress, remote: remoteAddress, port: remotePort };
   }
 
   readiness(): Readiness {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
-import type { BridgeError } from '../../errors.ts';
+import { type BridgeError, OWN_SERVER } from '../../errors.ts';
 import { LineWriter } from '../../io/line-writer.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -17,6 +17,8 @@ export interface ByteStreamLinkOptions {
   readonly name: string;
   /** A socket that has begun to connect. */
   readonly socket: Socket;
+  /** Whether the connection leads to where this process itself listens. */
+  readonly isOwn: (socket: Socket) => boolean;
   /** What tells that it is connected: over TLS that is later. */
   readonly connectedEvent: 'connect' | 'secureConnect';
   /** 0: no limit. */
@@ -125,8 +127,13 @@ export class ByteStreamLink implements UpstreamLink {
   #connected(): void {
     this.#cancelTimer();
     if (this.#state !== 'connecting') return;
+    const { name, isOwn, reachable, log } = this.#options;
+    if (isOwn(this.#socket)) {
+      this.#failed(OWN_SERVER);
+      this.#socket.destroy();
+      return;
+    }
     this.#state = 'open';
-    const { name, reachable, log } = this.#options;
     log.debug({ address: name }, 'connected');
     reachable(undefined);
   }
