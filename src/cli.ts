@@ -53,7 +53,8 @@ export interface CliHost {
   createLog(options: LogOptions): Promise<Logger>;
   /** On stderr. */
   createLiveLine(): Promise<LiveLine>;
-  runBridge(config: Config, log: Logger): Promise<RunningBridge>;
+  /** @param file the configuration file that is served */
+  runBridge(config: Config, log: Logger, file: string | undefined): Promise<RunningBridge>;
   createReload(parts: Omit<ReloadParts, 'clock'>): Promise<Reload>;
   runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
   reportUsage: typeof reportUsage;
@@ -119,7 +120,7 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   let reload: Reload | undefined;
   let running: RunningBridge | undefined;
   const start = async (): Promise<RunningBridge> => {
-    const bridge = await host.runBridge(config, log);
+    const bridge = await host.runBridge(config, log, loaded.files[0]);
     running = bridge;
     if (loaded.files.length > 0 && bridge.update !== undefined) {
       reload = await host.createReload({ bridge, loaded, load: loadAgain, log });
@@ -240,9 +241,14 @@ function isPipe(fd: number): boolean {
   }
 }
 
-async function toStrayClient({ servers: [{ listing, target, remote }] }: Config): Promise<StrayClient> {
-  const { showTarget } = await import('./probe/clients.ts');
-  const what = listing === undefined ? showTarget(target, remote) : `--config FILE ${listing.name}`;
+async function toStrayClient({ servers: [server] }: Config, file: string | undefined): Promise<StrayClient> {
+  const [{ showTarget }, { quoteWord }] = await Promise.all([
+    import('./probe/clients.ts'),
+    import('./process/shown-arguments.ts'),
+  ]);
+  const { listing, target, remote } = server;
+  const isListed = listing !== undefined && file !== undefined;
+  const what = isListed ? ['--config', file, listing.name].map(quoteWord).join(' ') : showTarget(target, remote);
   return { input: process.stdin, output: process.stdout, connectCommand: `mcp-portage connect ${what}` };
 }
 
@@ -276,7 +282,7 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       ]);
       return new LiveLine(process.stderr, systemClock);
     },
-    runBridge: async (config, log) => {
+    runBridge: async (config, log, file) => {
       const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapHeadroom, keepOnce }] = await Promise.all([
         import('./bridge.ts'),
         import('./cli/system-deps.ts'),
@@ -284,7 +290,7 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       ]);
       const headroom = giveHeapHeadroom(systemClock);
       keepOnce(() => headroom.without(keepCompiledCode), { clock: systemClock, events: process });
-      const strayClient = config.listener.kind === 'http' && isPipe(0) ? await toStrayClient(config) : undefined;
+      const strayClient = config.listener.kind === 'http' && isPipe(0) ? await toStrayClient(config, file) : undefined;
       // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
       const { stdin, stdout } = process;
       return runBridge(
