@@ -1,7 +1,7 @@
 import type { LoginConfig, RemoteConfig } from '../config/remote.ts';
 import type { Target } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
-import { toBridgeError } from '../errors.ts';
+import { MAY_BE_FRAMED, toBridgeError } from '../errors.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { SessionDialer } from '../relay/ports.ts';
@@ -63,8 +63,7 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
 
 const HOLD_MS = 60_000;
 
-const SILENCE =
-  ' The server runs but has not answered. It may be slow to start (allow more with --timeout), or may not speak MCP on stdin and stdout; a server that listens on a port is probed by its URL.';
+const SILENCE = ` The server runs but has not answered. It may be slow to start (allow more with --timeout), or may not speak MCP on stdin and stdout. ${MAY_BE_FRAMED} A server that listens on a port is probed by its URL.`;
 
 function showTime(ms: number): string {
   return ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 1000)} s`;

@@ -1,10 +1,10 @@
 import { type CapacityShare, SharedCapacity } from '../collections/shared-capacity.ts';
 import type { Clock } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, MAY_BE_FRAMED } from '../errors.ts';
 import { findProgressToken } from '../mcp/classify/correlators.ts';
 import { withTraceContext } from '../mcp/classify/trace-context.ts';
 import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
-import { CANCELLED, LISTEN } from '../mcp/vocabulary/methods.ts';
+import { CANCELLED, INITIALIZE, LISTEN } from '../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, type JsonRpcId, withId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
@@ -342,7 +342,7 @@ function overdue(
 function silenceError(method: string, timeoutMs: number): BridgeError {
   return new BridgeError(
     'ERR_UPSTREAM_TIMEOUT',
-    `The server did not answer ${method} within ${timeoutMs} ms and reported no progress; raise --request-timeout if it needs longer.`,
+    `The server did not answer ${method} within ${timeoutMs} ms and reported no progress; raise --request-timeout if it needs longer.${method === INITIALIZE ? ` ${MAY_BE_FRAMED}` : ''}`,
     { data: { phase: 'response', timeoutMs } },
   );
 }

@@ -84,6 +84,29 @@ test.serial('clients over HTTP are told to serve the command, credentials left o
   t.notRegex(JSON.stringify(report), /k[123]/);
 });
 
+for (const type of ['text', 'fraction', 'batch']) {
+  test.serial(`a server that returns each id as a ${type} is usable`, async (t) => {
+    const report = await probeServer('changes-ids', [type]);
+    t.is(conclusionOf(report), 'usable (0)');
+    t.like(offerOf(report, 'stdio legacy'), { tools: { state: 'counted', count: 1, isComplete: true } });
+  });
+}
+
+test.serial('a server that writes messages behind Content-Length headers is told apart', async (t) => {
+  const report = await probeServer('frames-by-length', ['lines']);
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.regex(report.problems.join(), /behind Content-Length headers, as the Language Server Protocol does/);
+});
+
+test.serial(
+  'for a server that reads only messages behind Content-Length headers, that is named as a possible reason',
+  async (t) => {
+    const report = await probeServer('frames-by-length', ['frames'], { timeoutMs: 2000 });
+    t.is(conclusionOf(report), 'unusable (69)');
+    t.regex(report.problems.join(), /may also wait for a Content-Length header before each message/);
+  },
+);
+
 test.serial('a server that exits at the probe is started again', async (t) => {
   const report = await probeServer('exits-at-unknown-request');
   t.is(conclusionOf(report), 'usable (0)');

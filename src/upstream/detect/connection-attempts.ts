@@ -1,4 +1,4 @@
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, MAY_BE_FRAMED } from '../../errors.ts';
 import { createDiscoverRequest } from '../../mcp/vocabulary/discover.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
@@ -49,6 +49,8 @@ export class ConnectionAttempts implements Attempts {
   #connection: LinkClient;
   /** The connection got a message that a server may end it at. */
   #wasProbed = false;
+  /** Nothing that was asked got any answer. */
+  #isSilent = true;
 
   constructor(options: ConnectionAttemptsOptions, connection: LinkClient) {
     this.name = options.name;
@@ -61,9 +63,11 @@ export class ConnectionAttempts implements Attempts {
     return this.#connection;
   }
 
-  ask(step: Step, revision: string): Promise<Answer> {
-    const answer = step === 'discover' ? this.#discover(revision) : this.#initialize();
-    return untilAborted(answer, this.#options.signal);
+  async ask(step: Step, revision: string): Promise<Answer> {
+    const asked = step === 'discover' ? this.#discover(revision) : this.#initialize();
+    const answer = await untilAborted(asked, this.#options.signal);
+    if (answer.outcome.kind !== 'silence') this.#isSilent = false;
+    return answer;
   }
 
   #discover(revision: string): Promise<Answer> {
@@ -105,7 +109,7 @@ export class ConnectionAttempts implements Attempts {
     const { transport } = this.#options;
     const runs = transport === 'stdio' ? 'runs' : 'takes connections';
     const server = describeServer(transport, this.name);
-    const message = `${server} ${runs}, but does not speak MCP of any era known here. Tried: ${shown}.`;
+    const message = `${server} ${runs}, but does not speak MCP of any era known here. Tried: ${shown}.${this.#isSilent && transport === 'stdio' ? ` ${MAY_BE_FRAMED}` : ''}`;
     return new BridgeError('ERR_UPSTREAM_DETECT', message, { data: { attempts } });
   }
 

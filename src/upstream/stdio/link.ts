@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, MAY_BE_FRAMED } from '../../errors.ts';
 import { LineWriter } from '../../io/line-writer.ts';
 import { type Child, type ChildExit, type ChildListener, describeExit, type EndReason } from '../../process/child.ts';
 import { mayDownload } from '../../process/command-name.ts';
@@ -198,7 +198,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
     return this.#whenSilent(
       SILENT_MS,
       () => {
-        const message = `no answer and nothing else for ${SILENT_MS / 1000} s: it is slow to start, or does not speak MCP on stdin and stdout. A server that listens on a port is reached by its URL`;
+        const message = `no answer and nothing else for ${SILENT_MS / 1000} s: it is slow to start, or does not speak MCP on stdin and stdout. ${MAY_BE_FRAMED} A server that listens on a port is reached by its URL`;
         log.warn({ child: name }, message);
       },
       SILENT_MS - STARTING_MS,

@@ -23,7 +23,7 @@ import { serverFrame } from '../../support/frames.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { RecordingDialer } from './recording-dialer.ts';
 
-type Run = Partial<DetectOptions> & { readonly probeTimeoutMs?: number };
+type Run = Partial<DetectOptions> & { readonly probeTimeoutMs?: number; readonly handshakeTimeoutMs?: number };
 type Found = Detection & { readonly connection: LinkClient };
 
 interface Setup {
@@ -52,11 +52,14 @@ function setUp(t: ExecutionContext, name: string, args: readonly string[] = []):
 }
 
 /** Many servers start at once here, so the probe waits long unless it is told otherwise. */
-async function detectAt(dialer: SessionDialer, { probeTimeoutMs = 6 * PROBE_TIMEOUT_MS, ...run }: Run = {}) {
+async function detectAt(
+  dialer: SessionDialer,
+  { probeTimeoutMs = 6 * PROBE_TIMEOUT_MS, handshakeTimeoutMs = 60_000, ...run }: Run = {},
+) {
   const { deps } = createTestDeps();
   const { clock, log } = deps;
   const { signal } = new AbortController();
-  const initialize = initializeAs(CLIENT_INFO, {}, 60_000);
+  const initialize = initializeAs(CLIENT_INFO, {}, handshakeTimeoutMs);
   const connectAnew = (): LinkClient => new LinkClient(dialer, clock);
   const { name } = dialer;
   const attempts = new ConnectionAttempts(
@@ -190,6 +193,13 @@ test('a server that exits whatever it is asked is reported with its last words',
   t.is(error?.code, 'ERR_UPSTREAM_EXITED');
   t.regex(error?.message ?? '', /SOME_KEY is not set/);
   t.is(dialer.connections.length, 2);
+});
+
+test('for a server that answers nothing at all, waiting for Content-Length headers is named as a possible reason', async (t) => {
+  const { detect } = setUp(t, 'frames-by-length', ['frames']);
+  const error = await t.throwsAsync<BridgeError>(detect({ probeTimeoutMs: 300, handshakeTimeoutMs: 300 }));
+  t.is(error?.code, 'ERR_UPSTREAM_DETECT');
+  t.regex(error?.message ?? '', /initialize: no answer within 300 ms.*may also wait for a Content-Length header/);
 });
 
 /** Everything that can go on has. */

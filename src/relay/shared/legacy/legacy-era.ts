@@ -1,5 +1,5 @@
 import type { Deps } from '../../../deps.ts';
-import { BridgeError } from '../../../errors.ts';
+import { BridgeError, MAY_BE_FRAMED } from '../../../errors.ts';
 import { changeNotifications } from '../../../mcp/translate/change-notifications.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
 import { INITIALIZE, INITIALIZED, SUBSCRIBE } from '../../../mcp/vocabulary/methods.ts';
@@ -221,6 +221,6 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
 const TOLD_ANEW = new BridgeError('ERR_SESSION_CLOSED', 'The server is initialized again with other capabilities.');
 
 function timedOut(name: string, timeoutMs: number): BridgeError {
-  const message = `${name} did not answer initialize within ${timeoutMs} ms; raise --request-timeout if it needs longer.`;
+  const message = `${name} did not answer initialize within ${timeoutMs} ms; raise --request-timeout if it needs longer. ${MAY_BE_FRAMED}`;
   return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'initialize', timeoutMs } });
 }
