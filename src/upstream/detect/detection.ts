@@ -67,7 +67,10 @@ export type Detection =
   | { readonly kind: 'modern'; readonly revision: ModernRevisionId; readonly answer: Answer }
   | {
       readonly kind: 'legacy';
-      /** What the server took: `initialize` or `eventStream`. `discover`: nothing; only its era was asked. */
+      /**
+       * What the server took: `initialize` or `eventStream`. Where only its era was asked, `eventStream`: what it would take;
+       * `discover`: that is not known.
+       */
       readonly by: Step;
       /** `weak`: it was in trouble, or did not get what was sent. */
       readonly confidence: 'firm' | 'weak';
@@ -199,7 +202,8 @@ class Detector {
       const taken = await this.#take(step, revision, false);
       if (taken.kind !== 'open') return taken;
       if (this.#hasShownEra) {
-        return { kind: 'legacy', by: 'discover', confidence: this.#confidence, answer: taken.answer };
+        const by = this.#isHttpSse ? 'eventStream' : 'discover';
+        return { kind: 'legacy', by, confidence: this.#confidence, answer: taken.answer };
       }
     }
     if (this.#failure !== undefined) throw this.#failure;

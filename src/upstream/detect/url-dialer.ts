@@ -91,7 +91,8 @@ class UrlDialer implements UpstreamDialer {
     // elsewhere only where the server remembers them.
     const keepStored: DecorateSession = (dialer, listener) => dialer.dial(listener);
     const pooled: RemoteOptions = { ...options, protocol: 'legacy', keepStored };
-    this.#legacy = this.#createSessions(pooled, new VerdictCache(deps.clock, learned), { kind: 'refused' });
+    const pooledVerdicts = new VerdictCache(deps.clock, learned);
+    this.#legacy = this.#createSessions(pooled, pooledVerdicts, { kind: 'refused' });
     this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });
     const translated = { kind: 'translated', dialer: this.#joined.legacyToModern } as const;
     this.#sessions = this.#createSessions(options, this.#sessionVerdicts, translated);
@@ -104,6 +105,7 @@ class UrlDialer implements UpstreamDialer {
       keyOf: this.#keyOf,
       failures: this.#failures,
       isOneServer: remote.forwardHeaders.length === 0,
+      foundHttpSse: (key, verdict) => pooledVerdicts.store(key, verdict),
       foundForAll: (verdict) => this.#goBy(verdict),
     });
     this.#calls = this.#firstCalls();
@@ -201,6 +203,8 @@ export interface UrlRequestsOptions {
   readonly failures: FirstFailures;
   /** Do all callers get the same server? Otherwise who it is for comes with the request. */
   readonly isOneServer: boolean;
+  /** Is told of a server that is met with the event stream of HTTP+SSE. */
+  readonly foundHttpSse: (key: string, verdict: Verdict) => void;
   /** Is told what the requests of all callers go by, where they get the same server. */
   readonly foundForAll: (verdict: Verdict) => void;
   readonly deps: Deps;
@@ -262,7 +266,10 @@ export class UrlRequests {
       this.#reachability.note(undefined);
       this.#wasThere = true;
       if (detection.kind === 'modern') return { kind: 'modern', revision: detection.revision };
-      const confidence = detection.kind === 'legacy' ? detection.confidence : 'weak';
+      if (detection.kind === 'refused') return { kind: 'legacy', by: 'discover', confidence: 'weak' };
+      const { by, confidence } = detection;
+      if (by === 'eventStream')
+        this.#options.foundHttpSse(this.#options.keyOf(forwarded), { kind: 'legacy', by, confidence });
       return { kind: 'legacy', by: 'discover', confidence };
     } catch (thrown) {
       const error = toBridgeError(thrown);
