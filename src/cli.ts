@@ -242,13 +242,10 @@ function isPipe(fd: number): boolean {
 }
 
 async function toStrayClient({ servers: [server] }: Config, file: string | undefined): Promise<StrayClient> {
-  const [{ showTarget }, { quoteWord }] = await Promise.all([
-    import('./probe/clients.ts'),
-    import('./process/shown-arguments.ts'),
-  ]);
+  const { showListed, showTarget } = await import('./probe/clients.ts');
   const { listing, target, remote } = server;
   const isListed = listing !== undefined && file !== undefined;
-  const what = isListed ? ['--config', file, listing.name].map(quoteWord).join(' ') : showTarget(target, remote);
+  const what = isListed ? showListed(file, listing.name) : showTarget(target, remote);
   return { input: process.stdin, output: process.stdout, connectCommand: `mcp-portage connect ${what}` };
 }
 

@@ -3,7 +3,7 @@ import type { Target } from '../config/server.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { showStreamAddress } from '../http/socket-addresses.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
-import { quoteForShell, showArguments } from '../process/shown-arguments.ts';
+import { quoteForShell, quoteWord, showArguments } from '../process/shown-arguments.ts';
 import type { ClientAdvice, ClientKind, Offer, OfferTransport } from './report.ts';
 
 interface ClientTraits {
@@ -48,6 +48,11 @@ export function showTarget(target: Target, remote: RemoteConfig): string {
     return [showStreamAddress(target.address), ...remoteOptions(remote)].map(quoteForShell).join(' ');
   }
   return `-- ${showArguments([target.command, ...target.args])}`;
+}
+
+/** The same for a server of a configuration file. */
+export function showListed(file: string, name: string): string {
+  return ['--config', file, name].map(quoteWord).join(' ');
 }
 
 /** What was needed to reach the server is needed again. */
