@@ -1,5 +1,4 @@
 import { type ArrivingMessage, TOO_MANY_ARRIVE } from '../../http/server/read-body.ts';
-import { ArrivingFrames } from '../../http/websocket/arriving-frames.ts';
 import { closeCodeOf } from '../../http/websocket/close-codes.ts';
 import {
   type ConnectionEnd,
@@ -23,7 +22,6 @@ export class ClientWebSocket implements MessageConnection, WebSocketListener {
   readonly #webSocket: WebSocketConnection;
   readonly #onEnd: ClientWebSocketOptions['onEnd'];
   readonly #arriving: ArrivingMessage;
-  readonly #frames = new ArrivingFrames();
 
   constructor(options: ClientWebSocketOptions, listener: ConnectionListener) {
     const { stream, onEnd, arriving } = options;
@@ -31,12 +29,7 @@ export class ClientWebSocket implements MessageConnection, WebSocketListener {
     this.#onEnd = onEnd;
     this.#arriving = arriving;
     this.#webSocket = new WebSocketConnection(options, this);
-    const arrived = (chunk: Buffer): void => this.#arrived(chunk);
-    stream.on('data', arrived);
-    stream.once('close', () => {
-      stream.off('data', arrived);
-      arriving.holds(0);
-    });
+    stream.once('close', () => void arriving.holds(0));
   }
 
   // ---- from the client
@@ -45,9 +38,8 @@ export class ClientWebSocket implements MessageConnection, WebSocketListener {
     this.#listener.read(bytes);
   }
 
-  #arrived(chunk: Buffer): void {
-    this.#frames.push(chunk);
-    if (this.#arriving.holds(this.#frames.heldBytes)) return;
+  holds(bytes: number): void {
+    if (this.#arriving.holds(bytes)) return;
     this.#arriving.holds(0);
     this.#webSocket.dismiss(closeCodeOf(TOO_MANY_ARRIVE), TOO_MANY_ARRIVE.message);
     this.#listener.crowded();

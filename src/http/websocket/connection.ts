@@ -4,6 +4,7 @@ import type { WebSocket } from 'ws';
 import type { Clock } from '../../deps.ts';
 import { toPrintable } from '../../printable.ts';
 import { ReadingWatch } from '../reading-watch.ts';
+import { ArrivingFrames } from './arriving-frames.ts';
 import { CLOSE_CODES, fitReason, MAX_REASON_BYTES } from './close-codes.ts';
 
 /** From here on the connection is full. Not below Node's own mark, as nothing would wait behind it. */
@@ -22,12 +23,17 @@ export const CLOSE_TIMEOUT_MS = 5000;
 export const SUBPROTOCOL = 'mcp';
 
 /**
- * What both sides ask of the library. Compression is off: it costs each connection 300 KB and a turn through the thread pool
- * for each message, and what is compressed together can be guessed from the length. Pongs are sent here. Each message and each
- * ping is told in a turn of the event loop of its own: what is read at a time may hold ten thousand of them, and without it
- * nobody else would be served before the last.
+ * Frames of one peer that are taken before all others get a turn: what is read at a time may hold ten thousand of them, and
+ * the system hands over megabytes in a row. It is enough to have the answers to them written together.
  */
-export const LIBRARY_OPTIONS = { perMessageDeflate: false, autoPong: false, allowSynchronousEvents: false } as const;
+export const FRAMES_PER_TURN = 32;
+
+/**
+ * What both sides ask of the library. Compression is off: it costs each connection 300 KB and a turn through the thread pool
+ * for each message, and what is compressed together can be guessed from the length. Pongs are sent here. Messages are told
+ * at once, as the library is given no more of them than there is time for.
+ */
+export const LIBRARY_OPTIONS = { perMessageDeflate: false, autoPong: false, allowSynchronousEvents: true } as const;
 
 /** The library counts in 32 bits. */
 export function maxPayloadOf(maxMessageBytes: number): number {
@@ -52,6 +58,8 @@ export type ConnectionEnd =
 export interface WebSocketListener {
   /** One message; the receiver owns the bytes. */
   message(bytes: Buffer): void;
+  /** So much memory is held of a message that is not complete; 0: there is none. Called with each part that comes. */
+  holds?(bytes: number): void;
   /** There is capacity again after `send` had none. */
   drained(): void;
   /** Nothing more comes or goes. Called once, and not for a connection that was closed from here. */
@@ -92,11 +100,22 @@ export class WebSocketConnection {
   /** Whether somebody still wants to know of messages and of the end. */
   #isHeard = true;
   #isPaused = false;
+  readonly #frames = new ArrivingFrames();
+  /** The library's own listener for what comes in. */
+  readonly #deliver: (chunk: Buffer) => void;
+  /** Frames that may be taken before others get a turn; none: this peer waits for its own. */
+  #framesLeft = FRAMES_PER_TURN;
+  /** Something has come that waits for the next turn. */
+  #hasRest = false;
+  /** Nothing that still comes is looked at: the peer has said that nothing does, or broke the rules. */
+  #isDeaf = false;
   /** `send` has returned false and `drained` has not been called since. */
   #owesDrain = false;
   #sentInTurn = 0;
   #bytesSeen: number;
   #missedPings = 0;
+  /** What the peer's latest ping holds, as long as it is not answered. */
+  #ping: Buffer | undefined;
 
   constructor(options: WebSocketConnectionOptions, listener: WebSocketListener) {
     const { socket, stream, clock, pingMs = PING_MS } = options;
@@ -108,6 +127,8 @@ export class WebSocketConnection {
     this.#reading = new ReadingWatch(clock.now(), this.#stallMs);
     this.#bytesSeen = stream.bytesRead;
     this.#state = { kind: 'open', stopPings: clock.every(pingMs, () => this.#checkLife()) };
+    this.#deliver = takeOver(stream);
+    stream.on('data', (chunk: Buffer) => this.#arrived(chunk));
     stream.on('drain', () => this.#tellDrained());
     socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));
     socket.on('ping', (data) => this.#pinged(data));
@@ -178,7 +199,7 @@ export class WebSocketConnection {
     this.#listener.message(data);
   }
 
-  /** Messages that are already here, at most one chunk's worth, are still told. */
+  /** Messages that the library has already, those of one turn at most, are still told. */
   pause(): void {
     if (this.#isPaused || this.#state.kind !== 'open') return;
     this.#isPaused = true;
@@ -188,16 +209,49 @@ export class WebSocketConnection {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#socket.resume();
+    if (!this.#hasRest) this.#socket.resume();
+  }
+
+  /** What there is no time for in this turn is put back, so that it is not forgotten where the connection ends meanwhile. */
+  #arrived(chunk: Buffer): void {
+    if (this.#isDeaf) return;
+    const taken = this.#frames.push(chunk, this.#framesLeft);
+    this.#isDeaf = this.#frames.isClosed;
+    if (this.#framesLeft > 0) this.#count(this.#frames.ended);
+    if (taken < chunk.length && !this.#isDeaf) {
+      this.#hasRest = true;
+      this.#socket.pause();
+      this.#stream.unshift(chunk.subarray(taken));
+    }
+    if (taken > 0) this.#deliver.call(this.#stream, taken < chunk.length ? chunk.subarray(0, taken) : chunk);
+    this.#listener.holds?.(this.#frames.heldBytes);
+  }
+
+  /** Counted from turn to turn, not anew in each: a peer that sends little pays one `setImmediate` for so many frames. */
+  #count(frames: number): void {
+    this.#framesLeft -= frames;
+    if (this.#framesLeft === 0) setImmediate(() => this.#beginTurn());
+  }
+
+  #beginTurn(): void {
+    this.#framesLeft = FRAMES_PER_TURN;
+    if (!this.#hasRest) return;
+    this.#hasRest = false;
+    if (!this.#isPaused) this.#socket.resume();
   }
 
   // ---- whether the peer is there
 
-  /**
-   * A peer that floods with pings and reads none of the answers gets no more of them than it has capacity for: only the
-   * latest ping has to be answered. [RFC 6455 5.5.3]
-   */
+  /** Of the pings of one turn only the latest has to be answered. [RFC 6455 5.5.3] */
   #pinged(data: Buffer): void {
+    if (this.#ping === undefined) setImmediate(() => this.#answerPing());
+    this.#ping = data;
+  }
+
+  /** A peer that reads none of the answers gets no more of them than it has capacity for. */
+  #answerPing(): void {
+    const data = this.#ping;
+    this.#ping = undefined;
     if (this.#state.kind === 'open' && !this.isFull) this.#socket.pong(data);
   }
 
@@ -244,6 +298,7 @@ export class WebSocketConnection {
   /** Closes the connection without reading anything more: the peer is cut as soon as it has been told. */
   dismiss(code: number, reason: string): void {
     this.close(code, reason);
+    this.#isPaused = true;
     this.#socket.pause();
     void this.flush().then(() => this.#socket.terminate());
   }
@@ -282,6 +337,7 @@ export class WebSocketConnection {
 
   /** The library has found something that is no WebSocket, or too large, and has sent a close frame that says so. */
   #failed(error: Error): void {
+    this.#isDeaf = true;
     const { code, problem } = describeFault(error);
     if (this.#state.kind === 'open') this.#beginEnding();
     this.#tell({ kind: 'refused', code, problem });
@@ -301,6 +357,17 @@ export class WebSocketConnection {
     this.#isHeard = false;
     this.#listener.ended(end);
   }
+}
+
+/**
+ * Takes the place of the library's listener for what the stream reads, and returns that listener: whoever gives it less at a
+ * time decides how many messages the library tells of in a row.
+ */
+function takeOver(stream: Socket): (chunk: Buffer) => void {
+  const listener = stream.listeners('data').at(-1) as ((chunk: Buffer) => void) | undefined;
+  if (listener === undefined) throw new Error('the library reads the stream of an open WebSocket');
+  stream.off('data', listener);
+  return listener;
 }
 
 interface Fault {

@@ -2,11 +2,20 @@ import test from 'ava';
 import { ArrivingFrames, CHUNK_COST_BYTES, FRAGMENT_COST_BYTES } from '../../../src/http/websocket/arriving-frames.ts';
 import { frame, OPCODES } from '../../support/websocket-frames.ts';
 
-/** What is held after these chunks. */
+const ALL = Number.POSITIVE_INFINITY;
+
+/** What is held after these chunks, each of which has memory of its own. */
 function heldAfter(...chunks: readonly Buffer[]): number {
   const frames = new ArrivingFrames();
-  for (const chunk of chunks) frames.push(chunk);
+  for (const chunk of chunks) frames.push(ownMemory(chunk), ALL);
   return frames.heldBytes;
+}
+
+/** As Node reads from a connection; small buffers have parts of larger ones otherwise. */
+function ownMemory(bytes: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
 }
 
 const begin = (payload: string) => frame(payload, { fin: false });
@@ -20,7 +29,7 @@ test('nothing is held of messages that are complete, however they are cut', (t) 
   const bytes = Buffer.concat([...messages, ping, begin('a'), ping, more(''), end('b'), frame('', { masked: false })]);
   for (const length of [1, 2, 3, 7, 1000, bytes.length]) {
     const frames = new ArrivingFrames();
-    for (let at = 0; at < bytes.length; at += length) frames.push(bytes.subarray(at, at + length));
+    for (let at = 0; at < bytes.length; at += length) frames.push(bytes.subarray(at, at + length), ALL);
     t.is(frames.heldBytes, 0, `${length}`);
   }
 });
@@ -30,7 +39,7 @@ test('of a message in one frame its bytes are held, and little more', (t) => {
   const frames = new ArrivingFrames();
   const chunkBytes = 64 * 1024;
   for (let at = 0; at < bytes.length - 1; at += chunkBytes) {
-    frames.push(bytes.subarray(at, Math.min(at + chunkBytes, bytes.length - 1)));
+    frames.push(bytes.subarray(at, Math.min(at + chunkBytes, bytes.length - 1)), ALL);
   }
   t.true(frames.heldBytes >= bytes.length - 1 && frames.heldBytes < 1.02 * bytes.length, `${frames.heldBytes}`);
 });
@@ -61,6 +70,36 @@ test('the beginning of the next message is held with the chunk that ends the one
 test('pings that are cut hold nothing', (t) => {
   const bytes = Buffer.concat(Array.from({ length: 1000 }, () => ping));
   const frames = new ArrivingFrames();
-  for (let at = 0; at < bytes.length; at += 50) frames.push(bytes.subarray(at, at + 50));
+  for (let at = 0; at < bytes.length; at += 50) frames.push(bytes.subarray(at, at + 50), ALL);
   t.is(frames.heldBytes, 0);
+});
+
+test('a chunk is followed up to the end of so many frames, of whatever kind', (t) => {
+  const frames = new ArrivingFrames();
+  const parts = [frame('one'), ping, begin('tw'), frame(''), frame('x'.repeat(300))];
+  let chunk = Buffer.concat(parts);
+  t.is(frames.push(chunk, 0), 0);
+  for (const { length } of parts) {
+    t.is(frames.push(chunk, 1), length);
+    t.is(frames.ended, 1);
+    chunk = chunk.subarray(length);
+  }
+  t.is(frames.push(frame('x'.repeat(300)).subarray(0, 100), 1), 100);
+  t.is(frames.ended, 0, 'it has not ended yet');
+});
+
+test('behind a close frame nothing is followed', (t) => {
+  const frames = new ArrivingFrames();
+  const close = frame('', { opcode: OPCODES.close });
+  t.is(frames.push(Buffer.concat([ping, close, begin('x')]), ALL), ping.length + close.length);
+  t.true(frames.isClosed);
+  t.is(frames.push(begin('x'), ALL), 0);
+});
+
+test('parts of one chunk hold its memory together', (t) => {
+  const chunk = ownMemory(Buffer.concat([begin('x'), ...Array.from({ length: 999 }, () => more('x'))]));
+  const frames = new ArrivingFrames();
+  let parts = 0;
+  for (let rest = chunk; rest.length > 0; parts += 1) rest = rest.subarray(frames.push(rest, 50));
+  t.is(frames.heldBytes, chunk.length + parts * CHUNK_COST_BYTES + 1000 * FRAGMENT_COST_BYTES);
 });

@@ -6,6 +6,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { createSystemDeps } from '../../../src/cli/system-deps.ts';
 import {
   type ConnectionEnd,
+  FRAMES_PER_TURN,
   HIGH_WATER_BYTES,
   LIBRARY_OPTIONS,
   MAX_MISSED_PINGS,
@@ -15,6 +16,7 @@ import {
 } from '../../../src/http/websocket/connection.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { frame, OPCODES, openRawWebSocket } from '../../support/websocket-frames.ts';
 
 const { clock } = createSystemDeps(pino({ level: 'silent' }));
 
@@ -57,6 +59,39 @@ async function open(t: ExecutionContext, options: Partial<WebSocketConnectionOpt
   return { connection, socket, listener, peer };
 }
 
+/** As `open`, but the peer decides every byte. */
+async function openRaw(t: ExecutionContext) {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...LIBRARY_OPTIONS });
+  await once(server, 'listening');
+  const listener = new Listener();
+  const opened = new Promise<WebSocketConnection>((resolve) =>
+    server.on('connection', (socket, { socket: stream }) =>
+      resolve(new WebSocketConnection({ socket, stream: stream as Socket, clock }, listener)),
+    ),
+  );
+  const peer = await openRawWebSocket((server.address() as AddressInfo).port);
+  t.teardown(() => {
+    peer.destroy();
+    for (const socket of server.clients) socket.terminate();
+    server.close();
+  });
+  return { connection: await opened, listener, peer: peer.socket };
+}
+
+const FLOOD = 20 * FRAMES_PER_TURN + 7;
+const FLOOD_TEXTS = Array.from({ length: FLOOD }, (_, index) => `{"n":${index}}`);
+const CLOSE = frame(Buffer.of(0x03, 0xe8), { opcode: OPCODES.close });
+
+/** Many small messages at once, and pings and fragments between them. */
+function flood(...end: readonly Buffer[]): Buffer {
+  const frames = FLOOD_TEXTS.flatMap((text, index) => {
+    if (index % 10 === 3) return [frame('', { opcode: OPCODES.ping }), frame(text)];
+    if (index % 10 !== 7) return [frame(text)];
+    return [frame(text.slice(0, 2), { fin: false }), frame(text.slice(2), { opcode: OPCODES.continuation })];
+  });
+  return Buffer.concat([...frames, ...end]);
+}
+
 test('sends each message as one frame of text, in order, however many come at once', async (t) => {
   const { connection, peer } = await open(t);
   const received: string[] = [];
@@ -97,6 +132,85 @@ test('reads nothing while it is paused, and all of it afterwards', async (t) => 
   connection.resume();
   await waitFor(() => listener.messages.length === 200);
   t.true(listener.messages.every((text) => text === message));
+});
+
+test('takes so many frames in a turn, several of them, and leaves the others time in between', async (t) => {
+  const { listener, peer } = await openRaw(t);
+  const told: number[] = [];
+  let before = 0;
+  let isFlooded = true;
+  const count = (): void => {
+    told.push(listener.messages.length - before);
+    before = listener.messages.length;
+    if (isFlooded) setImmediate(count);
+  };
+  setImmediate(count);
+  peer.write(flood());
+  await waitFor(() => listener.messages.length === FLOOD);
+  isFlooded = false;
+  t.deepEqual(listener.messages, FLOOD_TEXTS);
+  // A turn may end between two counts.
+  t.true(Math.max(...told) <= 2 * FRAMES_PER_TURN, told.join());
+  t.true(Math.max(...told) > FRAMES_PER_TURN / 2, told.join());
+});
+
+test('tells all that a peer sent before it closed the connection, or ended it without a word', async (t) => {
+  const closed = await openRaw(t);
+  closed.peer.write(flood(CLOSE, frame('too late')));
+  await waitFor(() => closed.listener.ends.length > 0);
+  t.deepEqual(closed.listener.messages, FLOOD_TEXTS);
+  t.deepEqual(closed.listener.ends, [{ kind: 'closed', code: 1000, reason: '' }]);
+  const ended = await openRaw(t);
+  ended.peer.end(flood());
+  await waitFor(() => ended.listener.ends.length > 0);
+  t.deepEqual(ended.listener.messages, FLOOD_TEXTS);
+  t.is(ended.listener.ends.length, 1);
+});
+
+test('tells nothing twice of a peer that floods and is cut off', async (t) => {
+  const { listener, peer } = await openRaw(t);
+  await new Promise<void>((resolve) => void peer.write(flood(), () => resolve()));
+  await waitFor(() => listener.messages.length > 0);
+  peer.resetAndDestroy();
+  await waitFor(() => listener.ends.length > 0);
+  t.deepEqual(listener.ends, [{ kind: 'lost' }]);
+  t.deepEqual(listener.messages, FLOOD_TEXTS.slice(0, listener.messages.length));
+});
+
+test('looks at nothing that comes behind a frame that no peer may send', async (t) => {
+  const { listener, peer } = await openRaw(t);
+  peer.write(Buffer.concat([frame('good'), frame('bad', { masked: false }), flood()]));
+  await waitFor(() => listener.ends.length > 0);
+  t.like(listener.ends[0], { kind: 'refused', code: 1002 });
+  peer.write(flood());
+  await once(peer.resume(), 'close');
+  t.deepEqual(listener.messages, ['good']);
+  t.is(listener.ends.length, 1);
+});
+
+test('a peer that floods can be paused amid its messages, and read on', async (t) => {
+  const { connection, listener, peer } = await openRaw(t);
+  peer.write(flood());
+  await waitFor(() => listener.messages.length > 0);
+  connection.pause();
+  const told = listener.messages.length;
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  t.true(listener.messages.length <= told + FRAMES_PER_TURN);
+  connection.resume();
+  await waitFor(() => listener.messages.length === FLOOD);
+  t.deepEqual(listener.messages, FLOOD_TEXTS);
+});
+
+test('answers the latest of many pings that come at once', async (t) => {
+  const { peer } = await openRaw(t);
+  const pings = Array.from({ length: 300 }, (_, index) => frame(`${index};`, { opcode: OPCODES.ping }));
+  let answers = '';
+  peer.on('data', (bytes: Buffer) => {
+    answers += bytes.toString('latin1');
+  });
+  peer.write(Buffer.concat(pings));
+  await waitFor(() => answers.endsWith('299;'));
+  t.true(answers.split(';').length <= 2 + 2 * (300 / FRAMES_PER_TURN), answers);
 });
 
 test('keeps a peer that says nothing but answers pings', async (t) => {
