@@ -112,8 +112,15 @@ export class BridgeError extends Error {
   readonly data: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfterMs: number | undefined;
 
+  /**
+   * Without a stack trace, which takes most of the time of a refusal, and is shown nowhere: the code tells what happened. A
+   * fault of ours is the cause of one, and has its own.
+   */
   constructor(code: ErrorCode, message: string, options: BridgeErrorOptions = {}) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(printableLines(message), options.cause === undefined ? undefined : { cause: options.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.data = options.data;
     this.retryAfterMs = options.retryAfterMs;
