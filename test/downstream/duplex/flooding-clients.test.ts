@@ -62,7 +62,8 @@ async function overByteStream(t: ExecutionContext): Promise<Carrier> {
 
 const INITIALIZE = JSON.stringify(initialize());
 const isServed = ({ heard }: Client): boolean => heard.includes('"protocolVersion"');
-const FLOOD = 40_000;
+/** As much as is read from a connection at a time, with the request behind it: without turns, all of it is taken before anybody else. */
+const FLOOD_BYTES = 56 * 1024;
 
 /** Resolves as soon as the answer is there. */
 function served<Name extends 'flooding' | 'other'>(client: Client, name: Name): Promise<Name> {
@@ -76,7 +77,8 @@ function served<Name extends 'flooding' | 'other'>(client: Client, name: Name): 
 /** Sends a flood and then a request, and has another client send one meanwhile: which of them is answered first? */
 async function answeredFirst({ open, encode }: Carrier, piece: Buffer): Promise<'flooding' | 'other'> {
   const [flooding, other] = [await open(), await open()];
-  const flood = Buffer.concat([...Array.from({ length: FLOOD }, () => piece), encode(INITIALIZE)]);
+  const count = Math.floor(FLOOD_BYTES / piece.length);
+  const flood = Buffer.concat([...Array.from({ length: count }, () => piece), encode(INITIALIZE)]);
   const isSent = flooding.say(flood);
   void other.say(encode(INITIALIZE));
   const first = await Promise.race([served(other, 'other'), served(flooding, 'flooding')]);
@@ -107,6 +109,16 @@ for (const [title, start] of Object.entries({ WebSocket: overWebSocket, 'byte st
 
 test('WebSocket: between the pings of a client that floods others are served', async (t) => {
   t.is(await answeredFirst(await overWebSocket(t), frame('', { opcode: OPCODES.ping })), 'other');
+});
+
+test('WebSocket: between the fragments of a client that floods others are served', async (t) => {
+  const message = [...'{ "method":0 }'].map((character, index, { length }) =>
+    frame(character, {
+      fin: index === length - 1,
+      opcode: index === 0 ? OPCODES.text : OPCODES.continuation,
+    }),
+  );
+  t.is(await answeredFirst(await overWebSocket(t), Buffer.concat(message)), 'other');
 });
 
 test('WebSocket: messages in fragments of one byte are counted as the memory that they take', async (t) => {
