@@ -10,27 +10,44 @@ import type { Config } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { checkPair } from '../http/server/certificate-files.ts';
 import { readFileOnDisk, readSmallFile } from '../io/bounded-file.ts';
+import { GivenOptions } from './options/given-options.ts';
+import type { OptionName } from './options/option-table.ts';
+import type { GivenOfConfig } from './parse/config.ts';
 import { type FoundFile, UnusableFile, warnOfOpenFile } from './parse/servers/headers.ts';
 
-/** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
-export async function checkFiles({ listener, servers }: Config): Promise<readonly string[]> {
+const NOT_SAID = new GivenOptions([], { verb: 'serve', target: 'any' });
+
+/**
+ * Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION.
+ * @param given says where each path stands: those in a configuration file are not repeated, as no value there is
+ */
+export async function checkFiles({ listener, servers }: Config, given?: GivenOfConfig): Promise<readonly string[]> {
   // Many servers of a file have the folder of that file.
-  const folders = new Map<string, Promise<void>>();
-  const checkFolder = (path: string): Promise<void> => {
-    const checked = folders.get(path) ?? checkDirectory(path);
+  const folders = new Map<string, Promise<FolderFault | undefined>>();
+  const checkFolder = (path: string): Promise<FolderFault | undefined> => {
+    const checked = folders.get(path) ?? findFolderFault(path);
     folders.set(path, checked);
     return checked;
   };
-  const warnings = (await Promise.all(servers.map((server) => checkOneOf(server, checkFolder)))).flat();
-  return [...warnings, ...(await checkListener(listener))];
+  const checked = servers.map((server, index) =>
+    checkOneOf({ server, given: given?.servers[index] ?? NOT_SAID, checkFolder }),
+  );
+  const warnings = (await Promise.all(checked)).flat();
+  return [...warnings, ...(await checkListener(listener, given?.listener ?? NOT_SAID))];
+}
+
+interface ServerToCheck {
+  readonly server: ServerConfig;
+  readonly given: GivenOptions;
+  readonly checkFolder: CheckFolder;
 }
 
 /** Checks one of several servers: one that cannot be started, or reached, keeps no other from being served. */
-async function checkOneOf(server: ServerConfig, checkFolder: CheckFolder): Promise<readonly string[]> {
-  const { listing } = server;
-  if (listing === undefined) return checkServer(server, checkFolder);
+async function checkOneOf(checked: ServerToCheck): Promise<readonly string[]> {
+  const { listing } = checked.server;
+  if (listing === undefined) return checkServer(checked);
   try {
-    const warnings = await checkServer(server, checkFolder);
+    const warnings = await checkServer(checked);
     return warnings.map((warning) => `${listing.name}: ${warning}`);
   } catch (thrown) {
     if (!(thrown instanceof BridgeError)) throw thrown;
@@ -38,27 +55,50 @@ async function checkOneOf(server: ServerConfig, checkFolder: CheckFolder): Promi
   }
 }
 
-type CheckFolder = (path: string) => Promise<void>;
+type CheckFolder = (path: string) => Promise<FolderFault | undefined>;
+type FolderFault = 'nothing there' | 'a file';
 
-async function checkServer({ child, remote }: ServerConfig, checkFolder: CheckFolder): Promise<readonly string[]> {
-  if (child.cwd !== undefined) await checkFolder(child.cwd);
-  await checkClientTls(remote.tls);
-  return remote.bearerTokenFile === undefined ? [] : checkTokenFile('bearer-token-file', remote.bearerTokenFile);
+/** A path that an option names, and what errors call both. */
+interface NamedPath {
+  readonly path: string;
+  /** `--ca`, or the place in a configuration file. */
+  readonly source: string;
+  readonly shown: string;
 }
 
-async function checkListener(listener: ListenerConfig): Promise<readonly string[]> {
+function namedBy(given: GivenOptions, option: OptionName, path: string): NamedPath {
+  const shown = given.standsInFile(option) ? 'the path that is named here' : path;
+  return { path, source: given.sourceOf(option), shown };
+}
+
+async function checkServer({ server, given, checkFolder }: ServerToCheck): Promise<readonly string[]> {
+  const { child, remote } = server;
+  if (child.cwd !== undefined) {
+    const { source, shown, path } = namedBy(given, 'cwd', child.cwd);
+    const got = await checkFolder(path);
+    if (got !== undefined) {
+      throw new BridgeError('ERR_CONFIG_OPTION', `${source}: expected a directory at ${shown}; got ${got}.`);
+    }
+  }
+  checkClientTls(remote.tls, given);
+  return remote.bearerTokenFile === undefined
+    ? []
+    : checkTokenFile(namedBy(given, 'bearer-token-file', remote.bearerTokenFile));
+}
+
+async function checkListener(listener: ListenerConfig, given: GivenOptions): Promise<readonly string[]> {
   if (listener.kind !== 'http') return [];
   const { tls, access } = listener;
-  if (tls !== undefined) await checkPairOf({ cert: 'tls-cert', key: 'tls-key' }, tls.certFile, tls.keyFile);
-  return access.auth === undefined ? [] : checkAuth(access.auth);
+  if (tls !== undefined) checkPairOf(namedBy(given, 'tls-cert', tls.certFile), namedBy(given, 'tls-key', tls.keyFile));
+  return access.auth === undefined ? [] : checkAuth(access.auth, given);
 }
 
 /** The keys of an issuer are public: who else can read them does not matter. */
-async function checkAuth({ tokens, oauth }: AuthConfig): Promise<readonly string[]> {
-  if (oauth?.keys.kind === 'file') await checkReadable('auth-jwks', oauth.keys.file);
+async function checkAuth({ tokens, oauth }: AuthConfig, given: GivenOptions): Promise<readonly string[]> {
+  if (oauth?.keys.kind === 'file') await checkReadable(namedBy(given, 'auth-jwks', oauth.keys.file));
   const warnings: string[] = [];
   for (const source of tokens) {
-    if (source.kind === 'file') warnings.push(...(await checkTokenFile('auth-token', source.file)));
+    if (source.kind === 'file') warnings.push(...(await checkTokenFile(namedBy(given, 'auth-token', source.file))));
   }
   return warnings;
 }
@@ -90,35 +130,40 @@ function isOpenToAll({ mode }: Pick<Stats, 'mode'>): boolean {
 }
 
 /** Its content is read when it is needed, and may come later: whoever renews it may not have written it yet. */
-async function checkTokenFile(option: string, path: string): Promise<readonly string[]> {
-  const stats = await checkReadable(option, path);
-  return isOpenToAll(stats) ? [warnOfOpenFile(`--${option} ${path}`)] : [];
+async function checkTokenFile(file: NamedPath): Promise<readonly string[]> {
+  const stats = await checkReadable(file);
+  return isOpenToAll(stats) ? [warnOfOpenFile(`${file.source} ${file.shown}`)] : [];
 }
 
-async function checkReadable(option: string, path: string): Promise<Stats> {
+async function checkReadable(file: NamedPath): Promise<Stats> {
+  const { path, source, shown } = file;
   try {
     await access(path, constants.R_OK);
     const stats = await stat(path);
-    if (stats.isDirectory()) throw new BridgeError('ERR_CONFIG_OPTION', `--${option}: ${path} is a directory.`);
+    if (stats.isDirectory()) throw new BridgeError('ERR_CONFIG_OPTION', `${source}: ${shown} is a directory.`);
     return stats;
   } catch (cause) {
     if (cause instanceof BridgeError) throw cause;
-    throw unreadable(option, path, cause);
+    throw unreadable(file, cause);
   }
 }
 
-async function checkClientTls({ caFile, certFile, keyFile }: RemoteConfig['tls']): Promise<void> {
-  if (caFile !== undefined) await checkAuthorities(caFile);
+function checkClientTls({ caFile, certFile, keyFile }: RemoteConfig['tls'], given: GivenOptions): void {
+  if (caFile !== undefined) checkAuthorities(namedBy(given, 'ca', caFile));
   if (certFile !== undefined && keyFile !== undefined) {
-    await checkPairOf({ cert: 'client-cert', key: 'client-key' }, certFile, keyFile);
+    checkPairOf(namedBy(given, 'client-cert', certFile), namedBy(given, 'client-key', keyFile));
   }
 }
 
-async function checkAuthorities(path: string): Promise<void> {
-  const ca = readPem('ca', path);
+function checkAuthorities(file: NamedPath): void {
+  const ca = readPem(file);
   // Node takes a file without any certificate for an empty list of authorities, which trusts nobody.
   if (ca.includes('-----BEGIN CERTIFICATE-----') && isUsable({ ca })) return;
-  throw new BridgeError('ERR_CONFIG_OPTION', `--ca: expected certificates in PEM form in ${path}; got something else.`);
+  const { source, shown } = file;
+  throw new BridgeError(
+    'ERR_CONFIG_OPTION',
+    `${source}: expected certificates in PEM form in ${shown}; got something else.`,
+  );
 }
 
 function isUsable(options: SecureContextOptions): boolean {
@@ -130,44 +175,38 @@ function isUsable(options: SecureContextOptions): boolean {
   }
 }
 
-async function checkDirectory(path: string): Promise<void> {
+async function findFolderFault(path: string): Promise<FolderFault | undefined> {
   const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory()) return;
-  const got = found === undefined ? 'nothing there' : 'a file';
-  throw new BridgeError('ERR_CONFIG_OPTION', `--cwd: expected a directory at ${path}; got ${got}.`);
+  if (found?.isDirectory()) return undefined;
+  return found === undefined ? 'nothing there' : 'a file';
 }
 
-interface PairNames {
-  readonly cert: string;
-  readonly key: string;
-}
-
-async function checkPairOf(names: PairNames, certFile: string, keyFile: string): Promise<void> {
-  const cert = readPem(names.cert, certFile);
-  const key = readPem(names.key, keyFile);
+function checkPairOf(certFile: NamedPath, keyFile: NamedPath): void {
+  const cert = readPem(certFile);
+  const key = readPem(keyFile);
   try {
     checkPair({ cert, key });
   } catch (cause) {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
-      `--${names.cert}, --${names.key}: expected a PEM certificate and its own unencrypted key; got ${certFile} and ${keyFile}, which do not work together (${reasonOf(cause)}).`,
+      `${certFile.source}, ${keyFile.source}: expected a PEM certificate and its own unencrypted key; got ${certFile.shown} and ${keyFile.shown}, which do not work together (${reasonOf(cause)}).`,
       { cause },
     );
   }
 }
 
-function readPem(option: string, path: string): string {
+function readPem(file: NamedPath): string {
   try {
-    return readSmallFile(path);
+    return readSmallFile(file.path);
   } catch (cause) {
-    throw unreadable(option, path, cause);
+    throw unreadable(file, cause);
   }
 }
 
-function unreadable(option: string, path: string, cause: unknown): BridgeError {
+function unreadable({ source, shown }: NamedPath, cause: unknown): BridgeError {
   const reason = reasonOf(cause);
-  const problem = reason === 'ENOENT' ? `${path} does not exist` : `cannot read ${path} (${reason})`;
-  return new BridgeError('ERR_CONFIG_OPTION', `--${option}: ${problem}.`, { cause });
+  const problem = reason === 'ENOENT' ? `${shown} does not exist` : `cannot read ${shown} (${reason})`;
+  return new BridgeError('ERR_CONFIG_OPTION', `${source}: ${problem}.`, { cause });
 }
 
 function reasonOf(cause: unknown): string {

@@ -26,7 +26,7 @@ export async function loadConfig(
   const file = await readFileOf(command, around, pipePatienceMs);
   const readFile = (path: string) => readTextFile(path, pipePatienceMs);
   const parsed = parseConfig(command, { ...around, readFile }, file);
-  const found = await checkFiles(parsed.config);
+  const found = await checkFiles(parsed.config, parsed.given);
   return {
     ...parsed,
     warnings: [...parsed.warnings, ...found],

@@ -74,7 +74,7 @@ async function read(verb: LibraryVerb, given: object, timeout: number | string |
   };
   const parsed = parseConfig({ ...NO_COMMAND_LINE, verb }, around, file);
   const config = server === undefined ? parsed.config : withoutNames(parsed.config);
-  const found = await checkFiles(config);
+  const found = await checkFiles(config, parsed.given);
   const warnings = [...parsed.warnings, ...found].map(withNamesOfLibrary);
   return { config, probe: parsed.probe, warnings };
 }

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { checkFiles, readTextFile } from '../../src/cli/check-files.ts';
+import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
 import { UnusableFile } from '../../src/cli/parse/servers/headers.ts';
 import type { HttpListenerConfig } from '../../src/config/listener.ts';
@@ -11,6 +12,7 @@ import type { RemoteConfig } from '../../src/config/remote.ts';
 import type { ServerConfig } from '../../src/config/server.ts';
 import type { Config } from '../../src/config.ts';
 import { BridgeError } from '../../src/errors.ts';
+import { read } from './config-file/read-text.ts';
 
 const around = {
   env: {},
@@ -110,6 +112,61 @@ test('the file of a token has to be there, and may still be empty', async (t) =>
     await refusal(withRemote({ bearerTokenFile: directory })),
     /^ERR_CONFIG_OPTION: --bearer-token-file: .* is a directory\.$/,
   );
+});
+
+/** What is said of these options of a server, or of all, in a configuration file. */
+async function saidOfFile(content: object): Promise<string> {
+  const command = parseCommandLine(['serve', '--config', 'mcp.json']);
+  if (command.kind !== 'bridge') throw new Error(`got ${command.kind}`);
+  const parsed = parseConfig(command, around, await read(content));
+  try {
+    return (await checkFiles(parsed.config, parsed.given)).join('\n');
+  } catch (error) {
+    return error instanceof BridgeError ? `${error.code}: ${error.message}` : String(error);
+  }
+}
+
+test('a path that stands in a configuration file is named by its place alone, as it may be a secret in the wrong place', async (t) => {
+  const directory = await directoryOf(t, { 'token-canary': 'hunter2', 'canary.pem': 'not a certificate' });
+  await chmod(join(directory, 'token-canary'), 0o644);
+  const [token, pem, none] = ['token-canary', 'canary.pem', 'canary'].map((name) => join(directory, name));
+  const url = 'https://a.example/mcp';
+  const command = 'x';
+  const ofServer = (entry: object) => saidOfFile({ mcpServers: { a: entry } });
+  const ofAll = (portage: object) => saidOfFile({ mcpServers: { a: { command } }, portage });
+  const said = [
+    [await ofServer({ url, portage: { ca: none } }), /portage\.ca\): the path that is named here does not exist\.$/],
+    [
+      await ofServer({ url, portage: { ca: pem } }),
+      /portage\.ca\): expected certificates in PEM form in the path that/,
+    ],
+    [await ofServer({ url, portage: { bearerTokenFile: none } }), /bearerTokenFile\): the path .* does not exist\.$/],
+    [
+      await ofServer({ url, portage: { bearerTokenFile: directory } }),
+      /bearerTokenFile\): the path .* is a directory\.$/,
+    ],
+    [
+      await ofServer({ url, portage: { clientCert: pem, clientKey: pem } }),
+      /clientCert\), .*clientKey\): .* do not work/,
+    ],
+    [
+      await ofServer({ command, cwd: none }),
+      /a\.cwd\): expected a directory at the path that is named here; got nothing/,
+    ],
+    [await ofAll({ tlsCert: none, tlsKey: none }), /portage\.tlsCert\): the path that is named here does not exist\.$/],
+    [
+      await ofAll({ authToken: `name=file:${none}` }),
+      /portage\.authToken\): the path that is named here does not exist/,
+    ],
+  ] as const;
+  for (const [text, expected] of said) {
+    t.regex(text, expected);
+    t.notRegex(text, /canary/);
+  }
+  if (process.platform === 'win32') return;
+  const warning = await ofServer({ url, portage: { bearerTokenFile: token } });
+  t.regex(warning, /bearerTokenFile\) the path that is named here: every user of this machine can read this file/);
+  t.notRegex(warning, /canary/);
 });
 
 testWithModes('warns of a token that every user can read, without showing it', async (t) => {

@@ -136,7 +136,7 @@ const REFUSALS: Readonly<Record<string, readonly [options: unknown, refusal: Reg
   ],
   'options that exclude each other': [{ server, tlsCert: 'a' }, /^ERR_CONFIG_COMBINATION tlsCert needs tlsKey: /],
   'a port for everybody': [{ server, host: '0.0.0.0' }, /authToken or authIssuer,.* or pass allowAnonymous/],
-  'a folder that is not there': [{ server: { ...server, cwd: '/does/not/exist' } }, /^ERR_CONFIG_OPTION cwd: /],
+  'a folder that is not there': [{ server: { ...server, cwd: '/does/not/exist' } }, /^ERR_CONFIG_OPTION server\.cwd: /],
 };
 
 function circular(): object {

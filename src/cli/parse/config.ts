@@ -40,8 +40,16 @@ export interface ProbeOptions {
   readonly format: 'human' | 'json';
 }
 
+/** What a configuration was parsed from. */
+export interface GivenOfConfig {
+  readonly listener: GivenOptions;
+  /** In the order of the servers. */
+  readonly servers: readonly GivenOptions[];
+}
+
 export interface ParsedConfig {
   readonly config: Config;
+  readonly given: GivenOfConfig;
   /** What only `probe` is told. */
   readonly probe: ProbeOptions;
   /** Names of servers of the file that are not served since their entries are wrong. */
@@ -98,6 +106,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   };
   return {
     config,
+    given: { listener: given, servers: servers.map((parsed) => parsed.given) },
     probe,
     leftOut: listed.leftOut,
     warnings: [

@@ -27,6 +27,8 @@ export interface ServerRequest {
 
 export interface ParsedServer {
   readonly server: ServerConfig;
+  /** What it was parsed from. */
+  readonly given: GivenOptions;
   readonly warnings: readonly string[];
 }
 
@@ -67,7 +69,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
     },
     hubs,
   };
-  return { server, warnings: [...warnings, ...ofHubs, ...ofChild] };
+  return { server, given, warnings: [...warnings, ...ofHubs, ...ofChild] };
 }
 
 function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protocol {
