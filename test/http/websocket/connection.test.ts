@@ -183,7 +183,8 @@ test('looks at nothing that comes behind a frame that no peer may send', async (
   await waitFor(() => listener.ends.length > 0);
   t.like(listener.ends[0], { kind: 'refused', code: 1002 });
   peer.write(flood());
-  await once(peer.resume(), 'close');
+  peer.resume();
+  await waitFor(() => peer.closed);
   t.deepEqual(listener.messages, ['good']);
   t.is(listener.ends.length, 1);
 });
