@@ -80,6 +80,8 @@ const EXAMPLES: [readonly PlannedFault[]][] = [
   [atAll({ kind: 'away', forMs: 0.8 * TTL_MS, isEmptied: true, who: 'all' })],
   [atAll({ kind: 'flapping', forMs: 3 * TTL_MS, isEmptied: false, who: 'all' })],
   [[{ atMs: 20_400, fault: { kind: 'stopped', forMs: 2 * TTL_MS, who: 0 } }]],
+  // A client asks it for a session that others have said to be gone, and is answered as soon as it runs.
+  [[{ atMs: 10_501, fault: { kind: 'stopped', forMs: 7799, who: 1 } }]],
 ];
 
 /** A store that can be emptied, and taken back where it supports that. */
@@ -105,8 +107,10 @@ class World {
   readonly #onAvailable = NAMES.map(() => new Set<() => void>());
   /** What is wrong with the way of each replica to the store. */
   readonly #ways: Set<Trip>[] = NAMES.map(() => new Set());
-  /** Since when it has been well, and when it was so for long enough at last. */
+  /** Since when it has been well, and the replica has run, as far as replies that it has waited for have come. */
   readonly #goodSinceMs = NAMES.map(() => 0);
+  readonly #runsSinceMs = NAMES.map(() => 0);
+  /** When both were so for long enough at last. */
   readonly #usableMs = NAMES.map(() => Number.NEGATIVE_INFINITY);
   readonly #renamedMs = NAMES.map(() => 0);
   readonly #broken: string[] = [];
@@ -198,7 +202,7 @@ class World {
     this.simulation.after(untilMs - this.simulation.nowMs, () => {
       for (const index of meant) {
         this.#ways[index]?.delete(own);
-        this.#goodSinceMs[index] = this.simulation.nowMs + lateMs;
+        this.#goodSinceMs[index] = Math.max(this.#goodSinceMs[index] ?? 0, this.simulation.nowMs + lateMs);
       }
       // A command that is given up has its connection given up, too.
       for (const index of meant) {
@@ -237,14 +241,20 @@ class World {
   #answered(session: KnownSession, outcome: Outcome): void {
     if (outcome === UNKNOWN) session.isGone = true;
     const index = this.bridges.findIndex(({ name }) => name === outcome);
-    // A replica that cannot ask the store goes on with its processes, and a store that forgets may forget a verdict.
-    if (!session.isGone || index < 0 || this.#hasForgotten || !this.#isUsable(index)) return;
+    // A replica that cannot ask the store goes on with its processes, and a store that forgets may forget a verdict. One that was
+    // stopped asks before it serves anything.
+    if (!session.isGone || index < 0 || this.#hasForgotten || !this.#isReached(index)) return;
     this.#broken.push(`a session (${session.kind}) that a client was told to be gone is served by ${outcome}`);
   }
 
-  #isUsable(index: number): boolean {
+  /** Its replica has been able to ask the store for a while. */
+  #isReached(index: number): boolean {
     const isWell = this.#ways[index]?.size === 0;
     return isWell && this.simulation.nowMs - (this.#goodSinceMs[index] ?? 0) >= USABLE_MS;
+  }
+
+  #isUsable(index: number): boolean {
+    return this.#isReached(index) && this.simulation.nowMs - (this.#runsSinceMs[index] ?? 0) >= USABLE_MS;
   }
 
   /** Called after each step. */
@@ -252,7 +262,11 @@ class World {
     const { nowMs } = this.simulation;
     for (const [index, bridge] of this.bridges.entries()) {
       const { cluster } = bridge;
-      if (bridge.machine.condition !== 'running') this.#goodSinceMs[index] = nowMs + COMMAND_MS;
+      if (bridge.machine.condition !== 'running') {
+        this.#runsSinceMs[index] = nowMs + COMMAND_MS;
+        // What it has not noticed of the store before it was stopped, it can notice only afterwards.
+        if (!this.#isReached(index)) this.#goodSinceMs[index] = nowMs;
+      }
       if (this.#isUsable(index)) this.#usableMs[index] = nowMs;
       if (cluster === undefined) continue;
       const isRecent = nowMs - (this.#usableMs[index] ?? 0) < TTL_MS / 2 - USABLE_MS;
