@@ -25,12 +25,12 @@ export interface InheritedCall {
 export class InheritedStreams {
   /** Streams whose calls were lost, and what their clients get instead of answers. */
   readonly #lost = new Map<number, readonly Frame[]>();
-  /** The first stream that is not another's. */
-  readonly #firstOwn: number;
+  /** Where streams and events begin that are not another's. */
+  readonly #firstOwn: EventPosition;
   /** The newest event that was stored of each stream that goes on; its client may have heard more than that. */
   readonly #storedUpTo = new Map<number, number>();
 
-  constructor(firstOwn: number) {
+  constructor(firstOwn: EventPosition) {
     this.#firstOwn = firstOwn;
   }
 
@@ -73,6 +73,14 @@ export class InheritedStreams {
   }
 
   /**
+   * Its client opens the stream without saying what it has heard, which may be more than is known here. Returns the number after
+   * which events follow that no earlier owner can have sent; 0: all of them are known.
+   */
+  begunAnew(key: number): number {
+    return this.#storedUpTo.delete(key) ? this.#firstOwn.sequence : 0;
+  }
+
+  /**
    * The answers to calls that were lost with their stream, which is not open here; undefined: none was. Of a stream that was not stored before its
    * bridge was lost, the client's event tells which call it was.
    * @param newest the newest event of the stream that is known here; 0: none
@@ -80,7 +88,7 @@ export class InheritedStreams {
   answersOn({ stream, request }: NamedEvent, newest: number): readonly Frame[] | undefined {
     const lost = this.#lost.get(stream);
     if (lost !== undefined || request === undefined) return lost;
-    return newest === 0 && stream < this.#firstOwn ? [lostAnswer(request)] : undefined;
+    return newest === 0 && stream < this.#firstOwn.stream ? [lostAnswer(request)] : undefined;
   }
 
   answered(key: number): void {

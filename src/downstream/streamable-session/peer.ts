@@ -30,8 +30,12 @@ import { canWait, isAboutCall, isQuestion, UndeliveredQueue } from './undelivere
 
 /** The stream opened by GET, for what belongs to no request. */
 const GET_STREAM = 0;
-/** Numbers of streams are not used again by the next owner of a session. */
+/**
+ * Numbers of streams, and of events of the GET stream. The next owner of a session does not use them again, even where all that
+ * was stored is lost. With these, ids of events have no more digits than can be read for as many as 99,999 owners.
+ */
 const STREAMS_OF_ONE_OWNER = 1_000_000;
+const EVENTS_OF_ONE_OWNER = 1_000_000_000;
 
 export interface StreamablePeerOptions {
   readonly listener: ClientListener;
@@ -118,7 +122,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
   restore(stored: StoredReplay, token: number): void {
     this.#replay.restore(stored);
     this.#nextStream = token * STREAMS_OF_ONE_OWNER;
-    this.#inherited = new InheritedStreams(this.#nextStream);
+    this.#inherited = new InheritedStreams({ stream: this.#nextStream, sequence: token * EVENTS_OF_ONE_OWNER });
     this.#toContinue = this.#inherited.restore(stored, this.#replay, GET_STREAM);
     for (const bytes of stored.waiting) {
       const read = readMessage(bytes, SERVER_LIMITS);
@@ -271,7 +275,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     const refusal = this.#slots.take(response, this.#getStream);
     if (refusal !== undefined) return refusal;
     this.#getStream ??= this.#createStream(GET_STREAM);
-    this.#inherited?.caughtUp(GET_STREAM);
+    this.#getStream.advanceTo(this.#inherited?.begunAnew(GET_STREAM) ?? 0);
     this.#getStream.open(response);
     this.#isListening = true;
     this.#flushWaiting();

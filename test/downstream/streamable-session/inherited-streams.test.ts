@@ -10,7 +10,7 @@ const FIRST_OWN = 1000;
 const GENERAL = 0;
 
 const restored = (stored: Partial<StoredReplay> = {}): InheritedStreams => {
-  const inherited = new InheritedStreams(FIRST_OWN);
+  const inherited = new InheritedStreams({ stream: FIRST_OWN, sequence: 2000 });
   const replay = { runs: [], waiting: [], unended: new Map(), ...stored };
   const buffer = new ReplayBuffer(new FakeClock());
   buffer.restore(replay);

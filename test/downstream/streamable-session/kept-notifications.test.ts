@@ -1,4 +1,4 @@
-/** What is kept for a client without an open stream, when another replica goes on with its session. */
+/** The stream opened by GET, and what is kept for a client without it, when another replica goes on with the session. */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -55,6 +55,15 @@ async function openResponse(t: ExecutionContext) {
   return { response, leave };
 }
 
+/** A client without a stream opens one, hears this, and leaves. */
+async function hear(t: ExecutionContext, peer: StreamablePeer, uris: readonly string[]): Promise<string> {
+  const { response, leave } = await openResponse(t);
+  t.is(peer.openGetStream(response), undefined);
+  for (const uri of uris) peer.send(updated(uri));
+  return leave();
+}
+
+const idsIn = (text: string): readonly string[] => [...text.matchAll(/^id: ?(.+)$/gm)].map(([, id = '']) => id);
 const urisIn = (text: string): readonly string[] => [...text.matchAll(/"uri":"(\w+)"/g)].map(([, uri = '']) => uri);
 
 test('what was kept for a client is told by the replica that goes on, once', async (t) => {
@@ -72,4 +81,41 @@ test('what was kept for a client is told by the replica that goes on, once', asy
   const again = await openResponse(t);
   t.is(last.openGetStream(again.response), undefined);
   t.deepEqual(urisIn(await again.leave()), []);
+});
+
+test('an event id is not used again where the next replica finds nothing of what was said', async (t) => {
+  const store = new MemoryStore();
+  const lost = createPeer(store, 1);
+  const before = idsIn(await hear(t, lost, ['first', 'second']));
+  t.is(before.length, 2);
+  store.clear();
+  const next = await goOn(store, 2);
+  next.send(updated('kept'));
+  const text = await hear(t, next, ['third']);
+  const after = idsIn(text);
+  t.deepEqual(urisIn(text), ['kept', 'third']);
+  t.deepEqual(
+    after.filter((id) => before.includes(id)),
+    [],
+  );
+  const [earlier = '', known = ''] = [before[0], after[0]];
+  const refused = await openResponse(t);
+  t.is(next.resumeStream(refused.response, earlier)?.code, 'ERR_HTTP_RESUME');
+  await refused.leave();
+  const resumed = await openResponse(t);
+  t.is(next.resumeStream(resumed.response, known), undefined);
+  t.deepEqual(urisIn(await resumed.leave()), ['third']);
+});
+
+test('a client that says what it has heard of an earlier replica hears the rest, under the same ids', async (t) => {
+  const store = new MemoryStore();
+  const [, ...ids] = idsIn(await hear(t, createPeer(store, 1), ['first', 'second', 'third']));
+  await settled();
+  const next = await goOn(store, 2);
+  const { response, leave } = await openResponse(t);
+  t.is(next.resumeStream(response, ids[0] ?? ''), undefined);
+  next.send(updated('fourth'));
+  const text = await leave();
+  t.deepEqual(urisIn(text), ['third', 'fourth']);
+  t.deepEqual(idsIn(text), [ids[1] ?? '', '0-4']);
 });
