@@ -6,7 +6,7 @@ import type { ReplayLog, SessionStorage, StoredReplay } from '../relay/sessions/
 import type { Ownership } from '../store/store.ts';
 import type { Cluster } from './cluster.ts';
 import type { Owner } from './owner-tags.ts';
-import { MAX_REPLAY_ENTRIES, SessionReplay } from './session-replay.ts';
+import { FIRST_TOKEN, MAX_REPLAY_ENTRIES, SessionReplay } from './session-replay.ts';
 
 export interface SessionRecordsOptions {
   readonly cluster: Cluster;
@@ -66,8 +66,6 @@ export type TakenSession =
 
 /** The owner of what a replica has let go of. No replica is called so. */
 export const NOBODY = 'nobody';
-/** The token of the replica where a session was opened; each later owner has the next number. */
-const FIRST_TOKEN = 1;
 /** Records are written again within their time, so that those of long sessions do not expire. */
 const REFRESHES = 3;
 /** Sessions written at a time where all are: more would keep the store from what calls wait for. */
@@ -85,7 +83,10 @@ export class SessionRecords implements SessionStorage {
   constructor(options: SessionRecordsOptions) {
     this.#options = options;
     const { cluster } = options;
-    this.#stops = [cluster.onStoreBack(() => this.#writeChanged()), cluster.members.onNewEpoch(() => this.#refresh())];
+    this.#stops = [
+      cluster.onStoreBack(() => this.#writeChanged()),
+      cluster.members.onNewEpoch(() => this.#storeAgain()),
+    ];
   }
 
   begin(id: string, principal: string): SessionState {
@@ -168,7 +169,13 @@ export class SessionRecords implements SessionStorage {
     return JSON.stringify(value);
   }
 
-  /** All of them: they are about to expire, or the store has forgotten them. */
+  /** The store has forgotten all of them. */
+  #storeAgain(): void {
+    for (const { replay } of this.#kept.values()) replay.forgotten();
+    this.#refresh();
+  }
+
+  /** All of them are about to expire. */
   #refresh(): void {
     for (const kept of this.#kept.values()) kept.hasChanged = true;
     this.#writeChanged();
@@ -183,11 +190,13 @@ export class SessionRecords implements SessionStorage {
     this.#isWritingAll = true;
     while (this.#isWritingWanted) {
       this.#isWritingWanted = false;
-      const changed = [...this.#kept.values()].filter(({ hasChanged }) => hasChanged);
+      const changed = [...this.#kept.values()].filter(({ hasChanged, replay }) => hasChanged || replay.isIncomplete);
       for (let from = 0; from < changed.length; from += MAX_TOGETHER) {
         const together = changed.slice(from, from + MAX_TOGETHER);
         for (const kept of together) this.#changed(kept);
         await Promise.all(together.map(({ writing }) => writing));
+        // One after the other, since what is kept of a session may be some megabytes.
+        for (const { replay } of together) if (!(await replay.renew())) break;
       }
     }
     this.#isWritingAll = false;

@@ -13,7 +13,10 @@ import { readMessage, SERVER_LIMITS } from '../wire/read-message.ts';
  * session's own replica keeps, one each or several.
  */
 export const MAX_REPLAY_ENTRIES = 2000;
-/** What waits to be stored; if the store is that far behind, it is left out, and whoever misses it is told so. */
+/**
+ * What waits to be stored; if the store is that far behind, it is left out, and whoever misses it is told so. Nor is more stored
+ * again where all of it was lost.
+ */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /** Stored together. */
 const MAX_TOGETHER = 100;
@@ -25,10 +28,12 @@ export const YOUNG_MS = 250;
 const MAX_YOUNG_BYTES = 256 * 1024;
 
 const HEAD_BYTES = 26;
+/** The token of the replica where a session was opened; each later owner has the next number. */
+export const FIRST_TOKEN = 1;
 /** Where the position of an entry stands in its head. */
 const TOKEN_AT = 16;
 const NUMBER_AT = 20;
-const KINDS = { run: 0, opened: 1, ended: 2, moved: 3, waits: 4, told: 5 } as const;
+const KINDS = { run: 0, opened: 1, ended: 2, moved: 3, waits: 4, told: 5, anew: 6 } as const;
 /** What is said on no stream. */
 const NO_STREAM = { stream: 0, sequence: 0, count: 0 };
 
@@ -66,6 +71,9 @@ export class SessionReplay implements ReplayLog, CallPositions {
   #numbered = 0;
   #isClosed = false;
   #writing: Promise<void> | undefined;
+  /** Something is missing in the store that is kept here. */
+  #isIncomplete = false;
+  kept: () => StoredReplay | undefined = () => undefined;
   resumable: (request: JsonRpcId) => void = () => {};
   hold: (stream: number, stored: Promise<void>) => void = () => {};
 
@@ -73,12 +81,12 @@ export class SessionReplay implements ReplayLog, CallPositions {
     this.#options = options;
   }
 
-  add({ stream, sequence, count, bytes }: ReplayRun): void {
-    this.#say(stream, Buffer.concat([encodeHead(KINDS.run, { stream, sequence, count }), bytes]));
+  add(run: ReplayRun): void {
+    this.#say(run.stream, encodeRun(run));
   }
 
   waits(message: Buffer): void {
-    this.#append(Buffer.concat([encodeHead(KINDS.waits, NO_STREAM), message]));
+    this.#append(encodeWaiting(message));
   }
 
   told(): void {
@@ -111,8 +119,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
   }
 
   #opened(stream: number, requests: readonly JsonRpcId[]): void {
-    const head = encodeHead(KINDS.opened, { stream, sequence: 0, count: 0 });
-    this.#say(stream, Buffer.concat([head, Buffer.from(JSON.stringify(requests))]));
+    this.#say(stream, encodeOpened(stream, requests));
     if (requests.length > 1) this.#batches.add(stream);
     for (const id of requests) {
       this.#streams.set(id, stream);
@@ -184,7 +191,11 @@ export class SessionReplay implements ReplayLog, CallPositions {
   }
 
   #append(entry: Buffer): void {
-    if (this.#isClosed || this.#waitingBytes + entry.length > MAX_WAITING_BYTES) return;
+    if (this.#isClosed) return;
+    if (this.#waitingBytes + entry.length > MAX_WAITING_BYTES) {
+      this.#isIncomplete = true;
+      return;
+    }
     this.#waiting.push(entry);
     this.#waitingBytes += entry.length;
     this.#begin();
@@ -227,6 +238,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
       try {
         await logs.append(name, entries, limits);
       } catch (thrown) {
+        this.#isIncomplete = true;
         log.debug({ code: toBridgeError(thrown).code }, 'events could not be stored for clients that come back');
       }
     }
@@ -240,6 +252,63 @@ export class SessionReplay implements ReplayLog, CallPositions {
     entry.writeUInt32BE(this.#options.token, TOKEN_AT);
     entry.writeUIntBE(this.#numbered, NUMBER_AT, 6);
     this.#numbered += 1;
+  }
+
+  /** Called when the store has lost what it was told; `renew` stores it again. */
+  forgotten(): void {
+    this.#isIncomplete = this.#hasStored;
+  }
+
+  /** `renew` is not only about how long it lasts. */
+  get isIncomplete(): boolean {
+    return this.#isIncomplete;
+  }
+
+  /** An earlier owner of the session may have stored something, too. */
+  get #hasStored(): boolean {
+    return this.#numbered > 0 || this.#options.token > FIRST_TOKEN;
+  }
+
+  /**
+   * Has what is stored last as long as if something were added to it. Where something is missing in the store, all of it is stored
+   * again. False: the store does not answer.
+   */
+  async renew(): Promise<boolean> {
+    if (this.#isClosed || !this.#hasStored) return true;
+    if (!this.#isIncomplete) return this.#touch();
+    const kept = this.kept();
+    if (kept === undefined) return true;
+    this.#isIncomplete = false;
+    this.#storeAgain(kept);
+    await this.#writing;
+    return !this.#isIncomplete;
+  }
+
+  async #touch(): Promise<boolean> {
+    const { name, logs, limits } = this.#options;
+    return logs.append(name, [], limits).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /**
+   * Replaces what is stored, and what waits to be stored, since all of that is among what is kept. The oldest events are left out
+   * where it is too much; a client that misses them is told so. Young streams stay young.
+   */
+  #storeAgain({ runs, waiting, unended }: StoredReplay): void {
+    const requestsOf = new Map([...unended].map(([stream, { requests }]) => [stream, requests]));
+    for (const [id, stream] of this.#streams) requestsOf.set(stream, [...(requestsOf.get(stream) ?? []), id]);
+    const isYoung = (stream: number): boolean => this.#young.has(stream);
+    const entries = [
+      ...runs.filter(({ stream }) => !isYoung(stream)).map(encodeRun),
+      ...[...requestsOf].flatMap(([stream, requests]) => (isYoung(stream) ? [] : encodeOpened(stream, requests))),
+      ...waiting.map(encodeWaiting),
+    ];
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    for (const entry of [encodeHead(KINDS.anew, NO_STREAM), ...latestOf(entries)]) this.#append(entry);
+    for (const id of this.#calls.keys()) if (this.#streams.has(id)) this.#moved.add(id);
   }
 
   /** Resolves when all that was said until now is stored, or cannot be. */
@@ -258,7 +327,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
 
   /** What was stored under this name, in the order in which it was said. */
   static async read(logs: LogStore, name: string): Promise<StoredReplay> {
-    const runs: ReplayRun[] = [];
+    let runs: ReplayRun[] = [];
     const unended = new Map<number, UnendedStream>();
     let waiting: Buffer[] = [];
     for (const entry of inOrder(await logs.read(name))) {
@@ -267,7 +336,10 @@ export class SessionReplay implements ReplayLog, CallPositions {
       if (kind === KINDS.waits) waiting.push(entry.subarray(HEAD_BYTES));
       else if (kind === KINDS.told) waiting = [];
       else if (kind === KINDS.ended) unended.delete(stream);
-      else if (kind === KINDS.run) runs.push({ ...head, bytes: entry.subarray(HEAD_BYTES) });
+      else if (kind === KINDS.anew) {
+        [runs, waiting] = [[], []];
+        unended.clear();
+      } else if (kind === KINDS.run) runs.push({ ...head, bytes: entry.subarray(HEAD_BYTES) });
       else unended.set(stream, readStream(kind, entry.toString('utf8', HEAD_BYTES), unended.get(stream)));
     }
     return { runs, waiting, unended };
@@ -306,6 +378,30 @@ function encodeHead(kind: number, { stream, sequence, count }: Head): Buffer {
   head.writeUIntBE(sequence, 7, 6);
   head.writeUIntBE(count, 13, 3);
   return head;
+}
+
+function encodeRun({ stream, sequence, count, bytes }: ReplayRun): Buffer {
+  return Buffer.concat([encodeHead(KINDS.run, { stream, sequence, count }), bytes]);
+}
+
+function encodeOpened(stream: number, requests: readonly JsonRpcId[]): Buffer {
+  const head = encodeHead(KINDS.opened, { stream, sequence: 0, count: 0 });
+  return Buffer.concat([head, Buffer.from(JSON.stringify(requests))]);
+}
+
+function encodeWaiting(message: Buffer): Buffer {
+  return Buffer.concat([encodeHead(KINDS.waits, NO_STREAM), message]);
+}
+
+/** As many of the latest as may wait. */
+function latestOf(entries: readonly Buffer[]): readonly Buffer[] {
+  let bytes = HEAD_BYTES;
+  let from = entries.length;
+  for (; from > 0; from -= 1) {
+    bytes += entries[from - 1]?.length ?? 0;
+    if (bytes > MAX_WAITING_BYTES) break;
+  }
+  return entries.slice(from);
 }
 
 function decodeHead(entry: Buffer): Head & { readonly kind: number } {

@@ -70,6 +70,7 @@ export interface RecordWrite {
 
 /** Entries in the order of their arrival, of which the latest are kept. */
 export interface LogStore {
+  /** Without entries, what is there lasts as long as if some were added. */
   append(name: string, entries: readonly Buffer[], limits: LogLimits): Promise<void>;
   read(name: string): Promise<readonly Buffer[]>;
   remove(name: string): Promise<void>;

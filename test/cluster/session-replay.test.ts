@@ -3,6 +3,7 @@ import test from 'ava';
 import { pino } from 'pino';
 import { SessionReplay, YOUNG_MS } from '../../src/cluster/session-replay.ts';
 import { findProgressToken } from '../../src/mcp/classify/correlators.ts';
+import type { StoredReplay } from '../../src/relay/sessions/session-storage.ts';
 import type { LogStore } from '../../src/store/store.ts';
 import { requestFrame } from '../../src/wire/write-message.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -342,4 +343,118 @@ test('what waits for its client is stored until the client was told', async (t) 
   const { waiting, runs } = await read();
   t.deepEqual(waiting.map(String), ['third']);
   t.is(runs.length, 1);
+});
+
+/** What a session still has to be told, as its peer knows it. */
+function keep(replay: SessionReplay, kept: Partial<StoredReplay>): void {
+  replay.kept = () => ({ runs: [], waiting: [], unended: new Map(), ...kept });
+}
+
+const sequencesIn = ({ runs }: StoredReplay): readonly number[] => runs.map(({ sequence }) => sequence);
+
+test('what is still kept is stored again when the store has lost it, once, with how far calls have come', async (t) => {
+  const { replay, logs, read } = create();
+  replay.opened(1, [7]);
+  replay.add(event(1));
+  replay.moved(callOf(7), 'first');
+  await turn();
+  await logs.remove(NAME);
+  // What is stored before the loss is noticed is not stored twice.
+  replay.add(event(2));
+  replay.waits(Buffer.from('waiting'));
+  await turn();
+  const lost = new Map([[5, { requests: ['a', 'b'], call: undefined }]]);
+  keep(replay, { runs: [event(1), event(2)], waiting: [Buffer.from('waiting')], unended: lost });
+  replay.forgotten();
+  replay.add(event(3));
+  keep(replay, { runs: [event(1), event(2), event(3)], waiting: [Buffer.from('waiting')], unended: lost });
+  t.true(await replay.renew());
+  replay.add(event(4));
+  await turn();
+  const stored = await read();
+  t.deepEqual(sequencesIn(stored), [1, 2, 3, 4]);
+  t.deepEqual(stored.waiting.map(String), ['waiting']);
+  t.is(stored.unended.get(1)?.call?.lastEventId, 'first');
+  t.deepEqual(stored.unended.get(5), lost.get(5));
+});
+
+test('of what is stored again the oldest events are left out where it is too much', async (t) => {
+  const { replay, read } = create({ ...LIMITS, maxEntries: 1000 });
+  replay.add(event(1));
+  await turn();
+  const bytes = Buffer.alloc(1024 * 1024);
+  keep(replay, { runs: [1, 2, 3, 4, 5].map((sequence) => ({ ...event(sequence), bytes })) });
+  replay.forgotten();
+  await replay.renew();
+  t.deepEqual(sequencesIn(await read()), [3, 4, 5]);
+});
+
+test('what a young stream has said is not stored twice when all is stored again', async (t) => {
+  const { replay, clock, read } = create();
+  replay.add({ ...event(1), stream: 0 });
+  await turn();
+  void replay.opened(1, [7]);
+  replay.add(event(1));
+  keep(replay, { runs: [{ ...event(1), stream: 0 }, event(1)] });
+  replay.forgotten();
+  await replay.renew();
+  t.deepEqual((await read()).unended, new Map());
+  clock.advance(YOUNG_MS);
+  await turn();
+  const stored = await read();
+  t.deepEqual(
+    stored.runs.map(({ stream }) => stream),
+    [0, 1],
+  );
+  t.deepEqual(stored.unended.get(1), { requests: [7], call: undefined });
+});
+
+test('what could not be stored is missing until the store answers', async (t) => {
+  const { replay, logs, read } = create();
+  replay.add(event(1));
+  await turn();
+  const { append } = logs;
+  logs.append = () => Promise.reject(new Error('away'));
+  replay.add(event(2));
+  await turn();
+  t.true(replay.isIncomplete);
+  keep(replay, { runs: [event(1), event(2)] });
+  t.false(await replay.renew());
+  t.true(replay.isIncomplete);
+  logs.append = append;
+  t.true(await replay.renew());
+  t.false(replay.isIncomplete);
+  t.deepEqual(sequencesIn(await read()), [1, 2]);
+});
+
+test('what is stored lasts longer when it is renewed, and where nothing is stored nothing is asked', async (t) => {
+  const { replay, logs } = create();
+  const appended: number[] = [];
+  const { append } = logs;
+  logs.append = (name, entries, limits) => {
+    appended.push(entries.length);
+    return append(name, entries, limits);
+  };
+  replay.forgotten();
+  t.true(await replay.renew());
+  t.deepEqual(appended, []);
+  replay.add(event(1));
+  await turn();
+  t.true(await replay.renew());
+  t.deepEqual(appended, [1, 0]);
+  logs.append = () => Promise.reject(new Error('away'));
+  t.false(await replay.renew());
+  t.false(replay.isIncomplete);
+});
+
+test('nothing is stored again of a session that another replica has', async (t) => {
+  const { replay, logs } = create();
+  replay.add(event(1));
+  await turn();
+  await logs.remove(NAME);
+  keep(replay, { runs: [event(1)] });
+  replay.forgotten();
+  replay.close();
+  t.true(await replay.renew());
+  t.deepEqual(await logs.read(NAME), []);
 });

@@ -2,6 +2,7 @@
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { Redis } from 'ioredis';
 import { startLegacyHttp } from '../matrix/servers.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { EventText } from './event-text.ts';
 import { openSession, type RawSession } from './raw-session.ts';
@@ -56,6 +57,18 @@ async function storedStreams({ redis: { url } }: TestBed, use: (redis: Redis, ke
 }
 
 const idsIn = (text: string): readonly string[] => [...text.matchAll(/^id: ?(.+)$/gm)].map(([, id = '']) => id);
+
+test(`what waits for a client is stored again after Redis was restarted empty, and told by the next replica${WHY}`, async (t) => {
+  const { bed, owner, other, session } = await startTwo(t);
+  await touch(session, owner);
+  const isStored = async (): Promise<boolean> => (await storedStreams(bed, () => undefined)) > 0;
+  await waitFor(isStored, { message: 'the notification to be stored' });
+  await bed.redis.restart();
+  await waitFor(isStored, { message: 'the notification to be stored again' });
+  await owner.bridge.stop();
+  const stream = await openStream(session, other);
+  t.regex(await stream.until(/resources\/updated/), /test:\/\/static/);
+});
 
 test(`no event id is used again by a replica that finds nothing of what was said${WHY}`, async (t) => {
   const { bed, owner, other, session } = await startTwo(t);

@@ -80,6 +80,7 @@ export function testStoreContract(test: TestFn, title: string, open: () => Promi
     t.deepEqual(await logs.read(name), []);
     const entries = Array.from({ length: 300 }, (_, index) => Buffer.from([index % 256, 0, 255]));
     await logs.append(name, entries.slice(0, 10), LIMITS);
+    await logs.append(name, [], LIMITS);
     t.deepEqual(await logs.read(name), entries.slice(0, 10));
     for (let from = 10; from < 300; from += 29) await logs.append(name, entries.slice(from, from + 29), LIMITS);
     const kept = await logs.read(name);

@@ -1,7 +1,7 @@
 import { BridgeError } from '../../errors.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { ResumableCall } from '../../relay/sessions/resumable-call.ts';
-import type { StoredReplay } from '../../relay/sessions/session-storage.ts';
+import type { StoredReplay, UnendedStream } from '../../relay/sessions/session-storage.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { idsAmong } from './continued-lane.ts';
@@ -25,7 +25,7 @@ export interface InheritedCall {
 export class InheritedStreams {
   /** Streams whose calls were lost, and what their clients get instead of answers. */
   readonly #lost = new Map<number, readonly Frame[]>();
-  /** Where streams and events begin that are not another's. */
+  /** The first numbers of streams and events that no earlier owner has used. */
   readonly #firstOwn: EventPosition;
   /** The newest event that was stored of each stream that goes on; its client may have heard more than that. */
   readonly #storedUpTo = new Map<number, number>();
@@ -51,6 +51,12 @@ export class InheritedStreams {
     }
     this.#storedUpTo.set(general, replay.newestOf(general));
     return calls;
+  }
+
+  /** Streams on which clients still have to be told that their calls were lost. */
+  get unended(): ReadonlyMap<number, UnendedStream> {
+    const requestsOf = (answers: readonly Frame[]) => answers.flatMap(({ id }) => id ?? []);
+    return new Map([...this.#lost].map(([key, answers]) => [key, { requests: requestsOf(answers), call: undefined }]));
   }
 
   /** Undefined: the stream is another's no more, or never was. */

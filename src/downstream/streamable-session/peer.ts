@@ -97,6 +97,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     if (replayLog === undefined) return;
     replayLog.resumable = (request) => this.#openStreamFor(request);
     replayLog.hold = (stream, stored) => this.#streams.get(stream)?.holdUntil(stored);
+    replayLog.kept = () => this.#kept();
     this.#commits = new CommitTimer(this.#clock, this.lanes);
   }
 
@@ -104,6 +105,14 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
   #openStreamFor(request: JsonRpcId): void {
     if (!this.#revision.primingEvent) return;
     for (const lane of this.lanes) if (lane instanceof PostLane && lane.requests.includes(request)) lane.commit();
+  }
+
+  #kept(): StoredReplay {
+    return {
+      runs: this.#replay.runs,
+      waiting: (this.#waiting?.notifications ?? []).map(({ bytes }) => bytes),
+      unended: this.#inherited?.unended ?? new Map(),
+    };
   }
 
   /** Another bridge may go on with it. */

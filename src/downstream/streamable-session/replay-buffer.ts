@@ -1,5 +1,5 @@
 import type { Clock } from '../../deps.ts';
-import type { ReplayLog, StoredReplay } from '../../relay/sessions/session-storage.ts';
+import type { ReplayLog, ReplayRun, StoredReplay } from '../../relay/sessions/session-storage.ts';
 import { skipEvents } from '../../wire/sse-encode.ts';
 import type { EventPosition } from './event-ids.ts';
 
@@ -48,6 +48,11 @@ export class ReplayBuffer {
   /** What was kept elsewhere comes first. */
   restore({ runs }: StoredReplay): void {
     for (const { stream, sequence, count, bytes } of runs) this.#keep({ stream, sequence }, bytes, count);
+  }
+
+  /** All that is kept, oldest first. */
+  get runs(): readonly ReplayRun[] {
+    return this.#runs.filter((run) => run !== undefined);
   }
 
   /** What is kept of a stream, oldest first. */

@@ -48,6 +48,11 @@ export class UndeliveredQueue {
     return 'added';
   }
 
+  /** Notifications, in order. */
+  get notifications(): readonly Frame[] {
+    return this.#waiting.toArray().flatMap(({ frame }) => (frame.kind === 'notification' ? [frame] : []));
+  }
+
   /** Everything, in order; the queue is empty afterwards. */
   takeAll(): readonly Frame[] {
     return this.#waiting.takeAll().map(({ frame }) => frame);

@@ -31,6 +31,11 @@ export interface ReplayLog {
    * it before they know.
    */
   hold: (stream: number, stored: Promise<void>) => void;
+  /**
+   * Called for what was said and is still to be kept, where what was kept before is lost: all but the streams on which answers
+   * come here. Undefined: nobody speaks yet.
+   */
+  kept: () => StoredReplay | undefined;
   add(run: ReplayRun): void;
   /** A notification that waits for its client to open a stream. */
   waits(message: Buffer): void;

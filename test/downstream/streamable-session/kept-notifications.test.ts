@@ -17,7 +17,11 @@ const log = pino({ level: 'silent' });
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const updated = (uri: string) => serverFrame({ method: 'notifications/resources/updated', params: { uri } });
 
-function createPeer({ logs }: MemoryStore, token: number): StreamablePeer {
+function createPeer(store: MemoryStore, token: number): StreamablePeer {
+  return createStoredPeer(store, token).peer;
+}
+
+function createStoredPeer({ logs }: MemoryStore, token: number) {
   const clock = new FakeClock();
   const replayLog = new SessionReplay({
     token,
@@ -30,7 +34,8 @@ function createPeer({ logs }: MemoryStore, token: number): StreamablePeer {
   const listener = { clientDrained: () => {}, undeliverable: () => {} } as unknown as ClientListener;
   const deps = { log, clock, wallClock: () => 0, randomId: () => 'id' };
   const live = new LiveStreams(clock);
-  return new StreamablePeer({ listener, live, deps, log, pollAfterMs: 0, maxStreams: 10, replayLog });
+  const peer = new StreamablePeer({ listener, live, deps, log, pollAfterMs: 0, maxStreams: 10, replayLog });
+  return { peer, replayLog };
 }
 
 /** The session at the next replica. */
@@ -118,4 +123,19 @@ test('a client that says what it has heard of an earlier replica hears the rest,
   const text = await leave();
   t.deepEqual(urisIn(text), ['third', 'fourth']);
   t.deepEqual(idsIn(text), [ids[1] ?? '', '0-4']);
+});
+
+test('what a store has lost is stored again, so that the next replica tells what waits, and what was missed', async (t) => {
+  const store = new MemoryStore();
+  const { peer, replayLog } = createStoredPeer(store, 1);
+  const [heard = ''] = idsIn(await hear(t, peer, ['first', 'second']));
+  peer.send(updated('waiting'));
+  await settled();
+  store.clear();
+  replayLog.forgotten();
+  t.true(await replayLog.renew());
+  const next = await goOn(store, 2);
+  const { response, leave } = await openResponse(t);
+  t.is(next.resumeStream(response, heard), undefined);
+  t.deepEqual(urisIn(await leave()), ['second', 'waiting']);
 });

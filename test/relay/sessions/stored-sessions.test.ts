@@ -25,6 +25,7 @@ const SERVER = { protocolVersion: '2025-06-18', capabilities: { tools: { listCha
 const REPLAY: ReplayLog = {
   resumable: () => {},
   hold: () => {},
+  kept: () => undefined,
   add: () => {},
   waits: () => {},
   told: () => {},

@@ -42,6 +42,22 @@ async function open(url: URL | undefined = redis?.url, keys: readonly string[] =
 
 testStoreContract(test, `on Redis${WHY}`, () => open());
 
+test(`a log lasts longer without new entries, and one that is not there stays away${WHY}`, async (t) => {
+  const own = await startRedis();
+  const { logs } = await open(own.url);
+  const client = new Redis(String(own.url));
+  try {
+    await logs.append('log', [Buffer.from('entry')], { maxEntries: 10, ttlMs: 10_000 });
+    const [key = ''] = await client.keys('*');
+    for (const name of ['log', 'other']) await logs.append(name, [], { maxEntries: 10, ttlMs: 60_000 });
+    t.true((await client.pttl(key)) > 10_000);
+    t.deepEqual(await client.keys('*'), [key]);
+  } finally {
+    client.disconnect();
+    await own.stop();
+  }
+});
+
 test(`nothing readable is stored, and nothing for ever${WHY}`, async (t) => {
   const own = await startRedis();
   const store = await open(own.url);
