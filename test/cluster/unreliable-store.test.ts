@@ -13,7 +13,6 @@ import { Simulation, type Trip, TTL_MS } from './simulated-cluster.ts';
 
 const test = anyTest as TestFn;
 const NAMES = ['one', 'two', 'three'] as const;
-const KINDS = ['remote', 'process'] as const;
 const FAULTS_MS = 10 * TTL_MS;
 /** Then everything has run well for so long that nothing of what was before matters. */
 const SETTLED_MS = FAULTS_MS + 4 * TTL_MS;
@@ -308,8 +307,7 @@ async function live(poor: PoorStore, planned: readonly PlannedFault[]): Promise<
   for (const each of planned) world.plan(each);
   world.live(FAULTS_MS + TTL_MS);
   await world.simulation.run(SETTLED_MS, () => world.check());
-  const latest = KINDS.flatMap((kind) => world.sessions.filter((session) => session.kind === kind).slice(-10));
-  const found = await world.find(latest, world.bridges);
+  const found = await world.find(world.sessions, world.bridges);
   for (const { session, places } of found) {
     const isAnswered = places.every((place) => place === UNKNOWN || NAMES.some((name) => name === place));
     // Nobody can tell that a store has lost what it has confirmed, a verdict among it.
