@@ -39,6 +39,7 @@ export class SimulatedBridge {
   readonly #events: BridgeEvents;
   readonly #sessions = { remote: new Set<string>(), process: new Set<string>() };
   #parts: { readonly cluster: Cluster; readonly records: SessionRecords; readonly router: SessionRouter } | undefined;
+  readonly #taking = new Map<string, Promise<TakenOver>>();
   #ids = 0;
 
   /** @param others all replicas by their addresses */
@@ -136,9 +137,15 @@ export class SimulatedBridge {
     identifyCaller(request, CALLER);
     if (hop !== undefined) recordHop(request, CALLER);
     const response = createResponse(resolve);
+    // Requests for a session that is on its way here wait together, as in a bridge.
+    const takeOver = (session: string): Promise<TakenOver> => {
+      const taking = this.#taking.get(session) ?? this.#takeOver(session).finally(() => this.#taking.delete(session));
+      this.#taking.set(session, taking);
+      return taking;
+    };
     const sessions = {
       has: (session: string) => this.has(kind, session),
-      takeOver: kind === 'remote' ? (session: string) => this.#takeOver(session) : undefined,
+      takeOver: kind === 'remote' ? takeOver : undefined,
     };
     const serve = (): void => resolve(this.has(kind, id) ? this.name : UNKNOWN);
     router.route(id, { sessions, request, response, serve });
