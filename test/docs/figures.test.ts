@@ -73,7 +73,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '8 MiB': ['downstream/duplex/connection-peer.ts', 'MAX_AHEAD_BYTES'],
     '75 s': { of: 'three pings of a WebSocket connection (PING_MS): two that are missed, and the time after the last' },
     '16 KiB': { of: 'Node, which reads no longer head of a response' },
-    'four minutes': ['http/login/authorize-in-browser.ts', 'LOGIN_TIMEOUT_MS'],
+    'four minutes': ['http/login/patience.ts', 'LOGIN_TIMEOUT_MS'],
     'a minute': ['observe/audit/audit-file.ts', 'COMPLAINT_PERIOD_MS'],
     'six minutes': ['cluster/exclusive-value.ts', 'MAX_WAIT_MS'],
   },

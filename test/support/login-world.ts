@@ -58,6 +58,9 @@ export class LoginWorld {
   /** Those given out and not taken back. */
   readonly tokens = new Set<string>();
   readonly refreshTokens = new Set<string>();
+  /** How often a refresh token came that had been used: then all tokens are taken back. [RFC 9700 4.14.2] */
+  reuses = 0;
+  readonly #spent = new Set<string>();
   #codes = new Map<string, URLSearchParams>();
   #given = 0;
 
@@ -184,11 +187,20 @@ export class LoginWorld {
         return granted.get('redirect_uri') === asked.get('redirect_uri') ? undefined : 'another redirect_uri';
       }
       case 'refresh_token':
-        // Good once.
-        return this.refreshTokens.delete(asked.get('refresh_token') ?? '') ? undefined : 'this token was used';
+        return this.#spend(asked.get('refresh_token') ?? '') ? undefined : 'this token was used';
       default:
         return undefined;
     }
+  }
+
+  /** Good once. */
+  #spend(refreshToken: string): boolean {
+    if (this.refreshTokens.delete(refreshToken)) return Boolean(this.#spent.add(refreshToken));
+    if (!this.#spent.has(refreshToken)) return false;
+    this.reuses += 1;
+    this.tokens.clear();
+    this.refreshTokens.clear();
+    return false;
   }
 }
 

@@ -127,14 +127,13 @@ function logSunset({ sunset, deps }: ObservationRequest): ObservingPart {
 async function countUsage({ config, deps }: ObservationRequest) {
   const { usage } = config;
   if (usage === undefined) return undefined;
-  const [{ UsageTable }, { UsageFile }, { thisProcess }] = await Promise.all([
+  const [{ UsageTable }, { UsageFile }] = await Promise.all([
     import('../../observe/usage/usage-table.ts'),
     import('../../observe/usage/usage-file.ts'),
-    import('../../observe/usage/usage-folder.ts'),
   ]);
   const table = new UsageTable({ wallClock: deps.wallClock, served: [] });
   const { stateDirectory } = usage;
-  const file = stateDirectory && new UsageFile({ table, stateDirectory, self: thisProcess(), deps });
+  const file = stateDirectory && new UsageFile({ table, stateDirectory, deps });
   const part: ObservingPart = {
     ...NOTHING,
     observer: table,

@@ -12,12 +12,9 @@ import type { AddressGuard } from './address-guard.ts';
 import type { CallbackListener, CallbackVerdict } from './callback-listener.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { StoredLogin } from './login-store.ts';
+import { LOGIN_TIMEOUT_MS } from './patience.ts';
 import type { CodeGrant } from './token-requests.ts';
 
-/**
- * This is less than the silence that calls are allowed, so that the calls that wait still get an answer that says why.
- */
-export const LOGIN_TIMEOUT_MS = 4 * 60_000;
 /** Characters of the address of the login page. Servers accept no longer request lines. */
 const MAX_PAGE_LENGTH = 16 * 1024;
 /** The period of looking whether the user has logged in through another process. */

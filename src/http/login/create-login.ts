@@ -40,9 +40,7 @@ export async function createLogin(request: LoginRequest): Promise<Credentials> {
   const { browser } = config;
   const open = browser === undefined ? () => {} : (page: URL) => openBrowser(browser, page, deps.log);
   const storage =
-    openShared === undefined
-      ? new LoginFile(server, config, deps.randomId)
-      : await SharedLogin.open(server, config, openShared);
+    openShared === undefined ? new LoginFile(server, config, deps) : await SharedLogin.open(server, config, openShared);
   return new Login({ server, config, storage, createClient, openBrowser: open, registered, deps });
 }
 

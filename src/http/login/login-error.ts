@@ -6,11 +6,15 @@ const MAX_SHOWN_LENGTH = 200;
 /** Problems name issuers and addresses, which come from servers as well. */
 const MAX_PROBLEM_LENGTH = 600;
 
-/** The error of a login that failed. It keeps nothing of what was sent or received, which holds codes and tokens. */
-export function loginError(problem: string, wayOut: string): BridgeError {
+/**
+ * The error of a login that failed. It keeps nothing of what was sent or received, which holds codes and tokens.
+ * @param retryAfterMs given where the same may succeed later
+ */
+export function loginError(problem: string, wayOut: string, retryAfterMs?: number): BridgeError {
   const shown = toPrintable(problem.replace(/\s+/g, ' '), MAX_PROBLEM_LENGTH).replace(/\.$/, '');
   const message = `${shown}. ${wayOut}`.trim();
-  return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { phase: 'login' } });
+  const passing = retryAfterMs === undefined ? {} : { retryAfterMs };
+  return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { phase: 'login' }, ...passing });
 }
 
 /** Whether the error is that of a login, which has logged it already. */

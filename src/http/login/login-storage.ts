@@ -1,5 +1,6 @@
 import type { LoginConfig } from '../../config/remote.ts';
 import { BridgeError } from '../../errors.ts';
+import { type LockDeps, LoginLock } from './login-lock.ts';
 import { identityOf, LoginStore, parseStoredLogin, type StoredLogin } from './login-store.ts';
 
 /** Where a login outlives the process, or is seen by others that use it. */
@@ -14,8 +15,11 @@ export interface LoginStorage {
   save(login: StoredLogin): Promise<void>;
   /** Rejects with what the system says. */
   forget(): Promise<void>;
-  /** Runs `work` when no other process that is known of does the same, and has looked before. */
-  exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Runs `work` when no other process that is known of does the same, and has looked before. Rejects with the reason of
+   * the signal when that is aborted before the turn has come.
+   */
+  exclusively<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
 }
 
 /** A text that other processes share, and that one at a time may change. */
@@ -29,13 +33,16 @@ export interface SharedText {
 /** Opens the text of this name. */
 export type OpenSharedText = (name: string) => SharedText;
 
-/** In a file of this user, which other processes may use as well: they are asked nothing, and what they store is seen. */
+/** In a file of this user, with a lock beside it, as other processes of the user may share the login. */
 export class LoginFile implements LoginStorage {
   readonly #store: LoginStore;
+  readonly #lock: LoginLock | undefined;
 
   /** Throws ERR_CONFIG_OPTION when a login that is to be forgotten cannot be. */
-  constructor(server: URL, config: LoginConfig, randomId: () => string) {
-    this.#store = new LoginStore(server, config, randomId);
+  constructor(server: URL, config: LoginConfig, deps: LockDeps) {
+    this.#store = new LoginStore(server, config, deps.randomId);
+    const { path } = this.#store;
+    this.#lock = path === undefined ? undefined : new LoginLock(`${path}.lock`, server, deps);
     if (config.stored === 'forget') this.#forgetFormer();
   }
 
@@ -67,8 +74,8 @@ export class LoginFile implements LoginStorage {
     this.#store.forget();
   }
 
-  exclusively<Result>(work: () => Promise<Result>): Promise<Result> {
-    return work();
+  exclusively<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    return this.#lock === undefined ? work() : this.#lock.exclusively(work, signal);
   }
 }
 

@@ -8,7 +8,7 @@ import { isBearerToken } from '../client/credentials.ts';
 
 /** Only the user may read them: the files are as good as passwords. */
 const FOLDER_MODE = 0o700;
-const FILE_MODE = 0o600;
+export const FILE_MODE = 0o600;
 const MAX_NAME_LENGTH = 60;
 
 /**
@@ -40,10 +40,7 @@ export class LoginStore {
   /** Throws what the system says. */
   save(login: StoredLogin): void {
     if (this.path === undefined) throw new Error('there is no folder for logins');
-    const folder = dirname(this.path);
-    makeFolderSync(folder, FOLDER_MODE);
-    // An older folder may have been made with other permissions.
-    chmodSync(folder, FOLDER_MODE);
+    makeLoginFolder(dirname(this.path));
     const aside = `${this.path}.${this.#randomId()}`;
     try {
       writeFileSync(aside, `${JSON.stringify(login, undefined, 2)}\n`, { mode: FILE_MODE, flag: 'wx' });
@@ -58,6 +55,13 @@ export class LoginStore {
   forget(): void {
     if (this.path !== undefined) rmSync(this.path, { force: true });
   }
+}
+
+/** Throws what the system says. */
+export function makeLoginFolder(folder: string): void {
+  makeFolderSync(folder, FOLDER_MODE);
+  // An older folder may have been made with other permissions.
+  chmodSync(folder, FOLDER_MODE);
 }
 
 /** Tells servers, and clients of one server, apart. */

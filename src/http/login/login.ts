@@ -15,8 +15,6 @@ import type { StoredLogin, Tokens } from './login-store.ts';
  * after page.
  */
 export const FAILURE_PAUSE_MS = 30_000;
-/** The time between the answer to one process and the file by which the others learn of it. */
-const RACE_MS = 500;
 /** Without this limit, a server that names other scopes each time would send the user to the browser for ever. */
 const MAX_STEP_UPS = 16;
 
@@ -128,9 +126,7 @@ export class Login implements Credentials, CredentialRenewal {
     if (credential.kind === 'none' || credential.refreshAhead === 'tried') return undefined;
     if (credential.login.tokens.refreshToken === undefined) return undefined;
     this.#credential = { ...credential, refreshAhead: 'tried' };
-    return this.#begin(async () => ((await this.#storage.exclusively(() => this.#refresh())) ? RENEWED : REFUSED)).then(
-      () => {},
-    );
+    return this.#begin(async () => ((await this.#refresh()) ? RENEWED : REFUSED)).then(() => {});
   }
 
   /** Whether the token should be renewed, by the calendar, as another process may have stored the time. */
@@ -150,7 +146,7 @@ export class Login implements Credentials, CredentialRenewal {
       this.#renewal = IDLE;
     }
     if (status === 403 && !this.#mayStepUp(challenge.scopes)) return undefined;
-    return this.#begin(() => this.#storage.exclusively(() => this.#renew(refusal)));
+    return this.#begin(() => this.#renew(refusal));
   }
 
   /**
@@ -166,11 +162,13 @@ export class Login implements Credentials, CredentialRenewal {
     return true;
   }
 
+  /** @param work done by one process at a time, as a refresh token can be used once, and users have one screen */
   #begin(work: () => Promise<RenewalOutcome>): Promise<RenewalOutcome> {
     const { clock, log } = this.#options.deps;
     // A refresh ahead of time does not shorten the pause after a failed login.
     let after = this.#renewal;
-    const outcome = work()
+    const outcome = this.#storage
+      .exclusively(work, this.#closed.signal)
       .catch((thrown: unknown): RenewalOutcome => {
         const failed: RenewalOutcome = { kind: 'failed', error: this.#explain(thrown) };
         if (!UNTRIED.has(failed.error.code))
@@ -245,8 +243,8 @@ export class Login implements Credentials, CredentialRenewal {
       this.#use(refreshed, 'refreshed');
       return true;
     }
-    // [RFC 9700 4.14.2] A refresh token can be used once, so another process may have used it.
-    const faster = this.#findNewerLogin() ?? (await this.#waitForNewerLogin());
+    // [RFC 9700 4.14.2] A refresh token can be used once. A process that heeds no lock may have used it.
+    const faster = this.#findNewerLogin();
     if (faster !== undefined) this.#use(faster, 'stored');
     return faster !== undefined;
   }
@@ -256,13 +254,6 @@ export class Login implements Credentials, CredentialRenewal {
     const stored = this.#storage.load();
     const token = stored?.tokens?.accessToken;
     return token === undefined || token === this.#credential.login?.tokens?.accessToken ? undefined : stored;
-  }
-
-  /** The other process may have its token, and not have stored it yet. */
-  async #waitForNewerLogin(): Promise<StoredLogin | undefined> {
-    await new Promise<void>((resolve) => void this.#options.deps.clock.after(RACE_MS, resolve));
-    await this.#storage.look();
-    return this.#findNewerLogin();
   }
 
   #use(login: StoredLogin | undefined, status: TokenStatus): RenewalOutcome {

@@ -3,6 +3,7 @@ import { chmod, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Deps } from '../../deps.ts';
 import { makeFolder } from '../../io/make-folder.ts';
+import { type ThisProcess, thisProcess } from '../../io/owning-process.ts';
 import {
   codeOf,
   composeFile,
@@ -15,7 +16,6 @@ import {
   parseFileName,
   readUsageFile,
   SET_ASIDE,
-  type ThisProcess,
   usageFolderIn,
 } from './usage-folder.ts';
 import type { UsageTable } from './usage-table.ts';
@@ -37,7 +37,8 @@ const MAX_CLOSE_MS = 3000;
 export interface UsageFileOptions {
   readonly table: UsageTable;
   readonly stateDirectory: string;
-  readonly self: ThisProcess;
+  /** Default: this process. */
+  readonly self?: ThisProcess;
   readonly deps: Deps;
 }
 
@@ -59,7 +60,7 @@ export class UsageFile {
   /** The log knows that it does not work, until it does. */
   #isTold = false;
 
-  constructor({ table, stateDirectory, self, deps }: UsageFileOptions) {
+  constructor({ table, stateDirectory, self = thisProcess(), deps }: UsageFileOptions) {
     this.#table = table;
     this.#folder = usageFolderIn(stateDirectory);
     this.#self = self;

@@ -2,11 +2,10 @@
  * The folder with the files of the usage. Each process has a file of its own, whose name says who keeps it:
  * `<id>.<host>.<pid>.json`. Whoever finds a file whose keeper is gone may claim it, by renaming it to be its own.
  */
-import { createHash } from 'node:crypto';
 import { open, readdir } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { OPEN_TO_READ } from '../../io/bounded-file.ts';
+import { hasEnded, type OwningProcess, type ThisProcess } from '../../io/owning-process.ts';
 import { parseUsage, type Usage, UsageFault } from './usage.ts';
 import { UsageRows } from './usage-rows.ts';
 
@@ -18,28 +17,11 @@ export const MAX_FILE_BYTES = 16 * 1024 * 1024;
  */
 export const STALE_MS = 60 * 60_000;
 
-/** Who keeps a file. */
-export interface Keeper {
-  /** Tells machines and containers apart. */
-  readonly host: string;
-  readonly pid: number;
-}
-
-export interface ThisProcess extends Keeper {
-  /** By the clock that the file system stamps files with. */
-  readonly startedAtMs: number;
-}
-
-export function thisProcess(): ThisProcess {
-  const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
-  return { host, pid: process.pid, startedAtMs: Date.now() - process.uptime() * 1000 };
-}
-
 export function usageFolderIn(stateDirectory: string): string {
   return join(stateDirectory, 'usage');
 }
 
-export interface FileName extends Keeper {
+export interface FileName extends OwningProcess {
   readonly id: string;
 }
 
@@ -55,23 +37,8 @@ export function parseFileName(name: string): (FileName & { readonly ending: stri
 }
 
 /** Does nobody write this file any more? */
-export function isGone(keeper: Keeper, writtenAtMs: number, self: ThisProcess): boolean {
-  if (keeper.host === self.host) {
-    // A process of the same number that ended earlier, as each container begins with number 1; or a bridge beside this one.
-    if (keeper.pid === self.pid) return writtenAtMs < self.startedAtMs;
-    if (!isRunning(keeper.pid)) return true;
-  }
-  return writtenAtMs < Date.now() - STALE_MS;
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    // It runs, but belongs to somebody else.
-    return codeOf(thrown) === 'EPERM';
-  }
+export function isGone(keeper: OwningProcess, writtenAtMs: number, self: ThisProcess): boolean {
+  return hasEnded(keeper, writtenAtMs, self) || writtenAtMs < Date.now() - STALE_MS;
 }
 
 export function codeOf(thrown: unknown): unknown {

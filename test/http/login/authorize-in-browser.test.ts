@@ -1,11 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { AddressGuard } from '../../../src/http/login/address-guard.ts';
-import {
-  authorizeInBrowser,
-  type BrowserLogin,
-  LOGIN_TIMEOUT_MS,
-} from '../../../src/http/login/authorize-in-browser.ts';
+import { authorizeInBrowser, type BrowserLogin } from '../../../src/http/login/authorize-in-browser.ts';
 import { CallbackListener } from '../../../src/http/login/callback-listener.ts';
+import { LOGIN_TIMEOUT_MS } from '../../../src/http/login/patience.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 

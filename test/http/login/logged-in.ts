@@ -75,7 +75,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
   };
   const login = new Login({
     ...{ server, config, openBrowser, registered, deps },
-    storage: storage ?? new LoginFile(server, config, deps.randomId),
+    storage: storage ?? new LoginFile(server, config, deps),
     createClient: () => createClient({ clock }),
   });
   const http = createClient({ credentials: login, clock });

@@ -1,5 +1,7 @@
+import { cpSync } from 'node:fs';
 import test from 'ava';
 import { startLoginWorld } from '../../support/login-world.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
 test('a token that the server does not take any more is refreshed without the user, and the refresh token rotated', async (t) => {
@@ -108,25 +110,43 @@ test('two processes do not spoil each other: what one has refreshed, the other u
   t.is(world.count('/authorize'), 1);
 });
 
-test('of two processes that refresh at the same moment one is faster, and the other takes what that one got', async (t) => {
+test('of processes that need a new token at the same moment one refreshes, and the others take what that one got', async (t) => {
   const world = await startLoginWorld(t);
   const stateDirectory = temporaryFolder(t);
-  const [one, other] = [0, 1].map(() => createUser(t, world.url, { stateDirectory }));
-  await one?.call();
-  await other?.call();
+  const processes = Array.from({ length: 5 }, () => createUser(t, world.url, { stateDirectory }));
+  for (const one of processes) await one.call();
   world.tokens.clear();
-  const calls = await Promise.all([one?.call(), other?.call()]);
-  for (const call of calls) t.is(call?.body, 'served');
+  for (const call of await Promise.all(processes.map((one) => one.call()))) t.is(call.body, 'served');
+  t.is(world.count('/token'), 2);
   t.is(world.count('/authorize'), 1);
+  t.is(world.reuses, 0);
 });
 
-test('a login in one process ends that of another one that waits for the user', async (t) => {
+test('of processes that need a login at the same moment one opens a browser, and the others wait and say so', async (t) => {
   const world = await startLoginWorld(t);
   const stateDirectory = temporaryFolder(t);
+  const asking = createUser(t, world.url, { stateDirectory, user: 'absent' });
+  const calling = asking.call();
+  const start = await asking.startAddress();
+  const waiting = createUser(t, world.url, { stateDirectory });
+  const waits = waiting.call();
+  await waitFor(() => waiting.log().includes(`is logging in at ${world.server}; this one waits`));
+  t.deepEqual(waiting.opened, []);
+  await asking.browser.visit(start);
+  t.is((await calling).body, 'served');
+  t.is((await waits).body, 'served');
+  t.is(world.count('/authorize'), 1);
+  t.is(world.count('/register'), 1);
+});
+
+test('a login that is put in place by hand ends that of a process that waits for its user', async (t) => {
+  const world = await startLoginWorld(t);
+  const [stateDirectory, elsewhere] = [temporaryFolder(t), temporaryFolder(t)];
   const waiting = createUser(t, world.url, { stateDirectory, user: 'absent' });
   const calling = waiting.call();
   await waiting.startAddress();
-  await createUser(t, world.url, { stateDirectory }).call();
+  await createUser(t, world.url, { stateDirectory: elsewhere }).call();
+  cpSync(elsewhere, stateDirectory, { recursive: true });
   t.is((await calling).body, 'served');
   t.is(world.count('/authorize'), 1);
 });

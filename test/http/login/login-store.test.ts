@@ -4,6 +4,7 @@ import test from 'ava';
 import type { LoginConfig } from '../../../src/config/remote.ts';
 import { LoginFile, SharedLogin } from '../../../src/http/login/login-storage.ts';
 import { LoginStore, parseStoredLogin, type StoredLogin } from '../../../src/http/login/login-store.ts';
+import { createTestDeps } from '../../process/collected-log.ts';
 import { temporaryFolder } from './logged-in.ts';
 import { NO_OPTIONS } from './login-config.ts';
 
@@ -166,7 +167,7 @@ test('the login of the last run is used or forgotten, as the user says', (t) => 
   const stateDirectory = temporaryFolder(t);
   const server = new URL('https://example.com/mcp');
   const open = (stored: LoginConfig['stored']) =>
-    new LoginFile(server, { ...NO_OPTIONS, stored, stateDirectory }, () => 'x');
+    new LoginFile(server, { ...NO_OPTIONS, stored, stateDirectory }, { ...createTestDeps().deps, randomId: () => 'x' });
   createStore(stateDirectory).save(LOGIN);
   t.deepEqual(open('use').load(), LOGIN);
   t.is(open('forget').load(), undefined);

@@ -1,8 +1,8 @@
 /** Counts a call every millisecond until its stdin ends or it is killed: `counting-process.ts FOLDER CLIENT`. */
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
+import { thisProcess } from '../../../src/io/owning-process.ts';
 import { UsageFile } from '../../../src/observe/usage/usage-file.ts';
-import { thisProcess } from '../../../src/observe/usage/usage-folder.ts';
 import { UsageTable } from '../../../src/observe/usage/usage-table.ts';
 import { CURSOR, call, SERVED } from './usage-world.ts';
 

@@ -1,16 +1,10 @@
 import { chmod, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
+import { type ThisProcess, thisProcess } from '../../../src/io/owning-process.ts';
 import type { Usage } from '../../../src/observe/usage/usage.ts';
 import { ADOPT_EVERY_MS, WATCH_EVERY_MS, WRITE_EVERY_MS } from '../../../src/observe/usage/usage-file.ts';
-import {
-  composeFile,
-  parseFileName,
-  readUsage,
-  STALE_MS,
-  type ThisProcess,
-  thisProcess,
-} from '../../../src/observe/usage/usage-folder.ts';
+import { composeFile, parseFileName, readUsage, STALE_MS } from '../../../src/observe/usage/usage-folder.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { CURSOR, call, createStateDirectory, createTable, EDITOR, HOUR_MS, NOON_MS, openFile } from './usage-world.ts';

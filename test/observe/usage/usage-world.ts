@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { type Logger, pino } from 'pino';
 import type { Clock } from '../../../src/deps.ts';
+import { type ThisProcess, thisProcess } from '../../../src/io/owning-process.ts';
 import type { ServedEndpoint } from '../../../src/observe/usage/usage.ts';
 import { UsageFile } from '../../../src/observe/usage/usage-file.ts';
-import { type ThisProcess, thisProcess } from '../../../src/observe/usage/usage-folder.ts';
 import { UsageTable } from '../../../src/observe/usage/usage-table.ts';
 import type { CallOutcome, ObservedClient, ObservedServer } from '../../../src/relay/observer.ts';
 
