@@ -24,6 +24,8 @@ export interface Asked {
 export interface Answer {
   readonly status: number;
   readonly body?: unknown;
+  /** In place of JSON. */
+  readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -46,6 +48,8 @@ export class LoginWorld {
   /** What the browser is sent back with; undefined: it is not. */
   comeBack: ((parameters: Fields, asked: URLSearchParams) => Fields) | undefined = (parameters) => parameters;
   answerToken: (asked: URLSearchParams, usual: Fields) => Answer = (_, body) => ({ status: 200, body });
+  /** What the next requests for tokens get, before anything in them is looked at. */
+  refuseTokens: (Answer | 'reset')[] = [];
   /** Where tokens are given; other than metadata says where it sends clients on. */
   tokenPath = '/token';
   movedFrom: Readonly<Record<string, readonly [status: number, location: string]>> = {};
@@ -130,7 +134,9 @@ export class LoginWorld {
       case '/authorize':
         return this.#authorize(parameters, response);
       case this.tokenPath: {
-        const answer = this.#token(parameters);
+        const answer = this.refuseTokens.shift() ?? this.#token(parameters);
+        if (answer === 'reset') return void response.destroy();
+        if (answer.text !== undefined) return void response.writeHead(answer.status).end(answer.text);
         return send(response, answer.status, answer.body ?? {}, answer.headers);
       }
       case '/register': {

@@ -8,19 +8,19 @@ import {
 } from 'oauth4webapi';
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
+import type { BridgeError } from '../../errors.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { CallbackListener, CallbackVerdict } from './callback-listener.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { StoredLogin } from './login-store.ts';
 import { LOGIN_TIMEOUT_MS } from './patience.ts';
+import { OFFLINE_ACCESS } from './scopes.ts';
 import type { CodeGrant } from './token-requests.ts';
 
 /** Characters of the address of the login page. Servers accept no longer request lines. */
 const MAX_PAGE_LENGTH = 16 * 1024;
 /** The period of looking whether the user has logged in through another process. */
 const LOOK_PERIOD_MS = 1000;
-/** [OpenID Connect Core 11] The scope of a refresh token, which is given only if the user is asked. */
-export const OFFLINE_ACCESS = 'offline_access';
 
 /** Takes a user to the address where a login begins. Does nothing where the user finds it in the log. */
 export type OpenBrowser = (start: URL) => void;
@@ -45,6 +45,8 @@ export interface BrowserLogin {
 
 export type BrowserOutcome =
   | { readonly kind: 'code'; readonly grant: CodeGrant }
+  /** The user or the authorization server has refused, with an error code of OAuth. */
+  | { readonly kind: 'refused'; readonly code: string; readonly error: BridgeError }
   | { readonly kind: 'other-process'; readonly login: StoredLogin };
 
 /** Sends the user to the authorization server and waits for the way back. Rejects with ERR_UPSTREAM_AUTH. */
@@ -61,7 +63,7 @@ export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOu
     login.openBrowser(start);
   };
   const outcome = await waitForUser(login, { page, state, begin });
-  if (outcome.kind === 'other-process') return outcome;
+  if (outcome.kind !== 'code') return outcome;
   log.debug({ issuer: as.issuer }, 'the user has come back from the browser');
   return { kind: 'code', grant: { parameters: outcome.parameters, callback, verifier } };
 }
@@ -99,7 +101,7 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
 
 type UserOutcome =
   | { readonly kind: 'code'; readonly parameters: URLSearchParams }
-  | { readonly kind: 'other-process'; readonly login: StoredLogin };
+  | Exclude<BrowserOutcome, { kind: 'code' }>;
 
 interface BrowserStart {
   readonly page: URL;
@@ -132,7 +134,8 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
         resolve({ kind: 'code', parameters: validateAuthResponse(as, { client_id: clientId }, parameters, state) });
         return 'done';
       } catch (thrown) {
-        reject(toRefusal(thrown, as.issuer));
+        if (thrown instanceof AuthorizationResponseError) resolve(toRefusal(thrown, as.issuer));
+        else reject(notFrom(as.issuer));
         return 'failed';
       }
     };
@@ -141,15 +144,17 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
   return outcome.finally(() => cleanUp());
 }
 
+function toRefusal(thrown: AuthorizationResponseError, issuer: string): UserOutcome {
+  const said = describeOAuthError(thrown.error, thrown.error_description);
+  const error = loginError(`The login at ${issuer} was refused (${said})`, 'The next call asks again.');
+  return { kind: 'refused', code: thrown.error, error };
+}
+
 /**
  * [spec 2026-07-28 basic/authorization#authorization-response-validation] What a response of another issuer says is not
  * shown.
  */
-function toRefusal(thrown: unknown, issuer: string) {
-  if (thrown instanceof AuthorizationResponseError) {
-    const said = describeOAuthError(thrown.error, thrown.error_description);
-    return loginError(`The login at ${issuer} was refused (${said})`, 'The next call asks again.');
-  }
+function notFrom(issuer: string): BridgeError {
   const problem = `The browser came back from somebody else than ${issuer}, or without saying from whom`;
   return loginError(problem, 'Nothing of that is used; the next call asks again.');
 }

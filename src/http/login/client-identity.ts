@@ -5,7 +5,7 @@ import type { LoginConfig, RegisteredClient } from '../../config/remote.ts';
 import { readSmallFile } from '../../io/bounded-file.ts';
 import { showUrl } from '../shown-url.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
-import type { LoginFetch } from './login-fetch.ts';
+import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
 import {
   CLIENT_METHODS,
   type ClientMethod,
@@ -13,6 +13,7 @@ import {
   type RegisteredLoginClient,
   type StoredLogin,
 } from './login-store.ts';
+import { coversScopes, readRegisteredScopes } from './scopes.ts';
 
 export interface IdentityRequest {
   readonly config: LoginConfig;
@@ -36,7 +37,7 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
     return { origin: 'document', id, method: 'none' };
   }
   const registered = findRegistration(request.previous, as.issuer);
-  if (registered?.callback === callback) return registered;
+  if (registered?.callback === callback && coversScopes(registered.scopes, request.scopes)) return registered;
   if (as.registration_endpoint !== undefined) return await registerClient(request);
   const alternative = as.client_id_metadata_document_supported === true ? ' or --oauth-client-document' : '';
   throw loginError(
@@ -104,6 +105,9 @@ async function registerClient(request: IdentityRequest): Promise<RegisteredLogin
     headers: { accept: 'application/json', 'content-type': 'application/json' },
     body: JSON.stringify(metadata),
   });
+  if (isBusy(response)) {
+    throw busyError(response, `${showUrl(endpoint)} registers no clients at the moment (status ${response.status})`);
+  }
   const body: unknown = await response.json().catch(() => undefined);
   const fields: Readonly<Record<string, unknown>> = typeof body === 'object' && body !== null ? { ...body } : {};
   const { client_id: id, client_secret: secret, token_endpoint_auth_method: method } = fields;
@@ -115,6 +119,7 @@ async function registerClient(request: IdentityRequest): Promise<RegisteredLogin
     secret: kept,
     method: CLIENT_METHODS.find((known) => known === method) ?? chooseMethod(as, kept),
     callback,
+    scopes: readRegisteredScopes(scopes, fields),
   };
 }
 

@@ -237,6 +237,7 @@ function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value : [];
 }
 
-function withoutNull(document: object): Members {
+/** Members that are null count as absent. */
+export function withoutNull(document: object): Members {
   return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null));
 }

@@ -3,6 +3,7 @@ import type { HttpClient } from '../client/client.ts';
 import { ControlClient, type ControlResponse } from '../client/control-client.ts';
 import { SessionCookies } from '../client/cookies.ts';
 import { judgeRedirect } from '../client/redirects.ts';
+import { parseRetryAfter } from '../retry-after.ts';
 import { showUrl } from '../shown-url.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { loginError } from './login-error.ts';
@@ -76,11 +77,25 @@ interface Hop {
   readonly hops: number;
 }
 
+/** Whether an authorization server, or something in front of it, is busy or out of order. */
+export function isBusy({ status }: Response): boolean {
+  return status === 429 || status >= 500;
+}
+
+/** The error of an answer after which the same request may succeed, at the time that the answer names. */
+export function busyError({ headers }: Response, problem: string): BridgeError {
+  const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, Date.now()) ?? 0;
+  return loginError(problem, 'Try again later.', retryAfterMs);
+}
+
 function toResponse({ status, headers, body }: ControlResponse): Response {
   // A Response may have no body with some statuses. Of those, HTTP allows one to be sent with 205 only.
   const isEmpty = body.length === 0 || status === 205;
   return new Response(isEmpty ? null : new Uint8Array(body), {
     status,
-    headers: { 'content-type': headers['content-type'] ?? '' },
+    headers: {
+      'content-type': headers['content-type'] ?? '',
+      ...(headers['retry-after'] !== undefined && { 'retry-after': headers['retry-after'] }),
+    },
   });
 }

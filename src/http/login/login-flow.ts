@@ -5,13 +5,15 @@ import { BridgeError } from '../../errors.ts';
 import type { AuthChallenge } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import { type AddressGuard, isSecure } from './address-guard.ts';
-import { authorizeInBrowser, OFFLINE_ACCESS, type OpenBrowser } from './authorize-in-browser.ts';
+import { authorizeInBrowser, type OpenBrowser } from './authorize-in-browser.ts';
 import { CallbackListener } from './callback-listener.ts';
 import { findRegistration, identifyClient, useConfigured } from './client-identity.ts';
 import { type AuthorizationSetup, discover } from './discover.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
 import type { LoginClient, RegisteredLoginClient, StoredLogin } from './login-store.ts';
+import { patiently } from './patience.ts';
+import { chooseScopes, limitScopes, OFFLINE_ACCESS } from './scopes.ts';
 import {
   exchangeCode,
   refreshTokens,
@@ -40,8 +42,8 @@ export interface LoginReason {
   readonly previous: StoredLogin | undefined;
   /** Returns a login that another process has finished meanwhile. */
   readonly findNewerLogin: () => StoredLogin | undefined;
-  /** Called when a login with a stored registration has failed: the authorization server may have forgotten it. */
-  readonly registrationFailed: () => void;
+  /** Called with the id of a stored registration that the authorization server has forgotten, or may have. */
+  readonly registrationFailed: (id: string) => void;
 }
 
 /** The steps of a login, from the refusal to the token. All methods reject with a BridgeError. */
@@ -74,14 +76,14 @@ export class LoginFlow {
   async refresh(
     login: StoredLogin,
     refreshToken: string,
-    registrationFailed: () => void,
+    registrationFailed: (id: string) => void,
   ): Promise<StoredLogin | undefined> {
     const { issuer, tokenEndpoint, client, resource } = login;
     const context = this.#context({ issuer, token_endpoint: tokenEndpoint }, client, resource);
-    const answer = await refreshTokens(context, refreshToken);
+    const answer = await refreshTokens(context, refreshToken, login.tokens?.scopes);
     if (answer.kind === 'refused') {
       this.#options.deps.log.debug({ issuer }, `the login cannot be refreshed: ${answer.reason}`);
-      if (answer.isClientUnknown && client.origin === 'registered') registrationFailed();
+      if (answer.isClientUnknown && client.origin === 'registered') registrationFailed(client.id);
       return undefined;
     }
     // [RFC 6749 6] Without a new one the old one stays.
@@ -105,28 +107,48 @@ export class LoginFlow {
   // ---- in a browser
 
   async #inBrowser(reason: LoginReason, found: AuthorizationSetup): Promise<StoredLogin> {
+    const login = await this.#askUser(reason, found);
+    if (login !== 'client unknown') return login;
+    const again = await this.#askUser({ ...reason, previous: undefined }, found);
+    if (again !== 'client unknown') return again;
+    throw loginError(`${found.authorizationServer.issuer} does not know the client that it registered`, '');
+  }
+
+  /** `client unknown`: the authorization server has forgotten a registration of ours, and another one may help. */
+  async #askUser(reason: LoginReason, found: AuthorizationSetup): Promise<StoredLogin | 'client unknown'> {
     const { status, challenge, previous, findNewerLogin } = reason;
-    const { config, guard, openBrowser, deps, signal } = this.#options;
+    const { config, guard, fetch, deps, signal } = this.#options;
     const { authorizationServer, resource } = found;
     const registered = findRegistration(previous, authorizationServer.issuer);
     const { listener, callback } = await this.#listen(registered);
-    let client: LoginClient | undefined;
+    /** Whether the authorization server may have forgotten the registration, and shows its users an error. */
+    let isDoubtful = false;
     try {
       const scopes = this.#scopes(status, challenge, previous, found);
-      const { fetch } = this.#options;
-      client = await identifyClient({ config, authorizationServer, previous, callback, scopes, fetch });
+      const client = await identifyClient({ config, authorizationServer, previous, callback, scopes, fetch });
       if (client !== registered && client.origin === 'registered') this.#options.registered();
+      const asked = client.origin === 'registered' ? limitScopes(client.scopes, scopes) : scopes;
+      const openBrowser = (start: URL): void => {
+        isDoubtful = client === registered;
+        this.#options.openBrowser(start);
+      };
       const outcome = await authorizeInBrowser({
-        ...{ authorizationServer, clientId: client.id, listener, callback, resource, scopes, findNewerLogin, signal },
-        ...{ guard, openBrowser, clock: deps.clock, log: deps.log },
+        ...{ authorizationServer, clientId: client.id, listener, callback, resource, findNewerLogin, signal },
+        ...{ scopes: asked, guard, openBrowser, clock: deps.clock, log: deps.log },
       });
+      isDoubtful &&= outcome.kind === 'refused' && CLIENT_ERRORS.has(outcome.code);
+      if (outcome.kind === 'refused') throw outcome.error;
       if (outcome.kind === 'other-process') return outcome.login;
-      const answer = await exchangeCode(this.#context(authorizationServer, client, resource), outcome.grant);
-      return conclude(found, client, scopes, answer);
-    } catch (thrown) {
-      if (client !== undefined && client === registered && !signal.aborted) reason.registrationFailed();
-      throw thrown;
+      const context = this.#context(authorizationServer, client, resource);
+      const answer = await patiently(() => exchangeCode(context, outcome.grant, asked), { ...deps, signal }).catch(
+        (thrown: unknown) => {
+          throw signal.aborted ? thrown : afterUser(thrown);
+        },
+      );
+      isDoubtful = client === registered && answer.kind === 'refused' && answer.isClientUnknown;
+      return isDoubtful ? 'client unknown' : conclude(found, client, scopes, answer);
     } finally {
+      if (isDoubtful && registered !== undefined) reason.registrationFailed(registered.id);
       listener.close();
     }
   }
@@ -176,6 +198,14 @@ export class LoginFlow {
   }
 }
 
+/** [RFC 6749 4.1.2.1] What an authorization server says that does not know the client any more. */
+const CLIENT_ERRORS: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
+
+/** What fails once the user has been asked is not repeated at once, as that would open another page. */
+function afterUser(thrown: unknown): unknown {
+  return thrown instanceof BridgeError ? loginError(thrown.message, 'The next call asks the user again.') : thrown;
+}
+
 function conclude(
   { authorizationServer: as, resource }: AuthorizationSetup,
   client: LoginClient,
@@ -198,35 +228,4 @@ async function listenAt(address: URL): Promise<{ listener: CallbackListener; cal
 function isSameButPort(former: URL, configured: URL): boolean {
   const isSamePlace = former.hostname === configured.hostname && former.pathname === configured.pathname;
   return isSamePlace && (configured.port === '0' || configured.port === former.port);
-}
-
-interface ScopeRequest {
-  /** 403: what was granted is not enough. */
-  readonly status: 401 | 403;
-  /** Scopes that the user has chosen; empty: the server decides. */
-  readonly configured: readonly string[];
-  /** The scopes named in the refusal. */
-  readonly challenged: readonly string[];
-  /** The scopes named in the metadata of the server. */
-  readonly advertised: readonly string[];
-  /** The scopes asked for before, which a request for one more should not lose. */
-  readonly previous: readonly string[];
-  /** The scopes that the authorization server supports; undefined: it names none. */
-  readonly supported: readonly string[] | undefined;
-}
-
-/**
- * Chooses the scopes to ask for. [spec 2025-11-25 basic/authorization#scope-selection-strategy] The refusal says what
- * is needed now; else the server's metadata does; else nothing is said. Empty: leave the parameter out.
- */
-function chooseScopes(request: ScopeRequest): readonly string[] {
-  const { status, configured, challenged, advertised, previous, supported } = request;
-  const needed = challenged.length > 0 ? challenged : advertised;
-  const isUsersChoice = status === 401 && configured.length > 0;
-  // [spec 2026-07-28 basic/authorization#step-up-authorization-flow] the union with what was asked for
-  const chosen = new Set(isUsersChoice ? configured : [...previous, ...configured, ...needed]);
-  // [spec 2026-07-28 basic/authorization#refresh-tokens] It is not asked for alone, as it would then replace the
-  // default scopes.
-  if (chosen.size > 0 && supported?.includes(OFFLINE_ACCESS)) chosen.add(OFFLINE_ACCESS);
-  return [...chosen];
 }

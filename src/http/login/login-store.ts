@@ -5,6 +5,7 @@ import type { LoginConfig } from '../../config/remote.ts';
 import { readSmallFile } from '../../io/bounded-file.ts';
 import { makeFolderSync } from '../../io/make-folder.ts';
 import { isBearerToken } from '../client/credentials.ts';
+import type { RegisteredScopes } from './scopes.ts';
 
 /** Only the user may read them: the files are as good as passwords. */
 const FOLDER_MODE = 0o700;
@@ -110,6 +111,8 @@ export interface RegisteredLoginClient {
   readonly secret: string | undefined;
   /** Where the browser comes back to; undefined: the file does not say, and any other address is refused there. */
   readonly callback: string | undefined;
+  /** Undefined: the registration limits none. */
+  readonly scopes: RegisteredScopes | undefined;
 }
 
 /** [RFC 7591 2] `token_endpoint_auth_method` */
@@ -129,6 +132,8 @@ export interface Tokens {
    * did not say how long the token lasts.
    */
   readonly renewAtMs: number | undefined;
+  /** What the authorization server has granted. Undefined: stored by a version that did not ask. */
+  readonly scopes: readonly string[] | undefined;
 }
 
 /** Undefined: nothing that can be used. */
@@ -141,7 +146,7 @@ export function parseStoredLogin(text: string): StoredLogin | undefined {
 }
 
 function parseClient(value: unknown): LoginClient | undefined {
-  const { id, origin, secret, method, callback } = asFields(value);
+  const { id, origin, secret, method, callback, scopes } = asFields(value);
   const known = CLIENT_METHODS.find((candidate) => candidate === method);
   if (!isText(id) || known === undefined) return undefined;
   switch (origin) {
@@ -152,6 +157,7 @@ function parseClient(value: unknown): LoginClient | undefined {
         method: known,
         secret: isText(secret) ? secret : undefined,
         callback: isText(callback) ? callback : undefined,
+        scopes: parseRegisteredScopes(scopes),
       };
     case 'configured':
     case 'document':
@@ -161,13 +167,20 @@ function parseClient(value: unknown): LoginClient | undefined {
   }
 }
 
+function parseRegisteredScopes(value: unknown): RegisteredScopes | undefined {
+  const { asked, granted } = asFields(value);
+  if (!Array.isArray(asked) || !Array.isArray(granted)) return undefined;
+  return { asked: asked.filter(isText), granted: granted.filter(isText) };
+}
+
 function parseTokens(value: unknown): Tokens | undefined {
-  const { accessToken, refreshToken, renewAtMs } = asFields(value);
+  const { accessToken, refreshToken, renewAtMs, scopes } = asFields(value);
   if (!isText(accessToken) || !isBearerToken(accessToken)) return undefined;
   return {
     accessToken,
     refreshToken: isText(refreshToken) ? refreshToken : undefined,
     renewAtMs: typeof renewAtMs === 'number' ? renewAtMs : undefined,
+    scopes: Array.isArray(scopes) ? scopes.filter(isText) : undefined,
   };
 }
 

@@ -9,6 +9,7 @@ import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
 import type { LoginStorage } from './login-storage.ts';
 import type { StoredLogin, Tokens } from './login-store.ts';
+import { patiently, pauseAfter } from './patience.ts';
 
 /**
  * After a failure, calls fail with the same error for this long, so that a client which retries does not open page
@@ -91,6 +92,8 @@ export class Login implements Credentials, CredentialRenewal {
   readonly #steppedUp = new Set<string>();
   /** The file has the latest login, unless it could not be written. */
   #isStored = true;
+  /** The id of a registration that the authorization server has forgotten. */
+  #forgottenClient: string | undefined;
   /** The address from which the latest refusal came. */
   #peerAddress: string | undefined;
   #client: HttpClient | undefined;
@@ -146,7 +149,8 @@ export class Login implements Credentials, CredentialRenewal {
       this.#renewal = IDLE;
     }
     if (status === 403 && !this.#mayStepUp(challenge.scopes)) return undefined;
-    return this.#begin(() => this.#renew(refusal));
+    const { clock, log } = this.#options.deps;
+    return this.#begin(() => patiently(() => this.#renew(refusal), { clock, log, signal: this.#closed.signal }));
   }
 
   /**
@@ -171,8 +175,8 @@ export class Login implements Credentials, CredentialRenewal {
       .exclusively(work, this.#closed.signal)
       .catch((thrown: unknown): RenewalOutcome => {
         const failed: RenewalOutcome = { kind: 'failed', error: this.#explain(thrown) };
-        if (!UNTRIED.has(failed.error.code))
-          after = { kind: 'failed', outcome: failed, untilMs: clock.now() + FAILURE_PAUSE_MS };
+        const pauseMs = UNTRIED.has(failed.error.code) ? 0 : pauseAfter(toBridgeError(thrown), FAILURE_PAUSE_MS);
+        if (pauseMs > 0) after = { kind: 'failed', outcome: failed, untilMs: clock.now() + pauseMs };
         if (!this.#closed.signal.aborted) log.error({ code: failed.error.code }, failed.error.message);
         return failed;
       })
@@ -191,7 +195,11 @@ export class Login implements Credentials, CredentialRenewal {
     if (this.#closed.signal.aborted) return SHUTTING_DOWN;
     const error = toBridgeError(thrown);
     if (UNEXPLAINED.has(error.code)) return error;
-    return loginError(`The login for ${showUrl(this.#options.server)} came to nothing: ${error.message}`, '');
+    return loginError(
+      `The login for ${showUrl(this.#options.server)} came to nothing: ${error.message}`,
+      '',
+      error.retryAfterMs,
+    );
   }
 
   async #renew({ status, challenge }: CredentialRefusal): Promise<RenewalOutcome> {
@@ -205,13 +213,13 @@ export class Login implements Credentials, CredentialRenewal {
     }
     this.#closed.signal.throwIfAborted();
     const flow = await this.#createFlow();
-    const previous = this.#isStored ? this.#storage.load() : this.#credential.login;
+    const latest = this.#isStored ? this.#storage.load() : this.#credential.login;
+    const previous = latest?.client.id === this.#forgottenClient ? undefined : latest;
     const findNewerLogin = () => {
       void this.#storage.look().catch(() => undefined);
       return this.#findNewerLogin();
     };
-    // What cannot be forgotten is tried once more, and fails again.
-    const registrationFailed = () => void this.#storage.forget().catch(() => undefined);
+    const registrationFailed = (id: string) => this.#forgetClient(id);
     const login = await flow.login({ status, challenge, previous, findNewerLogin, registrationFailed });
     if (login === undefined) {
       const { server, deps } = this.#options;
@@ -220,6 +228,7 @@ export class Login implements Credentials, CredentialRenewal {
       return REFUSED;
     }
     this.#hasLoggedIn = true;
+    this.#forgottenClient = undefined;
     await this.#save(login);
     this.#options.deps.log.info({ issuer: login.issuer }, 'logged in');
     return this.#use(login, 'granted');
@@ -233,11 +242,7 @@ export class Login implements Credentials, CredentialRenewal {
     if (newer !== undefined) return this.#use(newer, 'stored') === RENEWED;
     if (login === undefined || refreshToken === undefined) return false;
     const flow = await this.#createFlow();
-    // Another process may have logged in with a new registration meanwhile.
-    const registrationFailed = () => {
-      if (this.#findNewerLogin() === undefined) void this.#storage.forget().catch(() => undefined);
-    };
-    const refreshed = await flow.refresh(login, refreshToken, registrationFailed);
+    const refreshed = await flow.refresh(login, refreshToken, (id) => this.#forgetClient(id));
     if (refreshed !== undefined) {
       await this.#save(refreshed);
       this.#use(refreshed, 'refreshed');
@@ -247,6 +252,15 @@ export class Login implements Credentials, CredentialRenewal {
     const faster = this.#findNewerLogin();
     if (faster !== undefined) this.#use(faster, 'stored');
     return faster !== undefined;
+  }
+
+  /**
+   * The authorization server does not know the client any more, so that the next login registers another one. Another
+   * process may have done so already. What cannot be deleted is passed over by this process alone.
+   */
+  #forgetClient(id: string): void {
+    this.#forgottenClient = id;
+    if (this.#storage.load()?.client.id === id) void this.#storage.forget().catch(() => undefined);
   }
 
   /** A login that another process has made or refreshed since. */

@@ -5,17 +5,15 @@ import {
   type Client,
   clientCredentialsGrantRequest,
   customFetch,
-  processGenericTokenEndpointResponse,
-  ResponseBodyError,
   refreshTokenGrantRequest,
-  type TokenEndpointResponse,
 } from 'oauth4webapi';
 import type { RegisteredClient } from '../../config/remote.ts';
-import { BridgeError } from '../../errors.ts';
+import { assertNever, BridgeError } from '../../errors.ts';
 import { findTokenFault, MAX_TOKEN_LENGTH } from '../client/credentials.ts';
 import { authenticate } from './client-identity.ts';
+import { withoutNull } from './discover.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
-import type { LoginFetch } from './login-fetch.ts';
+import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
 import type { LoginClient, Tokens } from './login-store.ts';
 
 const TELL_OPERATORS = 'Tell its operators.';
@@ -41,9 +39,10 @@ export interface CodeGrant {
   readonly verifier: string;
 }
 
+/** What decides about the login; whatever else comes of a request is an error. */
 export type TokenAnswer =
   | { readonly kind: 'tokens'; readonly tokens: Tokens }
-  /** The authorization server has refused with an error of OAuth. */
+  /** The authorization server refuses for good what it was shown: a refresh token, a code, the client. */
   | {
       readonly kind: 'refused';
       readonly reason: string;
@@ -53,34 +52,46 @@ export type TokenAnswer =
 
 /**
  * Exchanges the code of a login for tokens. Like the other requests here, it rejects with ERR_UPSTREAM_* when there is
- * no usable answer.
+ * no usable answer; see `patiently` for those that may come later.
+ * @param scopes those that the user was asked for
  */
-export function exchangeCode(context: TokenContext, grant: CodeGrant): Promise<TokenAnswer> {
+export function exchangeCode(context: TokenContext, grant: CodeGrant, scopes: readonly string[]): Promise<TokenAnswer> {
   const { parameters, callback, verifier } = grant;
-  return askForTokens(context, async (as, client, options) =>
+  return askForTokens(context, scopes, async (as, client, options) =>
     authorizationCodeGrantRequest(as, client, await authenticateAs(context), parameters, callback, verifier, options),
   );
 }
 
-export function refreshTokens(context: TokenContext, refreshToken: string): Promise<TokenAnswer> {
-  return askForTokens(context, async (as, client, options) =>
-    refreshTokenGrantRequest(as, client, await authenticateAs(context), refreshToken, options),
-  );
+/**
+ * @param scopes those that the login has, which some authorization servers require to be named; undefined: not known, so
+ * that any that were named could be refused
+ */
+export function refreshTokens(
+  context: TokenContext,
+  refreshToken: string,
+  scopes: readonly string[] | undefined,
+): Promise<TokenAnswer> {
+  return askForTokens(context, scopes, async (as, client, options) => {
+    const additionalParameters = { ...options.additionalParameters, ...scopeParameter(scopes) };
+    const auth = await authenticateAs(context);
+    return refreshTokenGrantRequest(as, client, auth, refreshToken, { ...options, additionalParameters });
+  });
 }
 
 /** Asks for tokens in the name of the client itself. */
 export function requestOwnTokens(context: TokenContext, scopes: readonly string[]): Promise<TokenAnswer> {
-  const parameters = {
-    resource: context.resource,
-    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-  };
-  return askForTokens(context, async (as, client, options) =>
+  const parameters = { resource: context.resource, ...scopeParameter(scopes) };
+  return askForTokens(context, scopes, async (as, client, options) =>
     clientCredentialsGrantRequest(as, client, await authenticateAs(context), parameters, options),
   );
 }
 
 function authenticateAs({ client, proof }: TokenContext) {
   return authenticate(client, proof);
+}
+
+function scopeParameter(scopes: readonly string[] = []) {
+  return scopes.length > 0 ? { scope: scopes.join(' ') } : {};
 }
 
 type Ask = (as: AuthorizationServer, client: Client, options: AskOptions) => Promise<Response>;
@@ -101,44 +112,86 @@ interface AskInit {
   readonly body?: URLSearchParams | undefined;
 }
 
-async function askForTokens(context: TokenContext, ask: Ask): Promise<TokenAnswer> {
+async function askForTokens(
+  context: TokenContext,
+  scopes: readonly string[] | undefined,
+  ask: Ask,
+): Promise<TokenAnswer> {
   const { authorizationServer: as } = context;
-  const client: Client = { client_id: context.client.id };
+  let response: Response;
   try {
-    const response = await withoutIdToken(await ask(as, client, optionsFor(context)));
-    return {
-      kind: 'tokens',
-      tokens: toTokens(await processGenericTokenEndpointResponse(as, client, response), context),
-    };
+    response = await ask(as, { client_id: context.client.id }, optionsFor(context));
   } catch (thrown) {
     if (thrown instanceof BridgeError) throw thrown;
-    if (thrown instanceof ResponseBodyError) {
-      const reason = describeOAuthError(thrown.error, thrown.error_description);
-      return { kind: 'refused', reason, isClientUnknown: thrown.error === 'invalid_client' };
-    }
-    // The message of the library is not shown, nor is its error kept as the cause: it holds the answer.
-    throw loginError(`The token endpoint of ${as.issuer} did not answer as OAuth has it`, TELL_OPERATORS);
+    // The message of the library is not shown, nor is its error kept as the cause: it may hold what was sent.
+    throw unusable(as);
+  }
+  const judged = judgeAnswer(response, await readMembers(response));
+  switch (judged.kind) {
+    case 'given':
+      return { kind: 'tokens', tokens: toTokens(judged.members, scopes, context) };
+    case 'refused':
+      return judged;
+    case 'passing':
+      throw busyError(response, `The token endpoint of ${as.issuer} gives no token at the moment (${judged.reason})`);
+    case 'failed':
+      throw loginError(
+        `The token endpoint of ${as.issuer} refuses the request (${judged.reason})`,
+        'If that lasts, log in once with --login anew, or tell its operators.',
+      );
+    case 'unusable':
+      throw unusable(as);
+    default:
+      return assertNever(judged);
   }
 }
+
+function unusable({ issuer }: AuthorizationServer) {
+  return loginError(`The token endpoint of ${issuer} did not answer as OAuth has it`, TELL_OPERATORS);
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Undefined: this is no JSON object. Members that are null count as absent, as in metadata. */
+async function readMembers(response: Response): Promise<Members | undefined> {
+  const body: unknown = await response.json().catch(() => undefined);
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? withoutNull(body) : undefined;
+}
+
+/** [RFC 6749 5.2] What was shown is refused, and asking again with the same is useless. */
+const FINAL_ERRORS: ReadonlySet<unknown> = new Set([
+  ...['invalid_grant', 'invalid_client', 'unauthorized_client', 'invalid_scope'],
+]);
+const PASSING_ERRORS: ReadonlySet<unknown> = new Set(['temporarily_unavailable', 'server_error']);
 
 /**
- * Takes out the ID token: the user's identity is not needed, and an ID token that is not quite right must not stop the
- * login.
+ * - `refused`: for good, so that only a new login helps.
+ * - `passing`: the authorization server, or something in front of it, is busy or out of order.
+ * - `failed`: the request itself is refused; a new login would make the same one.
  */
-async function withoutIdToken(response: Response): Promise<Response> {
-  const { status, headers } = response;
-  const text = await response.text();
-  try {
-    const { id_token: _, ...fields } = JSON.parse(text);
-    return new Response(JSON.stringify(fields), { status, headers });
-  } catch {
-    return new Response(text, { status, headers });
-  }
+type JudgedAnswer =
+  | { readonly kind: 'given'; readonly members: Members }
+  | Extract<TokenAnswer, { kind: 'refused' }>
+  | { readonly kind: 'passing' | 'failed'; readonly reason: string }
+  | { readonly kind: 'unusable' };
+
+/** Decides which answers of a token endpoint are final, and which pass. */
+function judgeAnswer(response: Response, members: Members | undefined): JudgedAnswer {
+  const { status } = response;
+  if (members === undefined) return { kind: 'passing', reason: `status ${status}, and no JSON` };
+  const { error, error_description: description, access_token: token } = members;
+  const said = typeof error === 'string' ? describeOAuthError(error, textOf(description)) : `status ${status}`;
+  if (isBusy(response) || PASSING_ERRORS.has(error)) return { kind: 'passing', reason: said };
+  if (FINAL_ERRORS.has(error)) return { kind: 'refused', reason: said, isClientUnknown: error === 'invalid_client' };
+  if (typeof error === 'string') return { kind: 'failed', reason: said };
+  return typeof token === 'string' && status < 300 ? { kind: 'given', members } : { kind: 'unusable' };
 }
 
-function toTokens(answer: TokenEndpointResponse, { wallClock }: TokenContext): Tokens {
-  const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = answer;
-  if (answer.token_type !== 'bearer') {
+/** The ID token is left aside: the user's identity is not needed. A token without a type counts as a bearer token. */
+function toTokens(members: Members, asked: readonly string[] | undefined, { wallClock }: TokenContext): Tokens {
+  const { token_type: type = 'Bearer', access_token: token, refresh_token: next, scope, expires_in: life } = members;
+  const [accessToken, refreshToken] = [textOf(token) ?? '', textOf(next)];
+  if (typeof type !== 'string' || type.toLowerCase() !== 'bearer') {
     throw loginError('The authorization server gave a token of another kind', 'Expected one of the type Bearer.');
   }
   const fault = findTokenFault(accessToken);
@@ -147,11 +200,26 @@ function toTokens(answer: TokenEndpointResponse, { wallClock }: TokenContext): T
     const problem = `The refresh token that the authorization server gave has ${refreshToken.length} characters`;
     throw loginError(problem, `Expected at most ${MAX_TOKEN_LENGTH}. ${TELL_OPERATORS}`);
   }
-  return { accessToken, refreshToken, renewAtMs: renewAt(wallClock(), expiresIn) };
+  // [RFC 6749 5.1] Where nothing is said, what was asked for was granted.
+  const scopes =
+    textOf(scope)
+      ?.split(' ')
+      .filter((name) => name !== '') ?? asked;
+  return {
+    accessToken,
+    refreshToken,
+    renewAtMs: renewAt(wallClock(), typeof life === 'number' ? life : Number(textOf(life) ?? Number.NaN)),
+    scopes,
+  };
 }
 
-function renewAt(nowMs: number, expiresIn: number | undefined): number | undefined {
-  if (expiresIn === undefined) return undefined;
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** @param expiresIn NaN: the server does not say, or nothing that means anything */
+function renewAt(nowMs: number, expiresIn: number): number | undefined {
+  if (!(expiresIn >= 0)) return undefined;
   const lifeMs = expiresIn * 1000;
   return nowMs + lifeMs - Math.min(RENEW_AHEAD_MS, lifeMs / 4);
 }

@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { assertNever, type BridgeError } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
+import { parseRetryAfter } from '../../http/retry-after.ts';
 import type { HttpStatus, ProbeOutcome } from '../../mcp/classify/probe-answer.ts';
 import { asFields, readMembers } from '../../mcp/vocabulary/payload.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -23,19 +24,8 @@ export interface Answer<Outcome = AnyOutcome> {
 /** `found`: the event stream that was asked for is there. */
 export type AnyOutcome = ProbeOutcome | { readonly kind: 'found' };
 
-/** A server that asks for more is not waited for; see MAX_WAIT_MS in detection.ts. */
-const MAX_RETRY_AFTER_S = 24 * 60 * 60;
-
 export function statusOf({ status, headers }: ResponseHead): HttpStatus {
   return { status, retryAfterMs: parseRetryAfter(headers['retry-after'], Date.now()) };
-}
-
-/** [RFC 9110 10.2.3] seconds, or a date. */
-export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
-  if (value === undefined) return undefined;
-  if (/^\d+$/.test(value)) return Math.min(Number(value), MAX_RETRY_AFTER_S) * 1000;
-  const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }
 
 /**

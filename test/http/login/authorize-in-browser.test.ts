@@ -88,11 +88,12 @@ test('a refused login is told with the words of the authorization server', async
   const cookie = begun.headers.get('set-cookie')?.split(';', 1)[0] ?? '';
   const back = new URL(callback);
   back.search = String(new URLSearchParams({ error: 'access_denied', state: page.searchParams.get('state') ?? '' }));
-  const failed = t.throwsAsync(outcome, {
-    message: 'The login at https://auth.example was refused (access_denied). The next call asks again.',
-  });
   t.is((await fetch(back, { headers: { cookie } })).status, 400);
-  await failed;
+  const refused = await outcome;
+  if (refused.kind !== 'refused') return t.fail();
+  t.is(refused.code, 'access_denied');
+  const message = 'The login at https://auth.example was refused (access_denied). The next call asks again.';
+  t.is(refused.error.message, message);
 });
 
 test('no page is opened without PKCE, without a page, or with an address that is too long', async (t) => {

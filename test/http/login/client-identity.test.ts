@@ -19,6 +19,7 @@ const REGISTERED: LoginClient = {
   method: 'none',
   secret: undefined,
   callback: CALLBACK,
+  scopes: undefined,
 };
 
 type Answer = readonly [status: number, body: unknown];
@@ -102,7 +103,7 @@ test('says why the authorization server has not registered a client', async (t) 
     [[201, { client_id: 5 }], 'it answered 201 without a client_id'],
     [[200, 'null'], 'it answered 200 without a client_id'],
     [[200, '"text"'], 'it answered 200 without a client_id'],
-    [[502, 'no JSON'], 'it answered 502 without a client_id'],
+    [[403, 'no JSON'], 'it answered 403 without a client_id'],
   ] as const) {
     const { outcome } = await identify({}, answer);
     t.is(outcome, `${REGISTRATION} did not register mcp-portage as a client (${said}). ${wayOut}`);
@@ -191,5 +192,34 @@ test('shows the secret of a registration, or that of the user, and nothing where
   t.deepEqual(await shownBy({ ...configured, method: inBody }, proof), post('mine'));
   for (const method of [inHeader, inBody, 'private_key_jwt', 'none'] as const) {
     t.deepEqual(await shownBy({ ...configured, method }), nothing, method);
+  }
+});
+
+test('a registration is used for the scopes that it was made for, granted or not, and others need a new one', async (t) => {
+  const scopes = { asked: ['read', 'offline_access'], granted: ['read'] };
+  const known = { ...REGISTERED, scopes };
+  const use = async (wanted: readonly string[]) =>
+    (await identify({ previous: loginOf(known), scopes: wanted })).outcome === known;
+  t.true(await use(['read']));
+  t.true(await use(['read', 'offline_access']));
+  t.false(await use(['read', 'write']));
+});
+
+test('what a registration was granted is what its response says', async (t) => {
+  const scopes = ['read', 'offline_access'];
+  const grantedFor = async (response: object) => {
+    const { outcome } = await identify({ scopes }, [201, { client_id: 'new', ...response }]);
+    return typeof outcome === 'string' || outcome.origin !== 'registered' ? outcome : outcome.scopes?.granted;
+  };
+  t.is(await grantedFor({}), undefined);
+  t.is(await grantedFor({ grant_types: ['authorization_code', 'refresh_token'] }), undefined);
+  t.deepEqual(await grantedFor({ scope: 'read more' }), ['read', 'more']);
+  t.deepEqual(await grantedFor({ grant_types: ['authorization_code'] }), ['read']);
+});
+
+test('an authorization server that is busy registers nobody now, and may do so later', async (t) => {
+  for (const status of [429, 500, 503]) {
+    const { outcome } = await identify({}, [status, '']);
+    t.is(outcome, `${REGISTRATION} registers no clients at the moment (status ${status}). Try again later.`);
   }
 });

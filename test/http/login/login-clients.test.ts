@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import test from 'ava';
 import { jwtVerify } from 'jose';
 import { FAILURE_PAUSE_MS } from '../../../src/http/login/login.ts';
+import { LOGIN_TIMEOUT_MS } from '../../../src/http/login/patience.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
 test('a client that the authorization server knows shows its secret the way it wants it', async (t) => {
@@ -75,12 +77,84 @@ test('a registration that is not known any more is made again with the next logi
   const user = createUser(t, world.url, { clock });
   await user.call();
   world.tokens.clear();
-  world.answerToken = () => ({ status: 401, body: { error: 'invalid_client' } });
-  t.regex((await user.call()).failure?.message ?? '', /invalid_client/);
-  world.answerToken = (_, body) => ({ status: 200, body });
-  clock.advance(FAILURE_PAUSE_MS);
+  world.refuseTokens = [{ status: 401, body: { error: 'invalid_client' } }];
   t.is((await user.call()).body, 'served');
   t.is(world.count('/register'), 2);
+  t.is(world.count('/authorize'), 3);
+  world.tokens.clear();
+  const refused = { status: 401, body: { error: 'invalid_client' } };
+  world.refuseTokens = [refused, refused, refused];
+  t.regex((await user.call()).failure?.message ?? '', /invalid_client/);
+  t.is(world.count('/authorize'), 5, 'once more, and then it is told');
+  clock.advance(FAILURE_PAUSE_MS);
+  world.refuseTokens = [];
+  t.is((await user.call()).body, 'served');
+});
+
+for (const title of ['the client has left', 'nobody came back'] as const) {
+  test(`a registration is made again where ${title} while the browser was open: it may have shown that the client is unknown`, async (t) => {
+    const world = await startLoginWorld(t);
+    const stateDirectory = temporaryFolder(t);
+    await createUser(t, world.url, { stateDirectory }).call();
+    world.tokens.clear();
+    world.refreshTokens.clear();
+    world.comeBack = undefined;
+    world.answerRegistration = () => ({ status: 201, body: { client_id: 'registered-again' } });
+    const clock = new FakeClock();
+    const user = createUser(t, world.url, { stateDirectory, clock });
+    const calling = user.call();
+    await waitFor(() => world.count('/authorize') === 2);
+    if (title === 'nobody came back') clock.advance(LOGIN_TIMEOUT_MS);
+    else user.login.close();
+    await calling;
+    world.comeBack = (parameters) => parameters;
+    t.is((await createUser(t, world.url, { stateDirectory }).call()).body, 'served');
+    t.is(world.latest('/authorize').parameters.get('client_id'), 'registered-again');
+  });
+}
+
+test('a registration outlives a user who refuses', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  await createUser(t, world.url, { stateDirectory }).call();
+  world.tokens.clear();
+  world.refreshTokens.clear();
+  world.comeBack = ({ state }) => ({ state, error: 'access_denied' });
+  await createUser(t, world.url, { stateDirectory }).call();
+  world.comeBack = (parameters) => parameters;
+  t.is((await createUser(t, world.url, { stateDirectory }).call()).body, 'served');
+  t.is(world.count('/register'), 1);
+});
+
+test('a registration that was forgotten is made again where nothing can be stored, too', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  writeFileSync(join(stateDirectory, 'logins'), 'not a folder');
+  const user = createUser(t, world.url, { stateDirectory });
+  await user.call();
+  world.tokens.clear();
+  world.answerRegistration = () => ({ status: 201, body: { client_id: 'registered-again' } });
+  world.refuseTokens = [{ status: 401, body: { error: 'invalid_client' } }];
+  t.is((await user.call()).body, 'served');
+  t.is(world.latest('/authorize').parameters.get('client_id'), 'registered-again');
+});
+
+test('scopes that a registration was not granted are not asked for, with each login', async (t) => {
+  const world = await startLoginWorld(t);
+  world.challenge = () => 'Bearer scope="read admin"';
+  world.metadata = { scopes_supported: ['read', 'admin', 'offline_access'] };
+  world.answerRegistration = () => ({ status: 201, body: { client_id: 'mine', scope: 'read' } });
+  const stateDirectory = temporaryFolder(t);
+  for (const _ of ['first', 'next']) {
+    t.is((await createUser(t, world.url, { stateDirectory }).call()).body, 'served');
+    const asked = world.latest('/authorize').parameters;
+    t.is(asked.get('scope'), 'read');
+    t.false(asked.has('prompt'));
+    world.tokens.clear();
+    world.refreshTokens.clear();
+  }
+  t.is(world.latest('/register').json.scope, 'read admin offline_access');
+  t.is(world.count('/register'), 1);
 });
 
 test('a registration that the authorization server has forgotten by the time of a refresh is made again at once', async (t) => {

@@ -1,7 +1,10 @@
 import { cpSync } from 'node:fs';
 import test from 'ava';
-import { startLoginWorld } from '../../support/login-world.ts';
+import { PATIENCE_MS } from '../../../src/http/login/patience.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { type Answer, startLoginWorld } from '../../support/login-world.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import type { RecordedCall } from '../recorded-call.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
 test('a token that the server does not take any more is refreshed without the user, and the refresh token rotated', async (t) => {
@@ -84,15 +87,113 @@ test('a login that cannot be refreshed any more is made again', async (t) => {
   t.is(world.count('/authorize'), 2);
 });
 
-test('an authorization server in trouble is no reason to send the user to it', async (t) => {
+/** Lets time pass until a call has ended. */
+async function passTime(clock: FakeClock, call: Promise<RecordedCall>): Promise<RecordedCall> {
+  let ended: RecordedCall | undefined;
+  void call.then((done) => {
+    ended = done;
+  });
+  return await waitFor(() => {
+    clock.advance(100);
+    return ended;
+  });
+}
+
+const TROUBLES: readonly [title: string, answer: Answer | 'reset'][] = [
+  ['is busy', { status: 429 }],
+  ['is out of order', { status: 503, body: 'later' }],
+  ['says that it is unavailable', { status: 400, body: { error: 'temporarily_unavailable' } }],
+  ['answers with something that is no JSON', { status: 200, text: '<html>' }],
+  ['resets the connection', 'reset'],
+];
+
+for (const [title, answer] of TROUBLES) {
+  test(`while an authorization server ${title}, calls wait, no user is asked, and no call fails once it is well again`, async (t) => {
+    const world = await startLoginWorld(t);
+    const clock = new FakeClock();
+    const user = createUser(t, world.url, { clock });
+    await user.call();
+    world.tokens.clear();
+    world.refuseTokens = [answer, answer];
+    const [one, other] = [user.call(), user.call()];
+    t.is((await passTime(clock, one)).body, 'served');
+    t.is((await other).body, 'served');
+    t.is(world.count('/authorize'), 1);
+    t.is(world.count('/token'), 4);
+    t.regex(user.log(), /The login is tried again in 1 s\./);
+  });
+}
+
+test('a failure that lasts is told before clients give up, and the next call tries again at once', async (t) => {
+  const world = await startLoginWorld(t);
+  const clock = new FakeClock();
+  const user = createUser(t, world.url, { clock });
+  await user.call();
+  world.tokens.clear();
+  world.refuseTokens = new Array(100).fill({ status: 503 });
+  const beganMs = clock.now();
+  const { failure } = await passTime(clock, user.call());
+  t.is(failure?.code, 'ERR_UPSTREAM_AUTH');
+  t.regex(failure?.message ?? '', /gives no token at the moment \(status 503\)\. Try again later\./);
+  t.true(clock.now() - beganMs <= PATIENCE_MS);
+  t.is(world.count('/authorize'), 1);
+  world.refuseTokens = [];
+  t.is((await user.call()).body, 'served');
+  t.is(world.count('/authorize'), 1);
+});
+
+test('a time to wait that the server names is waited for, and one that is too long is told at once', async (t) => {
+  const world = await startLoginWorld(t);
+  const clock = new FakeClock();
+  const user = createUser(t, world.url, { clock });
+  await user.call();
+  world.tokens.clear();
+  world.refuseTokens = [{ status: 429, headers: { 'retry-after': '20' } }];
+  const beganMs = clock.now();
+  t.is((await passTime(clock, user.call())).body, 'served');
+  t.true(clock.now() - beganMs >= 20_000);
+  world.tokens.clear();
+  world.refuseTokens = [{ status: 429, headers: { 'retry-after': '3600' } }];
+  const asked = world.count('/token');
+  t.is((await user.call()).failure?.code, 'ERR_UPSTREAM_AUTH');
+  t.is((await user.call()).failure?.code, 'ERR_UPSTREAM_AUTH', 'it is not asked all the time either');
+  t.is(world.count('/token'), asked + 1);
+});
+
+test('a refresh that is refused for its form asks no user, and says what to do', async (t) => {
   const world = await startLoginWorld(t);
   const user = createUser(t, world.url);
   await user.call();
   world.tokens.clear();
-  world.answerToken = () => ({ status: 503, body: 'later' });
+  world.refuseTokens = [{ status: 400, body: { error: 'invalid_request' } }];
   const { failure } = await user.call();
-  t.is(failure?.code, 'ERR_UPSTREAM_AUTH');
+  t.regex(failure?.message ?? '', /refuses the request \(invalid_request\).*--login anew/);
   t.is(world.count('/authorize'), 1);
+});
+
+test('a code that is not exchanged at once is sent again, and its user is not asked again', async (t) => {
+  const world = await startLoginWorld(t);
+  const clock = new FakeClock();
+  world.refuseTokens = [{ status: 503 }];
+  const user = createUser(t, world.url, { clock });
+  t.is((await passTime(clock, user.call())).body, 'served');
+  t.is(world.count('/authorize'), 1);
+});
+
+test('a refresh names the scopes that were granted with the login', async (t) => {
+  const world = await startLoginWorld(t);
+  world.challenge = () => 'Bearer scope="read write"';
+  const stateDirectory = temporaryFolder(t);
+  const scopeOfRefresh = async () => {
+    world.tokens.clear();
+    t.is((await createUser(t, world.url, { stateDirectory }).call()).body, 'served');
+    return world.latest('/token').parameters.get('scope');
+  };
+  await createUser(t, world.url, { stateDirectory }).call();
+  t.is(await scopeOfRefresh(), 'read write');
+  world.answerToken = (_, body) => ({ status: 200, body: { ...body, scope: 'read' } });
+  await createUser(t, world.url, { stateDirectory, stored: 'forget' }).call();
+  t.is(await scopeOfRefresh(), 'read');
 });
 
 test('two processes do not spoil each other: what one has refreshed, the other uses', async (t) => {

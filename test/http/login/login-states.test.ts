@@ -20,9 +20,16 @@ function stored(accessToken: string, more: Partial<Tokens> = {}): StoredLogin {
     issuer: 'https://auth.example',
     tokenEndpoint: 'https://auth.example/token',
     resource: 'http://mcp.example/mcp',
-    client: { origin: 'registered', id: 'c', method: 'none', secret: undefined, callback: undefined },
+    client: {
+      origin: 'registered',
+      id: 'c',
+      method: 'none',
+      secret: undefined,
+      callback: undefined,
+      scopes: undefined,
+    },
     scopes: ['read'],
-    tokens: { accessToken, refreshToken: undefined, renewAtMs: undefined, ...more },
+    tokens: { accessToken, refreshToken: undefined, renewAtMs: undefined, scopes: undefined, ...more },
   };
 }
 

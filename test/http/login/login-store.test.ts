@@ -18,9 +18,10 @@ const LOGIN: StoredLogin = {
     secret: 's',
     method: 'client_secret_basic',
     callback: 'http://127.0.0.1:1/',
+    scopes: { asked: ['read', 'write'], granted: ['read'] },
   },
   scopes: ['read'],
-  tokens: { accessToken: 'a', refreshToken: 'r', renewAtMs: 1 },
+  tokens: { accessToken: 'a', refreshToken: 'r', renewAtMs: 1, scopes: ['read'] },
 };
 
 function createStore(stateDirectory: string, server = 'https://example.com/mcp', changes: Partial<LoginConfig> = {}) {
@@ -93,7 +94,7 @@ test('a file that cannot be replaced leaves the old login in place, and nothing 
 test('a token that could not be sent is not used, whoever wrote it into the file', (t) => {
   const store = createStore(temporaryFolder(t));
   for (const accessToken of ['x'.repeat(900_000), 'a\r\nX-Evil: 1']) {
-    store.save({ ...LOGIN, tokens: { accessToken, refreshToken: undefined, renewAtMs: undefined } });
+    store.save({ ...LOGIN, tokens: { accessToken, refreshToken: undefined, renewAtMs: undefined, scopes: undefined } });
     t.is(store.load()?.tokens, undefined);
   }
 });
@@ -122,15 +123,17 @@ test('what a login can do without is left out where the file has something else'
   const parse = (changes: object) => parseStoredLogin(JSON.stringify({ ...LOGIN, ...changes }));
   t.deepEqual(parse({ scopes: ['read', 5, ''] })?.scopes, ['read']);
   t.deepEqual(parse({ scopes: 'read' })?.scopes, []);
-  t.deepEqual(parse({ client: { ...client, secret: 5, callback: '' } })?.client, {
+  t.deepEqual(parse({ client: { ...client, secret: 5, callback: '', scopes: { asked: ['a'] } } })?.client, {
     ...client,
     secret: undefined,
     callback: undefined,
+    scopes: undefined,
   });
-  t.deepEqual(parse({ tokens: { ...tokens, refreshToken: '', renewAtMs: 'soon' } })?.tokens, {
+  t.deepEqual(parse({ tokens: { ...tokens, refreshToken: '', renewAtMs: 'soon', scopes: 'read' } })?.tokens, {
     accessToken: 'a',
     refreshToken: undefined,
     renewAtMs: undefined,
+    scopes: undefined,
   });
   for (const none of [undefined, null, 'a', { refreshToken: 'r' }]) t.is(parse({ tokens: none })?.tokens, undefined);
 });

@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { BridgeError } from '../../../src/errors.ts';
 import { MAX_TOKEN_LENGTH } from '../../../src/http/client/credentials.ts';
 import type { LoginRequest } from '../../../src/http/login/login-fetch.ts';
 import {
@@ -15,7 +16,7 @@ const NOW_MS = 1_000_000;
 const BEARER = { access_token: 'access', token_type: 'Bearer' };
 
 /** An authorization server that answers each token request so; what it is asked is kept. */
-function answering(body: unknown, status = 200) {
+function answering(body: unknown, status = 200, retryAfter?: string) {
   const asked: (LoginRequest & { readonly url: string })[] = [];
   const context: TokenContext = {
     authorizationServer: { issuer: ISSUER, token_endpoint: `${ISSUER}/token` },
@@ -25,7 +26,7 @@ function answering(body: unknown, status = 200) {
     fetch: async (url, request) => {
       asked.push({ ...request, url: url.href });
       const text = typeof body === 'string' ? body : JSON.stringify(body);
-      return new Response(text, { status, headers: { 'content-type': 'application/json' } });
+      return new Response(text, { status, headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter } });
     },
     wallClock: () => NOW_MS,
   };
@@ -39,8 +40,12 @@ test('each request for tokens says what they are for', async (t) => {
   const { context, asked, parametersOf } = answering(BEARER);
   const parameters = new URLSearchParams({ code: 'c' });
   const common = { client_id: 'me', resource: RESOURCE };
-  await refreshTokens(context, 'old');
+  await refreshTokens(context, 'old', undefined);
   t.deepEqual(parametersOf(), { ...common, grant_type: 'refresh_token', refresh_token: 'old' });
+  await refreshTokens(context, 'old', ['read', 'write']);
+  t.is(parametersOf().scope, 'read write', 'what the login has');
+  await refreshTokens(context, 'old', []);
+  t.false('scope' in parametersOf());
   await requestOwnTokens(context, []);
   t.deepEqual(parametersOf(), { ...common, grant_type: 'client_credentials' });
   await requestOwnTokens(context, ['read', 'write']);
@@ -48,13 +53,13 @@ test('each request for tokens says what they are for', async (t) => {
   for (const { method, url } of asked) t.deepEqual([method, url], ['POST', `${ISSUER}/token`]);
   // A code that no login has let through is not sent.
   const grant = { parameters, callback: 'http://127.0.0.1:1/', verifier: 'v' };
-  t.regex(await failure(exchangeCode(context, grant)), /did not answer as OAuth has it/);
-  t.is(asked.length, 3);
+  t.regex(await failure(exchangeCode(context, grant, [])), /did not answer as OAuth has it/);
+  t.is(asked.length, 5);
 });
 
 test('a token is renewed half a minute before it expires, or a quarter of its life before', async (t) => {
   const renewalOf = async (expiresIn: number | undefined) => {
-    const answer = await refreshTokens(answering({ ...BEARER, expires_in: expiresIn }).context, 'old');
+    const answer = await refreshTokens(answering({ ...BEARER, expires_in: expiresIn }).context, 'old', ['read']);
     return answer.kind === 'tokens' ? answer.tokens.renewAtMs : answer.reason;
   };
   t.is(await renewalOf(3600), NOW_MS + 3_570_000);
@@ -65,30 +70,88 @@ test('a token is renewed half a minute before it expires, or a quarter of its li
 
 test('tokens are taken as they come, and the user’s identity is not looked at', async (t) => {
   const given = { ...BEARER, refresh_token: 'next', id_token: 'no token at all' };
-  t.deepEqual(await refreshTokens(answering(given).context, 'old'), {
+  t.deepEqual(await refreshTokens(answering(given).context, 'old', ['read']), {
     kind: 'tokens',
-    tokens: { accessToken: 'access', refreshToken: 'next', renewAtMs: undefined },
+    tokens: { accessToken: 'access', refreshToken: 'next', renewAtMs: undefined, scopes: ['read'] },
   });
 });
 
-test('an error of OAuth is a refusal with its reason', async (t) => {
+test('only four errors of OAuth are final: the login has to be made again', async (t) => {
   const refused = answering({ error: 'invalid_grant', error_description: 'expired' }, 400);
-  t.deepEqual(await refreshTokens(refused.context, 'old'), {
+  t.deepEqual(await refreshTokens(refused.context, 'old', []), {
     kind: 'refused',
     reason: 'invalid_grant: expired',
     isClientUnknown: false,
   });
-  const unknown = answering({ error: 'invalid_client' }, 401);
-  t.like(await refreshTokens(unknown.context, 'old'), { kind: 'refused', isClientUnknown: true });
+  const unknown = answering({ error: 'invalid_client', error_description: null }, 401);
+  t.like(await refreshTokens(unknown.context, 'old', []), { kind: 'refused', isClientUnknown: true });
+  for (const error of ['unauthorized_client', 'invalid_scope']) {
+    t.like(await refreshTokens(answering({ error }, 400).context, 'old', []), { kind: 'refused', reason: error });
+  }
+  for (const error of ['invalid_request', 'invalid_target', 'bad_refresh_token']) {
+    const message = await failure(refreshTokens(answering({ error }, 400).context, 'old', []));
+    t.is(
+      message,
+      `The token endpoint of ${ISSUER} refuses the request (${error}). If that lasts, log in once with --login anew, or tell its operators.`,
+    );
+  }
+});
+
+for (const [title, body, status, reason] of [
+  ['too many requests', { error: 'invalid_grant' }, 429, 'invalid_grant'],
+  ['a gateway', '<h1>Bad gateway</h1>', 502, 'status 502, and no JSON'],
+  ['a fault', { error: 'invalid_grant' }, 500, 'invalid_grant'],
+  ['an error that says so', { error: 'temporarily_unavailable' }, 400, 'temporarily_unavailable'],
+  ['another one', { error: 'server_error' }, 400, 'server_error'],
+  ['a page of a proxy', '<html>', 200, 'status 200, and no JSON'],
+  ['a list', '[]', 200, 'status 200, and no JSON'],
+] as const) {
+  test(`what passes says when to try again: ${title}`, async (t) => {
+    for (const [retryAfter, retryAfterMs] of [
+      [undefined, 0],
+      ['7', 7000],
+    ] as const) {
+      const { context } = answering(body, status, retryAfter);
+      const error = await t.throwsAsync(refreshTokens(context, 'old', []), { code: 'ERR_UPSTREAM_AUTH' });
+      t.is(
+        error?.message,
+        `The token endpoint of ${ISSUER} gives no token at the moment (${reason}). Try again later.`,
+      );
+      t.is((error as BridgeError).retryAfterMs, retryAfterMs);
+    }
+  });
+}
+
+test('members that are null count as absent, a token without a type is a bearer token, and nonsense limits no life', async (t) => {
+  const tokensOf = async (body: object) => {
+    const answer = await refreshTokens(answering(body).context, 'old', ['read']);
+    return answer.kind === 'tokens' ? answer.tokens : answer.reason;
+  };
+  const tokens = { accessToken: 'access', refreshToken: undefined, renewAtMs: undefined, scopes: ['read'] };
+  const empty = { token_type: null, refresh_token: null, expires_in: null, scope: null, id_token: null, error: null };
+  t.deepEqual(await tokensOf({ access_token: 'access', ...empty }), tokens);
+  t.deepEqual(await tokensOf({ access_token: 'access' }), tokens);
+  for (const expiresIn of ['', 'soon', -1, {}])
+    t.deepEqual(await tokensOf({ ...BEARER, expires_in: expiresIn }), tokens);
+  t.deepEqual(await tokensOf({ ...BEARER, expires_in: '120' }), { ...tokens, renewAtMs: NOW_MS + 90_000 });
+});
+
+test('the scopes of a token are those that were granted, as far as the answer says', async (t) => {
+  const scopesOf = async (scope: string | undefined) => {
+    const answer = await refreshTokens(answering({ ...BEARER, scope }).context, 'old', ['read', 'write']);
+    return answer.kind === 'tokens' ? answer.tokens.scopes : answer.reason;
+  };
+  t.deepEqual(await scopesOf(undefined), ['read', 'write']);
+  t.deepEqual(await scopesOf('read'), ['read']);
 });
 
 test('says what is wrong with the tokens that were given, without showing them', async (t) => {
-  const tellOf = (body: unknown, status?: number) => failure(refreshTokens(answering(body, status).context, 'old'));
+  const tellOf = (body: unknown, status?: number) =>
+    failure(refreshTokens(answering(body, status).context, 'old', ['read']));
   const unusable = `The token endpoint of ${ISSUER} did not answer as OAuth has it. Tell its operators.`;
-  for (const body of ['no JSON', 'null', '[]', {}, { access_token: 5, token_type: 'Bearer' }]) {
+  for (const body of [{}, { access_token: 5, token_type: 'Bearer' }]) {
     t.is(await tellOf(body), unusable, JSON.stringify(body));
   }
-  t.is(await tellOf('no JSON', 500), unusable);
   t.is(
     await tellOf({ ...BEARER, token_type: 'DPoP' }),
     'The authorization server gave a token of another kind. Expected one of the type Bearer.',
@@ -102,6 +165,8 @@ test('says what is wrong with the tokens that were given, without showing them',
     `The refresh token that the authorization server gave has ${tooLong.length} characters. ` +
       `Expected at most ${MAX_TOKEN_LENGTH}. Tell its operators.`,
   );
-  const longest = await refreshTokens(answering({ ...BEARER, refresh_token: tooLong.slice(1) }).context, 'old');
+  const longest = await refreshTokens(answering({ ...BEARER, refresh_token: tooLong.slice(1) }).context, 'old', [
+    'read',
+  ]);
   t.is(longest.kind, 'tokens');
 });
