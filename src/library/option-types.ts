@@ -66,6 +66,8 @@ export interface ServerOptions {
   readonly oauthClientDocument?: string | undefined;
   /** The only authorization server to trust. Default: the one the server names. */
   readonly oauthIssuer?: string | undefined;
+  /** Log in at a server that does not announce PKCE, which is used all the same (Entra, Cognito). Default: false. */
+  readonly oauthAssumePkce?: boolean | undefined;
   /** Scope to ask for, in place of those the server names. */
   readonly oauthScope?: string | readonly string[] | undefined;
   /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
@@ -134,6 +136,8 @@ export interface CommonOptions {
   readonly oauthClientDocument?: string | undefined;
   /** The only authorization server to trust. Default: the one the server names. */
   readonly oauthIssuer?: string | undefined;
+  /** Log in at a server that does not announce PKCE, which is used all the same (Entra, Cognito). Default: false. */
+  readonly oauthAssumePkce?: boolean | undefined;
   /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
   readonly oauthCallback?: string | undefined;
   /** Open the browser for a login; the address is logged either way. Default: true. */

@@ -238,6 +238,8 @@ Logging in to remote servers (URL)
                                        server supports that
   --oauth-issuer <url>                 The only authorization server to trust [the one the server
                                        names]
+  --[no-]oauth-assume-pkce             Log in at a server that does not announce PKCE, which is used
+                                       all the same (Entra, Cognito)
   --oauth-scope <scope>                Scope to ask for, in place of those the server names
                                        (repeatable)
   --oauth-callback <url>               Where the browser returns to on this machine; port 0 picks a

@@ -66,6 +66,14 @@ export const LOGIN_OPTIONS = [
     targets: ['url'],
   },
   {
+    name: 'oauth-assume-pkce',
+    group: 'login',
+    describe: 'Log in at a server that does not announce PKCE, which is used all the same (Entra, Cognito)',
+    kind: 'flag',
+    default: 'false',
+    targets: ['url'],
+  },
+  {
     name: 'oauth-scope',
     group: 'login',
     describe: 'Scope to ask for, in place of those the server names',

@@ -11,7 +11,9 @@ import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { CallbackListener, CallbackVerdict } from './callback-listener.ts';
-import { describeOAuthError, loginError } from './login-error.ts';
+import { adviseCallback } from './client-identity.ts';
+import { announcesPkce } from './discover.ts';
+import { describeOAuthError, loginError, quoteOthers } from './login-error.ts';
 import type { StoredLogin } from './login-store.ts';
 import { LOGIN_TIMEOUT_MS } from './patience.ts';
 import { OFFLINE_ACCESS } from './scopes.ts';
@@ -33,6 +35,8 @@ export interface BrowserLogin {
   readonly callback: string;
   readonly resource: string;
   readonly scopes: readonly string[];
+  /** Whether PKCE counts as supported where the metadata does not mention it. */
+  readonly assumesPkce: boolean;
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly openBrowser: OpenBrowser;
   /** Returns a login that another process has finished meanwhile. */
@@ -75,12 +79,7 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
   }
   const url = new URL(as.authorization_endpoint);
   await login.guard.checkPage(url);
-  // [spec 2025-11-25 basic/authorization#authorization-code-protection] Where the member is absent, PKCE is not
-  // supported, so the login is refused.
-  if (as.code_challenge_methods_supported?.includes('S256') !== true) {
-    const problem = `${as.issuer} does not say that it supports PKCE with S256`;
-    throw loginError(problem, 'Without it the code that it sends could be used by others; give a token instead.');
-  }
+  refuseWithoutPkce(as, login.assumesPkce);
   const parameters = {
     response_type: 'code',
     client_id: clientId,
@@ -97,6 +96,25 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
   if (length <= MAX_PAGE_LENGTH) return url;
   const problem = `The page to log in at, of ${as.issuer}, would have an address of ${length} characters`;
   throw loginError(problem, `Expected at most ${MAX_PAGE_LENGTH}; tell the operators of the server.`);
+}
+
+/**
+ * [spec 2025-11-25 basic/authorization#authorization-code-protection] Where the member is absent, PKCE is not supported,
+ * so the login is refused. The user may know better, as some servers have it and do not announce it.
+ */
+function refuseWithoutPkce(as: AuthorizationServer, isAssumed: boolean): void {
+  const methods = as.code_challenge_methods_supported;
+  if (announcesPkce(as) || (methods === undefined && isAssumed)) return;
+  const found =
+    methods === undefined
+      ? 'its metadata has no code_challenge_methods_supported'
+      : `its code_challenge_methods_supported has ${quoteOthers(methods.join(', ')) || 'nothing'}`;
+  const risk = 'Without it the code that it sends could be used by others';
+  const wayOut =
+    methods === undefined
+      ? '; if you know that it supports PKCE, give --oauth-assume-pkce.'
+      : '; give a token instead.';
+  throw loginError(`${as.issuer} does not say that it supports PKCE with S256: ${found}`, `${risk}${wayOut}`);
 }
 
 type UserOutcome =
@@ -119,7 +137,7 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
       const newer = findNewerLogin();
       if (newer !== undefined) resolve({ kind: 'other-process', login: newer });
     });
-    const cancel = clock.after(LOGIN_TIMEOUT_MS, () => reject(tooLate()));
+    const cancel = clock.after(LOGIN_TIMEOUT_MS, () => reject(tooLate(login.callback)));
     signal.addEventListener('abort', abort, { once: true });
     cleanUp = () => {
       stopLooking();
@@ -166,9 +184,9 @@ function contested() {
   );
 }
 
-function tooLate() {
+function tooLate(callback: string) {
   return loginError(
     `Nobody has logged in within ${LOGIN_TIMEOUT_MS / 60_000} minutes`,
-    'The next call asks again; the address to open is in the log.',
+    `The next call asks again; the address to open is in the log. ${adviseCallback(callback)}`,
   );
 }

@@ -4,6 +4,7 @@ import { type AuthorizationServer, type ClientAuth, ClientSecretPost, None, Priv
 import type { LoginConfig, RegisteredClient } from '../../config/remote.ts';
 import { readSmallFile } from '../../io/bounded-file.ts';
 import { showUrl } from '../shown-url.ts';
+import { isSameIssuer } from './discover.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
 import {
@@ -51,7 +52,8 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
  * …#authorization-server-binding]
  */
 export function findRegistration(previous: StoredLogin | undefined, issuer: string): RegisteredLoginClient | undefined {
-  return previous?.issuer === issuer && previous.client.origin === 'registered' ? previous.client : undefined;
+  if (previous === undefined || !isSameIssuer(previous.issuer, issuer)) return undefined;
+  return previous.client.origin === 'registered' ? previous.client : undefined;
 }
 
 /**
@@ -63,7 +65,7 @@ export function useConfigured(
   as: AuthorizationServer,
   previous: StoredLogin | undefined,
 ): LoginClient {
-  if (previous !== undefined && previous.issuer !== as.issuer) {
+  if (previous !== undefined && !isSameIssuer(previous.issuer, as.issuer)) {
     const problem = `The server now names ${as.issuer}, but the client ${id} is known to ${previous.issuer}`;
     throw loginError(problem, 'If that is right, log in once with --login anew.');
   }
@@ -81,7 +83,7 @@ function methodOf(proof: RegisteredClient['proof'], as: AuthorizationServer): Cl
   }
 }
 
-const WAY_OUT = 'Register a client there by hand and give its id with --oauth-client-id.';
+const BY_HAND = 'Register a client there by hand and give its id with --oauth-client-id.';
 
 /** [RFC 7591; spec 2025-11-25 basic/authorization#dynamic-client-registration] Rejects with ERR_UPSTREAM_AUTH. */
 async function registerClient(request: IdentityRequest): Promise<RegisteredLoginClient> {
@@ -111,7 +113,7 @@ async function registerClient(request: IdentityRequest): Promise<RegisteredLogin
   const body: unknown = await response.json().catch(() => undefined);
   const fields: Readonly<Record<string, unknown>> = typeof body === 'object' && body !== null ? { ...body } : {};
   const { client_id: id, client_secret: secret, token_endpoint_auth_method: method } = fields;
-  if (!response.ok || typeof id !== 'string' || id === '') throw refusal(endpoint, response.status, fields);
+  if (!response.ok || typeof id !== 'string' || id === '') throw refusal(request, response.status, fields);
   const kept = typeof secret === 'string' && secret !== '' ? secret : undefined;
   return {
     origin: 'registered',
@@ -123,12 +125,25 @@ async function registerClient(request: IdentityRequest): Promise<RegisteredLogin
   };
 }
 
-function refusal(endpoint: URL, status: number, { error, error_description: description }: Fields) {
+function refusal(
+  { authorizationServer: as, callback }: IdentityRequest,
+  status: number,
+  { error, error_description: description }: Fields,
+) {
   const said =
     typeof error === 'string'
       ? describeOAuthError(error, typeof description === 'string' ? description : undefined)
       : `it answered ${status} without a client_id`;
-  return loginError(`${showUrl(endpoint)} did not register mcp-portage as a client (${said})`, WAY_OUT);
+  const endpoint = showUrl(new URL(as.registration_endpoint ?? ''));
+  const problem = `${endpoint} did not register mcp-portage as a client (${said})`;
+  return loginError(problem, error === 'invalid_redirect_uri' ? `${adviseCallback(callback)} ${BY_HAND}` : BY_HAND);
+}
+
+/** Some authorization servers take one name of this machine only, or a certain port. */
+export function adviseCallback(callback: string): string {
+  const { hostname, port, pathname } = new URL(callback);
+  const other = hostname === 'localhost' ? '127.0.0.1' : 'localhost';
+  return `If ${callback} was refused, give another address with --oauth-callback, such as http://${other}:${port}${pathname}.`;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

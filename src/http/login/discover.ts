@@ -1,8 +1,10 @@
-import { type AuthorizationServer, processDiscoveryResponse } from 'oauth4webapi';
+import type { AuthorizationServer } from 'oauth4webapi';
+import type { LoginConfig } from '../../config/remote.ts';
+import type { BridgeError } from '../../errors.ts';
 import { showUrl } from '../shown-url.ts';
 import { isSecure } from './address-guard.ts';
 import { loginError, quoteOthers } from './login-error.ts';
-import type { LoginFetch } from './login-fetch.ts';
+import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
 
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
 const SERVER_METADATA = '/.well-known/oauth-authorization-server';
@@ -25,76 +27,158 @@ export interface DiscoverRequest {
   readonly resourceMetadata: URL | undefined;
   /** The only issuer that is accepted; undefined: any. */
   readonly issuer: string | undefined;
+  /** How it is logged in. */
+  readonly grant: LoginConfig['grant'];
+  /** Called with what the user should know. */
+  readonly warn: (text: string) => void;
   readonly fetch: LoginFetch;
 }
 
 /** Undefined: the server has nothing to do with OAuth. Rejects with ERR_UPSTREAM_AUTH. */
 export async function discover(request: DiscoverRequest): Promise<AuthorizationSetup | undefined> {
+  const { server, issuer } = request;
   const found = await findResourceMetadata(request);
-  if (found === undefined) return discoverWithoutResource(request);
-  const { document, location } = found;
-  const metadata = readResourceMetadata(document);
-  if ('fault' in metadata) throw unusable(location, metadata.fault);
-  const { resource, authorizationServers, scopes } = metadata;
-  if (!isAbout(resource, request.server)) {
-    const problem = `The metadata at ${showUrl(location)} is about another server than ${showUrl(request.server)}`;
-    throw loginError(problem, 'No token is asked for: it would be for somebody else.');
+  const { resource, authorizationServers, scopes } = found.metadata ?? {
+    resource: canonicalUri(server),
+    authorizationServers: [],
+    scopes: [],
+  };
+  // Before there was metadata of resources, the server was its own authorization server, and some still are without
+  // saying so. [spec 2025-03-26 basic/authorization#authorization-server-metadata-discovery]
+  const named = authorizationServers.length > 0 ? authorizationServers : [issuer ?? server.origin];
+  const trusted = named.filter((name) => issuer === undefined || isSameIssuer(name, issuer));
+  for (const name of trusted.slice(0, MAX_AUTHORIZATION_SERVERS)) {
+    const authorizationServer = await findAuthorizationServer(name, request).catch((thrown: unknown) => {
+      throw found.fault ?? thrown;
+    });
+    if (authorizationServer !== undefined) return { authorizationServer, resource, scopes };
   }
-  const issuers = authorizationServers.filter(isTrusted(request.issuer));
-  for (const issuer of issuers.slice(0, MAX_AUTHORIZATION_SERVERS)) {
-    const authorizationServer = await findAuthorizationServer(issuer, request.fetch);
-    if (authorizationServer === undefined) continue;
-    return { authorizationServer, resource, scopes };
-  }
-  const named = issuers.length === 0 ? 'names no authorization server' : `names ${issuers.join(', ')}`;
-  const expected = request.issuer === undefined ? 'one with metadata' : `${request.issuer} and its metadata`;
-  throw loginError(
-    `The server at ${showUrl(request.server)} ${named}; expected ${expected}`,
-    'Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header.',
+  if (found.fault !== undefined) throw found.fault;
+  if (found.metadata === undefined) return undefined;
+  throw noneFound(request, authorizationServers);
+}
+
+function noneFound({ server, issuer }: DiscoverRequest, named: readonly string[]) {
+  const names = named.length === 0 ? 'names no authorization server' : `names ${named.join(', ')}`;
+  const expected = issuer === undefined ? 'one with metadata' : `${issuer} and its metadata`;
+  const isOther = issuer !== undefined && named.length > 0 && !named.some((name) => isSameIssuer(name, issuer));
+  return loginError(
+    `The server at ${showUrl(server)} ${names}; expected ${expected}`,
+    isOther
+      ? `If you trust it, give --oauth-issuer ${quoteOthers(named[0] ?? '')}.`
+      : 'Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header.',
   );
 }
 
-/** Before there was metadata of resources, the server was its own authorization server. [spec 2025-03-26] */
-async function discoverWithoutResource({
-  server,
-  issuer,
-  fetch,
-}: DiscoverRequest): Promise<AuthorizationSetup | undefined> {
-  const expected = issuer ?? server.origin;
-  const authorizationServer = await findAuthorizationServer(expected, fetch);
-  if (authorizationServer === undefined) return undefined;
-  return { authorizationServer, resource: canonicalUri(server), scopes: [] };
+interface FoundResource {
+  /** Undefined: there is none. */
+  readonly metadata: ResourceMetadata | undefined;
+  /** The error of a place that should have metadata and gives none now. */
+  readonly fault: BridgeError | undefined;
 }
 
-/** [spec 2025-11-25 basic/authorization#protected-resource-metadata-discovery-requirements] */
-async function findResourceMetadata({ server, resourceMetadata, fetch }: DiscoverRequest) {
-  const { origin, pathname } = server;
-  const path = pathname.replace(/\/$/, '');
-  const wellKnown = [...new Set([`${RESOURCE_METADATA}${path}`, RESOURCE_METADATA])];
-  const urls = resourceMetadata === undefined ? wellKnown.map((known) => new URL(known, origin)) : [resourceMetadata];
-  for (const location of urls) {
-    const response = await fetch(location, JSON_GET);
-    if (isMissing(response)) continue;
-    const document = await readObject(response);
-    if (document !== undefined) return { document, location };
-    throw loginError(`${showUrl(location)} answered ${response.status} without metadata`, 'Try again later.');
+/**
+ * Looks at the place that the refusal names, then at the well-known ones. A document that cannot be used is passed over
+ * if another one can be. [spec 2025-11-25 basic/authorization#protected-resource-metadata-discovery-requirements]
+ */
+async function findResourceMetadata({ server, resourceMetadata, fetch }: DiscoverRequest): Promise<FoundResource> {
+  const path = server.pathname.replace(/\/$/, '');
+  const wellKnown = [`${RESOURCE_METADATA}${path}`, RESOURCE_METADATA].map(
+    (place) => new URL(place, server.origin).href,
+  );
+  const places = new Set([...(resourceMetadata === undefined ? [] : [resourceMetadata.href]), ...wellKnown]);
+  let fault: BridgeError | undefined;
+  /** A document that is wrong says that there is authorization, so its fault is told whatever else is there. */
+  let wrong: BridgeError | undefined;
+  for (const place of places) {
+    const location = new URL(place);
+    const read = await readDocument(location, fetch);
+    if (read.kind === 'missing') continue;
+    if (read.kind === 'unavailable') {
+      fault ??= read.fault;
+      continue;
+    }
+    const metadata = readResourceMetadata(read.members);
+    if ('fault' in metadata) wrong ??= unusable(location, metadata.fault);
+    else if (isAbout(metadata.resource, server)) return { metadata, fault: undefined };
+    else wrong ??= foreignResource(location, server);
   }
+  if (wrong !== undefined) throw wrong;
+  return { metadata: undefined, fault };
+}
+
+function foreignResource(location: URL, server: URL) {
+  const problem = `The metadata at ${showUrl(location)} is about another server than ${showUrl(server)}`;
+  return loginError(problem, 'No token is asked for: it would be for somebody else.');
+}
+
+/**
+ * Undefined: there is no metadata of it. Of several documents the first that a login can do with is taken, else the first
+ * that can be used at all. [spec 2025-11-25 basic/authorization#authorization-server-metadata-discovery]
+ */
+async function findAuthorizationServer(
+  issuer: string,
+  request: DiscoverRequest,
+): Promise<AuthorizationServer | undefined> {
+  let lacking: AuthorizationServer | undefined;
+  let fault: BridgeError | undefined;
+  for (const location of wellKnownUrls(new URL(issuer))) {
+    const read = await readDocument(location, request.fetch);
+    if (read.kind === 'missing') continue;
+    if (read.kind === 'unavailable') {
+      fault ??= read.fault;
+      continue;
+    }
+    const named = readServerMetadata(read.members);
+    if ('fault' in named) fault ??= unusable(location, named.fault);
+    else if (!mayNameItself(named.metadata.issuer, issuer, request))
+      fault ??= misnamed(location, named.metadata, issuer);
+    else if (hasWhatLoginsNeed(named.metadata, request)) return take(named.metadata, issuer, request);
+    else lacking ??= named.metadata;
+  }
+  if (lacking !== undefined) return take(lacking, issuer, request);
+  if (fault !== undefined) throw fault;
   return undefined;
 }
 
-/** [spec 2025-11-25 basic/authorization#authorization-server-metadata-discovery] */
-async function findAuthorizationServer(issuer: string, fetch: LoginFetch): Promise<AuthorizationServer | undefined> {
-  const url = new URL(issuer);
-  for (const location of wellKnownUrls(url)) {
-    const response = await fetch(location, JSON_GET);
-    if (isMissing(response)) continue;
-    // [RFC 8414 3.3] The issuer in the metadata has to be the one that was asked.
-    const metadata = await processDiscoveryResponse(url, response).catch(() => undefined);
-    const read = metadata && readServerMetadata(metadata);
-    if (read !== undefined && 'metadata' in read) return read.metadata;
-    throw unusable(location, read?.fault ?? `expected JSON whose issuer is ${issuer}`);
+/**
+ * [RFC 8414 3.3] The issuer in the metadata has to be the one that was asked. An issuer that the user has named may call
+ * itself differently.
+ */
+function mayNameItself(found: string, asked: string, { issuer }: DiscoverRequest): boolean {
+  return issuer !== undefined || isSameIssuer(found, asked);
+}
+
+function take(metadata: AuthorizationServer, asked: string, { warn }: DiscoverRequest): AuthorizationServer {
+  const found = metadata.issuer;
+  if (!isSameIssuer(found, asked)) {
+    warn(`the metadata of ${asked} names ${quoteOthers(found)} as its issuer; it is used, as --oauth-issuer says so`);
   }
-  return undefined;
+  return metadata;
+}
+
+function misnamed(location: URL, { issuer: found }: AuthorizationServer, asked: string) {
+  const problem = `The metadata at ${showUrl(location)} cannot be used; its issuer is ${quoteOthers(found)}, expected ${asked}`;
+  return loginError(problem, `If you trust whoever serves it, give --oauth-issuer ${quoteOthers(asked)}.`);
+}
+
+/** Whether two issuers differ in nothing but a slash at the end, or the way in which a URL is written. */
+export function isSameIssuer(one: string, other: string): boolean {
+  return one === other || normalIssuer(one) === normalIssuer(other);
+}
+
+function normalIssuer(issuer: string): string {
+  return URL.canParse(issuer) ? new URL(issuer).href.replace(/\/$/, '') : issuer;
+}
+
+function hasWhatLoginsNeed(metadata: AuthorizationServer, { grant }: DiscoverRequest): boolean {
+  if (grant === 'client-credentials') return true;
+  return metadata.authorization_endpoint !== undefined && announcesPkce(metadata);
+}
+
+/** [spec 2025-11-25 basic/authorization#authorization-code-protection] */
+export function announcesPkce({ code_challenge_methods_supported: methods }: AuthorizationServer): boolean {
+  return methods?.includes('S256') === true;
 }
 
 function unusable(location: URL, fault: string) {
@@ -110,13 +194,25 @@ function wellKnownUrls({ origin, pathname }: URL): readonly URL[] {
 
 const JSON_GET = { method: 'GET', headers: { accept: 'application/json' } } as const;
 
-function isMissing({ status }: Response): boolean {
-  return status >= 400 && status < 500;
-}
+/**
+ * - `missing`: the place has no document.
+ * - `unavailable`: there is something else in its place, such as a page, or a server that is out of order.
+ */
+type ReadDocument =
+  | { readonly kind: 'document'; readonly members: Members }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unavailable'; readonly fault: BridgeError };
 
-async function readObject(response: Response): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const body: unknown = response.status === 200 ? await response.json().catch(() => undefined) : undefined;
-  return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : undefined;
+async function readDocument(location: URL, fetch: LoginFetch): Promise<ReadDocument> {
+  const response = await fetch(location, JSON_GET);
+  const { status } = response;
+  const problem = `${showUrl(location)} answered ${status} without metadata`;
+  if (isBusy(response)) return { kind: 'unavailable', fault: busyError(response, problem) };
+  if (status >= 400) return { kind: 'missing' };
+  const body: unknown = status === 200 ? await response.json().catch(() => undefined) : undefined;
+  if (typeof body === 'object' && body !== null && !Array.isArray(body))
+    return { kind: 'document', members: { ...body } };
+  return { kind: 'unavailable', fault: loginError(problem, 'Try again later.') };
 }
 
 /** [RFC 9728 3.3] A document for the whole host speaks for each of its paths. */
@@ -129,10 +225,6 @@ function isAbout(resource: string, server: URL): boolean {
 /** [spec 2025-11-25 basic/authorization#canonical-server-uri] without a slash that means nothing */
 export function canonicalUri({ origin, pathname, search }: URL): string {
   return `${origin}${pathname === '/' ? '' : pathname}${search}`;
-}
-
-function isTrusted(issuer: string | undefined) {
-  return (named: string): boolean => issuer === undefined || named === issuer;
 }
 
 /** A server names one or two authorization servers. All entries are checked, so there may not be any number of them. */
@@ -167,7 +259,6 @@ function findServersFault(value: unknown): string | undefined {
   const name = 'authorization_servers';
   if (value === undefined) return undefined;
   if (!Array.isArray(value)) return `${name} is ${describe(value)} instead of a list of URLs`;
-  if (value.length === 0) return `${name} is an empty list`;
   if (value.length > MAX_NAMED_SERVERS) {
     return `${name} has ${value.length} entries; expected at most ${MAX_NAMED_SERVERS}`;
   }
@@ -189,17 +280,17 @@ const LISTS = [
 const SWITCHES = ['client_id_metadata_document_supported', 'authorization_response_iss_parameter_supported'] as const;
 
 /** The metadata with members of the right types, and a token endpoint, without which there is no login. */
-export function readServerMetadata(
-  metadata: AuthorizationServer,
-): { readonly metadata: AuthorizationServer } | MetadataFault {
-  const members = withoutNull(metadata);
+export function readServerMetadata(document: Members): { readonly metadata: AuthorizationServer } | MetadataFault {
+  const members = withoutNull(document);
+  const { issuer } = members;
   const fault =
     firstOf(ADDRESSES, (name) => findAddressFault(name, members[name])) ??
     firstOf(LISTS, (name) => findListFault(name, members[name])) ??
     firstOf(SWITCHES, (name) => findSwitchFault(name, members[name]));
   if (fault !== undefined) return { fault };
+  if (typeof issuer !== 'string' || issuer === '') return { fault: 'it has no member issuer' };
   if (members.token_endpoint === undefined) return { fault: 'it has no member token_endpoint' };
-  return { metadata: { ...members, issuer: metadata.issuer } };
+  return { metadata: { ...members, issuer } };
 }
 
 function findAddressFault(name: string, value: unknown): string | undefined {

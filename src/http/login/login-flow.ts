@@ -8,7 +8,7 @@ import { type AddressGuard, isSecure } from './address-guard.ts';
 import { authorizeInBrowser, type OpenBrowser } from './authorize-in-browser.ts';
 import { CallbackListener } from './callback-listener.ts';
 import { findRegistration, identifyClient, useConfigured } from './client-identity.ts';
-import { type AuthorizationSetup, discover } from './discover.ts';
+import { type AuthorizationSetup, discover, isSameIssuer } from './discover.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
 import type { LoginClient, RegisteredLoginClient, StoredLogin } from './login-store.ts';
@@ -63,9 +63,12 @@ export class LoginFlow {
       const problem = `The server at ${showUrl(server)} asks for a login, but anybody on the network path could read the token`;
       throw loginError(problem, 'Use https.');
     }
-    const found = await discover({ server, resourceMetadata, issuer: config.issuer, fetch });
+    const warn = (text: string): void => this.#options.deps.log.warn(text);
+    const { issuer, grant } = config;
+    const found = await discover({ server, resourceMetadata, issuer, grant, warn, fetch });
     if (found === undefined) return undefined;
-    if (config.grant === 'client-credentials') return await this.#asItself(reason, found);
+    refuseForeignAudience(found, config);
+    if (grant === 'client-credentials') return await this.#asItself(reason, found);
     return await this.#inBrowser(reason, found);
   }
 
@@ -134,7 +137,7 @@ export class LoginFlow {
       };
       const outcome = await authorizeInBrowser({
         ...{ authorizationServer, clientId: client.id, listener, callback, resource, findNewerLogin, signal },
-        ...{ scopes: asked, guard, openBrowser, clock: deps.clock, log: deps.log },
+        ...{ scopes: asked, assumesPkce: config.assumesPkce, guard, openBrowser, clock: deps.clock, log: deps.log },
       });
       isDoubtful &&= outcome.kind === 'refused' && CLIENT_ERRORS.has(outcome.code);
       if (outcome.kind === 'refused') throw outcome.error;
@@ -186,7 +189,7 @@ export class LoginFlow {
     previous: StoredLogin | undefined,
     { authorizationServer, scopes }: AuthorizationSetup,
   ): readonly string[] {
-    const isSameServer = previous?.issuer === authorizationServer.issuer;
+    const isSameServer = previous !== undefined && isSameIssuer(previous.issuer, authorizationServer.issuer);
     return chooseScopes({
       status,
       configured: this.#options.config.scopes,
@@ -196,6 +199,16 @@ export class LoginFlow {
       supported: authorizationServer.scopes_supported,
     });
   }
+}
+
+/**
+ * An assertion that a client signs is for the issuer in the metadata. Where that calls itself differently from the one
+ * that the user trusts, the assertion could be shown to the other one.
+ */
+function refuseForeignAudience({ authorizationServer: as }: AuthorizationSetup, { issuer, client }: LoginConfig): void {
+  if (client?.proof.kind !== 'key' || issuer === undefined || isSameIssuer(as.issuer, issuer)) return;
+  const problem = `${issuer} calls itself ${as.issuer}, which an assertion that is signed with --oauth-client-key would be for`;
+  throw loginError(problem, 'Authenticate with a secret instead, or name an issuer that calls itself as it is called.');
 }
 
 /** [RFC 6749 4.1.2.1] What an authorization server says that does not know the client any more. */

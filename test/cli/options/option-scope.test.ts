@@ -84,6 +84,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'oauth-client-key': OF_URLS,
   'oauth-client-document': OF_URLS,
   'oauth-issuer': OF_URLS,
+  'oauth-assume-pkce': OF_URLS,
   'oauth-scope': OF_URLS,
   'oauth-callback': OF_URLS,
   'oauth-browser': OF_URLS,

@@ -18,7 +18,7 @@ for (const page of ['http://127.0.0.1:1/authorize', 'https://10.0.0.1/authorize'
         code_challenge_methods_supported: ['S256'],
       },
       ...{ clientId: 'us', listener, callback: (await listener.listen()).href, resource: 'https://8.8.8.8/mcp' },
-      ...{ scopes: [], findNewerLogin: () => undefined, clock: new FakeClock(), log },
+      ...{ scopes: [], assumesPkce: false, findNewerLogin: () => undefined, clock: new FakeClock(), log },
       guard: new AddressGuard(new URL('https://8.8.8.8/mcp')),
       openBrowser: () => t.fail('a browser was opened'),
       signal: new AbortController().signal,
@@ -50,6 +50,7 @@ async function begin(t: ExecutionContext, changes: Partial<BrowserLogin> = {}) {
   const outcome = authorizeInBrowser({
     authorizationServer: SERVER,
     ...{ clientId: 'us', listener, callback, resource: 'https://8.8.8.8/mcp', scopes: [], clock },
+    assumesPkce: false,
     findNewerLogin: () => undefined,
     guard: { checkPage: async () => {} },
     openBrowser: (url) => open(url),
@@ -61,13 +62,15 @@ async function begin(t: ExecutionContext, changes: Partial<BrowserLogin> = {}) {
 }
 
 test('a login that nobody completes ends with what to do, and leaves no timer', async (t) => {
-  const { outcome, start, clock } = await begin(t);
+  const { outcome, start, clock, callback } = await begin(t);
   await start;
   clock.advance(LOGIN_TIMEOUT_MS - 1);
   t.true(clock.pendingTimers > 0);
   clock.advance(1);
   await t.throwsAsync(outcome, {
-    message: 'Nobody has logged in within 4 minutes. The next call asks again; the address to open is in the log.',
+    message:
+      'Nobody has logged in within 4 minutes. The next call asks again; the address to open is in the log. ' +
+      `If ${callback} was refused, give another address with --oauth-callback, such as ${callback.replace('127.0.0.1', 'localhost')}.`,
   });
   t.is(clock.pendingTimers, 0);
 });
@@ -105,8 +108,8 @@ test('no page is opened without PKCE, without a page, or with an address that is
   const { issuer, authorization_endpoint: page } = SERVER;
   t.is(
     await failureOf({ authorizationServer: { issuer, authorization_endpoint: page } }),
-    `${issuer} does not say that it supports PKCE with S256. ` +
-      'Without it the code that it sends could be used by others; give a token instead.',
+    `${issuer} does not say that it supports PKCE with S256: its metadata has no code_challenge_methods_supported. ` +
+      'Without it the code that it sends could be used by others; if you know that it supports PKCE, give --oauth-assume-pkce.',
   );
   t.is(
     await failureOf({ authorizationServer: { issuer } }),

@@ -94,7 +94,8 @@ test('keeps what the authorization server has registered', async (t) => {
 });
 
 test('says why the authorization server has not registered a client', async (t) => {
-  const wayOut = 'Register a client there by hand and give its id with --oauth-client-id.';
+  const byHand = 'Register a client there by hand and give its id with --oauth-client-id.';
+  const atOther = `If ${CALLBACK} was refused, give another address with --oauth-callback, such as http://localhost:1234/callback.`;
   for (const [answer, said] of [
     [[400, { error: 'invalid_redirect_uri', error_description: 'no http' }], 'invalid_redirect_uri: no http'],
     [[400, { error: 'invalid_redirect_uri', error_description: 5 }], 'invalid_redirect_uri'],
@@ -106,6 +107,7 @@ test('says why the authorization server has not registered a client', async (t) 
     [[403, 'no JSON'], 'it answered 403 without a client_id'],
   ] as const) {
     const { outcome } = await identify({}, answer);
+    const wayOut = said.startsWith('invalid_redirect_uri') ? `${atOther} ${byHand}` : byHand;
     t.is(outcome, `${REGISTRATION} did not register mcp-portage as a client (${said}). ${wayOut}`);
   }
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { canonicalUri, type DiscoverRequest, discover } from '../../../src/http/login/discover.ts';
+import { canonicalUri, type DiscoverRequest, discover, isSameIssuer } from '../../../src/http/login/discover.ts';
 
 const ORIGIN = 'https://mcp.example';
 const ISSUER = 'https://auth.example';
@@ -7,17 +7,24 @@ const AT_RESOURCE = '/.well-known/oauth-protected-resource';
 const AT_SERVER = '/.well-known/oauth-authorization-server';
 const AT_OPENID = '/.well-known/openid-configuration';
 const RESOURCE = { resource: `${ORIGIN}/mcp`, authorization_servers: [ISSUER] };
-const AUTHORIZATION = { issuer: ISSUER, token_endpoint: `${ISSUER}/token` };
+const AUTHORIZATION = {
+  issuer: ISSUER,
+  token_endpoint: `${ISSUER}/token`,
+  authorization_endpoint: `${ISSUER}/authorize`,
+  code_challenge_methods_supported: ['S256'],
+};
 
 type Documents = Readonly<Record<string, unknown>>;
 
 /** Looks for the metadata of a server where these documents are; a number is a status without one. */
 async function discoverIn(documents: Documents, changes: Partial<DiscoverRequest> = {}) {
   const asked: string[] = [];
+  const warnings: string[] = [];
   const request: DiscoverRequest = {
     server: new URL(`${ORIGIN}/mcp`),
     resourceMetadata: undefined,
-    issuer: undefined,
+    ...{ issuer: undefined, grant: 'authorization-code' },
+    warn: (text) => void warnings.push(text),
     fetch: async (url, { method, headers }) => {
       asked.push(url.href);
       const document = documents[url.href] ?? 404;
@@ -29,7 +36,7 @@ async function discoverIn(documents: Documents, changes: Partial<DiscoverRequest
     ...changes,
   };
   const outcome = await discover(request).catch((error: Error) => error.message);
-  return { outcome, asked };
+  return { outcome, asked, warnings };
 }
 
 /** The documents of a server and of its authorization server, with one of them changed. */
@@ -65,7 +72,7 @@ test('asks at each place once, without the slash at the end of a path', async (t
   ]);
 });
 
-test('asks only where the refusal says the metadata is', async (t) => {
+test('asks first where the refusal says the metadata is', async (t) => {
   const resourceMetadata = new URL(`${ORIGIN}/elsewhere`);
   const { outcome, asked } = await discoverIn(documentsWith({ [resourceMetadata.href]: RESOURCE }), {
     resourceMetadata,
@@ -75,7 +82,7 @@ test('asks only where the refusal says the metadata is', async (t) => {
 });
 
 test('takes a server without metadata for its own authorization server, unless another issuer is given', async (t) => {
-  const own = { issuer: ORIGIN, token_endpoint: `${ORIGIN}/token` };
+  const own = { ...AUTHORIZATION, issuer: ORIGIN };
   const { outcome } = await discoverIn({ [`${ORIGIN}${AT_SERVER}`]: own });
   t.deepEqual(outcome, { authorizationServer: own, resource: `${ORIGIN}/mcp`, scopes: [] });
   const given = await discoverIn({ [`${ISSUER}${AT_SERVER}`]: AUTHORIZATION }, { issuer: ISSUER });
@@ -101,13 +108,119 @@ test('only a status that says so means that there is no metadata', async (t) => 
 test('metadata of an authorization server is of the issuer that was asked, or an error', async (t) => {
   const place = `${ISSUER}${AT_SERVER}`;
   const wayOut = 'It is wrong or hostile; tell the operators of the server.';
-  for (const document of [{ ...AUTHORIZATION, issuer: 'https://evil.example' }, 'no JSON', 500]) {
-    const { outcome } = await discoverIn(documentsWith({ [place]: document }));
-    t.is(outcome, `The metadata at ${place} cannot be used; expected JSON whose issuer is ${ISSUER}. ${wayOut}`);
-  }
-  const { outcome } = await discoverIn(documentsWith({ [place]: { issuer: ISSUER } }));
-  t.is(outcome, `The metadata at ${place} cannot be used; it has no member token_endpoint. ${wayOut}`);
+  const outcomeOf = async (document: unknown) => (await discoverIn(documentsWith({ [place]: document }))).outcome;
+  t.is(
+    await outcomeOf({ ...AUTHORIZATION, issuer: 'https://evil.example' }),
+    `The metadata at ${place} cannot be used; its issuer is https://evil.example, expected ${ISSUER}. ` +
+      `If you trust whoever serves it, give --oauth-issuer ${ISSUER}.`,
+  );
+  t.is(await outcomeOf('no JSON'), `${place} answered 200 without metadata. Try again later.`);
+  t.is(await outcomeOf(500), `${place} answered 500 without metadata. Try again later.`);
+  t.is(
+    await outcomeOf({ ...AUTHORIZATION, issuer: undefined }),
+    `The metadata at ${place} cannot be used; it has no member issuer. ${wayOut}`,
+  );
+  t.is(
+    await outcomeOf({ issuer: ISSUER }),
+    `The metadata at ${place} cannot be used; it has no member token_endpoint. ${wayOut}`,
+  );
 });
+
+test('an issuer that the user has named may call itself differently, and the log says so', async (t) => {
+  const document = { ...AUTHORIZATION, issuer: 'https://other.example/\n' };
+  const documents = documentsWith({ [`${ISSUER}${AT_SERVER}`]: document });
+  const { outcome, warnings } = await discoverIn(documents, { issuer: ISSUER });
+  t.like(outcome, { authorizationServer: document });
+  t.deepEqual(warnings, [
+    `the metadata of ${ISSUER} names https://other.example/ as its issuer; it is used, as --oauth-issuer says so`,
+  ]);
+  t.deepEqual((await discoverIn(documentsWith({}), { issuer: ISSUER })).warnings, []);
+});
+
+test('a slash at the end of an issuer is no difference, in the option, in metadata and in that of the server', async (t) => {
+  const spellings = [ISSUER, `${ISSUER}/`, 'HTTPS://AUTH.example:443'];
+  for (const named of spellings) {
+    for (const found of spellings) {
+      for (const issuer of [undefined, ...spellings]) {
+        const { outcome } = await discoverIn(
+          documentsWith({
+            [`${ORIGIN}${AT_RESOURCE}/mcp`]: { ...RESOURCE, authorization_servers: [named] },
+            [`${ISSUER}${AT_SERVER}`]: { ...AUTHORIZATION, issuer: found },
+          }),
+          { issuer },
+        );
+        t.like(outcome, { authorizationServer: { issuer: found } }, 'as it writes itself, for the callback');
+      }
+    }
+  }
+  for (const [one, other] of [
+    ['https://a.example/tenant', 'https://a.example/other'],
+    ['https://a.example', 'http://a.example'],
+    ['https://a.example', 'https://a.example:8443'],
+    ['https://a.example/x', 'https://a.example/X'],
+  ] as const) {
+    t.false(isSameIssuer(one, other), `${one} ${other}`);
+  }
+});
+
+for (const [title, instead] of [
+  ['502', 502],
+  ['503', 503],
+  ['a page', '<!doctype html>'],
+  ['a document with members of wrong types', { ...RESOURCE, scopes_supported: 'read' }],
+  ['a document about another server', { ...RESOURCE, resource: 'https://other.example' }],
+] as const) {
+  test(`the next place is looked at where the one of the path has ${title}`, async (t) => {
+    const documents = documentsWith({
+      [`${ORIGIN}${AT_RESOURCE}/mcp`]: instead,
+      [`${ORIGIN}${AT_RESOURCE}`]: { resource: ORIGIN, authorization_servers: [ISSUER] },
+    });
+    t.like((await discoverIn(documents)).outcome, { resource: ORIGIN, authorizationServer: AUTHORIZATION });
+    const elsewhere = new URL(`${ORIGIN}/elsewhere`);
+    const named = documentsWith({ [elsewhere.href]: instead });
+    const { outcome } = await discoverIn(named, { resourceMetadata: elsewhere });
+    t.like(outcome, { authorizationServer: AUTHORIZATION }, 'also the one that the refusal names');
+  });
+}
+
+for (const [title, instead] of [
+  ['502', 502],
+  ['a page', '<!doctype html>'],
+  ['no PKCE', { ...AUTHORIZATION, code_challenge_methods_supported: undefined }],
+  ['no page to log in at', { ...AUTHORIZATION, authorization_endpoint: null }],
+  ['another issuer', { ...AUTHORIZATION, issuer: 'https://other.example' }],
+] as const) {
+  test(`the next document of an authorization server is looked at where one has ${title}`, async (t) => {
+    const documents = documentsWith({
+      [`${ISSUER}${AT_SERVER}`]: instead,
+      [`${ISSUER}${AT_OPENID}`]: { ...AUTHORIZATION, scopes_supported: ['openid'] },
+    });
+    const { outcome } = await discoverIn(documents);
+    t.like(outcome, { authorizationServer: { scopes_supported: ['openid'] } });
+  });
+}
+
+test('a document that lacks something is used where there is no better one, and at once by a client itself', async (t) => {
+  const lacking = { issuer: ISSUER, token_endpoint: `${ISSUER}/token` };
+  const documents = documentsWith({ [`${ISSUER}${AT_SERVER}`]: lacking });
+  const { outcome, asked } = await discoverIn(documents);
+  t.like(outcome, { authorizationServer: lacking });
+  t.is(asked.length, 3);
+  t.is((await discoverIn(documents, { grant: 'client-credentials' })).asked.length, 2);
+});
+
+for (const servers of [undefined, null, []]) {
+  test(`the origin is the authorization server of a server that names none: ${JSON.stringify(servers)}`, async (t) => {
+    const own = { ...AUTHORIZATION, issuer: ORIGIN };
+    const resource = { ...RESOURCE, authorization_servers: servers, scopes_supported: ['read'] };
+    const documents = { [`${ORIGIN}${AT_RESOURCE}/mcp`]: resource, [`${ORIGIN}${AT_SERVER}`]: own };
+    t.deepEqual((await discoverIn(documents)).outcome, {
+      authorizationServer: own,
+      resource: `${ORIGIN}/mcp`,
+      scopes: ['read'],
+    });
+  });
+}
 
 test('says which authorization servers were named and what was expected', async (t) => {
   const wayOut = 'Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header.';
@@ -121,7 +234,7 @@ test('says which authorization servers were named and what was expected', async 
   t.is(await tell(two), `${server} names ${two.join(', ')}; expected one with metadata. ${wayOut}`);
   t.is(
     await tell(two, ISSUER),
-    `${server} names no authorization server; expected ${ISSUER} and its metadata. ${wayOut}`,
+    `${server} names ${two.join(', ')}; expected ${ISSUER} and its metadata. If you trust it, give --oauth-issuer ${two[0]}.`,
   );
 });
 

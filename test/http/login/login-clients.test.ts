@@ -270,3 +270,12 @@ test('without a folder a login lasts as long as the run, and the log says what t
   t.is((await user.call()).body, 'served');
   t.is(world.count('/authorize'), 1, 'it is refreshed all the same');
 });
+
+test('a client with a key signs for no issuer that calls itself differently from the one that the user trusts', async (t) => {
+  const world = await startLoginWorld(t);
+  world.metadata = { issuer: 'https://other.example' };
+  const client = { id: 'machine', proof: { kind: 'key', file: 'key.pem' } } as const;
+  const user = createUser(t, world.url, { client, grant: 'client-credentials', issuer: world.issuer });
+  t.regex((await user.call()).failure?.message ?? '', /calls itself https:\/\/other\.example, .*secret instead/);
+  t.is(world.count('/token'), 0);
+});

@@ -7,6 +7,7 @@ export const NO_OPTIONS: Omit<LoginConfig, 'stateDirectory'> = {
   client: undefined,
   clientMetadataUrl: undefined,
   issuer: undefined,
+  assumesPkce: false,
   scopes: [],
   callback: new URL('http://127.0.0.1:0/callback'),
   browser: undefined,

@@ -24,14 +24,15 @@ const MISHAPS: readonly Mishap[] = [
     spoil: (world) => {
       world.metadata = { code_challenge_methods_supported: undefined };
     },
-    message: /does not say that it supports PKCE with S256/,
+    message:
+      /does not say that it supports PKCE with S256: its metadata has no code_challenge_methods_supported\..*--oauth-assume-pkce/,
   },
   {
     title: 'an authorization server that supports plain PKCE only',
     spoil: (world) => {
       world.metadata = { code_challenge_methods_supported: ['plain'] };
     },
-    message: /does not say that it supports PKCE with S256/,
+    message: /^(?!.*--oauth-assume-pkce).*S256: its code_challenge_methods_supported has plain\./,
   },
   {
     title: 'a user who refuses',
@@ -74,7 +75,8 @@ const MISHAPS: readonly Mishap[] = [
         body: { error: 'invalid_redirect_uri', error_description: 'no' },
       });
     },
-    message: /did not register mcp-portage as a client \(invalid_redirect_uri: no\)\. Register .* --oauth-client-id/,
+    message:
+      /did not register mcp-portage as a client \(invalid_redirect_uri: no\)\..* --oauth-callback, such as http:\/\/localhost:\d+\/callback\. Register .* --oauth-client-id/,
   },
   {
     title: 'an authorization server that registers nobody',
@@ -135,7 +137,7 @@ const MISHAPS: readonly Mishap[] = [
     spoil: (world) => {
       world.metadata = { issuer: 'https://evil.example' };
     },
-    message: /cannot be used; expected JSON whose issuer is/,
+    message: /cannot be used; its issuer is https:\/\/evil\.example, expected http.*--oauth-issuer http/,
   },
   {
     title: 'an authorization server whose name would forge a log or fill it',
@@ -355,7 +357,7 @@ test('a login that nobody completes ends the calls that wait, and says what to d
   const call = new RecordedCall(user.http, world.url, {
     timeouts: { connectMs: 1000, firstByteMs: 1000, idleMs: 1000, callMs: 1000 },
   });
-  await user.startAddress();
+  const callback = (await user.startAddress()).replace(/\/start\/.*/, '');
   clock.advance(3 * 60_000);
   t.is(call.failure, undefined, 'the limits of the server are not those of the user');
   clock.advance(60_000);
@@ -363,7 +365,8 @@ test('a login that nobody completes ends the calls that wait, and says what to d
   t.is(call.failure?.code, 'ERR_UPSTREAM_AUTH');
   t.is(
     call.failure?.message,
-    'Nobody has logged in within 4 minutes. The next call asks again; the address to open is in the log.',
+    'Nobody has logged in within 4 minutes. The next call asks again; the address to open is in the log. ' +
+      `If ${callback} was refused, give another address with --oauth-callback, such as ${callback.replace('127.0.0.1', 'localhost')}.`,
   );
 });
 
@@ -434,4 +437,22 @@ test('who shuts down while a login is prepared opens no page, and the calls that
   t.is((await calling).failure?.code, 'ERR_SESSION_CLOSED');
   t.is(world.count('/authorize'), 0);
   t.false(user.log().includes('if no browser opens'));
+});
+
+test('PKCE that is not announced is used all the same where the user says that it is there', async (t) => {
+  const world = await startLoginWorld(t);
+  world.metadata = { code_challenge_methods_supported: undefined };
+  t.is((await createUser(t, world.url, { assumesPkce: true }).call()).body, 'served');
+  t.is(world.latest('/authorize').parameters.get('code_challenge_method'), 'S256');
+  world.metadata = { code_challenge_methods_supported: ['plain'] };
+  const { failure } = await createUser(t, world.url, { assumesPkce: true }).call();
+  t.regex(failure?.message ?? '', /code_challenge_methods_supported has plain/);
+});
+
+test('the issuer that the browser names is compared as text', async (t) => {
+  const world = await startLoginWorld(t);
+  world.comeBack = (parameters) => ({ ...parameters, iss: `${world.issuer}/` });
+  t.regex((await createUser(t, world.url).call()).failure?.message ?? '', /came back from somebody else/);
+  world.metadata = { issuer: `${world.issuer}/` };
+  t.is((await createUser(t, world.url).call()).body, 'served');
 });

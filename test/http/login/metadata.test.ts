@@ -10,7 +10,6 @@ for (const [title, servers, fault] of [
   ['a number', 5, 'authorization_servers is a number instead of a list of URLs'],
   ['a text', SERVER, 'authorization_servers is a string instead of a list of URLs'],
   ['an object', { 0: SERVER }, 'authorization_servers is an object instead of a list of URLs'],
-  ['nothing in a list', [], 'authorization_servers is an empty list'],
   ['numbers', [1, 2], 'authorization_servers has a number among its entries instead of a URL'],
   ['a good one and null', [SERVER, null], 'authorization_servers has null among its entries instead of a URL'],
   ['objects', [{ issuer: SERVER }], 'authorization_servers has an object among its entries instead of a URL'],
@@ -69,11 +68,11 @@ for (const [members, fault] of [
 ] as const) {
   test(`says what is wrong with an authorization server that says ${JSON.stringify(members)}`, (t) => {
     const metadata = { issuer: SERVER, token_endpoint: `${SERVER}/token`, ...members };
-    t.deepEqual(readServerMetadata(metadata as never), { fault });
+    t.deepEqual(readServerMetadata(metadata), { fault });
   });
 }
 
-for (const servers of [5, [], [1], ['auth.example'], ['http://auth.example'], new Array(200_000).fill(1)]) {
+for (const servers of [5, [1], ['auth.example'], ['http://auth.example'], new Array(200_000).fill(1)]) {
   test(`calls are told what is wrong with authorization servers like ${JSON.stringify(servers).slice(0, 20)}`, async (t) => {
     const world = await startLoginWorld(t);
     world.resource = { authorization_servers: servers };

@@ -70,6 +70,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     client,
     clientMetadataUrl: given.optional('oauth-client-document', parseClientDocument),
     issuer: given.optional('oauth-issuer', parseIssuer),
+    assumesPkce: given.required('oauth-assume-pkce', value.parseFlag),
     scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
     callback: given.required('oauth-callback', parseCallback),
     browser: given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined,

@@ -1,0 +1,106 @@
+/** Logging in at an authorization server that others have written. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import Provider, { type Configuration } from 'oidc-provider';
+import { createUser, temporaryFolder } from './logged-in.ts';
+
+const SCOPES = ['read', 'write'];
+
+/** A provider that registers clients and rotates refresh tokens, whose user agrees to everything. */
+async function startProvider(t: ExecutionContext, resource: string) {
+  const listener = createServer();
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    listener.close();
+    listener.closeAllConnections();
+  });
+  const issuer = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  const configuration: Configuration = {
+    scopes: ['openid', 'offline_access', ...SCOPES],
+    clientAuthMethods: ['none', 'client_secret_basic'],
+    features: {
+      devInteractions: { enabled: false },
+      registration: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => resource,
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => ({ scope: SCOPES.join(' '), accessTokenTTL: 3600 }),
+      },
+    },
+    pkce: { required: () => true },
+    rotateRefreshToken: true,
+    issueRefreshToken: async (_, client, code) =>
+      client.grantTypeAllowed('refresh_token') && code.scopes.has('offline_access'),
+    findAccount: (_, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    interactions: { url: (_, { uid }) => `/interaction/${uid}` },
+  };
+  const provider = new Provider(issuer, configuration);
+  const counts = { tokens: 0, revoked: 0, asked: [] as URLSearchParams[] };
+  provider.on('grant.success', () => {
+    counts.tokens += 1;
+  });
+  provider.on('grant.revoked', () => {
+    counts.revoked += 1;
+  });
+  const answer = provider.callback();
+  listener.on('request', async (request, response) => {
+    if (request.url?.startsWith('/interaction/') !== true) return void answer(request, response);
+    const { prompt, params, session } = await provider.interactionDetails(request, response);
+    if (prompt.name === 'login') {
+      return void provider.interactionFinished(request, response, { login: { accountId: 'somebody' } });
+    }
+    const grant = new provider.Grant({ accountId: session?.accountId ?? '', clientId: String(params.client_id) });
+    grant.addOIDCScope(String(params.scope));
+    grant.addResourceScope(resource, String(params.scope));
+    const grantId = await grant.save();
+    await provider.interactionFinished(request, response, { consent: { grantId } }, { mergeWithLastSubmission: true });
+  });
+  return { issuer, provider, counts };
+}
+
+/** A server whose tokens are those of the provider. */
+async function startServer(t: ExecutionContext) {
+  const listener = createServer();
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    listener.close();
+    listener.closeAllConnections();
+  });
+  const origin = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+  const url = new URL(`${origin}/mcp`);
+  const { issuer, provider, counts } = await startProvider(t, url.href);
+  /** Tokens that the server takes no longer. */
+  const expired = new Set<string>();
+  let latest = '';
+  listener.on('request', async (request, response) => {
+    if (request.url === '/.well-known/oauth-protected-resource/mcp') {
+      response.setHeader('content-type', 'application/json');
+      const metadata = { resource: url.href, authorization_servers: [`${issuer}/`], scopes_supported: SCOPES };
+      return void response.end(JSON.stringify(metadata));
+    }
+    const token = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
+    const found = token === '' || expired.has(token) ? undefined : await provider.AccessToken.find(token);
+    if (found === undefined) return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+    latest = token;
+    response.end('served');
+  });
+  return { url, counts, expire: () => void expired.add(latest) };
+}
+
+test('an independent authorization server registers the client, logs the user in, and refreshes for all processes once', async (t) => {
+  const server = await startServer(t);
+  const stateDirectory = temporaryFolder(t);
+  const processes = Array.from({ length: 5 }, () => createUser(t, server.url, { stateDirectory }));
+  for (const call of await Promise.all(processes.map((one) => one.call()))) t.is(call.body, 'served');
+  t.is(processes.flatMap(({ opened }) => opened).length, 1);
+  t.is(server.counts.tokens, 1);
+  for (const round of [2, 3]) {
+    server.expire();
+    for (const call of await Promise.all(processes.map((one) => one.call()))) t.is(call.body, 'served');
+    t.is(server.counts.tokens, round);
+  }
+  t.is(server.counts.revoked, 0);
+  t.is(processes.flatMap(({ opened }) => opened).length, 1);
+});
