@@ -33,7 +33,7 @@ export interface LoginConfig {
   readonly clientMetadataUrl: string | undefined;
   /** The only authorization server that is trusted, as it writes itself; undefined: whichever the server names. */
   readonly issuer: string | undefined;
-  /** Whether an authorization server whose metadata does not mention PKCE counts as one that supports it. */
+  /** True: an authorization server whose metadata does not mention PKCE counts as one that supports it. */
   readonly assumesPkce: boolean;
   /** Asked for in place of those that the server names. */
   readonly scopes: readonly string[];

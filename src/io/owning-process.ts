@@ -28,7 +28,7 @@ function pidNamespace(): string {
   }
 }
 
-/** Whether the owner of a file has certainly ended. On another machine or in another container that is never certain. */
+/** Returns true if the owner of a file has certainly ended, which is never certain on another machine or in a container. */
 export function hasEnded({ host, pid }: OwningProcess, writtenAtMs: number, self: ThisProcess): boolean {
   if (host !== self.host) return false;
   // A process of the same number that ended earlier, as each container begins with number 1; or a bridge beside this one.
@@ -41,7 +41,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (thrown) {
-    // It runs, but belongs to somebody else.
+    // A process of another user runs, too.
     return thrown instanceof Error && 'code' in thrown && thrown.code === 'EPERM';
   }
 }

@@ -48,7 +48,7 @@ export class LoginWorld {
   /** What the browser is sent back with; undefined: it is not. */
   comeBack: ((parameters: Fields, asked: URLSearchParams) => Fields) | undefined = (parameters) => parameters;
   answerToken: (asked: URLSearchParams, usual: Fields) => Answer = (_, body) => ({ status: 200, body });
-  /** What the next requests for tokens get, before anything in them is looked at. */
+  /** Answers to the next requests for tokens, given before anything in them is looked at. */
   refuseTokens: (Answer | 'reset')[] = [];
   /** Where tokens are given; other than metadata says where it sends clients on. */
   tokenPath = '/token';

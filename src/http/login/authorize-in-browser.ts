@@ -35,7 +35,7 @@ export interface BrowserLogin {
   readonly callback: string;
   readonly resource: string;
   readonly scopes: readonly string[];
-  /** Whether PKCE counts as supported where the metadata does not mention it. */
+  /** True: PKCE counts as supported where the metadata does not mention it. */
   readonly assumesPkce: boolean;
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly openBrowser: OpenBrowser;

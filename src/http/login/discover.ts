@@ -162,7 +162,7 @@ function misnamed(location: URL, { issuer: found }: AuthorizationServer, asked: 
   return loginError(problem, `If you trust whoever serves it, give --oauth-issuer ${quoteOthers(asked)}.`);
 }
 
-/** Whether two issuers differ in nothing but a slash at the end, or the way in which a URL is written. */
+/** Two issuers are the same if they differ in nothing but a slash at the end, or the way in which a URL is written. */
 export function isSameIssuer(one: string, other: string): boolean {
   return one === other || normalIssuer(one) === normalIssuer(other);
 }

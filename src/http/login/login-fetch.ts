@@ -77,7 +77,7 @@ interface Hop {
   readonly hops: number;
 }
 
-/** Whether an authorization server, or something in front of it, is busy or out of order. */
+/** Returns true for the answer of an authorization server, or of something in front of it, that is busy or out of order. */
 export function isBusy({ status }: Response): boolean {
   return status === 429 || status >= 500;
 }

@@ -124,7 +124,7 @@ export class LoginFlow {
     const { authorizationServer, resource } = found;
     const registered = findRegistration(previous, authorizationServer.issuer);
     const { listener, callback } = await this.#listen(registered);
-    /** Whether the authorization server may have forgotten the registration, and shows its users an error. */
+    /** True while the authorization server may have forgotten the registration, and be showing the user an error. */
     let isDoubtful = false;
     try {
       const scopes = this.#scopes(status, challenge, previous, found);
@@ -211,10 +211,10 @@ function refuseForeignAudience({ authorizationServer: as }: AuthorizationSetup, 
   throw loginError(problem, 'Authenticate with a secret instead, or name an issuer that calls itself as it is called.');
 }
 
-/** [RFC 6749 4.1.2.1] What an authorization server says that does not know the client any more. */
+/** [RFC 6749 4.1.2.1] The errors of an authorization server that does not know the client any more. */
 const CLIENT_ERRORS: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
 
-/** What fails once the user has been asked is not repeated at once, as that would open another page. */
+/** A step that fails once the user has been asked is not repeated at once, as that would open another page. */
 function afterUser(thrown: unknown): unknown {
   return thrown instanceof BridgeError ? loginError(thrown.message, 'The next call asks the user again.') : thrown;
 }

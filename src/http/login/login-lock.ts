@@ -27,7 +27,7 @@ const MAX_PASSING_FAULTS = 4;
 
 export type LockDeps = Pick<Deps, 'clock' | 'randomId' | 'log'>;
 
-/** What is known of a lock that another owner holds. */
+/** A lock that another owner holds. */
 interface HeldLock {
   readonly text: string;
   readonly touchedAtMs: number;
@@ -74,7 +74,7 @@ export class LoginLock {
       const code = this.#create(own);
       if (code === undefined) return this.#hold(own);
       if (code !== 'EEXIST' && (!PASSING_CODES.has(code) || ++faults >= MAX_PASSING_FAULTS)) {
-        // Where nothing can be written no token is kept either, so no other process shares the login.
+        // No token is kept in a folder that cannot be written to, so no other process shares the login.
         log.debug({ code }, `the login cannot be locked in ${dirname(this.#path)}`);
         return () => {};
       }

@@ -13,13 +13,13 @@ export const PATIENCE_MS = 45_000;
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 10_000;
 
-/** What the system says of a network or a server that may be there again in a moment. */
+/** The codes of the system for a network or a server that may be there again in a moment. */
 const PASSING_CAUSES: ReadonlySet<unknown> = new Set([
   ...['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT'],
   ...['EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENETDOWN'],
 ]);
 
-/** Whether the same may succeed in a moment. An error of a login says so by the time after which to try again. */
+/** Returns true if the same may succeed in a moment. An error of a login says so by the time after which to try again. */
 function mayPass({ code, data, retryAfterMs }: BridgeError): boolean {
   if (code === 'ERR_UPSTREAM_CONNECT') return PASSING_CAUSES.has(data?.cause);
   return code === 'ERR_UPSTREAM_TIMEOUT' || (code === 'ERR_UPSTREAM_AUTH' && retryAfterMs !== undefined);

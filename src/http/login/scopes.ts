@@ -34,7 +34,7 @@ export function chooseScopes(request: ScopeRequest): readonly string[] {
   return [...chosen];
 }
 
-/** What a registration was made for. [RFC 7591 3.2.1] An authorization server may grant less than it is asked for. */
+/** The scopes of a registration. [RFC 7591 3.2.1] An authorization server may grant less than it is asked for. */
 export interface RegisteredScopes {
   readonly asked: readonly string[];
   readonly granted: readonly string[];
@@ -55,14 +55,14 @@ export function readRegisteredScopes(
   return { asked, granted };
 }
 
-/** Whether a registration has said of each of these scopes whether it is granted. */
+/** Returns true if it is known of each of these scopes whether the registration has been granted it. */
 export function coversScopes(registered: RegisteredScopes | undefined, scopes: readonly string[]): boolean {
   if (registered === undefined) return true;
   const { asked, granted } = registered;
   return scopes.every((name) => asked.includes(name) || granted.includes(name));
 }
 
-/** Those that the registration allows to ask for. */
+/** Returns the scopes that the registration allows to ask for. */
 export function limitScopes(registered: RegisteredScopes | undefined, scopes: readonly string[]): readonly string[] {
   return registered === undefined ? scopes : scopes.filter((name) => registered.granted.includes(name));
 }

@@ -39,7 +39,7 @@ export interface CodeGrant {
   readonly verifier: string;
 }
 
-/** What decides about the login; whatever else comes of a request is an error. */
+/** The answers that decide about the login; all others are errors. */
 export type TokenAnswer =
   | { readonly kind: 'tokens'; readonly tokens: Tokens }
   /** The authorization server refuses for good what it was shown: a refresh token, a code, the client. */
@@ -158,7 +158,7 @@ async function readMembers(response: Response): Promise<Members | undefined> {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? withoutNull(body) : undefined;
 }
 
-/** [RFC 6749 5.2] What was shown is refused, and asking again with the same is useless. */
+/** [RFC 6749 5.2] These refuse the credentials of the request, so that repeating it is useless. */
 const FINAL_ERRORS: ReadonlySet<unknown> = new Set([
   ...['invalid_grant', 'invalid_client', 'unauthorized_client', 'invalid_scope'],
 ]);
@@ -200,7 +200,7 @@ function toTokens(members: Members, asked: readonly string[] | undefined, { wall
     const problem = `The refresh token that the authorization server gave has ${refreshToken.length} characters`;
     throw loginError(problem, `Expected at most ${MAX_TOKEN_LENGTH}. ${TELL_OPERATORS}`);
   }
-  // [RFC 6749 5.1] Where nothing is said, what was asked for was granted.
+  // [RFC 6749 5.1] An answer without scopes has granted those that were asked for.
   const scopes =
     textOf(scope)
       ?.split(' ')
