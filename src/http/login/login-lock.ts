@@ -1,6 +1,7 @@
-import { readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Deps } from '../../deps.ts';
+import { readSmallFile } from '../../io/bounded-file.ts';
 import { hasEnded, type OwningProcess, type ThisProcess, thisProcess } from '../../io/owning-process.ts';
 import { showUrl } from '../shown-url.ts';
 import { loginError } from './login-error.ts';
@@ -112,7 +113,7 @@ export class LoginLock {
   /** An owner that was paused for long finds the lock of another one. */
   #ifStillHeld(own: string, run: () => void): void {
     try {
-      if (readFileSync(this.#path, 'utf8') === own) run();
+      if (readSmallFile(this.#path) === own) run();
     } catch {
       // The lock is gone, or cannot be changed; then others break it when this process has ended.
     }
@@ -120,7 +121,7 @@ export class LoginLock {
 
   #look(): HeldLock | undefined {
     try {
-      const text = readFileSync(this.#path, 'utf8');
+      const text = readSmallFile(this.#path);
       return { text, touchedAtMs: statSync(this.#path).mtimeMs, owner: parseOwner(text) };
     } catch {
       return undefined;
@@ -139,7 +140,7 @@ export class LoginLock {
     const aside = `${this.#path}.${this.#deps.randomId()}`;
     try {
       renameSync(this.#path, aside);
-      const moved = readFileSync(aside, 'utf8');
+      const moved = readSmallFile(aside);
       if (moved !== text) writeFileSync(this.#path, moved, { flag: 'wx', mode: FILE_MODE });
       rmSync(aside, { force: true });
     } catch {
