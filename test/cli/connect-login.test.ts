@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { Client as ModernClient } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -18,7 +17,8 @@ import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
 import { transportOver } from '../support/websocket-server.ts';
 import { EXECUTABLE } from './stdio-program.ts';
 
-const BROWSER = `${process.execPath} ${fileURLToPath(new URL('../fixtures/browser.js', import.meta.url))}`;
+/** It is split at spaces, of which the path of this folder may have some. */
+const BROWSER = `${process.execPath} test/fixtures/browser.js`;
 
 /** An official server behind one that wants tokens. */
 async function protect(t: ExecutionContext, starting: ReturnType<typeof startStreamable>): Promise<LoginWorld> {

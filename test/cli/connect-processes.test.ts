@@ -1,6 +1,5 @@
 /** Several processes of one user with one server, by the built program; `npm test` builds it first. */
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '../http/login/logged-in.ts';
@@ -10,7 +9,8 @@ import { startStreamable } from '../support/sdk-servers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { EXECUTABLE } from './stdio-program.ts';
 
-const BROWSER = `${process.execPath} ${fileURLToPath(new URL('../fixtures/browser.js', import.meta.url))}`;
+/** It is split at spaces, of which the path of this folder may have some. */
+const BROWSER = `${process.execPath} test/fixtures/browser.js`;
 
 /** An official server behind one that wants tokens. */
 async function protect(t: ExecutionContext): Promise<LoginWorld> {

@@ -1,10 +1,10 @@
 /** The user of a client in scenarios about authorization: what they give the bridge, and the browser they have. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { CONTEXT } from './scenarios.ts';
 
-const BROWSER = fileURLToPath(new URL('../../fixtures/browser.js', import.meta.url));
+/** It is split at spaces, of which the path of this folder may have some. */
+const BROWSER = `${process.execPath} test/fixtures/browser.js`;
 /** The one document the suite's authorization server takes; it need not exist. */
 const CLIENT_DOCUMENT = 'https://conformance-test.local/client-metadata.json';
 
@@ -15,7 +15,6 @@ export interface User {
 
 /** @param folder empty, and gone afterwards: nobody has logged in before */
 export function createUser(scenario: string, folder: string): User {
-  const browser = `${process.execPath} ${BROWSER}`;
   const { client_id: id, client_secret: secret, private_key_pem: key } = CONTEXT;
   const options = scenario === 'auth/basic-cimd' ? ['--oauth-client-document', CLIENT_DOCUMENT] : [];
   if (id !== undefined) options.push('--oauth-client-id', id);
@@ -27,7 +26,7 @@ export function createUser(scenario: string, folder: string): User {
   return {
     options,
     env: {
-      BROWSER: browser,
+      BROWSER,
       MCP_PORTAGE_STATE_DIR: folder,
       ...(secret !== undefined && { MCP_PORTAGE_OAUTH_CLIENT_SECRET: secret }),
     },
