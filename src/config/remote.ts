@@ -37,6 +37,7 @@ export interface LoginConfig {
   readonly assumesPkce: boolean;
   /** Asked for in place of those that the server names. */
   readonly scopes: readonly string[];
+  readonly resource: ResourceChoice;
   /** Where the browser comes back to, on this machine; port 0 picks a free one. */
   readonly callback: URL;
   /** A program and its arguments, among them `%s` for the address; undefined: the address is only logged. */
@@ -44,6 +45,12 @@ export interface LoginConfig {
   /** Where logins are kept; undefined: nowhere. */
   readonly stateDirectory: string | undefined;
 }
+
+/** [RFC 8707] What tokens are asked for: the server, as it names itself; what the user names; or nothing in particular. */
+export type ResourceChoice =
+  | { readonly kind: 'server' }
+  | { readonly kind: 'named'; readonly uri: string }
+  | { readonly kind: 'left-out' };
 
 /** How a client proves that it is the one; `none`: it cannot. */
 export interface RegisteredClient {

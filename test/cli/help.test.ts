@@ -242,6 +242,8 @@ Logging in to remote servers (URL)
                                        all the same (Entra, Cognito)
   --oauth-scope <scope>                Scope to ask for, in place of those the server names
                                        (repeatable)
+  --oauth-resource <uri>               Resource to ask tokens for; none leaves it out (Entra) [the
+                                       server, as it names itself]
   --oauth-callback <url>               Where the browser returns to on this machine; port 0 picks a
                                        free one [http://127.0.0.1:0/callback]
   --[no-]oauth-browser                 Open the browser for a login; the address is logged either

@@ -82,6 +82,15 @@ export const LOGIN_OPTIONS = [
     targets: ['url'],
   },
   {
+    name: 'oauth-resource',
+    group: 'login',
+    describe: 'Resource to ask tokens for; none leaves it out (Entra)',
+    kind: 'value',
+    placeholder: 'uri',
+    defaultNote: 'the server, as it names itself',
+    targets: ['url'],
+  },
+  {
     name: 'oauth-callback',
     group: 'login',
     describe: 'Where the browser returns to on this machine; port 0 picks a free one',

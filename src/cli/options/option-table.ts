@@ -57,6 +57,7 @@ export const OF_ONE_SERVER: readonly OptionName[] = [
   'oauth-secret-file',
   'oauth-client-key',
   'oauth-scope',
+  'oauth-resource',
   'env',
   'env-from',
   'cwd',

@@ -16,6 +16,7 @@ import { announcesPkce } from './discover.ts';
 import { describeOAuthError, loginError, quoteOthers } from './login-error.ts';
 import type { StoredLogin } from './login-store.ts';
 import { LOGIN_TIMEOUT_MS } from './patience.ts';
+import { adviseResource, isResourceRefused, type RequestParameters, resourceMember } from './request-parameters.ts';
 import { OFFLINE_ACCESS } from './scopes.ts';
 import type { CodeGrant } from './token-requests.ts';
 
@@ -33,7 +34,7 @@ export interface BrowserLogin {
   readonly listener: CallbackListener;
   /** The address at which the listener listens. */
   readonly callback: string;
-  readonly resource: string;
+  readonly parameters: RequestParameters;
   readonly scopes: readonly string[];
   /** True: PKCE counts as supported where the metadata does not mention it. */
   readonly assumesPkce: boolean;
@@ -73,7 +74,7 @@ export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOu
 }
 
 async function createAuthorizationUrl(login: BrowserLogin, state: string, verifier: string): Promise<URL> {
-  const { authorizationServer: as, clientId, callback, resource, scopes } = login;
+  const { authorizationServer: as, clientId, callback, scopes } = login;
   if (as.authorization_endpoint === undefined) {
     throw loginError(`${as.issuer} has no page to log in at`, 'Expected an authorization_endpoint.');
   }
@@ -87,7 +88,7 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     state,
-    resource,
+    ...resourceMember(login.parameters),
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
     ...(scopes.includes(OFFLINE_ACCESS) && { prompt: 'consent' }),
   };
@@ -152,7 +153,7 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
         resolve({ kind: 'code', parameters: validateAuthResponse(as, { client_id: clientId }, parameters, state) });
         return 'done';
       } catch (thrown) {
-        if (thrown instanceof AuthorizationResponseError) resolve(toRefusal(thrown, as.issuer));
+        if (thrown instanceof AuthorizationResponseError) resolve(toRefusal(thrown, login));
         else reject(notFrom(as.issuer));
         return 'failed';
       }
@@ -162,10 +163,11 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
   return outcome.finally(() => cleanUp());
 }
 
-function toRefusal(thrown: AuthorizationResponseError, issuer: string): UserOutcome {
-  const said = describeOAuthError(thrown.error, thrown.error_description);
-  const error = loginError(`The login at ${issuer} was refused (${said})`, 'The next call asks again.');
-  return { kind: 'refused', code: thrown.error, error };
+function toRefusal(thrown: AuthorizationResponseError, login: BrowserLogin): UserOutcome {
+  const { error: code, error_description: description } = thrown;
+  const problem = `The login at ${login.authorizationServer.issuer} was refused (${describeOAuthError(code, description)})`;
+  const wayOut = isResourceRefused(code, description) ? adviseResource(login.parameters) : 'The next call asks again.';
+  return { kind: 'refused', code, error: loginError(problem, wayOut) };
 }
 
 /**

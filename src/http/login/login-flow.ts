@@ -13,6 +13,7 @@ import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
 import type { LoginClient, RegisteredLoginClient, StoredLogin } from './login-store.ts';
 import { patiently } from './patience.ts';
+import { chooseParameters, type RequestParameters } from './request-parameters.ts';
 import { chooseScopes, limitScopes, OFFLINE_ACCESS } from './scopes.ts';
 import {
   exchangeCode,
@@ -82,7 +83,7 @@ export class LoginFlow {
     registrationFailed: (id: string) => void,
   ): Promise<StoredLogin | undefined> {
     const { issuer, tokenEndpoint, client, resource } = login;
-    const context = this.#context({ issuer, token_endpoint: tokenEndpoint }, client, resource);
+    const context = this.#context({ issuer, token_endpoint: tokenEndpoint }, client, { resource });
     const answer = await refreshTokens(context, refreshToken, login.tokens?.scopes);
     if (answer.kind === 'refused') {
       this.#options.deps.log.debug({ issuer }, `the login cannot be refreshed: ${answer.reason}`);
@@ -97,14 +98,16 @@ export class LoginFlow {
   // ---- as itself
 
   async #asItself({ status, challenge, previous }: LoginReason, found: AuthorizationSetup): Promise<StoredLogin> {
-    const { client: configured } = this.#options.config;
-    const { authorizationServer: as, resource } = found;
+    const { config } = this.#options;
+    const { client: configured } = config;
+    const { authorizationServer: as } = found;
     if (configured === undefined)
       throw loginError('A client with a name of its own is needed', 'Give --oauth-client-id.');
     const client = useConfigured(configured, as, previous);
     const scopes = this.#scopes(status, challenge, previous, found).filter((scope) => scope !== OFFLINE_ACCESS);
-    const answer = await requestOwnTokens(this.#context(as, client, resource), scopes);
-    return conclude(found, client, scopes, answer);
+    const parameters = chooseParameters(config, found.resource);
+    const answer = await requestOwnTokens(this.#context(as, client, parameters), scopes);
+    return conclude({ authorizationServer: as, parameters, client, scopes }, answer);
   }
 
   // ---- in a browser
@@ -121,7 +124,8 @@ export class LoginFlow {
   async #askUser(reason: LoginReason, found: AuthorizationSetup): Promise<StoredLogin | 'client unknown'> {
     const { status, challenge, previous, findNewerLogin } = reason;
     const { config, guard, fetch, deps, signal } = this.#options;
-    const { authorizationServer, resource } = found;
+    const { authorizationServer } = found;
+    const parameters = chooseParameters(config, found.resource);
     const registered = findRegistration(previous, authorizationServer.issuer);
     const { listener, callback } = await this.#listen(registered);
     /** True while the authorization server may have forgotten the registration, and be showing the user an error. */
@@ -136,20 +140,20 @@ export class LoginFlow {
         this.#options.openBrowser(start);
       };
       const outcome = await authorizeInBrowser({
-        ...{ authorizationServer, clientId: client.id, listener, callback, resource, findNewerLogin, signal },
+        ...{ authorizationServer, clientId: client.id, listener, callback, parameters, findNewerLogin, signal },
         ...{ scopes: asked, assumesPkce: config.assumesPkce, guard, openBrowser, clock: deps.clock, log: deps.log },
       });
       isDoubtful &&= outcome.kind === 'refused' && CLIENT_ERRORS.has(outcome.code);
       if (outcome.kind === 'refused') throw outcome.error;
       if (outcome.kind === 'other-process') return outcome.login;
-      const context = this.#context(authorizationServer, client, resource);
+      const context = this.#context(authorizationServer, client, parameters);
       const answer = await patiently(() => exchangeCode(context, outcome.grant, asked), { ...deps, signal }).catch(
         (thrown: unknown) => {
           throw signal.aborted ? thrown : afterUser(thrown);
         },
       );
       isDoubtful = client === registered && answer.kind === 'refused' && answer.isClientUnknown;
-      return isDoubtful ? 'client unknown' : conclude(found, client, scopes, answer);
+      return isDoubtful ? 'client unknown' : conclude({ authorizationServer, parameters, client, scopes }, answer);
     } finally {
       if (isDoubtful && registered !== undefined) reason.registrationFailed(registered.id);
       listener.close();
@@ -177,10 +181,10 @@ export class LoginFlow {
 
   // ---- what both have in common
 
-  #context(authorizationServer: AuthorizationServer, client: LoginClient, resource: string): TokenContext {
+  #context(authorizationServer: AuthorizationServer, client: LoginClient, parameters: RequestParameters): TokenContext {
     const { fetch, config, deps } = this.#options;
     const { wallClock } = deps;
-    return { authorizationServer, client, proof: config.client?.proof, resource, fetch, wallClock };
+    return { authorizationServer, client, proof: config.client?.proof, parameters, fetch, wallClock };
   }
 
   #scopes(
@@ -219,17 +223,18 @@ function afterUser(thrown: unknown): unknown {
   return thrown instanceof BridgeError ? loginError(thrown.message, 'The next call asks the user again.') : thrown;
 }
 
-function conclude(
-  { authorizationServer: as, resource }: AuthorizationSetup,
-  client: LoginClient,
-  scopes: readonly string[],
-  answer: TokenAnswer,
-): StoredLogin {
+interface Asked extends Pick<StoredLogin, 'client' | 'scopes'> {
+  readonly authorizationServer: AuthorizationServer;
+  readonly parameters: RequestParameters;
+}
+
+function conclude({ authorizationServer: as, parameters, client, scopes }: Asked, answer: TokenAnswer): StoredLogin {
   if (answer.kind === 'refused') {
     throw loginError(`${as.issuer} gave no token (${answer.reason})`, 'The next call asks again.');
   }
   // The token came from this endpoint, so it is present.
   const tokenEndpoint = as.token_endpoint as string;
+  const { resource } = parameters;
   return { issuer: as.issuer, tokenEndpoint, resource, client, scopes, tokens: answer.tokens };
 }
 

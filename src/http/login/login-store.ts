@@ -65,17 +65,25 @@ export function makeLoginFolder(folder: string): void {
   chmodSync(folder, FOLDER_MODE);
 }
 
-/** Tells servers, and clients of one server, apart. */
-export function identityOf(server: URL, { grant, client, clientMetadataUrl, issuer }: LoginConfig) {
-  return [server.href, grant, client?.id, clientMetadataUrl, issuer] as const;
+/** Tells servers, clients of one server, and logins that are asked for in different ways apart. */
+export function identityOf(server: URL, config: LoginConfig): readonly (string | undefined)[] {
+  const { grant, client, clientMetadataUrl, issuer } = config;
+  return [server.href, grant, client?.id, clientMetadataUrl, issuer, ...wishesOf(config)];
+}
+
+/** A digest, as values of parameters are shown nowhere. Empty for usual logins, which keep the name that they have. */
+function wishesOf({ resource }: LoginConfig): readonly string[] {
+  const wishes = [...(resource.kind === 'server' ? [] : [resource])];
+  return wishes.length === 0 ? [] : [digestOf(JSON.stringify(wishes))];
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
 /** The host for people who look for it; the rest tells the others apart. */
 function fileNameOf(server: URL, config: LoginConfig): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify(identityOf(server, config)))
-    .digest('hex')
-    .slice(0, 16);
+  const digest = digestOf(JSON.stringify(identityOf(server, config)));
   const host = server.host.replace(/[^a-z0-9.-]/gi, '_').slice(0, MAX_NAME_LENGTH);
   return `${host}-${digest}.json`;
 }
@@ -85,7 +93,8 @@ export interface StoredLogin {
   /** Which authorization server all this comes from and may be shown to. */
   readonly issuer: string;
   readonly tokenEndpoint: string;
-  readonly resource: string;
+  /** What the tokens are for. Undefined: the user had it left out. */
+  readonly resource: string | undefined;
   readonly client: LoginClient;
   /** The scopes asked for so far; a server may have granted fewer. */
   readonly scopes: readonly string[];
@@ -140,7 +149,8 @@ export interface Tokens {
 export function parseStoredLogin(text: string): StoredLogin | undefined {
   const { issuer, tokenEndpoint, resource, scopes, tokens, client: written } = parseObject(text);
   const client = parseClient(written);
-  if (!isText(issuer) || !isText(tokenEndpoint) || !isText(resource) || client === undefined) return undefined;
+  if (!isText(issuer) || !isText(tokenEndpoint) || client === undefined) return undefined;
+  if (resource !== undefined && !isText(resource)) return undefined;
   const known = Array.isArray(scopes) ? scopes.filter(isText) : [];
   return { issuer, tokenEndpoint, resource, client, scopes: known, tokens: parseTokens(tokens) };
 }

@@ -15,6 +15,7 @@ import { withoutNull } from './discover.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
 import type { LoginClient, Tokens } from './login-store.ts';
+import { adviseResource, isResourceRefused, type RequestParameters, resourceMember } from './request-parameters.ts';
 
 const TELL_OPERATORS = 'Tell its operators.';
 
@@ -25,8 +26,7 @@ export interface TokenContext {
   readonly authorizationServer: AuthorizationServer;
   readonly client: LoginClient;
   readonly proof: RegisteredClient['proof'] | undefined;
-  /** [RFC 8707] What the token is for: sent every time. */
-  readonly resource: string;
+  readonly parameters: RequestParameters;
   readonly fetch: LoginFetch;
   /** Milliseconds since 1970, by which the time to renew is stored. */
   readonly wallClock: () => number;
@@ -80,7 +80,7 @@ export function refreshTokens(
 
 /** Asks for tokens in the name of the client itself. */
 export function requestOwnTokens(context: TokenContext, scopes: readonly string[]): Promise<TokenAnswer> {
-  const parameters = { resource: context.resource, ...scopeParameter(scopes) };
+  const parameters = { ...resourceMember(context.parameters), ...scopeParameter(scopes) };
   return askForTokens(context, scopes, async (as, client, options) =>
     clientCredentialsGrantRequest(as, client, await authenticateAs(context), parameters, options),
   );
@@ -96,13 +96,13 @@ function scopeParameter(scopes: readonly string[] = []) {
 
 type Ask = (as: AuthorizationServer, client: Client, options: AskOptions) => Promise<Response>;
 
-function optionsFor({ fetch, resource }: TokenContext) {
+function optionsFor({ fetch, parameters }: TokenContext) {
   return {
     [customFetch]: (url: string, { body, headers, method }: AskInit) =>
       fetch(new URL(url), { method: method === 'POST' ? 'POST' : 'GET', headers, body: body?.toString() }),
     // Our own fetch decides which addresses may be asked, and how.
     [allowInsecureRequests]: true,
-    additionalParameters: { resource },
+    additionalParameters: resourceMember(parameters),
   };
 }
 type AskOptions = ReturnType<typeof optionsFor>;
@@ -137,7 +137,9 @@ async function askForTokens(
     case 'failed':
       throw loginError(
         `The token endpoint of ${as.issuer} refuses the request (${judged.reason})`,
-        'If that lasts, log in once with --login anew, or tell its operators.',
+        judged.isResourceRefused
+          ? adviseResource(context.parameters)
+          : 'If that lasts, log in once with --login anew, or tell its operators.',
       );
     case 'unusable':
       throw unusable(as);
@@ -172,7 +174,8 @@ const PASSING_ERRORS: ReadonlySet<unknown> = new Set(['temporarily_unavailable',
 type JudgedAnswer =
   | { readonly kind: 'given'; readonly members: Members }
   | Extract<TokenAnswer, { kind: 'refused' }>
-  | { readonly kind: 'passing' | 'failed'; readonly reason: string }
+  | { readonly kind: 'passing'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string; readonly isResourceRefused: boolean }
   | { readonly kind: 'unusable' };
 
 /** Decides which answers of a token endpoint are final, and which pass. */
@@ -182,8 +185,10 @@ function judgeAnswer(response: Response, members: Members | undefined): JudgedAn
   const { error, error_description: description, access_token: token } = members;
   const said = typeof error === 'string' ? describeOAuthError(error, textOf(description)) : `status ${status}`;
   if (isBusy(response) || PASSING_ERRORS.has(error)) return { kind: 'passing', reason: said };
+  if (typeof error === 'string' && isResourceRefused(error, textOf(description)))
+    return { kind: 'failed', reason: said, isResourceRefused: true };
   if (FINAL_ERRORS.has(error)) return { kind: 'refused', reason: said, isClientUnknown: error === 'invalid_client' };
-  if (typeof error === 'string') return { kind: 'failed', reason: said };
+  if (typeof error === 'string') return { kind: 'failed', reason: said, isResourceRefused: false };
   return typeof token === 'string' && status < 300 ? { kind: 'given', members } : { kind: 'unusable' };
 }
 

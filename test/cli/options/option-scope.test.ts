@@ -86,6 +86,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'oauth-issuer': OF_URLS,
   'oauth-assume-pkce': OF_URLS,
   'oauth-scope': OF_URLS,
+  'oauth-resource': OF_URLS,
   'oauth-callback': OF_URLS,
   'oauth-browser': OF_URLS,
   status: LISTENING,

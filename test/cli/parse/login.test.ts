@@ -127,6 +127,21 @@ test('the way back leads to this machine', (t) => {
   }
 });
 
+test('a resource is a URI without a fragment, kept as it is written, or none', (t) => {
+  const resource = (...argv: string[]) => parse(argv).login?.resource;
+  t.deepEqual(resource(), { kind: 'server' });
+  t.deepEqual(resource('--oauth-resource', 'none'), { kind: 'left-out' });
+  for (const uri of ['https://a.example', 'https://a.example/', 'api://0f3c-11', 'urn:of:the:server']) {
+    t.deepEqual(resource('--oauth-resource', uri), { kind: 'named', uri });
+  }
+  for (const text of ['nothing', '/mcp', 'https://a.example/#x', 'https://a.example/ x', '']) {
+    t.regex(
+      refusal(['--oauth-resource', text]),
+      /^ERR_CONFIG_OPTION: --oauth-resource: expected the URI of a resource/,
+    );
+  }
+});
+
 test('a document about the client has an https URL with a path', (t) => {
   t.is(parse(['--oauth-client-document', 'https://me.example/c']).login?.clientMetadataUrl, 'https://me.example/c');
   for (const url of ['http://me.example/c', 'https://me.example', 'https://me.example/c#x', 'c']) {

@@ -17,7 +17,12 @@ for (const page of ['http://127.0.0.1:1/authorize', 'https://10.0.0.1/authorize'
         authorization_endpoint: page,
         code_challenge_methods_supported: ['S256'],
       },
-      ...{ clientId: 'us', listener, callback: (await listener.listen()).href, resource: 'https://8.8.8.8/mcp' },
+      ...{
+        clientId: 'us',
+        listener,
+        callback: (await listener.listen()).href,
+        parameters: { resource: 'https://8.8.8.8/mcp' },
+      },
       ...{ scopes: [], assumesPkce: false, findNewerLogin: () => undefined, clock: new FakeClock(), log },
       guard: new AddressGuard(new URL('https://8.8.8.8/mcp')),
       openBrowser: () => t.fail('a browser was opened'),
@@ -49,7 +54,7 @@ async function begin(t: ExecutionContext, changes: Partial<BrowserLogin> = {}) {
   });
   const outcome = authorizeInBrowser({
     authorizationServer: SERVER,
-    ...{ clientId: 'us', listener, callback, resource: 'https://8.8.8.8/mcp', scopes: [], clock },
+    ...{ clientId: 'us', listener, callback, parameters: { resource: 'https://8.8.8.8/mcp' }, scopes: [], clock },
     assumesPkce: false,
     findNewerLogin: () => undefined,
     guard: { checkPage: async () => {} },
@@ -115,7 +120,7 @@ test('no page is opened without PKCE, without a page, or with an address that is
     await failureOf({ authorizationServer: { issuer } }),
     `${issuer} has no page to log in at. Expected an authorization_endpoint.`,
   );
-  const tooLong = await failureOf({ resource: `https://8.8.8.8/${'x'.repeat(16 * 1024)}` });
+  const tooLong = await failureOf({ parameters: { resource: `https://8.8.8.8/${'x'.repeat(16 * 1024)}` } });
   t.is(
     tooLong?.replace(/\d{5} characters/, 'N characters'),
     `The page to log in at, of ${issuer}, would have an address of N characters. ` +

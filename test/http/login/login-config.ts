@@ -9,6 +9,7 @@ export const NO_OPTIONS: Omit<LoginConfig, 'stateDirectory'> = {
   issuer: undefined,
   assumesPkce: false,
   scopes: [],
+  resource: { kind: 'server' },
   callback: new URL('http://127.0.0.1:0/callback'),
   browser: undefined,
 };

@@ -107,7 +107,7 @@ test('a file that does not say what a login needs is no login', (t) => {
     'no issuer': { ...LOGIN, issuer: undefined },
     'an empty issuer': { ...LOGIN, issuer: '' },
     'no token endpoint': { ...LOGIN, tokenEndpoint: 5 },
-    'no resource': { ...LOGIN, resource: undefined },
+    'a resource that is no text': { ...LOGIN, resource: 7 },
     'no client': { ...LOGIN, client: null },
     'a client without an id': { ...LOGIN, client: { ...client, id: undefined } },
     'a client with an unknown method': { ...LOGIN, client: { ...client, method: 'tls_client_auth' } },

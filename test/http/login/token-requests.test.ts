@@ -22,7 +22,7 @@ function answering(body: unknown, status = 200, retryAfter?: string) {
     authorizationServer: { issuer: ISSUER, token_endpoint: `${ISSUER}/token` },
     client: { origin: 'configured', id: 'me', method: 'none' },
     proof: undefined,
-    resource: RESOURCE,
+    parameters: { resource: RESOURCE },
     fetch: async (url, request) => {
       asked.push({ ...request, url: url.href });
       const text = typeof body === 'string' ? body : JSON.stringify(body);
@@ -88,7 +88,7 @@ test('only four errors of OAuth are final: the login has to be made again', asyn
   for (const error of ['unauthorized_client', 'invalid_scope']) {
     t.like(await refreshTokens(answering({ error }, 400).context, 'old', []), { kind: 'refused', reason: error });
   }
-  for (const error of ['invalid_request', 'invalid_target', 'bad_refresh_token']) {
+  for (const error of ['invalid_request', 'bad_refresh_token']) {
     const message = await failure(refreshTokens(answering({ error }, 400).context, 'old', []));
     t.is(
       message,

@@ -1,7 +1,7 @@
 /** How to log in at a remote server, in whose name, and whether at all. */
 
 import { resolve } from 'node:path';
-import type { LoginConfig, RegisteredClient, RemoteConfig } from '../../../config/remote.ts';
+import type { LoginConfig, RegisteredClient, RemoteConfig, ResourceChoice } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isLoopback } from '../../../http/addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
@@ -72,6 +72,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     issuer: given.optional('oauth-issuer', parseIssuer),
     assumesPkce: given.required('oauth-assume-pkce', value.parseFlag),
     scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
+    resource: given.optional('oauth-resource', parseResource) ?? { kind: 'server' },
     callback: given.required('oauth-callback', parseCallback),
     browser: given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined,
     stateDirectory: findStateDirectory(given, request),
@@ -183,6 +184,15 @@ export function parseCallback(text: string): Parsed<URL> {
     ok: false,
     expected: 'an http URL on this machine, like http://127.0.0.1:3334/callback or http://localhost:3334/callback',
   };
+}
+
+/** [RFC 8707 2] An absolute URI without a fragment. */
+export function parseResource(text: string): Parsed<ResourceChoice> {
+  if (text === 'none') return { ok: true, value: { kind: 'left-out' } };
+  // Kept as written: authorization servers compare it as text.
+  if (URL.canParse(text) && !text.includes('#') && !/\s/.test(text))
+    return { ok: true, value: { kind: 'named', uri: text } };
+  return { ok: false, expected: 'the URI of a resource without a fragment, like https://example.com/mcp, or none' };
 }
 
 /** [spec 2026-07-28 basic/authorization/client-registration#implementation-requirements] https, and a path */

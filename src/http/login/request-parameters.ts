@@ -1,0 +1,39 @@
+/** What the requests of a login carry besides the members that the protocol itself needs. */
+import type { LoginConfig } from '../../config/remote.ts';
+import { quoteOthers } from './login-error.ts';
+
+export interface RequestParameters {
+  /** [RFC 8707] What the token is for: sent every time. Undefined: the user has it left out. */
+  readonly resource: string | undefined;
+}
+
+/** @param named the resource, as the server names itself */
+export function chooseParameters({ resource }: Pick<LoginConfig, 'resource'>, named: string): RequestParameters {
+  switch (resource.kind) {
+    case 'server':
+      return { resource: named };
+    case 'named':
+      return { resource: resource.uri };
+    case 'left-out':
+      return { resource: undefined };
+  }
+}
+
+/** The members of every request for tokens. */
+export function resourceMember({ resource }: RequestParameters): Readonly<Record<string, string>> {
+  return resource === undefined ? {} : { resource };
+}
+
+/** Entra says in the description of an error that it takes no resource, or not this one with these scopes. */
+const RESOURCE_REFUSED = /\bAADSTS(?:9010010|901002)\b/;
+
+/** Whether an authorization server refuses the resource, and nothing else. [RFC 8707 2] */
+export function isResourceRefused(error: unknown, description: string | null | undefined): boolean {
+  return error === 'invalid_target' || RESOURCE_REFUSED.test(description ?? '');
+}
+
+/** The way out where the resource is refused. It is never left out by itself, as the token could be for anybody then. */
+export function adviseResource({ resource }: RequestParameters): string {
+  if (resource === undefined) return 'No resource was named; give the one that it expects with --oauth-resource.';
+  return `The token was asked for the resource ${quoteOthers(resource)}; give the one that it expects with --oauth-resource, or --oauth-resource none to leave it out.`;
+}

@@ -1,0 +1,88 @@
+/** What users may say of the requests of a login. */
+import test from 'ava';
+import { startLoginWorld } from '../../support/login-world.ts';
+import { createUser, temporaryFolder } from './logged-in.ts';
+
+for (const [title, resource, sent] of [
+  ['names another resource', { kind: 'named', uri: 'api://of-the-server' }, 'api://of-the-server'],
+  ['leaves the resource out', { kind: 'left-out' }, null],
+] as const) {
+  test(`a user who ${title} has every request of the login and of a refresh follow, in later processes too`, async (t) => {
+    const world = await startLoginWorld(t);
+    const settings = { resource, stateDirectory: temporaryFolder(t) };
+    t.is((await createUser(t, world.url, settings).call()).body, 'served');
+    world.tokens.clear();
+    t.is((await createUser(t, world.url, settings).call()).body, 'served');
+    t.is(world.count('/authorize'), 1);
+    t.is(world.latest('/token').parameters.get('grant_type'), 'refresh_token');
+    for (const { path, parameters } of world.asked) {
+      if (path === '/authorize' || path === '/token') t.is(parameters.get('resource'), sent, path);
+    }
+  });
+}
+
+test('a login in the name of a client itself leaves the resource out as well', async (t) => {
+  const world = await startLoginWorld(t);
+  const client = { id: 'machine', proof: { kind: 'secret', secret: 's' } } as const;
+  const user = createUser(t, world.url, { client, grant: 'client-credentials', resource: { kind: 'left-out' } });
+  t.is((await user.call()).body, 'served');
+  t.false(world.latest('/token').parameters.has('resource'));
+});
+
+test('logins for different resources are kept apart', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  await createUser(t, world.url, { stateDirectory }).call();
+  await createUser(t, world.url, { stateDirectory, resource: { kind: 'left-out' } }).call();
+  await createUser(t, world.url, { stateDirectory, resource: { kind: 'named', uri: 'urn:a' } }).call();
+  t.is(world.count('/authorize'), 3);
+  await createUser(t, world.url, { stateDirectory, resource: { kind: 'left-out' } }).call();
+  t.is(world.count('/authorize'), 3);
+  t.is(world.shown.at(-1), 'Bearer access-2');
+});
+
+const REFUSALS: readonly [error: string, description: string][] = [
+  ['invalid_target', 'no such resource'],
+  ['invalid_target', 'AADSTS9010010: The resource parameter provided does not match with the requested scopes.'],
+  ['invalid_request', "AADSTS901002: The 'resource' request parameter is not supported."],
+  ['invalid_grant', 'AADSTS9010010: The resource parameter does not match.'],
+];
+
+for (const [error, error_description] of REFUSALS) {
+  const said = `${error}: ${error_description}`;
+  test(`a resource that is refused (${said}) is never left out silently: the error names the option`, async (t) => {
+    const advice = (resource: string) =>
+      `The token was asked for the resource ${resource}; give the one that it expects with --oauth-resource, or --oauth-resource none to leave it out.`;
+    const atPage = await startLoginWorld(t);
+    atPage.comeBack = ({ state }) => ({ state, error, error_description });
+    const refused = await createUser(t, atPage.url).call();
+    t.is(
+      refused.failure?.message,
+      `The login at ${atPage.issuer} was refused (${said.replace(/\.$/, '.')}). ${advice(atPage.server)}`,
+    );
+    t.is(atPage.count('/token'), 0);
+    const atToken = await startLoginWorld(t);
+    atToken.answerToken = () => ({ status: 400, body: { error, error_description } });
+    const { failure } = await createUser(t, atToken.url).call();
+    t.true(failure?.message.includes(`refuses the request (${said}`), failure?.message);
+    t.true(failure?.message.includes(advice(atToken.server)), failure?.message);
+    t.is(atToken.count('/authorize'), 1);
+  });
+}
+
+test('a refresh whose resource is refused asks no user, and names the option', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url);
+  await user.call();
+  world.tokens.clear();
+  world.refuseTokens = [{ status: 400, body: { error: 'invalid_target' } }];
+  t.regex((await user.call()).failure?.message ?? '', /refuses the request \(invalid_target\).*--oauth-resource none/);
+  t.is(world.count('/authorize'), 1);
+});
+
+test('an authorization server that insists on a resource is told from one that wants none', async (t) => {
+  const world = await startLoginWorld(t);
+  world.comeBack = ({ state }) => ({ state, error: 'invalid_target' });
+  const { failure } = await createUser(t, world.url, { resource: { kind: 'left-out' } }).call();
+  t.regex(failure?.message ?? '', /No resource was named; give the one that it expects with --oauth-resource\.$/);
+});
