@@ -38,6 +38,8 @@ export interface LoginConfig {
   /** Asked for in place of those that the server names. */
   readonly scopes: readonly string[];
   readonly resource: ResourceChoice;
+  /** Added to the request with which a login begins. */
+  readonly extraParameters: ReadonlyMap<string, string>;
   /** Where the browser comes back to, on this machine; port 0 picks a free one. */
   readonly callback: URL;
   /** A program and its arguments, among them `%s` for the address; undefined: the address is only logged. */

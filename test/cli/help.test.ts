@@ -244,6 +244,8 @@ Logging in to remote servers (URL)
                                        (repeatable)
   --oauth-resource <uri>               Resource to ask tokens for; none leaves it out (Entra) [the
                                        server, as it names itself]
+  --oauth-param <name=value>           Parameter to add to the request that begins a login, such as
+                                       login_hint=me@example.com (repeatable)
   --oauth-callback <url>               Where the browser returns to on this machine; port 0 picks a
                                        free one [http://127.0.0.1:0/callback]
   --[no-]oauth-browser                 Open the browser for a login; the address is logged either

@@ -103,9 +103,11 @@ export class GivenOptions {
 /** What the defaults come to, by the parser: the same for every server of a file. */
 const defaults = new WeakMap<(text: string) => unknown, Map<OptionName, unknown>>();
 
+const SECRET_OPTIONS: readonly OptionName[] = ['env', 'auth-token', 'cluster-key', 'oauth-param'];
+
 /** Values that can hold credentials are not repeated in messages. */
 function mayBeShown(name: OptionName, text: string): boolean {
-  return name !== 'env' && name !== 'auth-token' && name !== 'cluster-key' && !text.includes('@');
+  return !SECRET_OPTIONS.includes(name) && !text.includes('@');
 }
 
 export function onCommandLine(options: CommandLineOptions): WrittenOptions {

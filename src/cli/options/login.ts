@@ -91,6 +91,15 @@ export const LOGIN_OPTIONS = [
     targets: ['url'],
   },
   {
+    name: 'oauth-param',
+    group: 'login',
+    describe: 'Parameter to add to the request that begins a login, such as login_hint=me@example.com',
+    kind: 'list',
+    placeholder: 'name=value',
+    separator: 'newline',
+    targets: ['url'],
+  },
+  {
     name: 'oauth-callback',
     group: 'login',
     describe: 'Where the browser returns to on this machine; port 0 picks a free one',

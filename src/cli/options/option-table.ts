@@ -58,6 +58,7 @@ export const OF_ONE_SERVER: readonly OptionName[] = [
   'oauth-client-key',
   'oauth-scope',
   'oauth-resource',
+  'oauth-param',
   'env',
   'env-from',
   'cwd',

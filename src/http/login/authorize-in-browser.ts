@@ -16,7 +16,7 @@ import { announcesPkce } from './discover.ts';
 import { describeOAuthError, loginError, quoteOthers } from './login-error.ts';
 import type { StoredLogin } from './login-store.ts';
 import { LOGIN_TIMEOUT_MS } from './patience.ts';
-import { adviseResource, isResourceRefused, type RequestParameters, resourceMember } from './request-parameters.ts';
+import { adviseResource, beginningMembers, isResourceRefused, type RequestParameters } from './request-parameters.ts';
 import { OFFLINE_ACCESS } from './scopes.ts';
 import type { CodeGrant } from './token-requests.ts';
 
@@ -88,9 +88,9 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     state,
-    ...resourceMember(login.parameters),
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
     ...(scopes.includes(OFFLINE_ACCESS) && { prompt: 'consent' }),
+    ...beginningMembers(login.parameters),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   const { length } = url.href;

@@ -83,7 +83,7 @@ export class LoginFlow {
     registrationFailed: (id: string) => void,
   ): Promise<StoredLogin | undefined> {
     const { issuer, tokenEndpoint, client, resource } = login;
-    const context = this.#context({ issuer, token_endpoint: tokenEndpoint }, client, { resource });
+    const context = this.#context({ issuer, token_endpoint: tokenEndpoint }, client, { resource, extra: new Map() });
     const answer = await refreshTokens(context, refreshToken, login.tokens?.scopes);
     if (answer.kind === 'refused') {
       this.#options.deps.log.debug({ issuer }, `the login cannot be refreshed: ${answer.reason}`);

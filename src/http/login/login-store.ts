@@ -72,8 +72,8 @@ export function identityOf(server: URL, config: LoginConfig): readonly (string |
 }
 
 /** A digest, as values of parameters are shown nowhere. Empty for usual logins, which keep the name that they have. */
-function wishesOf({ resource }: LoginConfig): readonly string[] {
-  const wishes = [...(resource.kind === 'server' ? [] : [resource])];
+function wishesOf({ resource, extraParameters }: LoginConfig): readonly string[] {
+  const wishes = [...(resource.kind === 'server' ? [] : [resource]), ...[...extraParameters].sort()];
   return wishes.length === 0 ? [] : [digestOf(JSON.stringify(wishes))];
 }
 

@@ -5,18 +5,28 @@ import { quoteOthers } from './login-error.ts';
 export interface RequestParameters {
   /** [RFC 8707] What the token is for: sent every time. Undefined: the user has it left out. */
   readonly resource: string | undefined;
+  /** Those of the user, for the request with which a login begins. Their values are shown nowhere. */
+  readonly extra: ReadonlyMap<string, string>;
 }
 
 /** @param named the resource, as the server names itself */
-export function chooseParameters({ resource }: Pick<LoginConfig, 'resource'>, named: string): RequestParameters {
+export function chooseParameters(
+  { resource, extraParameters: extra }: Pick<LoginConfig, 'resource' | 'extraParameters'>,
+  named: string,
+): RequestParameters {
   switch (resource.kind) {
     case 'server':
-      return { resource: named };
+      return { resource: named, extra };
     case 'named':
-      return { resource: resource.uri };
+      return { resource: resource.uri, extra };
     case 'left-out':
-      return { resource: undefined };
+      return { resource: undefined, extra };
   }
+}
+
+/** The members of the request with which a login begins. */
+export function beginningMembers(parameters: RequestParameters): Readonly<Record<string, string>> {
+  return { ...Object.fromEntries(parameters.extra), ...resourceMember(parameters) };
 }
 
 /** The members of every request for tokens. */

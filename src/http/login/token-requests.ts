@@ -15,7 +15,13 @@ import { withoutNull } from './discover.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
 import type { LoginClient, Tokens } from './login-store.ts';
-import { adviseResource, isResourceRefused, type RequestParameters, resourceMember } from './request-parameters.ts';
+import {
+  adviseResource,
+  beginningMembers,
+  isResourceRefused,
+  type RequestParameters,
+  resourceMember,
+} from './request-parameters.ts';
 
 const TELL_OPERATORS = 'Tell its operators.';
 
@@ -80,7 +86,7 @@ export function refreshTokens(
 
 /** Asks for tokens in the name of the client itself. */
 export function requestOwnTokens(context: TokenContext, scopes: readonly string[]): Promise<TokenAnswer> {
-  const parameters = { ...resourceMember(context.parameters), ...scopeParameter(scopes) };
+  const parameters = { ...beginningMembers(context.parameters), ...scopeParameter(scopes) };
   return askForTokens(context, scopes, async (as, client, options) =>
     clientCredentialsGrantRequest(as, client, await authenticateAs(context), parameters, options),
   );

@@ -142,6 +142,48 @@ test('a resource is a URI without a fragment, kept as it is written, or none', (
   }
 });
 
+test('a parameter of a login has a name and a value, and what the login sets itself is refused without its value', (t) => {
+  const extra = (...argv: string[]) => [...(parse(argv).login?.extraParameters ?? [])];
+  t.deepEqual(extra(), []);
+  t.deepEqual(
+    extra('--oauth-param', 'audience=https://a.example/?x=1', '--oauth-param', 'prompt=', '--oauth-param', 'x=ü, y'),
+    [
+      ['audience', 'https://a.example/?x=1'],
+      ['prompt', ''],
+      ['x', 'ü, y'],
+    ],
+  );
+  const env = { HOME: '/home/me', MCP_PORTAGE_OAUTH_PARAM: 'a=1,2\nb=3' };
+  t.deepEqual(
+    [...(parse([], { env }).login?.extraParameters ?? [])],
+    [
+      ['a', '1,2'],
+      ['b', '3'],
+    ],
+  );
+  for (const text of ['hunter2', '=hunter2', 'a b=hunter2', 'a=hunter2\nx', 'ä=hunter2', '']) {
+    const got = text === '' ? 'nothing' : 'something else';
+    const message = `ERR_CONFIG_OPTION: --oauth-param: expected the name of a parameter, "=" and its value; got ${got}.`;
+    t.is(refusal(['--oauth-param', text]), message);
+  }
+  for (const [name, wayOut] of [
+    ['scope', 'use --oauth-scope'],
+    ['resource', 'use --oauth-resource'],
+    ['client_id', 'use --oauth-client-id'],
+    ['redirect_uri', 'use --oauth-callback'],
+    ['client_secret', 'use --oauth-secret-file'],
+    ['Code_Challenge', 'leave it out'],
+    ['state', 'leave it out'],
+    ['response_type', 'leave it out'],
+    ['request_uri', 'leave it out'],
+  ] as const) {
+    const message = `ERR_CONFIG_OPTION: --oauth-param: ${name} is set by the login itself; ${wayOut}.`;
+    t.is(refusal(['--oauth-param', `${name}=hunter2`]), message);
+  }
+  const twice = ['--oauth-param', 'a=hunter2', '--oauth-param', 'a=hunter2'];
+  t.is(refusal(twice), 'ERR_CONFIG_OPTION: --oauth-param: a is given twice; leave one of them out.');
+});
+
 test('a document about the client has an https URL with a path', (t) => {
   t.is(parse(['--oauth-client-document', 'https://me.example/c']).login?.clientMetadataUrl, 'https://me.example/c');
   for (const url of ['http://me.example/c', 'https://me.example', 'https://me.example/c#x', 'c']) {

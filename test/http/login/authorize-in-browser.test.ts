@@ -21,7 +21,7 @@ for (const page of ['http://127.0.0.1:1/authorize', 'https://10.0.0.1/authorize'
         clientId: 'us',
         listener,
         callback: (await listener.listen()).href,
-        parameters: { resource: 'https://8.8.8.8/mcp' },
+        parameters: { resource: 'https://8.8.8.8/mcp', extra: new Map() },
       },
       ...{ scopes: [], assumesPkce: false, findNewerLogin: () => undefined, clock: new FakeClock(), log },
       guard: new AddressGuard(new URL('https://8.8.8.8/mcp')),
@@ -54,7 +54,14 @@ async function begin(t: ExecutionContext, changes: Partial<BrowserLogin> = {}) {
   });
   const outcome = authorizeInBrowser({
     authorizationServer: SERVER,
-    ...{ clientId: 'us', listener, callback, parameters: { resource: 'https://8.8.8.8/mcp' }, scopes: [], clock },
+    ...{
+      clientId: 'us',
+      listener,
+      callback,
+      parameters: { resource: 'https://8.8.8.8/mcp', extra: new Map() },
+      scopes: [],
+      clock,
+    },
     assumesPkce: false,
     findNewerLogin: () => undefined,
     guard: { checkPage: async () => {} },
@@ -120,7 +127,9 @@ test('no page is opened without PKCE, without a page, or with an address that is
     await failureOf({ authorizationServer: { issuer } }),
     `${issuer} has no page to log in at. Expected an authorization_endpoint.`,
   );
-  const tooLong = await failureOf({ parameters: { resource: `https://8.8.8.8/${'x'.repeat(16 * 1024)}` } });
+  const tooLong = await failureOf({
+    parameters: { resource: `https://8.8.8.8/${'x'.repeat(16 * 1024)}`, extra: new Map() },
+  });
   t.is(
     tooLong?.replace(/\d{5} characters/, 'N characters'),
     `The page to log in at, of ${issuer}, would have an address of N characters. ` +

@@ -1,4 +1,6 @@
 /** What users may say of the requests of a login. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { startLoginWorld } from '../../support/login-world.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
@@ -39,6 +41,64 @@ test('logins for different resources are kept apart', async (t) => {
   await createUser(t, world.url, { stateDirectory, resource: { kind: 'left-out' } }).call();
   t.is(world.count('/authorize'), 3);
   t.is(world.shown.at(-1), 'Bearer access-2');
+});
+
+const EXTRA = new Map([
+  ['audience', 'https://api.example'],
+  ['login_hint', 'hunter2&state=forged'],
+]);
+
+test('parameters of the user are in the request that begins a login, in no other, and never in the log', async (t) => {
+  const world = await startLoginWorld(t);
+  const settings = { extraParameters: EXTRA, stateDirectory: temporaryFolder(t) };
+  const user = createUser(t, world.url, settings);
+  t.is((await user.call()).body, 'served');
+  world.tokens.clear();
+  t.is((await user.call()).body, 'served');
+  const asked = world.latest('/authorize').parameters;
+  for (const [name, value] of EXTRA) t.deepEqual(asked.getAll(name), [value]);
+  t.is(asked.getAll('state').length, 1);
+  for (const { path, parameters } of world.asked) {
+    if (path === '/token')
+      t.deepEqual(
+        [...EXTRA.keys()].filter((name) => parameters.has(name)),
+        [],
+      );
+  }
+  t.false(user.log().includes('hunter2'));
+  t.false(readdirSync(join(settings.stateDirectory, 'logins')).join().includes('hunter2'));
+});
+
+test('the only request of a login without a user has them as well', async (t) => {
+  const world = await startLoginWorld(t);
+  const client = { id: 'machine', proof: { kind: 'secret', secret: 's' } } as const;
+  const settings = { client, grant: 'client-credentials', extraParameters: EXTRA } as const;
+  t.is((await createUser(t, world.url, settings).call()).body, 'served');
+  t.is(world.latest('/token').parameters.get('audience'), 'https://api.example');
+});
+
+test('how the user is asked is for the user to say, even where a refresh token is asked for', async (t) => {
+  const world = await startLoginWorld(t);
+  world.challenge = () => 'Bearer scope="read"';
+  world.metadata = { scopes_supported: ['offline_access'] };
+  t.is((await createUser(t, world.url).call()).body, 'served');
+  t.is(world.latest('/authorize').parameters.get('prompt'), 'consent');
+  const extraParameters = new Map([['prompt', 'select_account consent']]);
+  t.is((await createUser(t, world.url, { extraParameters }).call()).body, 'served');
+  t.deepEqual(world.latest('/authorize').parameters.getAll('prompt'), ['select_account consent']);
+});
+
+test('logins with different parameters are kept apart, as they may be those of different users', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  const loginAs = (...extra: [string, string][]) =>
+    createUser(t, world.url, { stateDirectory, extraParameters: new Map(extra) }).call();
+  await loginAs(['login_hint', 'me'], ['organization', 'a']);
+  await loginAs(['organization', 'b'], ['login_hint', 'me']);
+  await loginAs();
+  t.is(world.count('/authorize'), 3);
+  await loginAs(['organization', 'a'], ['login_hint', 'me']);
+  t.is(world.count('/authorize'), 3, 'their order means nothing');
 });
 
 const REFUSALS: readonly [error: string, description: string][] = [

@@ -22,7 +22,7 @@ function answering(body: unknown, status = 200, retryAfter?: string) {
     authorizationServer: { issuer: ISSUER, token_endpoint: `${ISSUER}/token` },
     client: { origin: 'configured', id: 'me', method: 'none' },
     proof: undefined,
-    parameters: { resource: RESOURCE },
+    parameters: { resource: RESOURCE, extra: new Map() },
     fetch: async (url, request) => {
       asked.push({ ...request, url: url.href });
       const text = typeof body === 'string' ? body : JSON.stringify(body);

@@ -6,7 +6,7 @@ import { BridgeError } from '../../../errors.ts';
 import { isLoopback } from '../../../http/addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import type { BridgeVerb } from '../../options/option-spec.ts';
-import { CLIENT_SECRET_VARIABLE, OPTIONS } from '../../options/option-table.ts';
+import { CLIENT_SECRET_VARIABLE, OPTIONS, type OptionName } from '../../options/option-table.ts';
 import { parseIssuer, parseScopes } from '../listener/auth-value.ts';
 import type { Parsed } from '../value.ts';
 import * as value from '../value.ts';
@@ -73,6 +73,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     assumesPkce: given.required('oauth-assume-pkce', value.parseFlag),
     scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
     resource: given.optional('oauth-resource', parseResource) ?? { kind: 'server' },
+    extraParameters: parseExtraParameters(given),
     callback: given.required('oauth-callback', parseCallback),
     browser: given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined,
     stateDirectory: findStateDirectory(given, request),
@@ -153,6 +154,44 @@ function findSecret({ given, env, cwd, readFile }: LoginRequest): FoundSecret {
   return { secret, source, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
 }
 
+/** Set by the login itself, by the option that changes them; undefined: none does. */
+const PROTOCOL_PARAMETERS: ReadonlyMap<string, OptionName | undefined> = new Map<string, OptionName | undefined>([
+  ['client_id', 'oauth-client-id'],
+  ['redirect_uri', 'oauth-callback'],
+  ['resource', 'oauth-resource'],
+  ['scope', 'oauth-scope'],
+  ['grant_type', 'oauth-grant'],
+  ['client_secret', 'oauth-secret-file'],
+  ['client_assertion', 'oauth-client-key'],
+  ['client_assertion_type', 'oauth-client-key'],
+  ...[
+    ...['response_type', 'response_mode', 'state', 'code_challenge', 'code_challenge_method'],
+    ...['code', 'code_verifier', 'refresh_token', 'device_code', 'dpop_jkt'],
+    // [RFC 9101 5] Either replaces all other parameters. [RFC 9126]
+    ...['request', 'request_uri'],
+  ].map((name) => [name, undefined] as const),
+]);
+
+/** Messages name parameters and never show their values. [RFC 6749 3.1] Each stands in a request once. */
+function parseExtraParameters(given: GivenOptions): ReadonlyMap<string, string> {
+  const source = given.sourceOf('oauth-param');
+  const extra = new Map<string, string>();
+  for (const [name, text] of given.list('oauth-param', parseParameter)) {
+    // Some authorization servers do not tell upper from lower case.
+    const known = name.toLowerCase();
+    if (PROTOCOL_PARAMETERS.has(known)) {
+      const option = PROTOCOL_PARAMETERS.get(known);
+      const wayOut = option === undefined ? 'leave it out' : `use --${option}`;
+      throw new BridgeError('ERR_CONFIG_OPTION', `${source}: ${name} is set by the login itself; ${wayOut}.`);
+    }
+    if (extra.has(name)) {
+      throw new BridgeError('ERR_CONFIG_OPTION', `${source}: ${name} is given twice; leave one of them out.`);
+    }
+    extra.set(name, text);
+  }
+  return extra;
+}
+
 /** Elsewhere than on these. Whether there is a screen cannot be told: many clients hide `DISPLAY` from us. */
 const USUAL_BROWSER = ['xdg-open', '%s'];
 const BROWSERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
@@ -184,6 +223,13 @@ export function parseCallback(text: string): Parsed<URL> {
     ok: false,
     expected: 'an http URL on this machine, like http://127.0.0.1:3334/callback or http://localhost:3334/callback',
   };
+}
+
+/** [RFC 6749 A] The characters of a name. */
+export function parseParameter(text: string): Parsed<readonly [name: string, value: string]> {
+  const [, name, content] = /^([A-Za-z0-9._-]+)=([^\p{Cc}]*)$/u.exec(text) ?? [];
+  if (name !== undefined && content !== undefined) return { ok: true, value: [name, content] };
+  return { ok: false, expected: 'the name of a parameter, "=" and its value' };
 }
 
 /** [RFC 8707 2] An absolute URI without a fragment. */
