@@ -33,6 +33,10 @@ export interface LoginConfig {
   readonly clientMetadataUrl: string | undefined;
   /** The only authorization server that is trusted, as it writes itself; undefined: whichever the server names. */
   readonly issuer: string | undefined;
+  /** The endpoint that gives tokens, in place of the one in the metadata. */
+  readonly tokenEndpoint: URL | undefined;
+  /** The way in which the client authenticates there; undefined: one that the metadata offers. */
+  readonly authMethod: ClientMethod | undefined;
   /** True: an authorization server whose metadata does not mention PKCE counts as one that supports it. */
   readonly assumesPkce: boolean;
   /** Asked for in place of those that the server names. */
@@ -47,6 +51,9 @@ export interface LoginConfig {
   /** Where logins are kept; undefined: nowhere. */
   readonly stateDirectory: string | undefined;
 }
+
+/** [RFC 7591 2] `token_endpoint_auth_method` */
+export type ClientMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
 
 /** [RFC 8707] What tokens are asked for: the server, as it names itself; what the user names; or nothing in particular. */
 export type ResourceChoice =

@@ -66,6 +66,10 @@ export interface ServerOptions {
   readonly oauthClientDocument?: string | undefined;
   /** The only authorization server to trust. Default: the one the server names. */
   readonly oauthIssuer?: string | undefined;
+  /** Where the authorization server gives tokens. Default: what its metadata says. */
+  readonly oauthTokenEndpoint?: string | undefined;
+  /** How the client authenticates there. Default: one that the metadata offers. */
+  readonly oauthAuthMethod?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt' | undefined;
   /** Log in at a server that does not announce PKCE, which is used all the same (Entra, Cognito). Default: false. */
   readonly oauthAssumePkce?: boolean | undefined;
   /** Scope to ask for, in place of those the server names. */
@@ -140,6 +144,8 @@ export interface CommonOptions {
   readonly oauthClientDocument?: string | undefined;
   /** The only authorization server to trust. Default: the one the server names. */
   readonly oauthIssuer?: string | undefined;
+  /** Where the authorization server gives tokens. Default: what its metadata says. */
+  readonly oauthTokenEndpoint?: string | undefined;
   /** Log in at a server that does not announce PKCE, which is used all the same (Entra, Cognito). Default: false. */
   readonly oauthAssumePkce?: boolean | undefined;
   /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */

@@ -238,6 +238,11 @@ Logging in to remote servers (URL)
                                        server supports that
   --oauth-issuer <url>                 The only authorization server to trust [the one the server
                                        names]
+  --oauth-token-endpoint <url>         Where the authorization server gives tokens [what its
+                                       metadata says]
+  --oauth-auth-method <method>         How the client authenticates there: none,
+                                       client_secret_basic, client_secret_post, private_key_jwt [one
+                                       that the metadata offers]
   --[no-]oauth-assume-pkce             Log in at a server that does not announce PKCE, which is used
                                        all the same (Entra, Cognito)
   --oauth-scope <scope>                Scope to ask for, in place of those the server names

@@ -1,19 +1,13 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { importPKCS8 } from 'jose';
 import { type AuthorizationServer, type ClientAuth, ClientSecretPost, None, PrivateKeyJwt } from 'oauth4webapi';
-import type { LoginConfig, RegisteredClient } from '../../config/remote.ts';
+import type { ClientMethod, LoginConfig, RegisteredClient } from '../../config/remote.ts';
 import { readSmallFile } from '../../io/bounded-file.ts';
 import { showUrl } from '../shown-url.ts';
 import { isSameIssuer } from './discover.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
-import {
-  CLIENT_METHODS,
-  type ClientMethod,
-  type LoginClient,
-  type RegisteredLoginClient,
-  type StoredLogin,
-} from './login-store.ts';
+import { CLIENT_METHODS, type LoginClient, type RegisteredLoginClient, type StoredLogin } from './login-store.ts';
 import { coversScopes, readRegisteredScopes } from './scopes.ts';
 
 export interface IdentityRequest {
@@ -115,11 +109,16 @@ async function registerClient(request: IdentityRequest): Promise<RegisteredLogin
   const { client_id: id, client_secret: secret, token_endpoint_auth_method: method } = fields;
   if (!response.ok || typeof id !== 'string' || id === '') throw refusal(request, response.status, fields);
   const kept = typeof secret === 'string' && secret !== '' ? secret : undefined;
+  const { authMethod: wanted } = request.config;
+  if (wanted !== undefined && wanted !== 'none' && kept === undefined) {
+    const problem = `${showUrl(endpoint)} registered mcp-portage without a secret, which --oauth-auth-method ${wanted} needs`;
+    throw loginError(problem, BY_HAND);
+  }
   return {
     origin: 'registered',
     id,
     secret: kept,
-    method: CLIENT_METHODS.find((known) => known === method) ?? chooseMethod(as, kept),
+    method: wanted ?? CLIENT_METHODS.find((known) => known === method) ?? chooseMethod(as, kept),
     callback,
     scopes: readRegisteredScopes(scopes, fields),
   };

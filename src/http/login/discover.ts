@@ -29,6 +29,8 @@ export interface DiscoverRequest {
   readonly issuer: string | undefined;
   /** How it is logged in. */
   readonly grant: LoginConfig['grant'];
+  /** Members of an authorization server's metadata as the user knows them better. */
+  readonly corrections: Partial<AuthorizationServer>;
   /** Called with what the user should know. */
   readonly warn: (text: string) => void;
   readonly fetch: LoginFetch;
@@ -129,7 +131,7 @@ async function findAuthorizationServer(
       fault ??= read.fault;
       continue;
     }
-    const named = readServerMetadata(read.members);
+    const named = readServerMetadata({ ...read.members, ...request.corrections });
     if ('fault' in named) fault ??= unusable(location, named.fault);
     else if (!mayNameItself(named.metadata.issuer, issuer, request))
       fault ??= misnamed(location, named.metadata, issuer);

@@ -66,7 +66,10 @@ export class LoginFlow {
     }
     const warn = (text: string): void => this.#options.deps.log.warn(text);
     const { issuer, grant } = config;
-    const found = await discover({ server, resourceMetadata, issuer, grant, warn, fetch });
+    const found = await discover({
+      ...{ server, resourceMetadata, issuer, grant, warn, fetch },
+      corrections: correctionsOf(config),
+    });
     if (found === undefined) return undefined;
     refuseForeignAudience(found, config);
     if (grant === 'client-credentials') return await this.#asItself(reason, found);
@@ -205,6 +208,13 @@ export class LoginFlow {
   }
 }
 
+function correctionsOf({ tokenEndpoint, authMethod }: LoginConfig): Partial<AuthorizationServer> {
+  return {
+    ...(tokenEndpoint !== undefined && { token_endpoint: tokenEndpoint.href }),
+    ...(authMethod !== undefined && { token_endpoint_auth_methods_supported: [authMethod] }),
+  };
+}
+
 /**
  * An assertion that a client signs is for the issuer in the metadata. Where that calls itself differently from the one
  * that the user trusts, the assertion could be shown to the other one.
@@ -230,7 +240,11 @@ interface Asked extends Pick<StoredLogin, 'client' | 'scopes'> {
 
 function conclude({ authorizationServer: as, parameters, client, scopes }: Asked, answer: TokenAnswer): StoredLogin {
   if (answer.kind === 'refused') {
-    throw loginError(`${as.issuer} gave no token (${answer.reason})`, 'The next call asks again.');
+    const wayOut =
+      answer.isClientUnknown && client.origin === 'configured'
+        ? 'Check the id and the secret of the client; --oauth-auth-method says how it shows them.'
+        : 'The next call asks again.';
+    throw loginError(`${as.issuer} gave no token (${answer.reason})`, wayOut);
   }
   // The token came from this endpoint, so it is present.
   const tokenEndpoint = as.token_endpoint as string;

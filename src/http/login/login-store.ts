@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { LoginConfig } from '../../config/remote.ts';
+import type { ClientMethod, LoginConfig } from '../../config/remote.ts';
 import { readSmallFile } from '../../io/bounded-file.ts';
 import { makeFolderSync } from '../../io/make-folder.ts';
 import { isBearerToken } from '../client/credentials.ts';
@@ -72,8 +72,13 @@ export function identityOf(server: URL, config: LoginConfig): readonly (string |
 }
 
 /** A digest, as values of parameters are shown nowhere. Empty for usual logins, which keep the name that they have. */
-function wishesOf({ resource, extraParameters }: LoginConfig): readonly string[] {
-  const wishes = [...(resource.kind === 'server' ? [] : [resource]), ...[...extraParameters].sort()];
+function wishesOf({ resource, extraParameters, tokenEndpoint, authMethod }: LoginConfig): readonly string[] {
+  const wishes = [
+    ...(resource.kind === 'server' ? [] : [resource]),
+    ...[...extraParameters].sort(),
+    ...(tokenEndpoint === undefined ? [] : [{ tokenEndpoint: tokenEndpoint.href }]),
+    ...(authMethod === undefined ? [] : [{ authMethod }]),
+  ];
   return wishes.length === 0 ? [] : [digestOf(JSON.stringify(wishes))];
 }
 
@@ -124,8 +129,6 @@ export interface RegisteredLoginClient {
   readonly scopes: RegisteredScopes | undefined;
 }
 
-/** [RFC 7591 2] `token_endpoint_auth_method` */
-export type ClientMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
 export const CLIENT_METHODS: readonly ClientMethod[] = [
   'none',
   'client_secret_basic',

@@ -84,6 +84,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'oauth-client-key': OF_URLS,
   'oauth-client-document': OF_URLS,
   'oauth-issuer': OF_URLS,
+  'oauth-token-endpoint': OF_URLS,
+  'oauth-auth-method': OF_URLS,
   'oauth-assume-pkce': OF_URLS,
   'oauth-scope': OF_URLS,
   'oauth-resource': OF_URLS,

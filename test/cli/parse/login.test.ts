@@ -184,6 +184,47 @@ test('a parameter of a login has a name and a value, and what the login sets its
   t.is(refusal(twice), 'ERR_CONFIG_OPTION: --oauth-param: a is given twice; leave one of them out.');
 });
 
+test('a client authenticates in a way that fits what it has', (t) => {
+  const env = { MCP_PORTAGE_OAUTH_CLIENT_SECRET: 'hunter2' };
+  const method = (name: string, ...argv: string[]) => ['--oauth-auth-method', name, ...argv];
+  const [me, key] = [
+    ['--oauth-client-id', 'me'],
+    ['--oauth-client-key', 'k'],
+  ] as const;
+  t.is(parse([]).login?.authMethod, undefined);
+  for (const argv of [method('none'), method('none', ...me), method('client_secret_post')]) {
+    t.is(parse(argv).login?.authMethod, argv[1] as never);
+  }
+  t.is(parse(method('private_key_jwt', ...me, ...key)).login?.authMethod, 'private_key_jwt');
+  t.is(parse(method('client_secret_basic', ...me), { env }).login?.authMethod, 'client_secret_basic');
+  const needs = (text: string) => `ERR_CONFIG_COMBINATION: --oauth-auth-method ${text}.`;
+  t.is(refusal(method('none', ...me), { env }), needs('none needs no secret and no key; leave one of them out'));
+  t.is(refusal(method('none', ...me, ...key)), needs('none needs no secret and no key; leave one of them out'));
+  const secret = 'needs a secret (MCP_PORTAGE_OAUTH_CLIENT_SECRET, --oauth-secret-file), and no key';
+  t.is(refusal(method('client_secret_post', ...me)), needs(`client_secret_post ${secret}`));
+  t.is(refusal(method('client_secret_post', ...me, ...key)), needs(`client_secret_post ${secret}`));
+  t.is(
+    refusal(method('client_secret_post', '--oauth-client-document', 'https://me.example/c')),
+    needs(`client_secret_post ${secret}, of --oauth-client-id`),
+  );
+  t.is(
+    refusal(method('private_key_jwt', ...me), { env }),
+    needs('private_key_jwt needs --oauth-client-id and --oauth-client-key'),
+  );
+  t.regex(refusal(method('tls_client_auth')), /^ERR_CONFIG_OPTION: --oauth-auth-method: expected/);
+});
+
+test('tokens are given over https, or on this machine', (t) => {
+  const endpoint = (url: string) => parse(['--oauth-token-endpoint', url]).login?.tokenEndpoint?.href;
+  for (const url of ['https://a.example/token?tenant=x', 'http://127.0.0.1:1/token']) t.is(endpoint(url), url);
+  for (const url of ['http://a.example/token', 'https://u:hunter2@a.example/', 'https://a.example/#x', 'token']) {
+    t.regex(
+      refusal(['--oauth-token-endpoint', url]),
+      /^ERR_CONFIG_OPTION: --oauth-token-endpoint: expected the https URL at which tokens are given(?!.*hunter2)/,
+    );
+  }
+});
+
 test('a document about the client has an https URL with a path', (t) => {
   t.is(parse(['--oauth-client-document', 'https://me.example/c']).login?.clientMetadataUrl, 'https://me.example/c');
   for (const url of ['http://me.example/c', 'https://me.example', 'https://me.example/c#x', 'c']) {

@@ -93,6 +93,25 @@ test('keeps what the authorization server has registered', async (t) => {
     t.like(await register({ client_secret: none }), { secret: undefined, method: 'none' });
 });
 
+test('a registration is for the way of authenticating that the user has chosen, whatever the answer says', async (t) => {
+  const config = { ...NO_OPTIONS, stateDirectory: undefined, authMethod: 'client_secret_post' } as const;
+  const authorizationServer = {
+    issuer: ISSUER,
+    registration_endpoint: REGISTRATION,
+    token_endpoint_auth_methods_supported: [config.authMethod],
+  };
+  const answer = { client_id: 'new', client_secret: 's', token_endpoint_auth_method: 'client_secret_basic' };
+  const { outcome, sent } = await identify({ config, authorizationServer }, [201, answer]);
+  t.is(sent.token_endpoint_auth_method, 'client_secret_post');
+  t.like(outcome, { id: 'new', method: 'client_secret_post', secret: 's' });
+  const without = await identify({ config, authorizationServer }, [201, { client_id: 'new' }]);
+  t.is(
+    without.outcome,
+    `${REGISTRATION} registered mcp-portage without a secret, which --oauth-auth-method client_secret_post needs. ` +
+      'Register a client there by hand and give its id with --oauth-client-id.',
+  );
+});
+
 test('says why the authorization server has not registered a client', async (t) => {
   const byHand = 'Register a client there by hand and give its id with --oauth-client-id.';
   const atOther = `If ${CALLBACK} was refused, give another address with --oauth-callback, such as http://localhost:1234/callback.`;

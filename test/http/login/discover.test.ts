@@ -23,7 +23,7 @@ async function discoverIn(documents: Documents, changes: Partial<DiscoverRequest
   const request: DiscoverRequest = {
     server: new URL(`${ORIGIN}/mcp`),
     resourceMetadata: undefined,
-    ...{ issuer: undefined, grant: 'authorization-code' },
+    ...{ issuer: undefined, grant: 'authorization-code', corrections: {} },
     warn: (text) => void warnings.push(text),
     fetch: async (url, { method, headers }) => {
       asked.push(url.href);

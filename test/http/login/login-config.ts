@@ -7,6 +7,8 @@ export const NO_OPTIONS: Omit<LoginConfig, 'stateDirectory'> = {
   client: undefined,
   clientMetadataUrl: undefined,
   issuer: undefined,
+  tokenEndpoint: undefined,
+  authMethod: undefined,
   assumesPkce: false,
   scopes: [],
   resource: { kind: 'server' },

@@ -146,3 +146,51 @@ test('an authorization server that insists on a resource is told from one that w
   const { failure } = await createUser(t, world.url, { resource: { kind: 'left-out' } }).call();
   t.regex(failure?.message ?? '', /No resource was named; give the one that it expects with --oauth-resource\.$/);
 });
+
+test('tokens are asked for where the user says, though the metadata names another place or none', async (t) => {
+  for (const named of ['/not-here', undefined]) {
+    const world = await startLoginWorld(t);
+    world.tokenPath = '/oauth/token';
+    world.metadata = { token_endpoint: named && `${world.issuer}${named}` };
+    const without = await createUser(t, world.url).call();
+    t.is(without.failure?.code, 'ERR_UPSTREAM_AUTH');
+    const settings = {
+      tokenEndpoint: new URL(`${world.issuer}/oauth/token`),
+      stateDirectory: temporaryFolder(t),
+    };
+    t.is((await createUser(t, world.url, settings).call()).body, 'served');
+    world.tokens.clear();
+    t.is((await createUser(t, world.url, settings).call()).body, 'served');
+    t.is(world.latest('/oauth/token').parameters.get('grant_type'), 'refresh_token');
+  }
+});
+
+for (const [authMethod, metadata, shown] of [
+  ['client_secret_post', ['client_secret_basic'], 'body'],
+  ['client_secret_basic', ['client_secret_post'], 'header'],
+  ['client_secret_post', undefined, 'body'],
+] as const) {
+  test(`a secret is shown as ${authMethod} if the user says so, where the metadata says ${metadata ?? 'nothing'}`, async (t) => {
+    const world = await startLoginWorld(t);
+    world.metadata = { token_endpoint_auth_methods_supported: metadata };
+    const client = { id: 'me', proof: { kind: 'secret', secret: 'hunter2' } } as const;
+    const user = createUser(t, world.url, { client, authMethod });
+    await user.call();
+    world.tokens.clear();
+    t.is((await user.call()).body, 'served');
+    for (const { path, parameters, authorization } of world.asked) {
+      if (path !== '/token') continue;
+      t.is(parameters.get('client_secret'), shown === 'body' ? 'hunter2' : null);
+      t.is(authorization !== undefined, shown === 'header');
+    }
+    t.false(user.log().includes('hunter2'));
+  });
+}
+
+test('where a client of the user is refused, the error says how it can show its secret otherwise', async (t) => {
+  const world = await startLoginWorld(t);
+  world.answerToken = () => ({ status: 401, body: { error: 'invalid_client' } });
+  const client = { id: 'me', proof: { kind: 'secret', secret: 'hunter2' } } as const;
+  const { failure } = await createUser(t, world.url, { client }).call();
+  t.regex(failure?.message ?? '', /gave no token \(invalid_client\)\. Check the id.*--oauth-auth-method/);
+});

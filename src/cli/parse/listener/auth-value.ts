@@ -66,7 +66,7 @@ export function parseMappedHeader(text: string): Parsed<MappedHeader> {
   return { ok: true, value: { header: header.value, variable } };
 }
 
-function parseTrustworthyUrl(text: string): URL | undefined {
+export function parseTrustworthyUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.hash !== '' || url.username !== '' || url.password !== '') return undefined;
   const isLocal = isLoopback(url.hostname.replace(/^\[|\]$/g, ''));

@@ -1,13 +1,19 @@
 /** How to log in at a remote server, in whose name, and whether at all. */
 
 import { resolve } from 'node:path';
-import type { LoginConfig, RegisteredClient, RemoteConfig, ResourceChoice } from '../../../config/remote.ts';
+import type {
+  ClientMethod,
+  LoginConfig,
+  RegisteredClient,
+  RemoteConfig,
+  ResourceChoice,
+} from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isLoopback } from '../../../http/addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import type { BridgeVerb } from '../../options/option-spec.ts';
 import { CLIENT_SECRET_VARIABLE, OPTIONS, type OptionName } from '../../options/option-table.ts';
-import { parseIssuer, parseScopes } from '../listener/auth-value.ts';
+import { parseIssuer, parseScopes, parseTrustworthyUrl } from '../listener/auth-value.ts';
 import type { Parsed } from '../value.ts';
 import * as value from '../value.ts';
 import type { Environment } from './child-environment.ts';
@@ -63,6 +69,11 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     value.parseChoice(['authorization-code', 'client-credentials']),
   );
   refuseHalfClient(given, grant, client);
+  const authMethod: ClientMethod | undefined = given.optional(
+    'oauth-auth-method',
+    value.parseChoice(['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']),
+  );
+  if (authMethod !== undefined) refuseUnusableMethod(request, authMethod, client);
   refuseAnonymousCallers(given, verb, grant);
   const login: LoginConfig = {
     grant,
@@ -70,6 +81,8 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     client,
     clientMetadataUrl: given.optional('oauth-client-document', parseClientDocument),
     issuer: given.optional('oauth-issuer', parseIssuer),
+    tokenEndpoint: given.optional('oauth-token-endpoint', parseTokenEndpoint),
+    authMethod,
     assumesPkce: given.required('oauth-assume-pkce', value.parseFlag),
     scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
     resource: given.optional('oauth-resource', parseResource) ?? { kind: 'server' },
@@ -108,6 +121,35 @@ function refuseHalfClient(
   throw excluded(
     `${given.sourceOf('oauth-grant')} client-credentials needs --oauth-client-id, and a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file) or --oauth-client-key.`,
   );
+}
+
+/** By the kind of proof that a method needs. */
+const PROOF_OF_METHOD: Readonly<Record<ClientMethod, RegisteredClient['proof']['kind']>> = {
+  none: 'none',
+  client_secret_basic: 'secret',
+  client_secret_post: 'secret',
+  private_key_jwt: 'key',
+};
+const WAY_TO_PROVE: Readonly<Record<RegisteredClient['proof']['kind'], string>> = {
+  none: 'no secret and no key; leave one of them out',
+  secret: `a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file), and no key`,
+  key: '--oauth-client-id and --oauth-client-key',
+};
+
+/** A client that registers itself may get a secret, and has no key; one with a document has neither. */
+function refuseUnusableMethod(
+  { given }: LoginRequest,
+  method: ClientMethod,
+  client: RegisteredClient | undefined,
+): void {
+  const needed = PROOF_OF_METHOD[method];
+  const isUsable =
+    client !== undefined
+      ? client.proof.kind === needed
+      : needed === 'none' || (needed === 'secret' && !given.isGiven('oauth-client-document'));
+  if (isUsable) return;
+  const other = client === undefined && needed === 'secret' ? ', of --oauth-client-id' : '';
+  throw excluded(`${given.sourceOf('oauth-auth-method')} ${method} needs ${WAY_TO_PROVE[needed]}${other}.`);
 }
 
 function parseClient(request: LoginRequest): { client: RegisteredClient | undefined; warnings: readonly string[] } {
@@ -223,6 +265,14 @@ export function parseCallback(text: string): Parsed<URL> {
     ok: false,
     expected: 'an http URL on this machine, like http://127.0.0.1:3334/callback or http://localhost:3334/callback',
   };
+}
+
+/** A secret and codes are sent there. */
+export function parseTokenEndpoint(text: string): Parsed<URL> {
+  const url = parseTrustworthyUrl(text);
+  return url === undefined
+    ? { ok: false, expected: 'the https URL at which tokens are given (http only on this machine)' }
+    : { ok: true, value: url };
 }
 
 /** [RFC 6749 A] The characters of a name. */
