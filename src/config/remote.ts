@@ -42,7 +42,9 @@ export interface LoginConfig {
   /** Asked for in place of those that the server names. */
   readonly scopes: readonly string[];
   readonly resource: ResourceChoice;
-  /** Added to the request with which a login begins. */
+  /** The token that the server is shown: the access token, or the ID token in its place. */
+  readonly token: 'access' | 'id';
+  /** Parameters that are added to the request with which a login begins. */
   readonly extraParameters: ReadonlyMap<string, string>;
   /** Where the browser comes back to, on this machine; port 0 picks a free one. */
   readonly callback: URL;
@@ -55,7 +57,7 @@ export interface LoginConfig {
 /** [RFC 7591 2] `token_endpoint_auth_method` */
 export type ClientMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
 
-/** [RFC 8707] What tokens are asked for: the server, as it names itself; what the user names; or nothing in particular. */
+/** [RFC 8707] The resource that tokens are for: the server, as it names itself; one that the user names; or none. */
 export type ResourceChoice =
   | { readonly kind: 'server' }
   | { readonly kind: 'named'; readonly uri: string }

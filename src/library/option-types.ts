@@ -76,6 +76,8 @@ export interface ServerOptions {
   readonly oauthScope?: string | readonly string[] | undefined;
   /** Resource to ask tokens for; none leaves it out (Entra). Default: the server, as it names itself. */
   readonly oauthResource?: string | undefined;
+  /** Token to show the server; a few want the ID token in place of the access token. Default: access. */
+  readonly oauthToken?: 'access' | 'id' | undefined;
   /** Parameter to add to the request that begins a login, such as login_hint=me@example.com. */
   readonly oauthParam?: string | readonly string[] | undefined;
   /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
@@ -148,6 +150,8 @@ export interface CommonOptions {
   readonly oauthTokenEndpoint?: string | undefined;
   /** Log in at a server that does not announce PKCE, which is used all the same (Entra, Cognito). Default: false. */
   readonly oauthAssumePkce?: boolean | undefined;
+  /** Token to show the server; a few want the ID token in place of the access token. Default: access. */
+  readonly oauthToken?: 'access' | 'id' | undefined;
   /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
   readonly oauthCallback?: string | undefined;
   /** Open the browser for a login; the address is logged either way. Default: true. */

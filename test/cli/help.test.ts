@@ -249,6 +249,8 @@ Logging in to remote servers (URL)
                                        (repeatable)
   --oauth-resource <uri>               Resource to ask tokens for; none leaves it out (Entra) [the
                                        server, as it names itself]
+  --oauth-token <token>                Token to show the server; a few want the ID token in place of
+                                       the access token: access, id [access]
   --oauth-param <name=value>           Parameter to add to the request that begins a login, such as
                                        login_hint=me@example.com (repeatable)
   --oauth-callback <url>               Where the browser returns to on this machine; port 0 picks a

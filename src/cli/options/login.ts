@@ -110,6 +110,16 @@ export const LOGIN_OPTIONS = [
     targets: ['url'],
   },
   {
+    name: 'oauth-token',
+    group: 'login',
+    describe: 'Token to show the server; a few want the ID token in place of the access token',
+    kind: 'value',
+    placeholder: 'token',
+    choices: ['access', 'id'],
+    default: 'access',
+    targets: ['url'],
+  },
+  {
     name: 'oauth-param',
     group: 'login',
     describe: 'Parameter to add to the request that begins a login, such as login_hint=me@example.com',

@@ -14,7 +14,7 @@ import type { LoginFetch } from './login-fetch.ts';
 import type { LoginClient, RegisteredLoginClient, StoredLogin } from './login-store.ts';
 import { patiently } from './patience.ts';
 import { chooseParameters, type RequestParameters } from './request-parameters.ts';
-import { chooseScopes, limitScopes, OFFLINE_ACCESS } from './scopes.ts';
+import { chooseScopes, limitScopes, OFFLINE_ACCESS, OPENID } from './scopes.ts';
 import {
   exchangeCode,
   refreshTokens,
@@ -187,7 +187,15 @@ export class LoginFlow {
   #context(authorizationServer: AuthorizationServer, client: LoginClient, parameters: RequestParameters): TokenContext {
     const { fetch, config, deps } = this.#options;
     const { wallClock } = deps;
-    return { authorizationServer, client, proof: config.client?.proof, parameters, fetch, wallClock };
+    return {
+      authorizationServer,
+      client,
+      proof: config.client?.proof,
+      parameters,
+      token: config.token,
+      fetch,
+      wallClock,
+    };
   }
 
   #scopes(
@@ -200,6 +208,7 @@ export class LoginFlow {
     return chooseScopes({
       status,
       configured: this.#options.config.scopes,
+      always: this.#options.config.token === 'id' ? [OPENID] : [],
       challenged: challenge.scopes,
       advertised: scopes,
       previous: isSameServer ? previous.scopes : [],

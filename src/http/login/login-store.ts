@@ -72,10 +72,11 @@ export function identityOf(server: URL, config: LoginConfig): readonly (string |
 }
 
 /** A digest, as values of parameters are shown nowhere. Empty for usual logins, which keep the name that they have. */
-function wishesOf({ resource, extraParameters, tokenEndpoint, authMethod }: LoginConfig): readonly string[] {
+function wishesOf({ resource, extraParameters, token, tokenEndpoint, authMethod }: LoginConfig): readonly string[] {
   const wishes = [
     ...(resource.kind === 'server' ? [] : [resource]),
     ...[...extraParameters].sort(),
+    ...(token === 'access' ? [] : [{ token }]),
     ...(tokenEndpoint === undefined ? [] : [{ tokenEndpoint: tokenEndpoint.href }]),
     ...(authMethod === undefined ? [] : [{ authMethod }]),
   ];
@@ -98,7 +99,7 @@ export interface StoredLogin {
   /** Which authorization server all this comes from and may be shown to. */
   readonly issuer: string;
   readonly tokenEndpoint: string;
-  /** What the tokens are for. Undefined: the user had it left out. */
+  /** The resource that the tokens are for. Undefined: the user had it left out. */
   readonly resource: string | undefined;
   readonly client: LoginClient;
   /** The scopes asked for so far; a server may have granted fewer. */
@@ -137,7 +138,10 @@ export const CLIENT_METHODS: readonly ClientMethod[] = [
 ];
 
 export interface Tokens {
+  /** The token that the server is shown. With `--oauth-token id` this is the ID token in place of the access token. */
   readonly accessToken: string;
+  /** True: an ID token came with it. */
+  readonly hasIdToken: boolean;
   readonly refreshToken: string | undefined;
   /**
    * When it is time to get another one, in milliseconds since 1970, as other processes read this. Undefined: the server
@@ -187,10 +191,11 @@ function parseRegisteredScopes(value: unknown): RegisteredScopes | undefined {
 }
 
 function parseTokens(value: unknown): Tokens | undefined {
-  const { accessToken, refreshToken, renewAtMs, scopes } = asFields(value);
+  const { accessToken, hasIdToken, refreshToken, renewAtMs, scopes } = asFields(value);
   if (!isText(accessToken) || !isBearerToken(accessToken)) return undefined;
   return {
     accessToken,
+    hasIdToken: hasIdToken === true,
     refreshToken: isText(refreshToken) ? refreshToken : undefined,
     renewAtMs: typeof renewAtMs === 'number' ? renewAtMs : undefined,
     scopes: Array.isArray(scopes) ? scopes.filter(isText) : undefined,

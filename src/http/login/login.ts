@@ -296,9 +296,13 @@ export class Login implements Credentials, CredentialRenewal {
     }
   }
 
-  #notAccepted({ issuer }: StoredLogin) {
+  #notAccepted({ issuer, tokens }: LoginWithTokens) {
     const problem = `The server at ${showUrl(this.#options.server)} does not accept the token of ${issuer}`;
-    return loginError(problem, 'It was given just now, so another login would not help; tell the operators.');
+    const isIdTokenLeft = this.#options.config.token === 'access' && tokens.hasIdToken;
+    const wayOut = isIdTokenLeft
+      ? 'There was an ID token as well, which some servers want in its place: --oauth-token id.'
+      : 'Tell the operators.';
+    return loginError(problem, `It was given just now, so another login would not help. ${wayOut}`);
   }
 
   async #createFlow(): Promise<LoginFlow> {

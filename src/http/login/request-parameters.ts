@@ -1,11 +1,11 @@
-/** What the requests of a login carry besides the members that the protocol itself needs. */
+/** The parameters of a login's requests besides those that the protocol itself needs. */
 import type { LoginConfig } from '../../config/remote.ts';
 import { quoteOthers } from './login-error.ts';
 
 export interface RequestParameters {
-  /** [RFC 8707] What the token is for: sent every time. Undefined: the user has it left out. */
+  /** [RFC 8707] Names what the token is for, in every request. Undefined: the user has it left out. */
   readonly resource: string | undefined;
-  /** Those of the user, for the request with which a login begins. Their values are shown nowhere. */
+  /** Parameters of the user, for the request with which a login begins. Their values are shown nowhere. */
   readonly extra: ReadonlyMap<string, string>;
 }
 
@@ -37,7 +37,7 @@ export function resourceMember({ resource }: RequestParameters): Readonly<Record
 /** Entra says in the description of an error that it takes no resource, or not this one with these scopes. */
 const RESOURCE_REFUSED = /\bAADSTS(?:9010010|901002)\b/;
 
-/** Whether an authorization server refuses the resource, and nothing else. [RFC 8707 2] */
+/** Returns true where an authorization server refuses the resource, and nothing else. [RFC 8707 2] */
 export function isResourceRefused(error: unknown, description: string | null | undefined): boolean {
   return error === 'invalid_target' || RESOURCE_REFUSED.test(description ?? '');
 }

@@ -1,5 +1,8 @@
 /** Decides which scopes a login asks for. */
 
+/** [OpenID Connect Core 3.1.2.1] The scope of an ID token. */
+export const OPENID = 'openid';
+
 /** [OpenID Connect Core 11] The scope of a refresh token, which is given only if the user is asked. */
 export const OFFLINE_ACCESS = 'offline_access';
 
@@ -8,6 +11,8 @@ export interface ScopeRequest {
   readonly status: 401 | 403;
   /** Scopes that the user has chosen; empty: the server decides. */
   readonly configured: readonly string[];
+  /** Scopes that are asked for in any case. */
+  readonly always: readonly string[];
   /** The scopes named in the refusal. */
   readonly challenged: readonly string[];
   /** The scopes named in the metadata of the server. */
@@ -23,11 +28,12 @@ export interface ScopeRequest {
  * is needed now; else the server's metadata does; else nothing is said. Empty: leave the parameter out.
  */
 export function chooseScopes(request: ScopeRequest): readonly string[] {
-  const { status, configured, challenged, advertised, previous, supported } = request;
+  const { status, configured, always, challenged, advertised, previous, supported } = request;
   const needed = challenged.length > 0 ? challenged : advertised;
   const isUsersChoice = status === 401 && configured.length > 0;
   // [spec 2026-07-28 basic/authorization#step-up-authorization-flow] the union with what was asked for
   const chosen = new Set(isUsersChoice ? configured : [...previous, ...configured, ...needed]);
+  for (const scope of always) chosen.add(scope);
   // [spec 2026-07-28 basic/authorization#refresh-tokens] It is not asked for alone, as it would then replace the
   // default scopes.
   if (chosen.size > 0 && supported?.includes(OFFLINE_ACCESS)) chosen.add(OFFLINE_ACCESS);

@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose';
 import {
   type AuthorizationServer,
   allowInsecureRequests,
@@ -11,7 +12,7 @@ import type { RegisteredClient } from '../../config/remote.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { findTokenFault, MAX_TOKEN_LENGTH } from '../client/credentials.ts';
 import { authenticate } from './client-identity.ts';
-import { withoutNull } from './discover.ts';
+import { isSameIssuer, withoutNull } from './discover.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
 import type { LoginClient, Tokens } from './login-store.ts';
@@ -22,6 +23,7 @@ import {
   type RequestParameters,
   resourceMember,
 } from './request-parameters.ts';
+import { OPENID } from './scopes.ts';
 
 const TELL_OPERATORS = 'Tell its operators.';
 
@@ -33,6 +35,8 @@ export interface TokenContext {
   readonly client: LoginClient;
   readonly proof: RegisteredClient['proof'] | undefined;
   readonly parameters: RequestParameters;
+  /** The token that the server is shown. */
+  readonly token: 'access' | 'id';
   readonly fetch: LoginFetch;
   /** Milliseconds since 1970, by which the time to renew is stored. */
   readonly wallClock: () => number;
@@ -134,8 +138,12 @@ async function askForTokens(
   }
   const judged = judgeAnswer(response, await readMembers(response));
   switch (judged.kind) {
-    case 'given':
-      return { kind: 'tokens', tokens: toTokens(judged.members, scopes, context) };
+    case 'given': {
+      const tokens = toTokens(judged.members, scopes, context);
+      if (tokens !== undefined) return { kind: 'tokens', tokens };
+      const reason = 'its answer has no ID token, which --oauth-token id asks for';
+      return { kind: 'refused', reason, isClientUnknown: false };
+    }
     case 'refused':
       return judged;
     case 'passing':
@@ -198,30 +206,69 @@ function judgeAnswer(response: Response, members: Members | undefined): JudgedAn
   return typeof token === 'string' && status < 300 ? { kind: 'given', members } : { kind: 'unusable' };
 }
 
-/** The ID token is left aside: the user's identity is not needed. A token without a type counts as a bearer token. */
-function toTokens(members: Members, asked: readonly string[] | undefined, { wallClock }: TokenContext): Tokens {
-  const { token_type: type = 'Bearer', access_token: token, refresh_token: next, scope, expires_in: life } = members;
-  const [accessToken, refreshToken] = [textOf(token) ?? '', textOf(next)];
+/**
+ * A token without a type counts as a bearer token. Undefined: there is no ID token where one is needed, as in the answer
+ * to some refreshes. [OpenID Connect Core 12.2]
+ */
+function toTokens(members: Members, asked: readonly string[] | undefined, context: TokenContext): Tokens | undefined {
+  const { token_type: type = 'Bearer', refresh_token: next, scope } = members;
+  const [idToken, refreshToken] = [textOf(members.id_token), textOf(next)];
+  const shown = context.token === 'id' ? idToken : (textOf(members.access_token) ?? '');
+  if (shown === undefined) return undefined;
   if (typeof type !== 'string' || type.toLowerCase() !== 'bearer') {
     throw loginError('The authorization server gave a token of another kind', 'Expected one of the type Bearer.');
   }
-  const fault = findTokenFault(accessToken);
+  const fault = findTokenFault(shown);
   if (fault !== undefined) throw loginError(`The token that the authorization server gave ${fault}`, TELL_OPERATORS);
   if (refreshToken !== undefined && refreshToken.length > MAX_TOKEN_LENGTH) {
     const problem = `The refresh token that the authorization server gave has ${refreshToken.length} characters`;
     throw loginError(problem, `Expected at most ${MAX_TOKEN_LENGTH}. ${TELL_OPERATORS}`);
   }
   // [RFC 6749 5.1] An answer without scopes has granted those that were asked for.
-  const scopes =
+  const named =
     textOf(scope)
       ?.split(' ')
       .filter((name) => name !== '') ?? asked;
+  // Some answers name the scopes of the access token only. A refresh without this one gives no ID token.
+  const scopes = context.token === 'id' ? [...new Set([...(named ?? []), OPENID])] : named;
+  const nowMs = context.wallClock();
+  const life = context.token === 'id' ? readExpiry(shown, context) - nowMs / 1000 : secondsOf(members.expires_in);
   return {
-    accessToken,
+    accessToken: shown,
+    hasIdToken: idToken !== undefined,
     refreshToken,
-    renewAtMs: renewAt(wallClock(), typeof life === 'number' ? life : Number(textOf(life) ?? Number.NaN)),
+    renewAtMs: renewAt(nowMs, life),
     scopes,
   };
+}
+
+/**
+ * Returns when an ID token expires, in seconds since 1970, and rejects one that is of another issuer, for another client,
+ * or too old. The connection to the token endpoint, from which it came, proves it as a signature would.
+ * [OpenID Connect Core 3.1.3.7]
+ */
+function readExpiry(idToken: string, { authorizationServer: as, client, wallClock }: TokenContext): number {
+  const { iss, aud, exp } = readClaims(idToken);
+  const refuse = (fault: string) =>
+    loginError(`The ID token that ${as.issuer} gave ${fault}`, 'Nothing of it is used; tell its operators.');
+  if (typeof iss !== 'string' || !isSameIssuer(iss, as.issuer)) throw refuse('is not of that issuer');
+  if (![aud].flat().includes(client.id)) throw refuse('is for another client');
+  if (typeof exp !== 'number') throw refuse('does not say when it expires');
+  if (exp * 1000 <= wallClock()) throw refuse('has expired, by the clock of this machine');
+  return exp;
+}
+
+function readClaims(idToken: string): Readonly<Record<string, unknown>> {
+  try {
+    return decodeJwt(idToken);
+  } catch {
+    throw loginError('The ID token that the authorization server gave is no JWT', TELL_OPERATORS);
+  }
+}
+
+/** NaN: the server does not say, or nothing that means anything. */
+function secondsOf(life: unknown): number {
+  return typeof life === 'number' ? life : Number(textOf(life) ?? Number.NaN);
 }
 
 function textOf(value: unknown): string | undefined {

@@ -89,6 +89,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'oauth-assume-pkce': OF_URLS,
   'oauth-scope': OF_URLS,
   'oauth-resource': OF_URLS,
+  'oauth-token': OF_URLS,
   'oauth-param': OF_URLS,
   'oauth-callback': OF_URLS,
   'oauth-browser': OF_URLS,

@@ -225,6 +225,16 @@ test('tokens are given over https, or on this machine', (t) => {
   }
 });
 
+test('the token that is shown is the access token or the ID token, which a client without a user has not', (t) => {
+  const token = (...argv: string[]) => parse(argv).login?.token;
+  t.is(token(), 'access');
+  t.is(token('--oauth-token', 'id'), 'id');
+  t.regex(refusal(['--oauth-token', 'both']), /^ERR_CONFIG_OPTION: --oauth-token: expected/);
+  const env = { MCP_PORTAGE_OAUTH_CLIENT_SECRET: 's' };
+  const machine = ['--oauth-grant', 'client-credentials', '--oauth-client-id', 'me', '--oauth-token', 'id'];
+  t.regex(refusal(machine, { env }), /^ERR_CONFIG_COMBINATION: --oauth-token id is for the login of a user/);
+});
+
 test('a document about the client has an https URL with a path', (t) => {
   t.is(parse(['--oauth-client-document', 'https://me.example/c']).login?.clientMetadataUrl, 'https://me.example/c');
   for (const url of ['http://me.example/c', 'https://me.example', 'https://me.example/c#x', 'c']) {

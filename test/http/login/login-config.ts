@@ -12,6 +12,7 @@ export const NO_OPTIONS: Omit<LoginConfig, 'stateDirectory'> = {
   assumesPkce: false,
   scopes: [],
   resource: { kind: 'server' },
+  token: 'access',
   extraParameters: new Map(),
   callback: new URL('http://127.0.0.1:0/callback'),
   browser: undefined,

@@ -2,7 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { startLoginWorld } from '../../support/login-world.ts';
+import { UnsecuredJWT } from 'jose';
+import { type LoginWorld, startLoginWorld } from '../../support/login-world.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
 for (const [title, resource, sent] of [
@@ -193,4 +194,91 @@ test('where a client of the user is refused, the error says how it can show its 
   const client = { id: 'me', proof: { kind: 'secret', secret: 'hunter2' } } as const;
   const { failure } = await createUser(t, world.url, { client }).call();
   t.regex(failure?.message ?? '', /gave no token \(invalid_client\)\. Check the id.*--oauth-auth-method/);
+});
+
+/** Gives ID tokens for the client that each world registers, and takes them in place of access tokens. */
+function giveIdTokens(world: LoginWorld, takes: 'access' | 'id'): string[] {
+  const given: string[] = [];
+  world.answerToken = (_, usual) => {
+    const claims = { iss: world.issuer, aud: 'registered-client', exp: Date.now() / 1000 + 3600, n: given.length };
+    const token = new UnsecuredJWT(claims).encode();
+    given.push(token);
+    world.tokens.add(token);
+    return { status: 200, body: { ...usual, expires_in: 3600, id_token: token } };
+  };
+  world.judge = (token) => (given.includes(token) === (takes === 'id') ? undefined : { status: 401 });
+  return given;
+}
+
+test('a server that wants the ID token is shown that, which openid asks for, and a new one after a refresh', async (t) => {
+  const world = await startLoginWorld(t);
+  const given = giveIdTokens(world, 'id');
+  world.challenge = () => 'Bearer scope="read"';
+  const settings = { token: 'id', stateDirectory: temporaryFolder(t) } as const;
+  t.is((await createUser(t, world.url, settings).call()).body, 'served');
+  t.is(world.latest('/authorize').parameters.get('scope'), 'read openid');
+  t.is(world.shown.at(-1), `Bearer ${given[0]}`);
+  world.tokens.clear();
+  t.is((await createUser(t, world.url, settings).call()).body, 'served');
+  t.is(world.latest('/token').parameters.get('scope'), 'read openid');
+  t.is(world.shown.at(-1), `Bearer ${given[1]}`);
+  t.is(world.count('/authorize'), 1);
+});
+
+test('an ID token is renewed by its own time', async (t) => {
+  const world = await startLoginWorld(t);
+  giveIdTokens(world, 'id');
+  let nowMs = Date.now();
+  const user = createUser(t, world.url, { token: 'id', wallClock: () => nowMs });
+  await user.call();
+  nowMs += 3_500_000;
+  await user.call();
+  t.is(world.count('/token'), 1);
+  nowMs += 80_000;
+  await user.call();
+  t.is(world.count('/token'), 2);
+  t.is(world.shown.filter((authorization) => authorization === undefined).length, 1, 'no call was refused for it');
+});
+
+test('where no ID token comes, the error says so, and no access token is shown in its place', async (t) => {
+  const world = await startLoginWorld(t);
+  const { failure } = await createUser(t, world.url, { token: 'id' }).call();
+  t.regex(failure?.message ?? '', /gave no token \(its answer has no ID token, which --oauth-token id asks for\)/);
+  t.deepEqual(world.shown, [undefined]);
+});
+
+test('a refresh without an ID token leads to a new login', async (t) => {
+  const world = await startLoginWorld(t);
+  giveIdTokens(world, 'id');
+  const user = createUser(t, world.url, { token: 'id' });
+  await user.call();
+  world.tokens.clear();
+  world.refuseTokens = [{ status: 200, body: { access_token: 'access', token_type: 'Bearer' } }];
+  t.is((await user.call()).body, 'served');
+  t.is(world.count('/authorize'), 2);
+});
+
+test('where a fresh access token is refused and there was an ID token, the error names the option', async (t) => {
+  const world = await startLoginWorld(t);
+  giveIdTokens(world, 'id');
+  const { failure } = await createUser(t, world.url).call();
+  t.is(
+    failure?.message,
+    `The server at ${world.server} does not accept the token of ${world.issuer}. It was given just now, so another login ` +
+      'would not help. There was an ID token as well, which some servers want in its place: --oauth-token id.',
+  );
+  const other = await startLoginWorld(t);
+  giveIdTokens(other, 'access');
+  const { failure: refused } = await createUser(t, other.url, { token: 'id' }).call();
+  t.regex(refused?.message ?? '', /another login would not help\. Tell the operators\.$/);
+});
+
+test('logins that show different tokens are kept apart', async (t) => {
+  const world = await startLoginWorld(t);
+  giveIdTokens(world, 'id');
+  world.judge = () => undefined;
+  const stateDirectory = temporaryFolder(t);
+  await createUser(t, world.url, { stateDirectory }).call();
+  await createUser(t, world.url, { stateDirectory, token: 'id' }).call();
+  t.is(world.count('/authorize'), 2);
 });

@@ -29,7 +29,10 @@ function stored(accessToken: string, more: Partial<Tokens> = {}): StoredLogin {
       scopes: undefined,
     },
     scopes: ['read'],
-    tokens: { accessToken, refreshToken: undefined, renewAtMs: undefined, scopes: undefined, ...more },
+    tokens: {
+      ...{ accessToken, hasIdToken: false, refreshToken: undefined, renewAtMs: undefined, scopes: undefined },
+      ...more,
+    },
   };
 }
 

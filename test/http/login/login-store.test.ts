@@ -8,6 +8,7 @@ import { createTestDeps } from '../../process/collected-log.ts';
 import { temporaryFolder } from './logged-in.ts';
 import { NO_OPTIONS } from './login-config.ts';
 
+const TOKENS = { accessToken: 'a', hasIdToken: true, refreshToken: 'r', renewAtMs: 1, scopes: ['read'] };
 const LOGIN: StoredLogin = {
   issuer: 'https://auth.example',
   tokenEndpoint: 'https://auth.example/token',
@@ -21,7 +22,7 @@ const LOGIN: StoredLogin = {
     scopes: { asked: ['read', 'write'], granted: ['read'] },
   },
   scopes: ['read'],
-  tokens: { accessToken: 'a', refreshToken: 'r', renewAtMs: 1, scopes: ['read'] },
+  tokens: TOKENS,
 };
 
 function createStore(stateDirectory: string, server = 'https://example.com/mcp', changes: Partial<LoginConfig> = {}) {
@@ -94,7 +95,7 @@ test('a file that cannot be replaced leaves the old login in place, and nothing 
 test('a token that could not be sent is not used, whoever wrote it into the file', (t) => {
   const store = createStore(temporaryFolder(t));
   for (const accessToken of ['x'.repeat(900_000), 'a\r\nX-Evil: 1']) {
-    store.save({ ...LOGIN, tokens: { accessToken, refreshToken: undefined, renewAtMs: undefined, scopes: undefined } });
+    store.save({ ...LOGIN, tokens: { ...TOKENS, accessToken } });
     t.is(store.load()?.tokens, undefined);
   }
 });
@@ -129,12 +130,16 @@ test('what a login can do without is left out where the file has something else'
     callback: undefined,
     scopes: undefined,
   });
-  t.deepEqual(parse({ tokens: { ...tokens, refreshToken: '', renewAtMs: 'soon', scopes: 'read' } })?.tokens, {
-    accessToken: 'a',
-    refreshToken: undefined,
-    renewAtMs: undefined,
-    scopes: undefined,
-  });
+  t.deepEqual(
+    parse({ tokens: { ...tokens, hasIdToken: 1, refreshToken: '', renewAtMs: 'soon', scopes: 'read' } })?.tokens,
+    {
+      accessToken: 'a',
+      hasIdToken: false,
+      refreshToken: undefined,
+      renewAtMs: undefined,
+      scopes: undefined,
+    },
+  );
   for (const none of [undefined, null, 'a', { refreshToken: 'r' }]) t.is(parse({ tokens: none })?.tokens, undefined);
 });
 

@@ -2,7 +2,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { createRemoteJWKSet, jwtVerify } from 'jose';
 import Provider, { type Configuration } from 'oidc-provider';
+import { waitFor } from '../../support/wait-for.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
 const SCOPES = ['read', 'write'];
@@ -61,7 +63,7 @@ async function startProvider(t: ExecutionContext, resource: string) {
 }
 
 /** A server whose tokens are those of the provider. */
-async function startServer(t: ExecutionContext) {
+async function startServer(t: ExecutionContext, takes: 'access token' | 'ID token' = 'access token') {
   const listener = createServer();
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
@@ -71,6 +73,15 @@ async function startServer(t: ExecutionContext) {
   const origin = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
   const url = new URL(`${origin}/mcp`);
   const { issuer, provider, counts } = await startProvider(t, url.href);
+  const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`));
+  const isGood = async (token: string): Promise<boolean> => {
+    if (token === '' || expired.has(token)) return false;
+    if (takes === 'access token') return (await provider.AccessToken.find(token)) !== undefined;
+    return await jwtVerify(token, keys, { issuer }).then(
+      () => true,
+      () => false,
+    );
+  };
   /** Tokens that the server takes no longer. */
   const expired = new Set<string>();
   let latest = '';
@@ -81,8 +92,7 @@ async function startServer(t: ExecutionContext) {
       return void response.end(JSON.stringify(metadata));
     }
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
-    const found = token === '' || expired.has(token) ? undefined : await provider.AccessToken.find(token);
-    if (found === undefined) return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+    if (!(await isGood(token))) return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
     latest = token;
     response.end('served');
   });
@@ -103,4 +113,18 @@ test('an independent authorization server registers the client, logs the user in
   }
   t.is(server.counts.revoked, 0);
   t.is(processes.flatMap(({ opened }) => opened).length, 1);
+});
+
+test('an independent authorization server gives an ID token that is shown, renewed, and wanted by the server', async (t) => {
+  const server = await startServer(t, 'ID token');
+  const { failure } = await createUser(t, server.url, { scopes: ['openid', 'read'] }).call();
+  t.regex(failure?.message ?? '', /There was an ID token as well, .*--oauth-token id\.$/);
+  const user = createUser(t, server.url, { token: 'id' });
+  t.is((await user.call()).body, 'served');
+  server.expire();
+  // Two ID tokens of one second are the same text.
+  const second = Math.floor(Date.now() / 1000);
+  await waitFor(() => Math.floor(Date.now() / 1000) > second);
+  t.is((await user.call()).body, 'served');
+  t.is(user.opened.length, 1);
 });

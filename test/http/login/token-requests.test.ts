@@ -23,6 +23,7 @@ function answering(body: unknown, status = 200, retryAfter?: string) {
     client: { origin: 'configured', id: 'me', method: 'none' },
     proof: undefined,
     parameters: { resource: RESOURCE, extra: new Map() },
+    token: 'access',
     fetch: async (url, request) => {
       asked.push({ ...request, url: url.href });
       const text = typeof body === 'string' ? body : JSON.stringify(body);
@@ -72,8 +73,71 @@ test('tokens are taken as they come, and the user’s identity is not looked at'
   const given = { ...BEARER, refresh_token: 'next', id_token: 'no token at all' };
   t.deepEqual(await refreshTokens(answering(given).context, 'old', ['read']), {
     kind: 'tokens',
-    tokens: { accessToken: 'access', refreshToken: 'next', renewAtMs: undefined, scopes: ['read'] },
+    tokens: {
+      ...{ accessToken: 'access', hasIdToken: true, refreshToken: 'next', renewAtMs: undefined },
+      scopes: ['read'],
+    },
   });
+});
+
+const CLAIMS = { iss: ISSUER, aud: 'me', exp: NOW_MS / 1000 + 3600, email: 'hunter2@example.com' };
+
+/** The ID token of these claims. [RFC 7515 3.1] */
+function idToken(claims: object): string {
+  const parts = [{ alg: 'RS256' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'));
+  return [...parts, 'signature'].join('.');
+}
+
+/** How a login goes that shows an ID token with these claims, or this text. */
+async function tokensOfId(claims: object | string | undefined, scope?: string) {
+  const id_token = typeof claims === 'object' ? idToken(claims) : claims;
+  const { context } = answering({ ...BEARER, expires_in: 60, id_token, scope });
+  return await refreshTokens({ ...context, token: 'id' }, 'old', ['openid']).catch((error: Error) => error.message);
+}
+
+test('an ID token that is to be shown is checked for issuer, client and time, and renewed by its own time', async (t) => {
+  const token = idToken(CLAIMS);
+  t.deepEqual(await tokensOfId(CLAIMS), {
+    kind: 'tokens',
+    tokens: {
+      ...{ accessToken: token, hasIdToken: true, refreshToken: undefined, renewAtMs: NOW_MS + 3_570_000 },
+      scopes: ['openid'],
+    },
+  });
+  for (const claims of [
+    { ...CLAIMS, iss: `${ISSUER}/` },
+    { ...CLAIMS, aud: ['other', 'me'] },
+  ]) {
+    t.like(await tokensOfId(claims), { kind: 'tokens' });
+  }
+  const named = await tokensOfId(CLAIMS, 'read');
+  t.deepEqual(typeof named === 'object' && named.kind === 'tokens' && named.tokens.scopes, ['read', 'openid']);
+  for (const [claims, fault] of [
+    [{ ...CLAIMS, iss: 'https://evil.example' }, 'is not of that issuer'],
+    [{ ...CLAIMS, iss: undefined }, 'is not of that issuer'],
+    [{ ...CLAIMS, aud: 'other' }, 'is for another client'],
+    [{ ...CLAIMS, aud: [] }, 'is for another client'],
+    [{ ...CLAIMS, aud: undefined }, 'is for another client'],
+    [{ ...CLAIMS, exp: NOW_MS / 1000 }, 'has expired, by the clock of this machine'],
+    [{ ...CLAIMS, exp: undefined }, 'does not say when it expires'],
+    [{ ...CLAIMS, exp: '9999999999' }, 'does not say when it expires'],
+  ] as const) {
+    const message = `The ID token that ${ISSUER} gave ${fault}. Nothing of it is used; tell its operators.`;
+    t.is((await tokensOfId(claims)) as string, message);
+  }
+});
+
+test('what is no ID token is not shown in its place, and neither is the access token', async (t) => {
+  for (const text of ['hunter2', 'a.b.c', `${idToken(CLAIMS)}.x`]) {
+    t.is(
+      (await tokensOfId(text)) as string,
+      'The ID token that the authorization server gave is no JWT. Tell its operators.',
+    );
+  }
+  t.regex((await tokensOfId('a\r\nX-Evil: 1')) as string, /^The token that the authorization server gave (?!.*Evil)/);
+  for (const none of [undefined, '']) {
+    t.like(await tokensOfId(none), { kind: 'refused', isClientUnknown: false });
+  }
 });
 
 test('only four errors of OAuth are final: the login has to be made again', async (t) => {
@@ -127,7 +191,13 @@ test('members that are null count as absent, a token without a type is a bearer 
     const answer = await refreshTokens(answering(body).context, 'old', ['read']);
     return answer.kind === 'tokens' ? answer.tokens : answer.reason;
   };
-  const tokens = { accessToken: 'access', refreshToken: undefined, renewAtMs: undefined, scopes: ['read'] };
+  const tokens = {
+    accessToken: 'access',
+    hasIdToken: false,
+    refreshToken: undefined,
+    renewAtMs: undefined,
+    scopes: ['read'],
+  };
   const empty = { token_type: null, refresh_token: null, expires_in: null, scope: null, id_token: null, error: null };
   t.deepEqual(await tokensOf({ access_token: 'access', ...empty }), tokens);
   t.deepEqual(await tokensOf({ access_token: 'access' }), tokens);

@@ -86,6 +86,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     assumesPkce: given.required('oauth-assume-pkce', value.parseFlag),
     scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
     resource: given.optional('oauth-resource', parseResource) ?? { kind: 'server' },
+    token: parseTokenKind(given, grant),
     extraParameters: parseExtraParameters(given),
     callback: given.required('oauth-callback', parseCallback),
     browser: given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined,
@@ -123,7 +124,15 @@ function refuseHalfClient(
   );
 }
 
-/** By the kind of proof that a method needs. */
+function parseTokenKind(given: GivenOptions, grant: LoginConfig['grant']): LoginConfig['token'] {
+  const token: LoginConfig['token'] = given.required('oauth-token', value.parseChoice(['access', 'id']));
+  if (token === 'access' || grant !== 'client-credentials') return token;
+  throw excluded(
+    `${given.sourceOf('oauth-token')} id is for the login of a user: an ID token says who that is, and with ${given.sourceOf('oauth-grant')} ${grant} there is none.`,
+  );
+}
+
+/** The kind of proof that each method needs. */
 const PROOF_OF_METHOD: Readonly<Record<ClientMethod, RegisteredClient['proof']['kind']>> = {
   none: 'none',
   client_secret_basic: 'secret',
@@ -196,7 +205,7 @@ function findSecret({ given, env, cwd, readFile }: LoginRequest): FoundSecret {
   return { secret, source, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
 }
 
-/** Set by the login itself, by the option that changes them; undefined: none does. */
+/** Parameters that the login sets itself, with the option that changes each; undefined: none does. */
 const PROTOCOL_PARAMETERS: ReadonlyMap<string, OptionName | undefined> = new Map<string, OptionName | undefined>([
   ['client_id', 'oauth-client-id'],
   ['redirect_uri', 'oauth-callback'],
@@ -209,7 +218,7 @@ const PROTOCOL_PARAMETERS: ReadonlyMap<string, OptionName | undefined> = new Map
   ...[
     ...['response_type', 'response_mode', 'state', 'code_challenge', 'code_challenge_method'],
     ...['code', 'code_verifier', 'refresh_token', 'device_code', 'dpop_jkt'],
-    // [RFC 9101 5] Either replaces all other parameters. [RFC 9126]
+    // [RFC 9101 5] Each of these replaces all other parameters.
     ...['request', 'request_uri'],
   ].map((name) => [name, undefined] as const),
 ]);
@@ -267,7 +276,7 @@ export function parseCallback(text: string): Parsed<URL> {
   };
 }
 
-/** A secret and codes are sent there. */
+/** Takes no address without encryption, as a secret and codes are sent there. */
 export function parseTokenEndpoint(text: string): Parsed<URL> {
   const url = parseTrustworthyUrl(text);
   return url === undefined
