@@ -1,5 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { generateRandomState } from 'oauth4webapi';
 import { BridgeError } from '../../errors.ts';
@@ -63,7 +69,8 @@ type State =
  * Nobody can end the login without the cookie, and no second browser can begin it.
  */
 export class CallbackListener {
-  readonly #server = createServer({ maxHeaderSize: 16 * 1024, requestTimeout: 10_000 });
+  /** One for each address that the name of the callback may lead to, in the order of `addressesOf`. */
+  readonly #servers: readonly AddressServer[];
   /** With the port that was chosen, once it listens. */
   #callback: URL;
   #state: State = { kind: 'idle' };
@@ -71,26 +78,45 @@ export class CallbackListener {
   /** @param callback http on this machine; port 0 picks a free one */
   constructor(callback: URL) {
     this.#callback = callback;
-    this.#server.on('request', (request, response) => this.#answer(request, response));
+    this.#servers = addressesOf(callback).map((address) => {
+      const server = createServer({ maxHeaderSize: 16 * 1024, requestTimeout: 10_000 });
+      server.on('request', (request, response) => this.#answer(request, response));
+      return { address, server };
+    });
   }
 
   /** Resolves with where it listens. Rejects with ERR_CONFIG_LISTEN. */
   async listen(): Promise<URL> {
-    const { port } = this.#callback;
-    const host = hostOf(this.#callback);
-    const address = host === '::1' ? host : '127.0.0.1';
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (cause: NodeJS.ErrnoException) => {
-        const problem = `Cannot listen at ${address}:${port} for the end of a login (${cause.code})`;
-        const message = `${problem}. Choose another port with --oauth-callback, or 0 for any.`;
-        reject(new BridgeError('ERR_CONFIG_LISTEN', message, { cause }));
-      });
-      this.#server.listen(Number(port || '80'), address, resolve);
-    });
-    const listening = new URL(this.#callback);
-    listening.port = String((this.#server.address() as AddressInfo).port);
-    this.#callback = listening;
-    return listening;
+    const configured = Number(this.#callback.port || '80');
+    for (let tries = 1; ; tries += 1) {
+      const { port, taken } = await this.#listenAt(configured);
+      if (taken === undefined) {
+        const listening = new URL(this.#callback);
+        listening.port = String(port);
+        this.#callback = listening;
+        return listening;
+      }
+      // A port that is free at one address may be taken at the other.
+      if (configured === 0 && tries < MAX_PORT_TRIES) continue;
+      const { address, cause } = taken;
+      const problem = `Cannot listen at ${address.includes(':') ? `[${address}]` : address}:${port} for the end of a login (${cause.code})`;
+      const message = `${problem}. Choose another port with --oauth-callback, or 0 for any.`;
+      throw new BridgeError('ERR_CONFIG_LISTEN', message, { cause });
+    }
+  }
+
+  /** Listens at all addresses, or at none. */
+  async #listenAt(configured: number): Promise<ListenOutcome> {
+    let port = configured;
+    for (const { address, server } of this.#servers) {
+      const cause = await startListening(server, port, address);
+      if (cause === undefined) port = (server.address() as AddressInfo).port;
+      else if (address !== IPV6 || this.#servers.length === 1 || !NO_IPV6.has(cause.code)) {
+        await Promise.all(this.#servers.map(({ server: other }) => stopListening(other)));
+        return { port, taken: { address, cause } };
+      }
+    }
+    return { port, taken: undefined };
   }
 
   /** Called once, after `listen`. Returns the start address, which only the user may learn. */
@@ -163,9 +189,56 @@ export class CallbackListener {
   /** Stops listening. May be called twice. A response that is being sent is completed. */
   close(): void {
     this.#state = { kind: 'idle' };
-    this.#server.close();
-    this.#server.closeIdleConnections();
+    for (const { server } of this.#servers) {
+      server.close();
+      server.closeIdleConnections();
+    }
   }
+}
+
+interface AddressServer {
+  readonly address: string;
+  readonly server: Server;
+}
+
+interface ListenOutcome {
+  readonly port: number;
+  /** The address at which the system refuses to listen; undefined: there is none. */
+  readonly taken: { readonly address: string; readonly cause: NodeJS.ErrnoException } | undefined;
+}
+
+const IPV4 = '127.0.0.1';
+const IPV6 = '::1';
+/** The errors of a machine without IPv6. */
+const NO_IPV6: ReadonlySet<string | undefined> = new Set([
+  'EADDRNOTAVAIL',
+  'EAFNOSUPPORT',
+  'EINVAL',
+  'EPROTONOSUPPORT',
+]);
+/** Ports that the system picks are rarely taken at the other address. */
+const MAX_PORT_TRIES = 5;
+
+/**
+ * Browsers differ in which address they try first for `localhost`. At an address where nobody listens here, another
+ * program could take the end of the login.
+ */
+function addressesOf(callback: URL): readonly string[] {
+  const host = hostOf(callback);
+  if (host === 'localhost') return [IPV4, IPV6];
+  return [host === IPV6 ? IPV6 : IPV4];
+}
+
+/** Resolves with the error if the system refuses. */
+function startListening(server: Server, port: number, address: string): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    server.once('error', resolve);
+    server.listen({ port, host: address }, () => resolve(undefined));
+  });
+}
+
+function stopListening(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
 }
 
 function redirect(response: ServerResponse, location: URL, cookie?: string): void {

@@ -1,5 +1,6 @@
 import { createServer, request as requestHttp } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
 import { CallbackListener } from '../../../src/http/login/callback-listener.ts';
@@ -221,4 +222,49 @@ test('a request without a name, or for what is no path, leads nowhere', async (t
     t.is(await send(head), 'HTTP/1.1 404 Not Found', target);
   }
   t.deepEqual(came, []);
+});
+
+const hasIpv6 = Object.values(networkInterfaces())
+  .flat()
+  .some((found) => found?.address === '::1');
+
+/** The status of what is answered at this address to a browser that was sent to `localhost`. */
+function statusAt(address: string, url: URL): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const { port, pathname } = url;
+    const request = requestHttp({ host: address, port, path: pathname, headers: { host: url.host } }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    request.on('error', reject).end();
+  });
+}
+
+test('a browser that was sent to localhost may come by either of its addresses, and IPv4 needs no other', async (t) => {
+  for (const port of [0, await ownPort()]) {
+    const { start } = await offer(t, `http://localhost:${port}/callback`);
+    t.is(await statusAt('127.0.0.1', start), 302);
+    if (hasIpv6) t.is(await statusAt('::1', new URL('/other', start)), 404);
+    else await t.throwsAsync(statusAt('::1', start));
+  }
+  const { start } = await offer(t);
+  await t.throwsAsync(statusAt('::1', start));
+});
+
+const ifIpv6 = hasIpv6 ? test : test.skip;
+
+ifIpv6('a program that has the port at the other address of localhost does not get the end of a login', async (t) => {
+  const other = createServer();
+  const port = await ownPort();
+  await new Promise<void>((resolve) => other.listen(port, '::1', resolve));
+  t.teardown(() => void other.close());
+  const listener = new CallbackListener(new URL(`http://localhost:${port}/callback`));
+  t.teardown(() => listener.close());
+  await t.throwsAsync(listener.listen(), {
+    code: 'ERR_CONFIG_LISTEN',
+    message: `Cannot listen at [::1]:${port} for the end of a login (EADDRINUSE). Choose another port with --oauth-callback, or 0 for any.`,
+  });
+  t.is(await statusAt('127.0.0.1', new URL(`http://localhost:${port}/callback`)).catch(() => 'refused'), 'refused');
+  await new Promise((resolve) => other.close(resolve));
+  t.is((await listener.listen()).port, String(port), 'it can be tried again');
 });
