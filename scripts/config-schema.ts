@@ -1,7 +1,7 @@
 /** The JSON Schema of configuration files, for editors. The program itself checks more, and says it better. */
 import { toJSONSchema } from 'zod';
 import { ENTRY_SCHEMA, type ENTRY_SHAPE } from '../src/cli/config-file/entry-schema.ts';
-import { type OptionScope, scopeOf, toCamelCase } from '../src/cli/config-file/portage-key.ts';
+import { loginKeyOf, type OptionScope, scopeOf, toCamelCase } from '../src/cli/config-file/portage-key.ts';
 import type { OptionSpec } from '../src/cli/options/option-spec.ts';
 import { OPTIONS } from '../src/cli/options/option-table.ts';
 
@@ -117,13 +117,26 @@ function describeServer(portage: Schema): Schema {
 
 function describeOptions(scopes: readonly OptionScope[]): Schema {
   const options = OPTIONS.filter((option) => scopes.includes(scopeOf(option)));
-  return Object.fromEntries(options.map((option) => [toCamelCase(option.name), describeOption(option)]));
+  const ofLogin = options.map((option) => [loginKeyOf(option), describeOption(option)]);
+  const login = { type: 'object', properties: Object.fromEntries(ofLogin.filter(([key]) => key !== undefined)) };
+  return Object.fromEntries(
+    options.map((option) => [
+      toCamelCase(option.name),
+      option.name === 'login' ? orInDetail(describeOption(option), login) : describeOption(option),
+    ]),
+  );
 }
 
-function describeOption({ kind, describe, choices, default: standard }: OptionSpec): Schema {
+/** An object stands for `on-demand`, and says how. */
+function orInDetail({ description, ...word }: Schema, object: Schema): Schema {
+  return { description, anyOf: [word, object] };
+}
+
+function describeOption({ kind, describe, choices, isMap, default: standard }: OptionSpec): Schema {
   const rest = { description: describe, ...(standard === undefined ? {} : { default: standard }) };
   if (kind === 'flag') return { type: 'boolean', ...rest, default: standard === 'true' };
-  if (kind === 'list') return { anyOf: [{ type: 'string' }, listOfTexts()], ...rest };
+  const map = isMap === true ? [{ type: 'object', additionalProperties: { type: 'string' } }] : [];
+  if (kind === 'list') return { anyOf: [{ type: 'string' }, listOfTexts(), ...map], ...rest };
   return choices === undefined ? { type: ['string', 'number'], ...rest } : { enum: choices, ...rest };
 }
 

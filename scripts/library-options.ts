@@ -1,5 +1,5 @@
 /** The options of the library as TypeScript, from the table of the command line's: one option has one name. */
-import { scopeOf, toCamelCase } from '../src/cli/config-file/portage-key.ts';
+import { loginKeyOf, scopeOf, toCamelCase } from '../src/cli/config-file/portage-key.ts';
 import type { BridgeVerb, OptionSpec } from '../src/cli/options/option-spec.ts';
 import { OPTIONS } from '../src/cli/options/option-table.ts';
 
@@ -16,12 +16,27 @@ const VERBS = ['serve', 'connect', 'probe'] as const;
 
 interface Group {
   readonly head: string;
+  /** The type of an object under `login`; absent: `LoginOptions`. */
+  readonly login?: string;
   readonly has: (option: OptionSpec) => boolean;
 }
+
+/** An object that stands for `on-demand`, and says how. */
+const LOGINS: readonly Group[] = [
+  {
+    head: '/** How to log in, on demand. */\nexport interface LoginOptions {',
+    has: (option) => isOfAll(option),
+  },
+  {
+    head: '/** How to log in at one server, on demand. */\nexport interface ServerLoginOptions extends LoginOptions {',
+    has: (option) => isOfServer(option) && !isOfAll(option),
+  },
+];
 
 const GROUPS: readonly Group[] = [
   {
     head: '/** What may be said of one server, under `portage` in its entry. */\nexport interface ServerOptions {',
+    login: 'ServerLoginOptions',
     has: (option) => isOfServer(option) && !OF_ENTRY.includes(option.name),
   },
   {
@@ -62,12 +77,34 @@ export type Size = number | string;
 /** The whole of src/library/option-types.ts. */
 export function renderLibraryOptions(): string {
   const options: readonly OptionSpec[] = OPTIONS;
-  const groups = GROUPS.map(({ head, has }) => [head, ...options.filter(has).map(renderMember), '}'].join('\n'));
-  return `${[HEAD, ...groups].join('\n')}\n`.replaceAll('}\nexport', '}\n\nexport').replaceAll('}\n/**', '}\n\n/**');
+  const logins = LOGINS.map(({ head, has }) =>
+    [
+      head,
+      ...options.filter((option) => loginKeyOf(option) !== undefined && has(option)).map(renderLoginMember),
+      '}',
+    ].join('\n'),
+  );
+  const groups = GROUPS.map(({ head, has, login = 'LoginOptions' }) =>
+    [head, ...options.filter(has).map(renderMemberOf(login)), '}'].join('\n'),
+  );
+  return `${[HEAD, ...logins, ...groups].join('\n')}\n`
+    .replaceAll('}\nexport', '}\n\nexport')
+    .replaceAll('}\n/**', '}\n\n/**');
 }
 
-function renderMember(option: OptionSpec): string {
-  return `  /** ${inWordsOfLibrary(describe(option))} */\n  readonly ${toCamelCase(option.name)}?: ${typeOf(option)} | undefined;`;
+function renderMemberOf(interfaceOfLogin: string): (option: OptionSpec) => string {
+  return (option) => {
+    const type = option.name === 'login' ? `${typeOf(option)} | ${interfaceOfLogin}` : typeOf(option);
+    return renderMember(option, toCamelCase(option.name), type);
+  };
+}
+
+function renderLoginMember(option: OptionSpec): string {
+  return renderMember(option, loginKeyOf(option) ?? '', typeOf(option));
+}
+
+function renderMember(option: OptionSpec, name: string, type: string): string {
+  return `  /** ${inWordsOfLibrary(describe(option))} */\n  readonly ${name}?: ${type} | undefined;`;
 }
 
 function describe({ name, describe: text, default: standard, defaultNote }: OptionSpec): string {
@@ -83,9 +120,10 @@ function inWordsOfLibrary(text: string): string {
   );
 }
 
-function typeOf({ kind, choices, placeholder }: OptionSpec): string {
+function typeOf({ kind, choices, placeholder, isMap }: OptionSpec): string {
   if (kind === 'flag') return 'boolean';
-  if (kind === 'list') return 'string | readonly string[]';
+  if (kind === 'list')
+    return `string | readonly string[]${isMap === true ? ' | Readonly<Record<string, string>>' : ''}`;
   if (choices !== undefined) return choices.map((choice) => `'${choice}'`).join(' | ');
   switch (placeholder) {
     case 'duration':

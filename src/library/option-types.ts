@@ -6,6 +6,44 @@ export type Duration = number | string;
 /** A number of bytes, or a text like `'64k'` or `'16m'`. */
 export type Size = number | string;
 
+/** How to log in, on demand. */
+export interface LoginOptions {
+  /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
+  readonly grant?: 'authorization-code' | 'client-credentials' | undefined;
+  /** URL of your client ID metadata document, used where the server supports that. */
+  readonly clientDocument?: string | undefined;
+  /** The only authorization server to trust. Default: the one the server names. */
+  readonly issuer?: string | undefined;
+  /** Where the authorization server gives tokens. Default: what its metadata says. */
+  readonly tokenEndpoint?: string | undefined;
+  /** Log in at a server that does not announce PKCE, which is used all the same (Entra, Cognito). Default: false. */
+  readonly assumePkce?: boolean | undefined;
+  /** Token to show the server; a few want the ID token in place of the access token. Default: access. */
+  readonly token?: 'access' | 'id' | undefined;
+  /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
+  readonly callback?: string | undefined;
+  /** Open the browser for a login; the address is logged either way. Default: true. */
+  readonly browser?: boolean | undefined;
+}
+
+/** How to log in at one server, on demand. */
+export interface ServerLoginOptions extends LoginOptions {
+  /** Client registered with the authorization server, in place of dynamic registration. */
+  readonly clientId?: string | undefined;
+  /** File with the secret of that client. */
+  readonly secretFile?: string | undefined;
+  /** Private key the client authenticates with, in place of a secret (PEM file). */
+  readonly clientKey?: string | undefined;
+  /** How the client authenticates there. Default: one that the metadata offers. */
+  readonly authMethod?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt' | undefined;
+  /** Scope to ask for, in place of those the server names. */
+  readonly scopes?: string | readonly string[] | undefined;
+  /** Resource to ask tokens for; none leaves it out (Entra). Default: the server, as it names itself. */
+  readonly resource?: string | undefined;
+  /** Parameter to add to the request that begins a login, such as login_hint=me@example.com. */
+  readonly params?: string | readonly string[] | Readonly<Record<string, string>> | undefined;
+}
+
 /** What may be said of one server, under `portage` in its entry. */
 export interface ServerOptions {
   /** Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key. */
@@ -53,7 +91,7 @@ export interface ServerOptions {
   /** Ping a connection that was idle this long; 0: never. Default: 0. */
   readonly keepAlive?: Duration | undefined;
   /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
-  readonly login?: 'on-demand' | 'anew' | 'never' | undefined;
+  readonly login?: 'on-demand' | 'anew' | 'never' | ServerLoginOptions | undefined;
   /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
   readonly oauthGrant?: 'authorization-code' | 'client-credentials' | undefined;
   /** Client registered with the authorization server, in place of dynamic registration. */
@@ -79,7 +117,7 @@ export interface ServerOptions {
   /** Token to show the server; a few want the ID token in place of the access token. Default: access. */
   readonly oauthToken?: 'access' | 'id' | undefined;
   /** Parameter to add to the request that begins a login, such as login_hint=me@example.com. */
-  readonly oauthParam?: string | readonly string[] | undefined;
+  readonly oauthParam?: string | readonly string[] | Readonly<Record<string, string>> | undefined;
   /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
   readonly oauthCallback?: string | undefined;
   /** Open the browser for a login; the address is logged either way. Default: true. */
@@ -139,7 +177,7 @@ export interface CommonOptions {
   /** Trust these certificate authorities (PEM file) instead of the built-in ones. */
   readonly ca?: string | undefined;
   /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
-  readonly login?: 'on-demand' | 'anew' | 'never' | undefined;
+  readonly login?: 'on-demand' | 'anew' | 'never' | LoginOptions | undefined;
   /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
   readonly oauthGrant?: 'authorization-code' | 'client-credentials' | undefined;
   /** URL of your client ID metadata document, used where the server supports that. */

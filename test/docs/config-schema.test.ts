@@ -22,6 +22,7 @@ test('docs/reference/config.schema.json takes files of hosts, with what is ours'
           trust: true,
           portage: { isolation: 'shared', callers: ['x'] },
         },
+        c: { url: 'https://c.example', portage: { login: { resource: 'none', params: { a: 'b' }, token: 'id' } } },
         b: { url: 'https://b.example', headers: { A: 'b' }, timeout: 1000, portage: { login: 'on-demand' } },
       },
       portage: { port: 8000, sse: false, authToken: ['a=env:A'], maxSessions: '16' },
@@ -37,6 +38,8 @@ test('docs/reference/config.schema.json finds what is not right', (t) => {
     { servers: { a: { args: 'x' } } },
     { mcpServers: { a: { portage: { isolation: 'none' } } } },
     { portage: { sse: 'no' } },
+    { mcpServers: { a: { portage: { login: 'always' } } } },
+    { mcpServers: { a: { portage: { login: { token: 'both' } } } } },
   ]) {
     t.false(isValid(wrong), JSON.stringify(wrong));
   }

@@ -49,6 +49,24 @@ test('options have the names and meanings of the command line', async (t) => {
   t.false('B' in only.child.env);
 });
 
+test('how to log in is an object, with the names of the options of the command line', async (t) => {
+  const login = { resource: 'none', params: { audience: 'x' }, token: 'id', tokenEndpoint: 'https://a.example/t' };
+  const config = await read({ server: { url: 'https://a.example/mcp', portage: { login } } }, 'connect');
+  t.like(config.servers[0].remote.login, {
+    resource: { kind: 'left-out' },
+    extraParameters: new Map([['audience', 'x']]),
+    token: 'id',
+    tokenEndpoint: new URL('https://a.example/t'),
+  });
+  const same = await read({ server: { url: 'https://a.example/mcp', portage: { login: {} } }, login: { token: 'id' } });
+  t.is(same.servers[0].remote.login?.token, 'id');
+  const refused = { server: { url: 'https://a.example/mcp', portage: { login: { params: { state: 'hunter2' } } } } };
+  t.is(
+    await refusal(refused, 'connect'),
+    'ERR_CONFIG_OPTION server.portage.login.params: state is set by the login itself; leave it out.',
+  );
+});
+
 test('variables of a file are set for the server, whoever may write to it, and those given in place win', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'read-options-'));
   t.teardown(() => rm(folder, { recursive: true }));

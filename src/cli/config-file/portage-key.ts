@@ -115,8 +115,7 @@ function readOptions(
 ): ReadonlyMap<OptionName, WrittenOption> {
   const { report } = context;
   const options = new Map<OptionName, WrittenOption>();
-  for (const [key, node] of members) {
-    const place = [...path, key];
+  for (const { key, node, place, ofLogin } of unfoldLogin(members, path, context)) {
     const keyOfEntry = KEYS_OF_ENTRY.get(toKebabCase(key));
     if (keyOfEntry !== undefined) {
       report.mistake(
@@ -129,7 +128,8 @@ function readOptions(
     const name = optionNameOf(key);
     const spec = name === undefined ? undefined : findOption(name);
     if (name === undefined || spec === undefined) {
-      if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
+      if (ofLogin !== undefined) report.mistake(node.at, place, explainUnknownOfLogin(ofLogin, report.mistakeCount));
+      else if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
       else if (path.length <= 1) report.mistake(node.at, place, BELONGS_TO_ENTRY);
       continue;
     }
@@ -143,6 +143,37 @@ function readOptions(
     }
   }
   return options;
+}
+
+interface Member {
+  readonly key: string;
+  readonly node: ConfigNode;
+  readonly place: Path;
+  /** The key in an object under `login`; undefined: this one stands under `portage` itself. */
+  readonly ofLogin: string | undefined;
+}
+
+/** An object under `login` means on demand, and has the options of a login by their names without `oauth-`. */
+function* unfoldLogin(members: ReadonlyMap<string, ConfigNode>, path: Path, context: EntryContext): Iterable<Member> {
+  for (const [key, node] of members) {
+    const place = [...path, key];
+    const isLogin = key === 'login' && node.kind === 'object';
+    const said: ConfigNode = isLogin ? { kind: 'text', at: node.at, value: 'on-demand' } : node;
+    yield { key, node: said, place, ofLogin: undefined };
+    if (!isLogin) continue;
+    reportRepeated(node, place, context);
+    for (const [ofLogin, inner] of node.members) {
+      yield { key: OF_LOGIN + toKebabCase(ofLogin), node: inner, place: [...place, ofLogin], ofLogin };
+    }
+  }
+}
+
+const OF_LOGIN = 'oauth-';
+
+/** `oauth-token-endpoint` → `tokenEndpoint`, `oauth-param` → `params`; undefined: not an option in an object under `login`. */
+export function loginKeyOf({ name, kind }: OptionSpec): string | undefined {
+  if (!name.startsWith(OF_LOGIN)) return undefined;
+  return toCamelCase(name.slice(OF_LOGIN.length)) + (kind === 'list' ? 's' : '');
 }
 
 /** `maxSessions`, `max-sessions`; of lists also `mapHeaders`. */
@@ -163,10 +194,19 @@ const MAX_COMPARED = 100;
 
 function explainUnknown(key: string, before: number): string {
   const names = [...OPTIONS.map(({ name }) => name), ...OWN_KEYS];
+  return `mcp-portage has no option ${quoteKey(key)}${suggestNear(key, names, before)}`;
+}
+
+function explainUnknownOfLogin(key: string, before: number): string {
+  const names = OPTIONS.map(loginKeyOf).filter((name) => name !== undefined);
+  return `a login has no option ${quoteKey(key)}${suggestNear(key, names.map(toKebabCase), before)}`;
+}
+
+/** The end of a sentence. */
+function suggestNear(key: string, names: readonly string[], before: number): string {
   const near =
     key.length > LONGEST_NAME || before > MAX_COMPARED ? [] : suggest(toKebabCase(key), names).map(toCamelCase);
-  const unknown = `mcp-portage has no option ${quoteKey(key)}`;
-  return near.length === 0 ? `${unknown}.` : `${unknown}; did you mean ${near.join(' or ')}?`;
+  return near.length === 0 ? '.' : `; did you mean ${near.join(' or ')}?`;
 }
 
 /** As they would be on the command line. Undefined: a mistake, which has been reported. */
@@ -176,6 +216,15 @@ function readTexts(
   path: Path,
   context: EntryContext,
 ): readonly string[] | undefined {
+  if (spec.isMap === true && node.kind === 'object') {
+    reportRepeated(node, path, context);
+    const texts = [...node.members].map(([name, member]) => {
+      const text = readText(spec, member, [...path, name], context);
+      return text === undefined ? undefined : `${name}=${text}`;
+    });
+    const found = texts.filter((text) => text !== undefined);
+    return found.length === texts.length ? found : undefined;
+  }
   if (spec.kind === 'list' && node.kind === 'list') {
     const texts = node.items.map((item, index) => readText(spec, item, [...path, index], context));
     const found = texts.filter((text) => text !== undefined);

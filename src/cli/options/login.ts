@@ -126,6 +126,7 @@ export const LOGIN_OPTIONS = [
     kind: 'list',
     placeholder: 'name=value',
     separator: 'newline',
+    isMap: true,
     targets: ['url'],
   },
   {

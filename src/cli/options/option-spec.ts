@@ -51,4 +51,6 @@ export interface OptionSpec {
   readonly targets?: readonly Target['kind'][];
   /** Between the values of a list in the environment; absent: a comma. */
   readonly separator?: 'newline';
+  /** A list of `name=value`, which files and programs may write as an object. */
+  readonly isMap?: true;
 }

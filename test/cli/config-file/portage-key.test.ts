@@ -43,6 +43,60 @@ test('options are named as on the command line or in camel case, lists also in t
   );
 });
 
+test('a login is a word, or an object, which means on demand and has the options of a login', async (t) => {
+  const url = 'https://a.example';
+  const optionsOf = async (login: unknown) => (await readEntry({ url, type: 'http', portage: { login } })).options;
+  const transport = ['streamable-http'];
+  t.deepEqual(await optionsOf('anew'), { login: ['anew'], transport });
+  t.deepEqual(await optionsOf({}), { login: ['on-demand'], transport });
+  t.deepEqual(
+    await optionsOf({
+      ...{ grant: 'authorization-code', resource: 'none', token: 'id', authMethod: 'none', assumePkce: true },
+      params: { audience: 'https://api.example/?a=b', login_hint: 'me' },
+      ...{ tokenEndpoint: 'https://a.example/token', scopes: ['a', 'b'], secretFile: '~/secret' },
+    }),
+    {
+      ...{ login: ['on-demand'], transport, 'oauth-grant': ['authorization-code'], 'oauth-resource': ['none'] },
+      ...{ 'oauth-token': ['id'], 'oauth-auth-method': ['none'], 'oauth-assume-pkce': ['true'] },
+      'oauth-param': ['audience=https://api.example/?a=b', 'login_hint=me'],
+      ...{ 'oauth-token-endpoint': ['https://a.example/token'], 'oauth-scope': ['a', 'b'] },
+      'oauth-secret-file': ['/home/me/secret'],
+    },
+  );
+  t.deepEqual((await optionsOf({ params: ['a=b', 'c=d'] }))['oauth-param'], ['a=b', 'c=d']);
+});
+
+test('an option of a login says where it stands', async (t) => {
+  const file = '{"mcpServers": {"a": {"url": "https://a.example",\n "portage": {"login": {"token": "id"}}}}}';
+  const options = (await read(file)).servers[0]?.options;
+  t.is(options?.get('oauth-token')?.source, 'mcp.json:2:33 (mcpServers.a.portage.login.token)');
+  t.is(options?.get('login')?.source, 'mcp.json:2:23 (mcpServers.a.portage.login)');
+});
+
+for (const [login, refusal] of [
+  [{ resourse: 'none' }, 'login.resourse: a login has no option "resourse"; did you mean resource?'],
+  [{ zzz: 1 }, 'login.zzz: a login has no option "zzz".'],
+  [{ required: true }, 'login.required: a login has no option "required".'],
+  [{ resource: null }, 'login.resource: expected a text or a number, got null.'],
+  [{ params: { a: {} } }, 'login.params.a: expected a text or a list of texts, got an object.'],
+  [{ scopes: {} }, 'login.scopes: expected a text or a list of texts, got an object.'],
+  [['on-demand'], 'login: expected a text or a number, got a list.'],
+] as const) {
+  test(`for a login ${JSON.stringify(login)} is refused`, async (t) => {
+    t.deepEqual(await refusals({ login }, { url: 'https://a.example' }), [refusal]);
+  });
+}
+
+test('an option of a login that stands twice, for a command, or for all servers of a file is refused', async (t) => {
+  t.deepEqual(await refusals({ oauthToken: 'id', login: { token: 'id' } }, { url: 'https://a.example' }), [
+    'login.token: says again what another key says; leave one of them out.',
+  ]);
+  t.regex((await refusals({ login: {} })).join(), /^login: is for a server that is reached by its URL/);
+  t.deepEqual(await topRefusals({ login: { token: 'id', resource: 'none' } }), [
+    'login.resource: is a matter of one server; it belongs to the key portage in the entry of that server.',
+  ]);
+});
+
 test('an option says where it stands', async (t) => {
   const file = '{"mcpServers": {"a": {"command": "x",\n "portage": {"isolation": "shared"}}}, "portage": {"port": 1}}';
   const { servers, options } = await read(file);
