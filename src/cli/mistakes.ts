@@ -15,7 +15,7 @@ const SERVERS_IN_FILE =
 const EVENT_STORE =
   'use --max-replay-bytes: events are always kept for clients that resume a stream, up to that many bytes.';
 const TUNNEL = 'run a tunnel beside it, and name the host that clients use with --allow-host.';
-const DISCOVERED = 'leave it out: the server says where to log in, and for which resource.';
+const TOKEN_ENDPOINT = 'the server says where tokens are given; if that is wrong, use --oauth-token-endpoint.';
 const IN_BACKGROUND = 'leave it out: a service manager such as systemd runs it in the background.';
 const PASSWORD = 'clients show a token, which --auth-token names; what a remote server wants is sent with --header.';
 const PROXY = 'set HTTPS_PROXY or HTTP_PROXY, and NO_PROXY for what is reached without it.';
@@ -67,9 +67,13 @@ const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   'static-oauth-client-metadata': 'use --oauth-scope and --oauth-callback.',
   'client-metadata-url': 'use --oauth-client-document.',
   'auth-timeout': 'leave it out: a login may take four minutes.',
-  'token-url': DISCOVERED,
-  'token-endpoint': DISCOVERED,
-  resource: DISCOVERED,
+  'token-url': TOKEN_ENDPOINT,
+  'token-endpoint': TOKEN_ENDPOINT,
+  resource: 'the server names its resource; if its authorization server refuses that, use --oauth-resource <uri>.',
+  'disable-resource-parameter': 'use --oauth-resource none.',
+  'authorize-param': 'use --oauth-param, once for each: --oauth-param audience=https://api.example.com',
+  'use-id-token': 'use --oauth-token id.',
+  'device-code': 'use --oauth-grant device-code.',
   'client-credentials': 'use --oauth-grant client-credentials.',
   'callback-path': 'use --oauth-callback, with the whole URL.',
   'ping-interval': 'use --keep-alive.',
