@@ -120,7 +120,9 @@ const defaults = {
 } as const;
 
 test('the defaults are these', (t) => {
-  t.deepEqual(parse([]), {
+  const { given, ...meant } = parse([]);
+  t.deepEqual(given.listener.isGiven('port'), false);
+  t.deepEqual(meant, {
     config: defaults,
     probe: { timeoutsMs: [120_000], format: 'human' },
     leftOut: [],
