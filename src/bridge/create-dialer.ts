@@ -285,16 +285,17 @@ function keepStored({ remote, limits }: ServerToDial, deps: Deps): DecorateSessi
 /** Loaded where it may be needed: a server whose token is given asks for no login. */
 async function createLogin(
   config: LoginConfig,
-  { remote, observing, openShared }: ServerToDial,
+  { remote, observing, openShared, callers }: ServerToDial,
   { url }: UrlTarget,
   deps: Deps,
 ): Promise<Credentials> {
   const server = handshakeUrlOf(url);
   const login = await import('../http/login/create-login.ts');
+  const waits = callers.kind === 'pipe' ? 'client' : 'callers';
   const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
   const { observer, server: name } = observing;
   const registered = (): void => observer?.used('dynamic-client-registration', { server: name, client: undefined });
-  return login.createLogin({ server, config, remote, userAgent, openShared, registered, deps });
+  return login.createLogin({ server, config, remote, userAgent, openShared, registered, waits, deps });
 }
 
 /** For processes that no client could end by leaving: they serve several, or clients that have no sessions. */

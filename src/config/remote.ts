@@ -23,8 +23,11 @@ export interface RemoteConfig {
 
 /** An OAuth client: how it gets tokens for the server, and in whose name. */
 export interface LoginConfig {
-  /** A user logs in with a browser, or the client is its own user. */
-  readonly grant: 'authorization-code' | 'client-credentials';
+  /**
+   * A user logs in with a browser of this machine or with a code in any browser, or the client is its own user.
+   * `device-code-if-offered`: no browser can be opened here.
+   */
+  readonly grant: 'authorization-code' | 'device-code' | 'device-code-if-offered' | 'client-credentials';
   /** What to do with the tokens of the last run. */
   readonly stored: 'use' | 'forget';
   /** Known to the authorization server beforehand; undefined: it gets to know us now. */

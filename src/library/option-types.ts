@@ -92,8 +92,8 @@ export interface ServerOptions {
   readonly keepAlive?: Duration | undefined;
   /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
   readonly login?: 'on-demand' | 'anew' | 'never' | ServerLoginOptions | undefined;
-  /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
-  readonly oauthGrant?: 'authorization-code' | 'client-credentials' | undefined;
+  /** Who logs in: a user in a browser here, or with a code in any browser, or the client itself. Default: authorization-code; device-code where no browser opens and it is offered. */
+  readonly oauthGrant?: 'authorization-code' | 'device-code' | 'client-credentials' | undefined;
   /** Client registered with the authorization server, in place of dynamic registration. */
   readonly oauthClientId?: string | undefined;
   /** File with the secret of that client. */
@@ -178,8 +178,8 @@ export interface CommonOptions {
   readonly ca?: string | undefined;
   /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
   readonly login?: 'on-demand' | 'anew' | 'never' | LoginOptions | undefined;
-  /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
-  readonly oauthGrant?: 'authorization-code' | 'client-credentials' | undefined;
+  /** Who logs in: a user in a browser here, or with a code in any browser, or the client itself. Default: authorization-code; device-code where no browser opens and it is offered. */
+  readonly oauthGrant?: 'authorization-code' | 'device-code' | 'client-credentials' | undefined;
   /** URL of your client ID metadata document, used where the server supports that. */
   readonly oauthClientDocument?: string | undefined;
   /** The only authorization server to trust. Default: the one the server names. */

@@ -141,6 +141,7 @@ async function createLogin(server: URL, remote: RemoteConfig, config: LoginConfi
     userAgent: `mcp-portage/${VERSION}`,
     openShared: undefined,
     registered: () => undefined,
+    waits: 'user',
     deps,
   });
 }

@@ -227,8 +227,10 @@ Logging in to remote servers (URL)
                                        after forgetting an earlier login, or never: on-demand, anew,
                                        never [on-demand for connect; never for other commands, or
                                        with a token]
-  --oauth-grant <grant>                Who logs in: a user with a browser, or the client itself:
-                                       authorization-code, client-credentials [authorization-code]
+  --oauth-grant <grant>                Who logs in: a user in a browser here, or with a code in any
+                                       browser, or the client itself: authorization-code,
+                                       device-code, client-credentials [authorization-code;
+                                       device-code where no browser opens and it is offered]
   --oauth-client-id <id>               Client registered with the authorization server, in place of
                                        dynamic registration
   --oauth-secret-file <file>           File with the secret of that client

@@ -18,7 +18,10 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '10 seconds': { of: 'Docker, which waits that long by default' },
   },
   'docs/guide/library.md': { '4 s': '--shutdown-grace', '100 kB': { of: 'Express, as its parsers are documented' } },
-  'docs/guide/log-in.md': { 'a minute': { of: 'clients, many of which wait that long' } },
+  'docs/guide/log-in.md': {
+    'a minute': { of: 'clients, many of which wait that long' },
+    '45 s': ['http/login/patience.ts', 'PATIENCE_MS'],
+  },
   'docs/guide/many-servers.md': { 'a minute': ['bridge/listed-server.ts', 'RETIREMENT_MS'] },
   'docs/guide/observe.md': {
     'ten minutes': { of: 'the steps of the chart, which has a test of its own' },

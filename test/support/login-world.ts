@@ -53,6 +53,8 @@ export class LoginWorld {
   /** Where tokens are given; other than metadata says where it sends clients on. */
   tokenPath = '/token';
   movedFrom: Readonly<Record<string, readonly [status: number, location: string]>> = {};
+  /** Where a login with a code begins. */
+  answerDevice: (asked: URLSearchParams) => Answer = () => ({ status: 404 });
   answerRegistration: (json: Fields) => Answer = () => ({ status: 201, body: { client_id: 'registered-client' } });
   /** Does the server take the token, and what does it say if not? */
   judge: (token: string, request: IncomingMessage) => Answer | undefined = () => undefined;
@@ -137,6 +139,10 @@ export class LoginWorld {
         const answer = this.refuseTokens.shift() ?? this.#token(parameters);
         if (answer === 'reset') return void response.destroy();
         if (answer.text !== undefined) return void response.writeHead(answer.status).end(answer.text);
+        return send(response, answer.status, answer.body ?? {}, answer.headers);
+      }
+      case '/device': {
+        const answer = this.answerDevice(parameters);
         return send(response, answer.status, answer.body ?? {}, answer.headers);
       }
       case '/register': {

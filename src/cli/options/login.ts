@@ -15,11 +15,11 @@ export const LOGIN_OPTIONS = [
   {
     name: 'oauth-grant',
     group: 'login',
-    describe: 'Who logs in: a user with a browser, or the client itself',
+    describe: 'Who logs in: a user in a browser here, or with a code in any browser, or the client itself',
     kind: 'value',
     placeholder: 'grant',
-    choices: ['authorization-code', 'client-credentials'],
-    default: 'authorization-code',
+    choices: ['authorization-code', 'device-code', 'client-credentials'],
+    defaultNote: 'authorization-code; device-code where no browser opens and it is offered',
     targets: ['url'],
   },
   {

@@ -141,7 +141,7 @@ const URL_PROBE_MS = 15_000;
 
 function defaultProbeTimeout({ target, remote: { login } }: ServerConfig): number {
   if (target.kind === 'command') return COMMAND_PROBE_MS;
-  return login?.grant === 'authorization-code' ? LOGIN_PROBE_MS : URL_PROBE_MS;
+  return login === undefined || login.grant === 'client-credentials' ? URL_PROBE_MS : LOGIN_PROBE_MS;
 }
 
 function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): LogConfig {

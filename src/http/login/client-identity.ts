@@ -14,8 +14,8 @@ export interface IdentityRequest {
   readonly config: LoginConfig;
   readonly authorizationServer: AuthorizationServer;
   readonly previous: StoredLogin | undefined;
-  /** Where the browser comes back to. */
-  readonly callback: string;
+  /** The address that the browser comes back to; undefined: none, as the user logs in with a code. */
+  readonly callback: string | undefined;
   readonly scopes: readonly string[];
   readonly fetch: LoginFetch;
 }
@@ -32,7 +32,8 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
     return { origin: 'document', id, method: 'none' };
   }
   const registered = findRegistration(request.previous, as.issuer);
-  if (registered?.callback === callback && coversScopes(registered.scopes, request.scopes)) return registered;
+  const isFit = registered?.callback === callback && coversScopes(registered?.scopes, request.scopes);
+  if (registered !== undefined && isFit) return registered;
   if (as.registration_endpoint !== undefined) return await registerClient(request);
   const alternative = as.client_id_metadata_document_supported === true ? ' or --oauth-client-document' : '';
   throw loginError(
@@ -77,6 +78,8 @@ function methodOf(proof: RegisteredClient['proof'], as: AuthorizationServer): Cl
   }
 }
 
+/** [RFC 8628 3.4] */
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const BY_HAND = 'Register a client there by hand and give its id with --oauth-client-id.';
 
 /** [RFC 7591; spec 2025-11-25 basic/authorization#dynamic-client-registration] Rejects with ERR_UPSTREAM_AUTH. */
@@ -86,9 +89,13 @@ async function registerClient(request: IdentityRequest): Promise<RegisteredLogin
   const isPublic = offered === undefined || offered.includes('none');
   const metadata = {
     client_name: 'mcp-portage',
-    redirect_uris: [callback],
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
+    ...(callback === undefined
+      ? { grant_types: [DEVICE_GRANT, 'refresh_token'], response_types: [] }
+      : {
+          redirect_uris: [callback],
+          grant_types: ['authorization_code', 'refresh_token'],
+          response_types: ['code'],
+        }),
     // A secret stored beside the token protects nothing, so one is asked for only where the server offers nothing else.
     token_endpoint_auth_method: isPublic ? 'none' : chooseMethod(as, 'some'),
     // [spec 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints]
@@ -135,7 +142,8 @@ function refusal(
       : `it answered ${status} without a client_id`;
   const endpoint = showUrl(new URL(as.registration_endpoint ?? ''));
   const problem = `${endpoint} did not register mcp-portage as a client (${said})`;
-  return loginError(problem, error === 'invalid_redirect_uri' ? `${adviseCallback(callback)} ${BY_HAND}` : BY_HAND);
+  const isAboutCallback = error === 'invalid_redirect_uri' && callback !== undefined;
+  return loginError(problem, isAboutCallback ? `${adviseCallback(callback)} ${BY_HAND}` : BY_HAND);
 }
 
 /** Some authorization servers take one name of this machine only, or a certain port. */

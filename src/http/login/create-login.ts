@@ -4,7 +4,7 @@ import type { LoginConfig, RemoteConfig } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
 import { HttpClient } from '../client/client.ts';
 import type { Credentials } from '../client/credentials.ts';
-import { Login } from './login.ts';
+import { Login, type LoginOptions } from './login.ts';
 import { LoginFile, type OpenSharedText, SharedLogin } from './login-storage.ts';
 
 export interface LoginRequest {
@@ -16,6 +16,8 @@ export interface LoginRequest {
   readonly openShared: OpenSharedText | undefined;
   /** Called when an authorization server has registered us as a client that it did not know. */
   readonly registered: () => void;
+  /** See `LoginOptions`. */
+  readonly waits: LoginOptions['waits'];
   readonly deps: Deps;
 }
 
@@ -24,7 +26,7 @@ export interface LoginRequest {
  * Rejects with ERR_CONFIG_OPTION when a login that is to be forgotten cannot be, and with ERR_STORE_UNAVAILABLE.
  */
 export async function createLogin(request: LoginRequest): Promise<Credentials> {
-  const { server, config, remote, userAgent, openShared, registered, deps } = request;
+  const { server, config, remote, userAgent, openShared, registered, waits, deps } = request;
   const { tls, proxyEnv } = remote;
   const createClient = () =>
     new HttpClient({
@@ -41,7 +43,7 @@ export async function createLogin(request: LoginRequest): Promise<Credentials> {
   const open = browser === undefined ? () => {} : (page: URL) => openBrowser(browser, page, deps.log);
   const storage =
     openShared === undefined ? new LoginFile(server, config, deps) : await SharedLogin.open(server, config, openShared);
-  return new Login({ server, config, storage, createClient, openBrowser: open, registered, deps });
+  return new Login({ server, config, storage, createClient, openBrowser: open, registered, waits, deps });
 }
 
 /**

@@ -174,8 +174,23 @@ function normalIssuer(issuer: string): string {
 }
 
 function hasWhatLoginsNeed(metadata: AuthorizationServer, { grant }: DiscoverRequest): boolean {
-  if (grant === 'client-credentials') return true;
-  return metadata.authorization_endpoint !== undefined && announcesPkce(metadata);
+  switch (chooseWay(grant, metadata)) {
+    case 'client-credentials':
+      return true;
+    case 'device-code':
+      return metadata.device_authorization_endpoint !== undefined;
+    case 'authorization-code':
+      return metadata.authorization_endpoint !== undefined && announcesPkce(metadata);
+  }
+}
+
+/** If no browser can be opened here, users log in with a code where the authorization server offers that. */
+export function chooseWay(
+  grant: LoginConfig['grant'],
+  { device_authorization_endpoint: endpoint }: AuthorizationServer,
+): Exclude<LoginConfig['grant'], 'device-code-if-offered'> {
+  if (grant !== 'device-code-if-offered') return grant;
+  return endpoint === undefined ? 'authorization-code' : 'device-code';
 }
 
 /** [spec 2025-11-25 basic/authorization#authorization-code-protection] */
@@ -273,7 +288,13 @@ function findServersFault(value: unknown): string | undefined {
 }
 
 /** Members of an authorization server's metadata that are used here, by what they have to be. [RFC 8414 2] */
-const ADDRESSES = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint'] as const;
+const ADDRESSES = [
+  'authorization_endpoint',
+  'token_endpoint',
+  'registration_endpoint',
+  'device_authorization_endpoint',
+  'revocation_endpoint',
+] as const;
 const LISTS = [
   'scopes_supported',
   'code_challenge_methods_supported',

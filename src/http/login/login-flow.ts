@@ -8,7 +8,8 @@ import { type AddressGuard, isSecure } from './address-guard.ts';
 import { authorizeInBrowser, type OpenBrowser } from './authorize-in-browser.ts';
 import { CallbackListener } from './callback-listener.ts';
 import { findRegistration, identifyClient, useConfigured } from './client-identity.ts';
-import { type AuthorizationSetup, discover, isSameIssuer } from './discover.ts';
+import { authorizeDevice, type DevicePrompt } from './device-code.ts';
+import { type AuthorizationSetup, chooseWay, discover, isSameIssuer } from './discover.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
 import type { LoginClient, RegisteredLoginClient, StoredLogin } from './login-store.ts';
@@ -29,6 +30,8 @@ export interface LoginFlowOptions {
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly fetch: LoginFetch;
   readonly openBrowser: OpenBrowser;
+  /** Shows the user the code to enter. */
+  readonly showCode: (prompt: DevicePrompt) => void;
   /** Called when an authorization server has registered us as a client that it did not know. */
   readonly registered: () => void;
   readonly deps: Deps;
@@ -46,6 +49,9 @@ export interface LoginReason {
   /** Called with the id of a stored registration that the authorization server has forgotten, or may have. */
   readonly registrationFailed: (id: string) => void;
 }
+
+/** `client unknown`: the authorization server has forgotten a registration of ours, and another one may help. */
+type AskUser = (reason: LoginReason) => Promise<StoredLogin | 'client unknown'>;
 
 /** The steps of a login, from the refusal to the token. All methods reject with a BridgeError. */
 export class LoginFlow {
@@ -72,8 +78,14 @@ export class LoginFlow {
     });
     if (found === undefined) return undefined;
     refuseForeignAudience(found, config);
-    if (grant === 'client-credentials') return await this.#asItself(reason, found);
-    return await this.#inBrowser(reason, found);
+    switch (chooseWay(grant, found.authorizationServer)) {
+      case 'client-credentials':
+        return await this.#asItself(reason, found);
+      case 'device-code':
+        return await this.#asUser((asked) => this.#askForCode(asked, found), reason, found);
+      case 'authorization-code':
+        return await this.#asUser((asked) => this.#askInBrowser(asked, found), reason, found);
+    }
   }
 
   /**
@@ -113,18 +125,42 @@ export class LoginFlow {
     return conclude({ authorizationServer: as, parameters, client, scopes }, answer);
   }
 
-  // ---- in a browser
+  // ---- in the name of a user
 
-  async #inBrowser(reason: LoginReason, found: AuthorizationSetup): Promise<StoredLogin> {
-    const login = await this.#askUser(reason, found);
+  async #asUser(ask: AskUser, reason: LoginReason, { authorizationServer }: AuthorizationSetup): Promise<StoredLogin> {
+    const login = await ask(reason);
     if (login !== 'client unknown') return login;
-    const again = await this.#askUser({ ...reason, previous: undefined }, found);
+    const again = await ask({ ...reason, previous: undefined });
     if (again !== 'client unknown') return again;
-    throw loginError(`${found.authorizationServer.issuer} does not know the client that it registered`, '');
+    throw loginError(`${authorizationServer.issuer} does not know the client that it registered`, '');
   }
 
-  /** `client unknown`: the authorization server has forgotten a registration of ours, and another one may help. */
-  async #askUser(reason: LoginReason, found: AuthorizationSetup): Promise<StoredLogin | 'client unknown'> {
+  async #askForCode(reason: LoginReason, found: AuthorizationSetup): Promise<StoredLogin | 'client unknown'> {
+    const { status, challenge, previous, findNewerLogin } = reason;
+    const { config, guard, fetch, showCode, deps, signal } = this.#options;
+    const { authorizationServer } = found;
+    const parameters = chooseParameters(config, found.resource);
+    const registered = findRegistration(previous, authorizationServer.issuer);
+    const scopes = this.#scopes(status, challenge, previous, found);
+    const client = await identifyClient({ config, authorizationServer, previous, callback: undefined, scopes, fetch });
+    if (client !== registered && client.origin === 'registered') this.#options.registered();
+    const asked = client.origin === 'registered' ? limitScopes(client.scopes, scopes) : scopes;
+    const context = this.#context(authorizationServer, client, parameters);
+    const outcome = await authorizeDevice({
+      ...{ context, scopes: asked, guard, findNewerLogin, clock: deps.clock, signal },
+      show: showCode,
+    });
+    if (outcome.kind === 'other-process') return outcome.login;
+    if (outcome.kind === 'refused' && outcome.isClientUnknown && client === registered) {
+      reason.registrationFailed(client.id);
+      return 'client unknown';
+    }
+    return conclude({ authorizationServer, parameters, client, scopes }, outcome);
+  }
+
+  // ---- in a browser
+
+  async #askInBrowser(reason: LoginReason, found: AuthorizationSetup): Promise<StoredLogin | 'client unknown'> {
     const { status, challenge, previous, findNewerLogin } = reason;
     const { config, guard, fetch, deps, signal } = this.#options;
     const { authorizationServer } = found;

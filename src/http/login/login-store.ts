@@ -65,10 +65,14 @@ export function makeLoginFolder(folder: string): void {
   chmodSync(folder, FOLDER_MODE);
 }
 
-/** Tells servers, clients of one server, and logins that are asked for in different ways apart. */
+/**
+ * Tells servers, clients of one server, and logins that are asked for in different ways apart. A user's login is one and the
+ * same with a browser and with a code.
+ */
 export function identityOf(server: URL, config: LoginConfig): readonly (string | undefined)[] {
   const { grant, client, clientMetadataUrl, issuer } = config;
-  return [server.href, grant, client?.id, clientMetadataUrl, issuer, ...wishesOf(config)];
+  const asWhom = grant === 'client-credentials' ? grant : 'authorization-code';
+  return [server.href, asWhom, client?.id, clientMetadataUrl, issuer, ...wishesOf(config)];
 }
 
 /** A digest, as values of parameters are shown nowhere. Empty for usual logins, which keep the name that they have. */
@@ -124,7 +128,7 @@ export interface RegisteredLoginClient {
   readonly method: ClientMethod;
   /** Undefined: the registration is one without a secret. */
   readonly secret: string | undefined;
-  /** Where the browser comes back to; undefined: the file does not say, and any other address is refused there. */
+  /** Where the browser comes back to, and nowhere else; undefined: to no place, as it is for logins with a code. */
   readonly callback: string | undefined;
   /** Undefined: the registration limits none. */
   readonly scopes: RegisteredScopes | undefined;

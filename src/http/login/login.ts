@@ -5,11 +5,12 @@ import type { HttpClient } from '../client/client.ts';
 import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import type { OpenBrowser } from './authorize-in-browser.ts';
+import type { DevicePrompt } from './device-code.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
 import type { LoginStorage } from './login-storage.ts';
 import type { StoredLogin, Tokens } from './login-store.ts';
-import { patiently, pauseAfter } from './patience.ts';
+import { PATIENCE_MS, patiently, pauseAfter } from './patience.ts';
 
 /**
  * After a failure, calls fail with the same error for this long, so that a client which retries does not open page
@@ -26,6 +27,12 @@ export interface LoginOptions {
   /** Makes a client for the requests of a login, without the headers and credentials of the server. */
   readonly createClient: () => HttpClient;
   readonly openBrowser: OpenBrowser;
+  /**
+   * - `user`: somebody sees the log and waits for the login.
+   * - `client`: the client of this user. Calls wait for a code to be entered only as long as clients do, and then show it.
+   * - `callers`: several people. The same, but they do not learn the code, with which they could log in as somebody else.
+   */
+  readonly waits: 'user' | 'client' | 'callers';
   /** Called when an authorization server has registered us as a client that it did not know. */
   readonly registered: () => void;
   readonly deps: Deps;
@@ -60,13 +67,22 @@ type Credential =
 
 /**
  * - `idle`: nobody waits for a token.
- * - `renewing`: a login or a refresh is under way, and all who need a token wait for its outcome.
+ * - `renewing`: a login or a refresh is under way, and all who need a token wait for its outcome. `prompted` resolves when
+ *   the user is to enter a code in a browser somewhere, with the outcome for calls that cannot wait for that; `prompt`
+ *   resolves it.
  * - `failed`: the latest login came to nothing; until `untilMs` whoever asks for another gets the same outcome.
  */
 type Renewal =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'renewing'; readonly outcome: Promise<RenewalOutcome> }
+  | {
+      readonly kind: 'renewing';
+      readonly outcome: Promise<RenewalOutcome>;
+      readonly prompted: Promise<RenewalOutcome>;
+      readonly prompt: (outcome: RenewalOutcome) => void;
+    }
   | { readonly kind: 'failed'; readonly outcome: RenewalOutcome; readonly untilMs: number };
+
+type Renewing = Extract<Renewal, { kind: 'renewing' }>;
 
 /** Nobody was asked for anything: replicas share the login, and another is at it, or cannot be known not to be. */
 const UNTRIED: ReadonlySet<string> = new Set(['ERR_STORE_UNAVAILABLE', 'ERR_CLUSTER_TURN']);
@@ -125,11 +141,14 @@ export class Login implements Credentials, CredentialRenewal {
   beforeRequest(): Promise<void> | undefined {
     const credential = this.#credential;
     if (credential.kind === 'token' && !this.#isDue(credential.login.tokens)) return undefined;
-    if (this.#renewal.kind === 'renewing') return this.#renewal.outcome.then(() => {});
+    if (this.#renewal.kind === 'renewing') {
+      // Without a token the server refuses, and the call waits for the user then.
+      return Promise.race([this.#renewal.outcome, this.#renewal.prompted]).then(() => {});
+    }
     if (credential.kind === 'none' || credential.refreshAhead === 'tried') return undefined;
     if (credential.login.tokens.refreshToken === undefined) return undefined;
     this.#credential = { ...credential, refreshAhead: 'tried' };
-    return this.#begin(async () => ((await this.#refresh()) ? RENEWED : REFUSED)).then(() => {});
+    return this.#begin(async () => ((await this.#refresh()) ? RENEWED : REFUSED)).outcome.then(() => {});
   }
 
   /** Whether the token should be renewed, by the calendar, as another process may have stored the time. */
@@ -142,7 +161,7 @@ export class Login implements Credentials, CredentialRenewal {
     if (this.#closed.signal.aborted) return undefined;
     if (status === 403 && challenge.error !== 'insufficient_scope') return undefined;
     if (authorization !== this.authorization()) return Promise.resolve(RENEWED);
-    if (this.#renewal.kind === 'renewing') return this.#renewal.outcome;
+    if (this.#renewal.kind === 'renewing') return this.#untilTold(this.#renewal);
     this.#peerAddress = refusal.peerAddress;
     if (this.#renewal.kind === 'failed') {
       if (this.#options.deps.clock.now() < this.#renewal.untilMs) return Promise.resolve(this.#renewal.outcome);
@@ -150,7 +169,41 @@ export class Login implements Credentials, CredentialRenewal {
     }
     if (status === 403 && !this.#mayStepUp(challenge.scopes)) return undefined;
     const { clock, log } = this.#options.deps;
-    return this.#begin(() => patiently(() => this.#renew(refusal), { clock, log, signal: this.#closed.signal }));
+    const work = () => patiently(() => this.#renew(refusal), { clock, log, signal: this.#closed.signal });
+    return this.#untilTold(this.#begin(work));
+  }
+
+  /**
+   * Once the user is to enter a code, a call waits for as long as most clients do. Then it fails with an error that shows
+   * the code, and the login goes on without it.
+   */
+  #untilTold({ outcome, prompted }: Renewing): Promise<RenewalOutcome> {
+    return new Promise((resolve) => {
+      let isOver = false;
+      let cancel = (): void => {};
+      void outcome.then((final) => {
+        isOver = true;
+        cancel();
+        resolve(final);
+      });
+      void prompted.then((told) => {
+        if (!isOver) cancel = this.#options.deps.clock.after(PATIENCE_MS, () => resolve(told));
+      });
+    });
+  }
+
+  /** Logs what the user is to do, at a level that most logs show, as nobody else may know what the calls wait for. */
+  #showCode({ instruction, completePage }: DevicePrompt): void {
+    const { server, waits, deps } = this.#options;
+    const complete = completePage === undefined ? '' : `, or open ${completePage.href}`;
+    deps.log.warn(`the server asks for a login: ${instruction}${complete}`);
+    if (waits === 'user' || this.#renewal.kind !== 'renewing') return;
+    const asks = `The server at ${showUrl(server)} asks for a login`;
+    const error =
+      waits === 'client'
+        ? loginError(`${asks}: ${instruction}`, 'Then try again.')
+        : loginError(`${asks}, for which a code has to be entered that is in the log`, 'Try again later.');
+    this.#renewal.prompt({ kind: 'failed', error });
   }
 
   /**
@@ -167,7 +220,7 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   /** @param work done by one process at a time, as a refresh token can be used once, and users have one screen */
-  #begin(work: () => Promise<RenewalOutcome>): Promise<RenewalOutcome> {
+  #begin(work: () => Promise<RenewalOutcome>): Renewing {
     const { clock, log } = this.#options.deps;
     // A refresh ahead of time does not shorten the pause after a failed login.
     let after = this.#renewal;
@@ -183,8 +236,13 @@ export class Login implements Credentials, CredentialRenewal {
       .finally(() => {
         this.#renewal = after;
       });
-    this.#renewal = { kind: 'renewing', outcome };
-    return outcome;
+    let prompt = (_: RenewalOutcome): void => {};
+    const prompted = new Promise<RenewalOutcome>((resolve) => {
+      prompt = resolve;
+    });
+    const renewal: Renewing = { kind: 'renewing', outcome, prompted, prompt };
+    this.#renewal = renewal;
+    return renewal;
   }
 
   /**
@@ -316,7 +374,11 @@ export class Login implements Credentials, CredentialRenewal {
     this.#client ??= createClient();
     const guard = new AddressGuard(server, this.#peerAddress);
     const fetch = createLoginFetch(this.#client, guard);
-    return new LoginFlow({ server, config, guard, fetch, openBrowser, registered, deps, signal: this.#closed.signal });
+    const showCode = (prompt: DevicePrompt): void => this.#showCode(prompt);
+    return new LoginFlow({
+      ...{ server, config, guard, fetch, openBrowser, showCode, registered, deps },
+      signal: this.#closed.signal,
+    });
   }
 
   close(): void {

@@ -20,7 +20,7 @@ const PASSING_CAUSES: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Returns true if the same may succeed in a moment. An error of a login says so by the time after which to try again. */
-function mayPass({ code, data, retryAfterMs }: BridgeError): boolean {
+export function mayPass({ code, data, retryAfterMs }: BridgeError): boolean {
   if (code === 'ERR_UPSTREAM_CONNECT') return PASSING_CAUSES.has(data?.cause);
   return code === 'ERR_UPSTREAM_TIMEOUT' || (code === 'ERR_UPSTREAM_AUTH' && retryAfterMs !== undefined);
 }

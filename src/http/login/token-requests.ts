@@ -6,6 +6,7 @@ import {
   type Client,
   clientCredentialsGrantRequest,
   customFetch,
+  deviceCodeGrantRequest,
   refreshTokenGrantRequest,
 } from 'oauth4webapi';
 import type { RegisteredClient } from '../../config/remote.ts';
@@ -88,6 +89,18 @@ export function refreshTokens(
   });
 }
 
+/** Asks whether the user of a device has decided. `waiting`: not yet. */
+export async function requestDeviceTokens(
+  context: TokenContext,
+  deviceCode: string,
+  scopes: readonly string[],
+): Promise<TokenAnswer | Extract<JudgedAnswer, { kind: 'waiting' }>> {
+  const answer = await askEndpoint(context, TOKEN_ENDPOINT, async (as, client, options) =>
+    deviceCodeGrantRequest(as, client, await authenticateAs(context), deviceCode, options),
+  );
+  return answer.kind === 'given' ? tokensOf(answer.members, scopes, context) : answer;
+}
+
 /** Asks for tokens in the name of the client itself. */
 export function requestOwnTokens(context: TokenContext, scopes: readonly string[]): Promise<TokenAnswer> {
   const parameters = { ...beginningMembers(context.parameters), ...scopeParameter(scopes) };
@@ -96,15 +109,15 @@ export function requestOwnTokens(context: TokenContext, scopes: readonly string[
   );
 }
 
-function authenticateAs({ client, proof }: TokenContext) {
+export function authenticateAs({ client, proof }: TokenContext) {
   return authenticate(client, proof);
 }
 
-function scopeParameter(scopes: readonly string[] = []) {
+export function scopeParameter(scopes: readonly string[] = []) {
   return scopes.length > 0 ? { scope: scopes.join(' ') } : {};
 }
 
-type Ask = (as: AuthorizationServer, client: Client, options: AskOptions) => Promise<Response>;
+export type Ask = (as: AuthorizationServer, client: Client, options: AskOptions) => Promise<Response>;
 
 function optionsFor({ fetch, parameters }: TokenContext) {
   return {
@@ -122,48 +135,77 @@ interface AskInit {
   readonly body?: URLSearchParams | undefined;
 }
 
+const TOKEN_ENDPOINT: Endpoint = { name: 'token endpoint', gives: 'access_token' };
+
 async function askForTokens(
   context: TokenContext,
   scopes: readonly string[] | undefined,
   ask: Ask,
 ): Promise<TokenAnswer> {
+  const answer = await askEndpoint(context, TOKEN_ENDPOINT, ask);
+  if (answer.kind === 'waiting') throw refusing(context, TOKEN_ENDPOINT, answer);
+  return answer.kind === 'given' ? tokensOf(answer.members, scopes, context) : answer;
+}
+
+function tokensOf(members: Members, scopes: readonly string[] | undefined, context: TokenContext): TokenAnswer {
+  const tokens = toTokens(members, scopes, context);
+  if (tokens !== undefined) return { kind: 'tokens', tokens };
+  const reason = 'its answer has no ID token, which --oauth-token id asks for';
+  return { kind: 'refused', reason, isClientUnknown: false };
+}
+
+/** An endpoint of an authorization server, by its name in messages and the member that its successful answers have. */
+export interface Endpoint {
+  readonly name: string;
+  readonly gives: string;
+}
+
+/** Rejects with ERR_UPSTREAM_* when the answer decides nothing. */
+export async function askEndpoint(
+  context: TokenContext,
+  endpoint: Endpoint,
+  ask: Ask,
+): Promise<Extract<JudgedAnswer, { kind: 'given' | 'refused' | 'waiting' }>> {
   const { authorizationServer: as } = context;
+  const unusable = () =>
+    loginError(`The ${endpoint.name} of ${as.issuer} did not answer as OAuth has it`, TELL_OPERATORS);
   let response: Response;
   try {
     response = await ask(as, { client_id: context.client.id }, optionsFor(context));
   } catch (thrown) {
     if (thrown instanceof BridgeError) throw thrown;
     // The message of the library is not shown, nor is its error kept as the cause: it may hold what was sent.
-    throw unusable(as);
+    throw unusable();
   }
-  const judged = judgeAnswer(response, await readMembers(response));
+  const judged = judgeAnswer(response, await readMembers(response), endpoint.gives);
   switch (judged.kind) {
-    case 'given': {
-      const tokens = toTokens(judged.members, scopes, context);
-      if (tokens !== undefined) return { kind: 'tokens', tokens };
-      const reason = 'its answer has no ID token, which --oauth-token id asks for';
-      return { kind: 'refused', reason, isClientUnknown: false };
-    }
+    case 'given':
     case 'refused':
+    case 'waiting':
       return judged;
     case 'passing':
-      throw busyError(response, `The token endpoint of ${as.issuer} gives no token at the moment (${judged.reason})`);
+      throw busyError(response, `The ${endpoint.name} of ${as.issuer} gives no token at the moment (${judged.reason})`);
     case 'failed':
-      throw loginError(
-        `The token endpoint of ${as.issuer} refuses the request (${judged.reason})`,
-        judged.isResourceRefused
-          ? adviseResource(context.parameters)
-          : 'If that lasts, log in once with --login anew, or tell its operators.',
-      );
+      throw refusing(context, endpoint, judged);
     case 'unusable':
-      throw unusable(as);
+      throw unusable();
     default:
       return assertNever(judged);
   }
 }
 
-function unusable({ issuer }: AuthorizationServer) {
-  return loginError(`The token endpoint of ${issuer} did not answer as OAuth has it`, TELL_OPERATORS);
+function refusing(
+  { authorizationServer: as, parameters }: TokenContext,
+  { name }: Endpoint,
+  {
+    reason,
+    isResourceRefused: isAboutResource = false,
+  }: { readonly reason: string; readonly isResourceRefused?: boolean },
+) {
+  const wayOut = isAboutResource
+    ? adviseResource(parameters)
+    : 'If that lasts, log in once with --login anew, or tell its operators.';
+  return loginError(`The ${name} of ${as.issuer} refuses the request (${reason})`, wayOut);
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -174,36 +216,42 @@ async function readMembers(response: Response): Promise<Members | undefined> {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? withoutNull(body) : undefined;
 }
 
-/** [RFC 6749 5.2] These refuse the credentials of the request, so that repeating it is useless. */
+/** [RFC 6749 5.2, RFC 8628 3.5] These refuse the credentials of the request, so that repeating it is useless. */
 const FINAL_ERRORS: ReadonlySet<unknown> = new Set([
-  ...['invalid_grant', 'invalid_client', 'unauthorized_client', 'invalid_scope'],
+  ...['invalid_grant', 'invalid_client', 'unauthorized_client', 'invalid_scope', 'access_denied', 'expired_token'],
 ]);
 const PASSING_ERRORS: ReadonlySet<unknown> = new Set(['temporarily_unavailable', 'server_error']);
+/** [RFC 8628 3.5] The user has not decided yet. */
+const WAITING_ERRORS: ReadonlySet<unknown> = new Set(['authorization_pending', 'slow_down']);
 
 /**
  * - `refused`: for good, so that only a new login helps.
+ * - `waiting`: for the user of a device. `isTooFast`: the server was asked too often.
  * - `passing`: the authorization server, or something in front of it, is busy or out of order.
  * - `failed`: the request itself is refused; a new login would make the same one.
  */
 type JudgedAnswer =
   | { readonly kind: 'given'; readonly members: Members }
   | Extract<TokenAnswer, { kind: 'refused' }>
+  | { readonly kind: 'waiting'; readonly reason: string; readonly isTooFast: boolean }
   | { readonly kind: 'passing'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string; readonly isResourceRefused: boolean }
   | { readonly kind: 'unusable' };
 
-/** Decides which answers of a token endpoint are final, and which pass. */
-function judgeAnswer(response: Response, members: Members | undefined): JudgedAnswer {
+/** Decides which answers of an endpoint are final, and which pass. */
+function judgeAnswer(response: Response, members: Members | undefined, wanted: string): JudgedAnswer {
   const { status } = response;
   if (members === undefined) return { kind: 'passing', reason: `status ${status}, and no JSON` };
-  const { error, error_description: description, access_token: token } = members;
+  const { error, error_description: description, [wanted]: given } = members;
   const said = typeof error === 'string' ? describeOAuthError(error, textOf(description)) : `status ${status}`;
+  // Some servers send these with 429.
+  if (WAITING_ERRORS.has(error)) return { kind: 'waiting', reason: said, isTooFast: error === 'slow_down' };
   if (isBusy(response) || PASSING_ERRORS.has(error)) return { kind: 'passing', reason: said };
   if (typeof error === 'string' && isResourceRefused(error, textOf(description)))
     return { kind: 'failed', reason: said, isResourceRefused: true };
   if (FINAL_ERRORS.has(error)) return { kind: 'refused', reason: said, isClientUnknown: error === 'invalid_client' };
   if (typeof error === 'string') return { kind: 'failed', reason: said, isResourceRefused: false };
-  return typeof token === 'string' && status < 300 ? { kind: 'given', members } : { kind: 'unusable' };
+  return typeof given === 'string' && status < 300 ? { kind: 'given', members } : { kind: 'unusable' };
 }
 
 /**
@@ -271,7 +319,7 @@ function secondsOf(life: unknown): number {
   return typeof life === 'number' ? life : Number(textOf(life) ?? Number.NaN);
 }
 
-function textOf(value: unknown): string | undefined {
+export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 

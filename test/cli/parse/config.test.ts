@@ -132,7 +132,8 @@ test('the defaults are these', (t) => {
 
 /** Of `connect`: a server that asks for a login gets one. */
 const login = {
-  grant: 'authorization-code',
+  // There is no screen.
+  grant: 'device-code-if-offered',
   stored: 'use',
   client: undefined,
   clientMetadataUrl: undefined,

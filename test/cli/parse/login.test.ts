@@ -81,6 +81,10 @@ test('options of a login that serve was not told to make are refused', (t) => {
 test('nobody acts in the name of a user for everybody: a login of a user excludes --allow-anonymous', (t) => {
   const open = ['--login', 'on-demand', '--host', '0.0.0.0', '--allow-anonymous'];
   t.regex(refusal(open, { verb: 'serve' }), /^ERR_CONFIG_COMBINATION: --login would let everybody act in the name/);
+  t.regex(
+    refusal([...open, '--oauth-grant', 'device-code'], { verb: 'serve' }),
+    /^ERR_CONFIG_COMBINATION: --login would let everybody act in the name/,
+  );
   const machine = [...open, '--oauth-grant', 'client-credentials', '--oauth-client-id', 'machine'];
   t.is(refusal(machine, { verb: 'serve', env: { MCP_PORTAGE_OAUTH_CLIENT_SECRET: 's' } }), 'accepted');
 });
@@ -243,6 +247,23 @@ test('a document about the client has an https URL with a path', (t) => {
       /expected the https URL of a document that describes the client/,
     );
   }
+});
+
+test('without a browser here a code is the way if it is offered, and what the user says is done', (t) => {
+  const grant = (env: Surroundings['env'], platform: NodeJS.Platform = 'linux', ...argv: string[]) =>
+    parse(argv, { env, platform }).login?.grant;
+  const codes = 'device-code-if-offered';
+  t.is(grant({}), codes);
+  t.is(grant({ DISPLAY: ':0' }), 'authorization-code');
+  t.is(grant({ WAYLAND_DISPLAY: 'wayland-0' }), 'authorization-code');
+  t.is(grant({}, 'darwin'), 'authorization-code');
+  t.is(grant({}, 'win32'), 'authorization-code');
+  t.is(grant({ SSH_CONNECTION: '10.0.0.1 1 10.0.0.2 22' }, 'darwin'), codes);
+  t.is(grant({ SSH_TTY: '/dev/pts/1', DISPLAY: 'localhost:10.0' }), codes);
+  t.is(grant({ SSH_TTY: '/dev/pts/1', BROWSER: 'open-it' }), 'authorization-code', 'as some editors set it');
+  t.is(grant({ DISPLAY: ':0', BROWSER: 'firefox' }, 'linux', '--no-oauth-browser'), codes);
+  t.is(grant({}, 'linux', '--oauth-grant', 'authorization-code'), 'authorization-code');
+  t.is(grant({ DISPLAY: ':0' }, 'linux', '--oauth-grant', 'device-code'), 'device-code');
 });
 
 test('the browser is that of the environment, else that of the system', (t) => {

@@ -8,7 +8,7 @@ import type { LoginConfig } from '../../../src/config/remote.ts';
 import type { Clock } from '../../../src/deps.ts';
 import type { HttpClient } from '../../../src/http/client/client.ts';
 import type { HttpRequest } from '../../../src/http/client/http-call.ts';
-import { Login } from '../../../src/http/login/login.ts';
+import { Login, type LoginOptions } from '../../../src/http/login/login.ts';
 import { LoginFile, type LoginStorage } from '../../../src/http/login/login-storage.ts';
 import { Browser } from '../../support/browser.js';
 import { waitFor } from '../../support/wait-for.ts';
@@ -23,6 +23,7 @@ export interface LoginSettings extends Partial<LoginConfig> {
   readonly storage?: LoginStorage;
   /** `absent`: the user finds the address in the log, and does nothing with it. */
   readonly user?: 'present' | 'absent';
+  readonly waits?: LoginOptions['waits'];
 }
 
 /** A client of a server, as one process has it, whose user agrees to everything. */
@@ -52,7 +53,14 @@ const START = /if no browser opens, open (http:[^"\s]+)/;
 
 /** Closed when the test ends. */
 export function createUser(t: ExecutionContext, server: URL, settings: LoginSettings = {}): User {
-  const { clock = systemClock, wallClock = Date.now, user = 'present', storage, ...changes } = settings;
+  const {
+    clock = systemClock,
+    wallClock = Date.now,
+    user = 'present',
+    waits = 'client',
+    storage,
+    ...changes
+  } = settings;
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const config: LoginConfig = {
@@ -74,7 +82,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     registrations += 1;
   };
   const login = new Login({
-    ...{ server, config, openBrowser, registered, deps },
+    ...{ server, config, openBrowser, registered, waits, deps },
     storage: storage ?? new LoginFile(server, config, deps),
     createClient: () => createClient({ clock }),
   });

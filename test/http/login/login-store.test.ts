@@ -79,6 +79,8 @@ test('servers, and clients of one server, have files of their own', (t) => {
     createStore(folder, 'https://example.com/mcp', { issuer: 'https://auth.example' }),
     createStore(folder, 'https://example.com/mcp', { grant: 'client-credentials' }),
   ].map(pathOf);
+  const withCode = createStore(folder, 'https://example.com/mcp', { grant: 'device-code' });
+  t.true(pathOf(withCode) === paths[0], "a user's login is one");
   t.is(new Set(paths).size, paths.length);
   for (const path of paths) t.regex(path, /logins[\\/]example\.com(_8443)?-[0-9a-f]{16}\.json$/);
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import Provider, { type Configuration } from 'oidc-provider';
+import type { Browser } from '../../support/browser.js';
 import { waitFor } from '../../support/wait-for.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
@@ -24,6 +25,18 @@ async function startProvider(t: ExecutionContext, resource: string) {
     features: {
       devInteractions: { enabled: false },
       registration: { enabled: true },
+      deviceFlow: {
+        enabled: true,
+        userCodeInputSource: async (context, form) => {
+          context.body = form;
+        },
+        userCodeConfirmSource: async (context, form) => {
+          context.body = form;
+        },
+        successSource: async (context) => {
+          context.body = 'logged in';
+        },
+      },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => resource,
@@ -98,6 +111,45 @@ async function startServer(t: ExecutionContext, takes: 'access token' | 'ID toke
   });
   return { url, counts, expire: () => void expired.add(latest) };
 }
+
+/** Opens the page for a code, fills in every form that comes, and returns the last page. */
+async function enterCode(browser: Browser, page: string): Promise<string> {
+  let { url, text } = await browser.visit(page);
+  for (;;) {
+    const action = /<form[^>]* action="([^"]+)"/.exec(text)?.[1];
+    if (action === undefined) return text;
+    const inputs = [...text.matchAll(/<input[^>]* name="([^"]+)" value="([^"]*)"/g)];
+    const body = new URLSearchParams(inputs.map(([, name = '', value = '']): [string, string] => [name, value]));
+    body.set('confirm', 'yes');
+    const answer = await browser.open(new URL(action, url), { method: 'POST', body });
+    const location = answer.headers.get('location');
+    ({ url, text } =
+      location === null ? { url, text: await answer.text() } : await browser.visit(new URL(location, url)));
+  }
+}
+
+const CODE_LINE = /within 10 min, open (\S+) in any browser and enter the code (\S+), or open ([^"\s]+)"/;
+
+test('a user without a browser here logs in with a code at an independent authorization server', async (t) => {
+  const server = await startServer(t);
+  const stateDirectory = temporaryFolder(t);
+  const user = createUser(t, server.url, { stateDirectory, grant: 'device-code-if-offered' });
+  const call = user.call();
+  const [, page = '', code, complete = ''] = await waitFor(() => CODE_LINE.exec(user.log()) ?? undefined, {
+    message: 'a code in the log',
+  });
+  t.regex(page, /^http:\/\/127\.0\.0\.1:\d+\/device$/);
+  t.is(complete, `${page}?user_code=${code}`);
+  t.is(await enterCode(user.browser, complete), 'logged in');
+  t.is((await call).body, 'served');
+  t.deepEqual(user.opened, []);
+  server.expire();
+  t.is((await user.call()).body, 'served', 'it is renewed without asking');
+  const other = createUser(t, server.url, { stateDirectory });
+  t.is((await other.call()).body, 'served', 'the login is kept whatever the grant');
+  t.is(server.counts.tokens, 2);
+  t.deepEqual([...user.opened, ...other.opened], []);
+});
 
 test('an independent authorization server registers the client, logs the user in, and refreshes for all processes once', async (t) => {
   const server = await startServer(t);

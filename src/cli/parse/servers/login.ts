@@ -64,10 +64,10 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     return { login: undefined, warnings: [] };
   }
   const { client, warnings } = parseClient(request);
-  const grant: LoginConfig['grant'] = given.required(
-    'oauth-grant',
-    value.parseChoice(['authorization-code', 'client-credentials']),
-  );
+  const browser = given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined;
+  const grant: LoginConfig['grant'] =
+    given.optional('oauth-grant', value.parseChoice(['authorization-code', 'device-code', 'client-credentials'])) ??
+    (browser !== undefined && hasScreen(request) ? 'authorization-code' : 'device-code-if-offered');
   refuseHalfClient(given, grant, client);
   const authMethod: ClientMethod | undefined = given.optional(
     'oauth-auth-method',
@@ -89,7 +89,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     token: parseTokenKind(given, grant),
     extraParameters: parseExtraParameters(given),
     callback: given.required('oauth-callback', parseCallback),
-    browser: given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined,
+    browser,
     stateDirectory: findStateDirectory(given, request),
   };
   return { login, warnings };
@@ -107,7 +107,7 @@ function refuseIdle(given: GivenOptions, verb: BridgeVerb): void {
 /** [decision 0013] Whoever reaches the port would act in the name of the user who has logged in. */
 function refuseAnonymousCallers(given: GivenOptions, verb: BridgeVerb, grant: LoginConfig['grant']): void {
   const isOpen = verb === 'serve' && given.required('allow-anonymous', value.parseFlag);
-  if (!isOpen || grant !== 'authorization-code') return;
+  if (!isOpen || grant === 'client-credentials') return;
   throw excluded(
     `${given.sourceOf('login')} would let everybody act in the name of the user who logs in, as ${given.sourceOf('allow-anonymous')} lets everybody in; name the callers with --auth-token or --auth-issuer instead.`,
   );
@@ -118,7 +118,7 @@ function refuseHalfClient(
   grant: LoginConfig['grant'],
   client: RegisteredClient | undefined,
 ): void {
-  if (grant === 'authorization-code' || (client !== undefined && client.proof.kind !== 'none')) return;
+  if (grant !== 'client-credentials' || (client !== undefined && client.proof.kind !== 'none')) return;
   throw excluded(
     `${given.sourceOf('oauth-grant')} client-credentials needs --oauth-client-id, and a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file) or --oauth-client-key.`,
   );
@@ -243,13 +243,25 @@ function parseExtraParameters(given: GivenOptions): ReadonlyMap<string, string> 
   return extra;
 }
 
-/** Elsewhere than on these. Whether there is a screen cannot be told: many clients hide `DISPLAY` from us. */
+/** Elsewhere than on these. */
 const USUAL_BROWSER = ['xdg-open', '%s'];
 const BROWSERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   darwin: ['open', '%s'],
   // This is the one program that comes with Windows and takes an address as it is.
   win32: ['rundll32', 'url.dll,FileProtocolHandler', '%s'],
 };
+
+/** Variables of a session over SSH, whose user sits in front of another machine. */
+const OVER_SSH = ['SSH_CONNECTION', 'SSH_CLIENT', 'SSH_TTY'];
+/** Variables of a screen. Many clients hide them from us, and then programs that open browsers lack them as well. */
+const SCREENS = ['DISPLAY', 'WAYLAND_DISPLAY'];
+
+/** Returns true if a browser can be opened in front of the user. One that `BROWSER` names is trusted to be. */
+function hasScreen({ env, platform }: LoginRequest): boolean {
+  if (env.BROWSER) return true;
+  if (OVER_SSH.some((name) => env[name])) return false;
+  return platform === 'darwin' || platform === 'win32' || SCREENS.some((name) => env[name]);
+}
 
 function findBrowser({ env, platform }: LoginRequest): readonly string[] {
   const words = (env.BROWSER ?? '').split(/\s+/).filter((word) => word !== '');
