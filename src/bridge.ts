@@ -4,6 +4,7 @@ import { serveHttp } from './bridge/serve-http.ts';
 import type { Config } from './config.ts';
 import type { Deps } from './deps.ts';
 
+export { changeLogins, type LoginJob, type LoginTerminal, listLogins } from './bridge/logins.ts';
 export type { ClientPipes, RunningBridge, StrayClient } from './bridge/running-bridge.ts';
 
 /** The composition root: this and bridge/ are the only places that know every folder. Resolves once a client can connect. */

@@ -1,8 +1,9 @@
 /** The command line: argv → Config → running bridge. The only place that exits the process. */
 import { fstatSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
-import type { StrayClient } from './bridge.ts';
+import type { LoginJob, LoginTerminal, StrayClient } from './bridge.ts';
 import { showBanner } from './cli/banner.ts';
 import { readTextFile } from './cli/check-files.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
@@ -17,7 +18,9 @@ import {
 } from './cli/lifecycle.ts';
 import { type LoadedConfig, loadConfig, loadSnippet } from './cli/load-config.ts';
 import type { reportUsage, showTop } from './cli/looking.ts';
+import type { CommandLineOptions } from './cli/options/option-table.ts';
 import type { ProbeOptions } from './cli/parse/config.ts';
+import type { RemoteSurroundings } from './cli/parse/servers/remote.ts';
 import type { ReloadParts } from './cli/reload.ts';
 import { allowsColor, allowsLiveLine, type LiveLine } from './cli/terminal.ts';
 import type { Config } from './config.ts';
@@ -59,6 +62,11 @@ export interface CliHost {
   runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
   reportUsage: typeof reportUsage;
   showTop: typeof showTop;
+  /** Returns what `login --status` prints. */
+  showLogins(options: CommandLineOptions, around: RemoteSurroundings): Promise<string>;
+  changeLogins(job: LoginJob, log: Logger): Promise<string>;
+  /** Calls back with each line of stdin. Returns the function that stops this. */
+  onLine: LoginTerminal['onLine'];
 }
 
 /** Never rejects: whatever goes wrong is told on stderr and becomes an exit code. */
@@ -73,6 +81,9 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
         return;
       case 'completion':
         host.stdout.write(renderCompletion(commandLine.shell));
+        return;
+      case 'logins':
+        host.stdout.write(await host.showLogins(commandLine.options, { ...host, readFile: readTextFile }));
         return;
       case 'bridge':
         return await run(commandLine, host);
@@ -116,6 +127,9 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const log = await host.createLog({ ...config.log, colors, beforeLine: live && (() => live.erase()) });
   for (const warning of warnings) log.warn(warning);
   if (command.verb === 'probe') return await reportOn({ config, probe, host, log, live });
+  if (command.verb === 'login' || command.verb === 'logout') {
+    return await changeLoginsOf(command.verb, { config, host, log });
+  }
   if (command.verb === 'connect' && host.stdinIsTerminal) log.info(FOR_CLIENTS);
   let reload: Reload | undefined;
   let running: RunningBridge | undefined;
@@ -159,6 +173,24 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const GRACE_PERIODS = 3;
 /** For the ends of sessions at remote servers, of files and of the store, each of which has a limit of its own. */
 const SHUTDOWN_MARGIN_MS = 20_000;
+
+async function changeLoginsOf(
+  verb: LoginJob['verb'],
+  { config, host, log }: Pick<ReportJob, 'config' | 'host' | 'log'>,
+): Promise<void> {
+  const interruption = listenForSignals(host.events, (code) => host.exit(code));
+  const terminal = { write: (text: string) => void host.stderr.write(text), onLine: host.onLine };
+  // Timers keep no process alive, and while a code is to be entered nothing else is left.
+  const held = setInterval(() => undefined, MAX_TIMER_MS);
+  try {
+    host.stdout.write(await host.changeLogins({ verb, config, terminal, signal: interruption.signal }, log));
+  } catch (thrown) {
+    if (interruption.exitCode === undefined) throw thrown;
+    host.setExitCode(interruption.exitCode);
+  } finally {
+    clearInterval(held);
+  }
+}
 
 interface ReportJob {
   readonly config: Config;
@@ -305,6 +337,28 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       return new Reload({ ...parts, clock: systemClock });
     },
     reportUsage: async (...request) => (await import('./cli/looking.ts')).reportUsage(...request),
+    showLogins: async (options, around) => {
+      const [{ parseStateDirectory }, { listLogins }] = await Promise.all([
+        import('./cli/parse/looking.ts'),
+        import('./bridge.ts'),
+      ]);
+      return listLogins(parseStateDirectory(options, around));
+    },
+    changeLogins: async (job, log) => {
+      const [{ changeLogins }, { createSystemDeps }] = await Promise.all([
+        import('./bridge.ts'),
+        import('./cli/system-deps.ts'),
+      ]);
+      return changeLogins(job, createSystemDeps(log));
+    },
+    onLine: (entered) => {
+      const lines = createInterface({ input: process.stdin });
+      lines.on('line', entered);
+      return () => {
+        lines.close();
+        process.stdin.unref();
+      };
+    },
     showTop: async (...request) => (await import('./cli/looking.ts')).showTop(...request),
     runProbe: async (request, log) => {
       const [{ probeServers }, { createSystemDeps }] = await Promise.all([

@@ -57,6 +57,9 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
     },
     reportUsage: async () => ({ report: 'nobody\n', exitCode: 75 }),
     showTop: async () => undefined,
+    showLogins: async () => '',
+    changeLogins: async () => '',
+    onLine: () => () => {},
     ...more,
   });
   return seen;

@@ -15,6 +15,8 @@ export type CommandLine =
   | { readonly kind: 'help'; readonly topic: HelpTopic }
   | { readonly kind: 'version' }
   | { readonly kind: 'completion'; readonly shell: Shell }
+  /** `login --status` */
+  | { readonly kind: 'logins'; readonly options: CommandLineOptions }
   | BridgeCommand;
 
 export interface BridgeCommand {
@@ -53,6 +55,13 @@ export function parseCommandLine(
   if (verb === 'completion') {
     refuseMistakes({ head, parsed, verb: undefined, stray: undefined, command, platform });
     return { kind: 'completion', shell: parseShell(positionals) };
+  }
+  // `serve` has an option of the same name with a value.
+  if (verb === 'login' && parsed.status === true) {
+    const { status: _, ...others } = parsed;
+    const stray = positionals.find((argument) => !isUrlLike(argument));
+    refuseMistakes({ head, parsed, verb, stray, command, platform });
+    return { kind: 'logins', options: collectOptions({ ...others, _: [] }) };
   }
   const urls = positionals.filter(isUrlLike);
   const isLooking = verb === 'report' || verb === 'top';

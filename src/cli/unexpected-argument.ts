@@ -58,11 +58,6 @@ const WISHES: ReadonlyMap<string, string> = new Map([
   ['list', `the tools of a server are listed by\n  mcp-portage probe ${EXAMPLE}`],
   ['inspect', `what a server offers is shown by\n  mcp-portage probe ${EXAMPLE}`],
   [
-    'login',
-    `connect logs in where the server asks for it. To try that first:\n  mcp-portage probe --login on-demand ${EXAMPLE}`,
-  ],
-  ['logout', `an earlier login is forgotten by\n  mcp-portage probe --login anew ${EXAMPLE}`],
-  [
     'install',
     'what a host needs to use a server is shown by\n  mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp',
   ],

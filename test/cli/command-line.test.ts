@@ -102,7 +102,7 @@ test('help is an overview, or about a command, a group of options or everything'
 test('help on what is no command says what there is help on', (t) => {
   t.is(
     refusal('help', 'nonsense'),
-    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, the options for servers, listen, endpoints, access, hubs, cluster, protocol, server, remote, login, sessions, limits, observing, logging, and all.',
+    'There is no help on "nonsense". Topics are the commands serve, connect, probe, snippet, report, top, login, logout, the options for servers, listen, endpoints, access, hubs, cluster, protocol, server, remote, sessions, limits, observing, logging, and all.',
   );
   t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
   t.regex(refusal('help', 'limit'), /Did you mean limits\?/);

@@ -56,6 +56,8 @@ testInBash('completes the verbs, the shells and the values of a choice', (t) => 
     'snippet',
     'report',
     'top',
+    'login',
+    'logout',
     'completion',
     'help',
   ]);
@@ -149,6 +151,8 @@ testInFish('fish completes the verbs, the shells, the topics of help and the val
     'completion',
     'connect',
     'help',
+    'login',
+    'logout',
     'probe',
     'report',
     'serve',

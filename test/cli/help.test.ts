@@ -24,10 +24,11 @@ Common options
   --log-level <level>                 How much to log to stderr [info]
 
 More commands
-  snippet     Print the configuration of a host for what is served
-  report      Report who uses what, and whether HTTP+SSE can go
-  top         Show a running bridge in the terminal
-  completion  Print a completion script for bash, zsh or fish
+  snippet        Print the configuration of a host for what is served
+  report         Report who uses what, and whether HTTP+SSE can go
+  top            Show a running bridge in the terminal
+  login, logout  Log in to a remote server ahead of time, and out again
+  completion     Print a completion script for bash, zsh or fish
 
 Help
   mcp-portage help <command>          Show all options of a command
@@ -62,13 +63,15 @@ Common options
                     How much to log to stderr [info]
 
 More commands
-  snippet     Print the configuration of a host for what is
-              served
-  report      Report who uses what, and whether HTTP+SSE can
-              go
-  top         Show a running bridge in the terminal
-  completion  Print a completion script for bash, zsh or
-              fish
+  snippet        Print the configuration of a host for what
+                 is served
+  report         Report who uses what, and whether HTTP+SSE
+                 can go
+  top            Show a running bridge in the terminal
+  login, logout  Log in to a remote server ahead of time,
+                 and out again
+  completion     Print a completion script for bash, zsh or
+                 fish
 
 Help
   mcp-portage help <command>
@@ -93,6 +96,10 @@ Usage
   mcp-portage snippet [--for <host>] --config <file>    for all servers of a file
   mcp-portage report [--since <time>] [--url <url>]     report on who uses what
   mcp-portage top <url>                                 show who is connected and what runs
+  mcp-portage login [options] <url>                     log in to a remote server
+  mcp-portage login --config <file> [<name>...]         log in to the servers of a file
+  mcp-portage login --status                            list the logins that are kept
+  mcp-portage logout [options] <url>                    forget the login for a remote server
   mcp-portage completion bash|zsh|fish                  print a completion script for this shell
   mcp-portage help [<command>|<group>|all]              show help on one of these, or everything
 
@@ -341,7 +348,7 @@ Snippets (snippet)
 
 Logging
   --log-level <level>                  How much to log to stderr: trace, debug, info, warn, error,
-                                       silent [info; warn for probe]
+                                       silent [info; warn for probe, login and logout]
   --log-format <format>                Log for people or for programs: pretty, json [pretty on a
                                        terminal, else json]
 
@@ -370,7 +377,7 @@ separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h,
 seconds. Sizes are 64k or 16m, a bare number is bytes.
 
 mcp-portage help shows one group of options for: servers, listen, endpoints, access, hubs, cluster,
-protocol, server, remote, login, sessions, limits, observing, logging.
+protocol, server, remote, sessions, limits, observing, logging.
 `;
 
 const OVERVIEW: HelpTopic = { kind: 'overview' };
@@ -425,7 +432,8 @@ test('the help of commands that send nothing to a server has no credentials of s
   for (const verb of BRIDGE_VERBS) {
     const text = help(100, { kind: 'verb', verb });
     t.is(text.includes('MCP_PORTAGE_BEARER_TOKEN'), ['serve', 'connect', 'probe'].includes(verb), verb);
-    t.is(text.includes('MCP_PORTAGE_OAUTH_CLIENT_SECRET'), ['serve', 'connect', 'probe'].includes(verb), verb);
+    const logIn = ['serve', 'connect', 'probe', 'login', 'logout'];
+    t.is(text.includes('MCP_PORTAGE_OAUTH_CLIENT_SECRET'), logIn.includes(verb), verb);
   }
 });
 
@@ -445,7 +453,8 @@ test('the commands of the help are accepted', (t) => {
   const examples = commands.filter((command) => !/[[<|]/.test(command)).map((command) => command.trim().split(' '));
   t.true(examples.length >= 5);
   for (const [, ...argv] of examples) {
-    t.is(parseCommandLine(argv).kind, argv[0] === 'help' ? 'help' : 'bridge', argv.join(' '));
+    const kind = argv.includes('--status') ? 'logins' : argv[0] === 'help' ? 'help' : 'bridge';
+    t.is(parseCommandLine(argv).kind, kind, argv.join(' '));
   }
 });
 

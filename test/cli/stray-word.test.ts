@@ -38,7 +38,6 @@ const CORRECTED: readonly (readonly [typed: string, shown: string, why: RegExp])
   ['npx mcp-portage@1 serve -- npx foo', 'serve -- npx foo', /^"mcp-portage" is given twice/],
   ['connect mcp-portage https://a.example', 'connect https://a.example', /^"mcp-portage" is given twice/],
   ['status', 'top http://127.0.0.1:8000', /^There is no command "status"/],
-  ['login https://a.example', 'probe --login on-demand https://a.example', /^There is no command "login"/],
   ['list', 'probe https://example.com/mcp', /^There is no command "list"/],
   ['install', 'snippet --for cursor http://127.0.0.1:8000/mcp', /^There is no command "install"/],
   ['connect https//a.example', 'connect https://a.example', /a URL begins with/],

@@ -57,7 +57,7 @@ const ENV = {
   HUB_URL: 'wss://hub.example.com/mcp/',
   HOME: '/home/me',
 };
-const VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top'];
+const VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'login', 'logout'];
 const around = {
   cwd: '/',
   env: ENV,

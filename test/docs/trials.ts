@@ -79,7 +79,7 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'claude mcp add example -- npx -y mcp-portage connect https://example.com/mcp': HOST,
   'npx -y mcp-portage connect https://example.com/mcp': ACCEPTED,
   "mcp-portage connect --header 'X-Key: ${SERVICE_KEY}' https://example.com/mcp": ACCEPTED,
-  'mcp-portage probe --login on-demand https://example.com/mcp': ACCEPTED,
+  'mcp-portage login https://example.com/mcp': ACCEPTED,
   'mcp-portage connect --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp': ACCEPTED,
   'mcp-portage connect --oauth-client-id my-client --oauth-secret-file secret --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp':
     ACCEPTED,

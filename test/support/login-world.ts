@@ -55,6 +55,7 @@ export class LoginWorld {
   movedFrom: Readonly<Record<string, readonly [status: number, location: string]>> = {};
   /** Where a login with a code begins. */
   answerDevice: (asked: URLSearchParams) => Answer = () => ({ status: 404 });
+  answerRevocation: (asked: URLSearchParams) => Answer = () => ({ status: 404 });
   answerRegistration: (json: Fields) => Answer = () => ({ status: 201, body: { client_id: 'registered-client' } });
   /** Does the server take the token, and what does it say if not? */
   judge: (token: string, request: IncomingMessage) => Answer | undefined = () => undefined;
@@ -144,6 +145,10 @@ export class LoginWorld {
       case '/device': {
         const answer = this.answerDevice(parameters);
         return send(response, answer.status, answer.body ?? {}, answer.headers);
+      }
+      case '/revoke': {
+        const answer = this.answerRevocation(parameters);
+        return void response.writeHead(answer.status).end();
       }
       case '/register': {
         const answer = this.answerRegistration(json);

@@ -41,6 +41,7 @@ export const MORE_COMMANDS: readonly Row[] = [
   { left: 'snippet', right: 'Print the configuration of a host for what is served' },
   { left: 'report', right: 'Report who uses what, and whether HTTP+SSE can go' },
   { left: 'top', right: 'Show a running bridge in the terminal' },
+  { left: 'login, logout', right: 'Log in to a remote server ahead of time, and out again' },
   { left: 'completion', right: 'Print a completion script for bash, zsh or fish' },
 ];
 
@@ -116,6 +117,22 @@ export const COMMANDS: readonly Command[] = [
     verb: 'top',
     about: 'shows a running bridge in the terminal',
     usage: [{ left: 'mcp-portage top <url>', right: 'show who is connected and what runs' }],
+    examples: [],
+  },
+  {
+    verb: 'login',
+    about: 'logs in to a server ahead of time, or lists the logins that are kept',
+    usage: [
+      { left: 'mcp-portage login [options] <url>', right: 'log in to a remote server' },
+      { left: 'mcp-portage login --config <file> [<name>...]', right: 'log in to the servers of a file' },
+      { left: 'mcp-portage login --status', right: 'list the logins that are kept' },
+    ],
+    examples: [],
+  },
+  {
+    verb: 'logout',
+    about: 'forgets a login, and has its tokens revoked where the server offers that',
+    usage: [{ left: 'mcp-portage logout [options] <url>', right: 'forget the login for a remote server' }],
     examples: [],
   },
 ];

@@ -146,6 +146,9 @@ export interface OptionUse {
 
 export function isApplicable({ verbs, targets, group }: OptionSpec, use: OptionUse): boolean {
   if (use.verb === 'snippet') return OF_ADDRESSES.includes(group);
+  if (use.verb === 'login' || use.verb === 'logout') {
+    return OF_LOGINS.includes(group) && (verbs === undefined || verbs.includes(use.verb));
+  }
   if (use.verb === 'report' || use.verb === 'top') return group === 'logging' || (verbs?.includes(use.verb) ?? false);
   return (
     (verbs === undefined || verbs.includes(use.verb)) &&
@@ -155,6 +158,9 @@ export function isApplicable({ verbs, targets, group }: OptionSpec, use: OptionU
 
 /** What says where servers are served, and how what is found out is told. */
 const OF_ADDRESSES: readonly OptionSpec['group'][] = ['servers', 'listen', 'endpoints', 'access', 'snippet', 'logging'];
+
+/** What says how a server is reached, and how to log in there. */
+const OF_LOGINS: readonly OptionSpec['group'][] = ['servers', 'remote', 'login', 'logging'];
 
 /** Throws ERR_CONFIG_COMBINATION for the first option of the command line that has no meaning there. */
 export function refuseInapplicable(commandLine: CommandLineOptions, use: OptionUse): void {
@@ -169,9 +175,11 @@ const WHY_NOT: Readonly<Record<BridgeVerb, string>> = {
   snippet: '`snippet` only prints what to paste',
   report: '`report` only says who uses what',
   top: '`top` only looks at a running bridge',
+  login: '`login` only logs in',
+  logout: '`logout` only forgets a login',
 };
 
-const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top'];
+const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'login', 'logout'];
 
 /** `--timeout` of a probe has longer names elsewhere. */
 function askForRelated(name: string, use: OptionUse): string {

@@ -154,6 +154,6 @@ export const LOGIN_OPTIONS = [
     placeholder: 'directory',
     defaultNote: '~/.mcp-portage, or where the system keeps such files',
     completes: 'directory',
-    verbs: ['serve', 'connect', 'probe', 'report'],
+    verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout'],
   },
 ] as const satisfies readonly OptionSpec[];

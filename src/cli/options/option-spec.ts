@@ -24,9 +24,9 @@ export type OptionGroup = keyof typeof OPTION_GROUPS;
 
 /**
  * What mcp-portage does with servers: serve them over HTTP, connect a stdio client to one, report on them, say how a
- * host reaches what is served, report on who uses them, or show that as it happens.
+ * host reaches what is served, report on who uses them, show that as it happens, or log in to them and out again.
  */
-export const BRIDGE_VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top'] as const;
+export const BRIDGE_VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'login', 'logout'] as const;
 export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 
 export interface OptionSpec {

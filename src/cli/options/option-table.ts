@@ -92,7 +92,7 @@ const TO_SERVERS: readonly BridgeVerb[] = ['serve', 'connect', 'probe'];
 /** Settings that are no options, by the group of options they belong to. */
 export const VARIABLES: readonly VariableSpec[] = [
   { group: 'remote', name: BEARER_TOKEN_VARIABLE, note: BEARER_TOKEN_NOTE, verbs: TO_SERVERS },
-  { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE, verbs: TO_SERVERS },
+  { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE, verbs: [...TO_SERVERS, 'login', 'logout'] },
 ];
 
 /** `max-sessions` → `MCP_PORTAGE_MAX_SESSIONS`. */

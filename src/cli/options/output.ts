@@ -36,7 +36,7 @@ export const OUTPUT_OPTIONS = [
     kind: 'value',
     placeholder: 'level',
     choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
-    defaultNote: 'info; warn for probe',
+    defaultNote: 'info; warn for probe, login and logout',
   },
   {
     name: 'log-format',

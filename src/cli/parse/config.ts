@@ -149,7 +149,7 @@ function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): 
     level:
       given.optional('log-level', value.parseChoice(['trace', 'debug', 'info', 'warn', 'error', 'silent'])) ??
       // The report of a probe is what was asked for; the log would only stand around it.
-      (verb === 'probe' ? 'warn' : 'info'),
+      (verb === 'serve' || verb === 'connect' ? 'info' : 'warn'),
     format:
       given.optional('log-format', value.parseChoice(['pretty', 'json'])) ??
       (around.stderrIsTerminal ? 'pretty' : 'json'),

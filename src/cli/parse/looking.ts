@@ -1,4 +1,4 @@
-/** What `report` and `top` look at. */
+/** What `report`, `top` and `login --status` look at. */
 import type { TokenSource } from '../../config/access.ts';
 import { BridgeError } from '../../errors.ts';
 import { handshakeUrlOf } from '../../http/websocket/url.ts';
@@ -70,6 +70,11 @@ export function parseTop(command: BridgeCommand, around: RemoteSurroundings): Lo
   return { url, token: parseStatusToken(given, around), replicas: parseReplicas(given) };
 }
 
+/** The folder whose logins `login --status` lists. Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
+export function parseStateDirectory(options: BridgeCommand['options'], around: RemoteSurroundings): string | undefined {
+  return findStateDirectory(givenTo({ options }, around, 'login'), around);
+}
+
 function parseReplicas(given: GivenOptions): LookedAt['replicas'] {
   return given.required('all', value.parseFlag) ? 'all' : 'one';
 }
@@ -80,7 +85,11 @@ function parseBridgeUrl(text: string): URL {
   throw refuse('A running bridge is looked at over HTTP; give its URL, like http://127.0.0.1:8000.');
 }
 
-function givenTo({ options }: BridgeCommand, { env }: RemoteSurroundings, verb: 'report' | 'top'): GivenOptions {
+function givenTo(
+  { options }: Pick<BridgeCommand, 'options'>,
+  { env }: RemoteSurroundings,
+  verb: 'report' | 'top' | 'login',
+): GivenOptions {
   const use: OptionUse = { verb, target: 'any' };
   refuseInapplicable(options, use);
   return new GivenOptions([onCommandLine(options), inEnvironment(env)], use);

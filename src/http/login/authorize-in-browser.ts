@@ -28,6 +28,15 @@ const LOOK_PERIOD_MS = 1000;
 /** Takes a user to the address where a login begins. Does nothing where the user finds it in the log. */
 export type OpenBrowser = (start: URL) => void;
 
+/**
+ * Shows the page to log in at to a user whose browser is on another machine, and passes on what the user enters: the
+ * address at which that browser ends. Returns the function that stops asking.
+ */
+export type AskToPaste = (
+  place: { readonly page: URL; readonly callback: string },
+  entered: (text: string) => CallbackVerdict,
+) => () => void;
+
 export interface BrowserLogin {
   readonly authorizationServer: AuthorizationServer;
   readonly clientId: string;
@@ -40,6 +49,7 @@ export interface BrowserLogin {
   readonly assumesPkce: boolean;
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly openBrowser: OpenBrowser;
+  readonly askToPaste: AskToPaste | undefined;
   /** Returns a login that another process has finished meanwhile. */
   readonly findNewerLogin: () => StoredLogin | undefined;
   readonly clock: Clock;
@@ -134,6 +144,7 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
   let cleanUp = (): void => {};
   const outcome = new Promise<UserOutcome>((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
+    let stopAsking = (): void => {};
     const stopLooking = clock.every(LOOK_PERIOD_MS, () => {
       const newer = findNewerLogin();
       if (newer !== undefined) resolve({ kind: 'other-process', login: newer });
@@ -142,6 +153,7 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
     signal.addEventListener('abort', abort, { once: true });
     cleanUp = () => {
       stopLooking();
+      stopAsking();
       cancel();
       signal.removeEventListener('abort', abort);
     };
@@ -159,8 +171,22 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
       }
     };
     begin(listener.offer({ page, receive, contested: () => reject(contested()) }));
+    const entered = (text: string): CallbackVerdict => receivePasted(text, login.callback, receive);
+    stopAsking = login.askToPaste?.({ page, callback: login.callback }, entered) ?? stopAsking;
   });
   return outcome.finally(() => cleanUp());
+}
+
+/** Browsers hide the scheme of an address, so it may be missing. */
+function receivePasted(
+  text: string,
+  callback: string,
+  receive: (parameters: URLSearchParams) => CallbackVerdict,
+): CallbackVerdict {
+  const written = /^https?:\/\//i.test(text) ? text : `http://${text}`;
+  if (!URL.canParse(written)) return 'ignored';
+  const { origin, pathname, searchParams } = new URL(written);
+  return `${origin}${pathname}` === callback ? receive(searchParams) : 'ignored';
 }
 
 function toRefusal(thrown: AuthorizationResponseError, login: BrowserLogin): UserOutcome {

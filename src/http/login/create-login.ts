@@ -16,8 +16,9 @@ export interface LoginRequest {
   readonly openShared: OpenSharedText | undefined;
   /** Called when an authorization server has registered us as a client that it did not know. */
   readonly registered: () => void;
-  /** See `LoginOptions`. */
+  /** See `LoginOptions` for these two. */
   readonly waits: LoginOptions['waits'];
+  readonly askToPaste?: LoginOptions['askToPaste'];
   readonly deps: Deps;
 }
 
@@ -26,7 +27,7 @@ export interface LoginRequest {
  * Rejects with ERR_CONFIG_OPTION when a login that is to be forgotten cannot be, and with ERR_STORE_UNAVAILABLE.
  */
 export async function createLogin(request: LoginRequest): Promise<Credentials> {
-  const { server, config, remote, userAgent, openShared, registered, waits, deps } = request;
+  const { server, config, remote, userAgent, openShared, registered, waits, askToPaste, deps } = request;
   const { tls, proxyEnv } = remote;
   const createClient = () =>
     new HttpClient({
@@ -43,7 +44,7 @@ export async function createLogin(request: LoginRequest): Promise<Credentials> {
   const open = browser === undefined ? () => {} : (page: URL) => openBrowser(browser, page, deps.log);
   const storage =
     openShared === undefined ? new LoginFile(server, config, deps) : await SharedLogin.open(server, config, openShared);
-  return new Login({ server, config, storage, createClient, openBrowser: open, registered, waits, deps });
+  return new Login({ server, config, storage, createClient, openBrowser: open, askToPaste, registered, waits, deps });
 }
 
 /**

@@ -5,7 +5,7 @@ import { BridgeError } from '../../errors.ts';
 import type { AuthChallenge } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import { type AddressGuard, isSecure } from './address-guard.ts';
-import { authorizeInBrowser, type OpenBrowser } from './authorize-in-browser.ts';
+import { type AskToPaste, authorizeInBrowser, type OpenBrowser } from './authorize-in-browser.ts';
 import { CallbackListener } from './callback-listener.ts';
 import { findRegistration, identifyClient, useConfigured } from './client-identity.ts';
 import { authorizeDevice, type DevicePrompt } from './device-code.ts';
@@ -30,6 +30,7 @@ export interface LoginFlowOptions {
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly fetch: LoginFetch;
   readonly openBrowser: OpenBrowser;
+  readonly askToPaste: AskToPaste | undefined;
   /** Shows the user the code to enter. */
   readonly showCode: (prompt: DevicePrompt) => void;
   /** Called when an authorization server has registered us as a client that it did not know. */
@@ -162,7 +163,7 @@ export class LoginFlow {
 
   async #askInBrowser(reason: LoginReason, found: AuthorizationSetup): Promise<StoredLogin | 'client unknown'> {
     const { status, challenge, previous, findNewerLogin } = reason;
-    const { config, guard, fetch, deps, signal } = this.#options;
+    const { config, guard, fetch, askToPaste, deps, signal } = this.#options;
     const { authorizationServer } = found;
     const parameters = chooseParameters(config, found.resource);
     const registered = findRegistration(previous, authorizationServer.issuer);
@@ -180,7 +181,15 @@ export class LoginFlow {
       };
       const outcome = await authorizeInBrowser({
         ...{ authorizationServer, clientId: client.id, listener, callback, parameters, findNewerLogin, signal },
-        ...{ scopes: asked, assumesPkce: config.assumesPkce, guard, openBrowser, clock: deps.clock, log: deps.log },
+        ...{
+          scopes: asked,
+          assumesPkce: config.assumesPkce,
+          guard,
+          openBrowser,
+          askToPaste,
+          clock: deps.clock,
+          log: deps.log,
+        },
       });
       isDoubtful &&= outcome.kind === 'refused' && CLIENT_ERRORS.has(outcome.code);
       if (outcome.kind === 'refused') throw outcome.error;
@@ -294,7 +303,8 @@ function conclude({ authorizationServer: as, parameters, client, scopes }: Asked
   // The token came from this endpoint, so it is present.
   const tokenEndpoint = as.token_endpoint as string;
   const { resource } = parameters;
-  return { issuer: as.issuer, tokenEndpoint, resource, client, scopes, tokens: answer.tokens };
+  const revocation = as.revocation_endpoint === undefined ? {} : { revocationEndpoint: as.revocation_endpoint };
+  return { issuer: as.issuer, tokenEndpoint, ...revocation, resource, client, scopes, tokens: answer.tokens };
 }
 
 async function listenAt(address: URL): Promise<{ listener: CallbackListener; callback: string }> {

@@ -103,6 +103,8 @@ export interface StoredLogin {
   /** Which authorization server all this comes from and may be shown to. */
   readonly issuer: string;
   readonly tokenEndpoint: string;
+  /** Absent: there is none, or a version stored the login that did not ask. */
+  readonly revocationEndpoint?: string;
   /** The resource that the tokens are for. Undefined: the user had it left out. */
   readonly resource: string | undefined;
   readonly client: LoginClient;
@@ -158,12 +160,13 @@ export interface Tokens {
 
 /** Undefined: nothing that can be used. */
 export function parseStoredLogin(text: string): StoredLogin | undefined {
-  const { issuer, tokenEndpoint, resource, scopes, tokens, client: written } = parseObject(text);
+  const { issuer, tokenEndpoint, revocationEndpoint, resource, scopes, tokens, client: written } = parseObject(text);
   const client = parseClient(written);
   if (!isText(issuer) || !isText(tokenEndpoint) || client === undefined) return undefined;
   if (resource !== undefined && !isText(resource)) return undefined;
   const known = Array.isArray(scopes) ? scopes.filter(isText) : [];
-  return { issuer, tokenEndpoint, resource, client, scopes: known, tokens: parseTokens(tokens) };
+  const revocation = isText(revocationEndpoint) && URL.canParse(revocationEndpoint) ? { revocationEndpoint } : {};
+  return { issuer, tokenEndpoint, ...revocation, resource, client, scopes: known, tokens: parseTokens(tokens) };
 }
 
 function parseClient(value: unknown): LoginClient | undefined {

@@ -4,7 +4,7 @@ import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts'
 import type { HttpClient } from '../client/client.ts';
 import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
-import type { OpenBrowser } from './authorize-in-browser.ts';
+import type { AskToPaste, OpenBrowser } from './authorize-in-browser.ts';
 import type { DevicePrompt } from './device-code.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
@@ -27,6 +27,8 @@ export interface LoginOptions {
   /** Makes a client for the requests of a login, without the headers and credentials of the server. */
   readonly createClient: () => HttpClient;
   readonly openBrowser: OpenBrowser;
+  /** Undefined: there is no terminal. */
+  readonly askToPaste: AskToPaste | undefined;
   /**
    * - `user`: somebody sees the log and waits for the login.
    * - `client`: the client of this user. Calls wait for a code to be entered only as long as clients do, and then show it.
@@ -370,13 +372,13 @@ export class Login implements Credentials, CredentialRenewal {
       import('./address-guard.ts'),
       import('./login-fetch.ts'),
     ]);
-    const { server, config, createClient, openBrowser, registered, deps } = this.#options;
+    const { server, config, createClient, openBrowser, askToPaste, registered, deps } = this.#options;
     this.#client ??= createClient();
     const guard = new AddressGuard(server, this.#peerAddress);
     const fetch = createLoginFetch(this.#client, guard);
     const showCode = (prompt: DevicePrompt): void => this.#showCode(prompt);
     return new LoginFlow({
-      ...{ server, config, guard, fetch, openBrowser, showCode, registered, deps },
+      ...{ server, config, guard, fetch, openBrowser, askToPaste, showCode, registered, deps },
       signal: this.#closed.signal,
     });
   }

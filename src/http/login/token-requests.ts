@@ -119,7 +119,8 @@ export function scopeParameter(scopes: readonly string[] = []) {
 
 export type Ask = (as: AuthorizationServer, client: Client, options: AskOptions) => Promise<Response>;
 
-function optionsFor({ fetch, parameters }: TokenContext) {
+/** Options of the library for requests of this login. */
+export function optionsFor({ fetch, parameters }: TokenContext) {
   return {
     [customFetch]: (url: string, { body, headers, method }: AskInit) =>
       fetch(new URL(url), { method: method === 'POST' ? 'POST' : 'GET', headers, body: body?.toString() }),

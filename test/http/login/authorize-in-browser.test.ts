@@ -26,6 +26,7 @@ for (const page of ['http://127.0.0.1:1/authorize', 'https://10.0.0.1/authorize'
       ...{ scopes: [], assumesPkce: false, findNewerLogin: () => undefined, clock: new FakeClock(), log },
       guard: new AddressGuard(new URL('https://8.8.8.8/mcp')),
       openBrowser: () => t.fail('a browser was opened'),
+      askToPaste: undefined,
       signal: new AbortController().signal,
     });
     await t.throwsAsync(login, {
@@ -66,6 +67,7 @@ async function begin(t: ExecutionContext, changes: Partial<BrowserLogin> = {}) {
     findNewerLogin: () => undefined,
     guard: { checkPage: async () => {} },
     openBrowser: (url) => open(url),
+    askToPaste: undefined,
     log: collectLog().log,
     signal: new AbortController().signal,
     ...changes,

@@ -24,6 +24,7 @@ export interface LoginSettings extends Partial<LoginConfig> {
   /** `absent`: the user finds the address in the log, and does nothing with it. */
   readonly user?: 'present' | 'absent';
   readonly waits?: LoginOptions['waits'];
+  readonly askToPaste?: LoginOptions['askToPaste'];
 }
 
 /** A client of a server, as one process has it, whose user agrees to everything. */
@@ -58,6 +59,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     wallClock = Date.now,
     user = 'present',
     waits = 'client',
+    askToPaste,
     storage,
     ...changes
   } = settings;
@@ -82,7 +84,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     registrations += 1;
   };
   const login = new Login({
-    ...{ server, config, openBrowser, registered, waits, deps },
+    ...{ server, config, openBrowser, askToPaste, registered, waits, deps },
     storage: storage ?? new LoginFile(server, config, deps),
     createClient: () => createClient({ clock }),
   });

@@ -81,6 +81,7 @@ function open(login?: StoredLogin) {
     storage,
     createClient: () => createClient({ clock }),
     openBrowser: () => {},
+    askToPaste: undefined,
     waits: 'client',
     registered: () => {},
     deps: { log, clock, wallClock: () => now, randomId: () => 'id' },

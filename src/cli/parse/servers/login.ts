@@ -41,6 +41,9 @@ export interface ParsedLogin {
   readonly warnings: readonly string[];
 }
 
+/** These log in unless they are told not to: they have one client, or none, of the user's own. */
+const LOGS_IN: readonly BridgeVerb[] = ['connect', 'login', 'logout'];
+
 /** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
 export function parseLogin(request: LoginRequest): ParsedLogin {
   const { given, verb } = request;
@@ -57,7 +60,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     );
   }
   // A login of one user would serve all callers: that is theirs to decide.
-  const isUsual = verb === 'connect' && !isShown && request.isOverNetwork;
+  const isUsual = LOGS_IN.includes(verb) && !isShown && request.isOverNetwork;
   const chosen = when ?? (isUsual ? 'on-demand' : 'never');
   if (chosen === 'never') {
     refuseIdle(given, verb);
@@ -99,8 +102,9 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
 function refuseIdle(given: GivenOptions, verb: BridgeVerb): void {
   const idle = OPTIONS.map(({ name }) => name).find((name) => name.startsWith('oauth-') && given.isGiven(name));
   if (idle === undefined) return;
-  const hint =
-    verb === 'connect' ? 'leave the token or --login never out' : `${verb} logs in with --login on-demand only`;
+  const hint = LOGS_IN.includes(verb)
+    ? 'leave the token or --login never out'
+    : `${verb} logs in with --login on-demand only`;
   throw excluded(`${given.sourceOf(idle)} is about a login, but there is none here; ${hint}.`);
 }
 

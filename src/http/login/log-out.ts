@@ -1,0 +1,69 @@
+/** Forgets a login, here and at the authorization server. */
+import { revocationRequest } from 'oauth4webapi';
+import type { LoginConfig } from '../../config/remote.ts';
+import type { Deps } from '../../deps.ts';
+import type { HttpClient } from '../client/client.ts';
+import { AddressGuard } from './address-guard.ts';
+import { quoteOthers } from './login-error.ts';
+import { createLoginFetch } from './login-fetch.ts';
+import { LoginFile } from './login-storage.ts';
+import type { StoredLogin } from './login-store.ts';
+import { authenticateAs, optionsFor } from './token-requests.ts';
+
+export interface LogOutRequest {
+  readonly server: URL;
+  readonly config: LoginConfig;
+  /** Without the headers and credentials of the server. */
+  readonly http: HttpClient;
+  readonly deps: Deps;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * - `none`: there was no login.
+ * - `forgotten`: the authorization server has no place to be told at, or the file of an earlier version does not name it.
+ * - `not-revoked`: the authorization server could not be told; the login is forgotten all the same.
+ */
+export type LogOutOutcome =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'forgotten' | 'revoked' | 'not-revoked'; readonly issuer: string };
+
+/** Rejects with what the system says where the file cannot be deleted. */
+export async function logOut({ server, config, http, deps, signal }: LogOutRequest): Promise<LogOutOutcome> {
+  const file = new LoginFile(server, { ...config, stored: 'use' }, deps);
+  return file.exclusively(async (): Promise<LogOutOutcome> => {
+    const login = file.load();
+    if (login === undefined) return { kind: 'none' };
+    const issuer = quoteOthers(login.issuer);
+    const fetch = createLoginFetch(http, new AddressGuard(server));
+    const isRevoked = await revoke(login, config, fetch, deps).catch(() => false);
+    await file.forget();
+    if (login.revocationEndpoint === undefined || login.tokens === undefined) return { kind: 'forgotten', issuer };
+    return { kind: isRevoked ? 'revoked' : 'not-revoked', issuer };
+  }, signal);
+}
+
+/** [RFC 7009] Revoking the refresh token should revoke the access token as well, but does not everywhere. */
+async function revoke(
+  { issuer, tokenEndpoint, revocationEndpoint, client, resource, tokens }: StoredLogin,
+  config: LoginConfig,
+  fetch: ReturnType<typeof createLoginFetch>,
+  { wallClock }: Deps,
+): Promise<boolean> {
+  if (revocationEndpoint === undefined || tokens === undefined) return false;
+  const authorizationServer = { issuer, token_endpoint: tokenEndpoint, revocation_endpoint: revocationEndpoint };
+  const context = {
+    ...{ authorizationServer, client, proof: config.client?.proof, token: config.token, fetch, wallClock },
+    parameters: { resource, extra: new Map() },
+  };
+  const hints = { refresh_token: tokens.refreshToken, access_token: tokens.accessToken };
+  let isRevoked = true;
+  for (const [hint, token] of Object.entries(hints)) {
+    if (token === undefined) continue;
+    const options = { ...optionsFor(context), additionalParameters: { token_type_hint: hint } };
+    const auth = await authenticateAs(context);
+    const { ok } = await revocationRequest(authorizationServer, { client_id: client.id }, auth, token, options);
+    isRevoked &&= ok;
+  }
+  return isRevoked;
+}
