@@ -16,7 +16,7 @@ const MAX_KEY_LENGTH = 80;
 const WARNINGS = {
   unknown: 'not known to any host nor to mcp-portage, or without meaning for this kind of server; left out',
   login:
-    'the login of the host itself, which is not used here; "portage": {"login": "on-demand"} in that entry makes mcp-portage log in',
+    'the login of the host itself. Its client id, scopes and callback are used where mcp-portage logs in: connect does, and serve with "portage": {"login": "on-demand"} in that entry',
   helper: 'a program of the host that makes headers, which is not run; give the headers themselves',
   seconds: 'less than 1000, so read as seconds, as Cline and Roo Code mean it',
   unbraced: `has what looks like the name of a variable, which stays as it is: write \${NAME} with the name of a variable that is set here`,

@@ -9,6 +9,7 @@ import { type EntryContext, reportRepeated, resolvePath, toPlain } from './entry
 import type { CheckedEntry, Entry } from './entry-schema.ts';
 import { readTarget } from './entry-target.ts';
 import { ownVariables, readEnvironment, readHeaders } from './entry-values.ts';
+import { readHostLogin } from './host-login.ts';
 import { PORTAGE, readEntryPortage } from './portage-key.ts';
 
 export interface EntryReader extends EntryContext {
@@ -58,6 +59,7 @@ export function readServer(
   if (target.kind === 'command') readCommandOptions(entry, options, node, path, reader);
   else if (target.kind === 'url') {
     options.set('header', readHeaders(entry, node, path, reader));
+    for (const [name, texts] of readHostLogin(node)) options.set(name, texts, 'host');
     if (transport !== undefined) options.set('transport', { key: transport.key, texts: [transport.name] });
   }
   readCommonOptions(entry, options, reader, path);
@@ -114,17 +116,20 @@ class OptionsOfEntry {
   }
 
   /** An empty key is the entry itself. */
-  set(name: OptionName, { key, texts }: TextsOfKey): void {
+  set(name: OptionName, { key, texts }: TextsOfKey, meantFor: WrittenOption['meantFor'] = 'us'): void {
     if (texts.length === 0) return;
     const path = key === '' ? [] : [key];
     const { at } = nearestNode(this.#node, path);
-    this.#options.set(name, { texts, source: this.#reader.report.sourceOf(at, [...this.#path, ...path]) });
+    const source = this.#reader.report.sourceOf(at, [...this.#path, ...path]);
+    this.#options.set(name, { texts, source, ...(meantFor === 'host' && { meantFor }) });
   }
 
   /** Our own key has the last word; what is a list has all of it. */
   addAll(options: ReadonlyMap<OptionName, WrittenOption>): void {
     for (const [name, { texts, source }] of options) {
-      const before = findOption(name)?.kind === 'list' ? (this.#options.get(name)?.texts ?? []) : [];
+      const former = this.#options.get(name);
+      const isMore = findOption(name)?.kind === 'list' && former?.meantFor !== 'host';
+      const before = isMore ? (former?.texts ?? []) : [];
       this.#options.set(name, { texts: [...before, ...texts], source });
     }
   }

@@ -22,6 +22,8 @@ export interface WrittenOption {
   readonly texts: readonly string[];
   /** Where it stands: `--port`, `MCP_PORTAGE_PORT`, or a place in a file. */
   readonly source: string;
+  /** `host`: it is about the login of the host whose file it stands in, and has no effect where there is no login here. */
+  readonly meantFor?: 'us' | 'host';
 }
 
 export type WrittenOptions = ReadonlyMap<OptionName, WrittenOption>;
@@ -45,6 +47,11 @@ export class GivenOptions {
 
   isGiven(name: OptionName): boolean {
     return this.#given.has(name);
+  }
+
+  /** Says whether the user has given it to this program, and not to a host. */
+  isMeantForUs(name: OptionName): boolean {
+    return this.#given.has(name) && this.#given.get(name)?.meantFor !== 'host';
   }
 
   /** `--port` or `MCP_PORTAGE_PORT`, as the user set it. */

@@ -61,7 +61,7 @@ test('Cursor: .cursor/mcp.json, whose folder is the one above', async (t) => {
       target: ['python', '/home/me/project/tools/server.py'],
       options: { env: ['KEY=k', 'MODE=fast'], cwd },
     },
-    remote: { target: 'https://api.example/mcp', options: { header: ['X-Key: k'] } },
+    remote: { target: 'https://api.example/mcp', options: { header: ['X-Key: k'], 'oauth-client-id': ['c'] } },
   });
 });
 
@@ -207,7 +207,7 @@ test('VS Code: .vscode/mcp.json with comments, commas at ends, and inputs from t
       options: { env: ['A=b c', 'API_KEY=k', 'PORT=8080'], cwd },
     },
     // VS Code tries HTTP+SSE where Streamable HTTP is refused.
-    web: { target: 'https://web.example/mcp', options: { transport: ['auto'] } },
+    web: { target: 'https://web.example/mcp', options: { transport: ['auto'], 'oauth-client-id': ['x'] } },
   });
   const { included, warnings } = await read(VS_CODE, world);
   t.deepEqual(included, ['/home/me/project/.env']);
@@ -270,7 +270,10 @@ enabled = false
     },
     'design-system': {
       target: 'https://design.example/mcp',
-      options: { header: ['X-Region: eu', 'X-Tenant: acme', 'authorization: Bearer d-1'] },
+      options: {
+        header: ['X-Region: eu', 'X-Tenant: acme', 'authorization: Bearer d-1'],
+        'oauth-scope': ['read'],
+      },
     },
   });
   const { servers, disabled, warnings } = await read(file, world);

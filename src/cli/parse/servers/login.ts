@@ -100,7 +100,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
 
 /** Options of a login that does not take place would leave their user wondering. */
 function refuseIdle(given: GivenOptions, verb: BridgeVerb): void {
-  const idle = OPTIONS.map(({ name }) => name).find((name) => name.startsWith('oauth-') && given.isGiven(name));
+  const idle = OPTIONS.map(({ name }) => name).find((name) => name.startsWith('oauth-') && given.isMeantForUs(name));
   if (idle === undefined) return;
   const hint = LOGS_IN.includes(verb)
     ? 'leave the token or --login never out'

@@ -1,0 +1,48 @@
+/** The login of a host's own entry, in the words of our own options. */
+import type { OptionName } from '../options/option-table.ts';
+import { parseCallback } from '../parse/servers/login.ts';
+import type { ConfigNode, ObjectNode } from './config-tree.ts';
+import type { TextsOfKey } from './server-entry.ts';
+
+/** Claude Code and VS Code have these under `oauth`, Cursor under `auth`; Codex writes them into the entry itself. */
+const PLACES = ['oauth', 'auth'] as const;
+const CLIENT_IDS = ['clientId', 'client_id', 'CLIENT_ID'] as const;
+
+/**
+ * Values of the wrong kind, and those that only the host can use, are passed over: nobody wrote them for this program.
+ */
+export function readHostLogin(entry: ObjectNode): ReadonlyMap<OptionName, TextsOfKey> {
+  const found = new Map<OptionName, TextsOfKey>();
+  const add = (name: OptionName, key: string, texts: readonly string[]): void => {
+    if (texts.length > 0 && !found.has(name)) found.set(name, { key, texts });
+  };
+  for (const key of PLACES) {
+    const login = entry.members.get(key);
+    if (login?.kind !== 'object') continue;
+    for (const name of CLIENT_IDS) add('oauth-client-id', key, textsIn(login.members.get(name)));
+    add('oauth-scope', key, scopesIn(login.members.get('scopes')));
+    add('oauth-callback', key, callbackOf(login));
+  }
+  add('oauth-client-id', 'oauth_client_id', textsIn(entry.members.get('oauth_client_id')));
+  add('oauth-scope', 'scopes', scopesIn(entry.members.get('scopes')));
+  return found;
+}
+
+/** Hosts that name a port alone return to `/callback` there. An address elsewhere leads to the host itself. */
+function callbackOf(login: ObjectNode): readonly string[] {
+  const port = login.members.get('callbackPort');
+  const [uri = port?.kind === 'number' ? `http://localhost:${port.value}/callback` : ''] = textsIn(
+    login.members.get('redirectUri'),
+  );
+  return parseCallback(uri).ok ? [uri] : [];
+}
+
+function scopesIn(node: ConfigNode | undefined): readonly string[] {
+  const texts = node?.kind === 'list' ? node.items.flatMap(textsIn) : textsIn(node);
+  return texts.flatMap((text) => text.split(/[\s,]+/)).filter((scope) => scope !== '');
+}
+
+/** A text with variables is one that only its host can complete. */
+function textsIn(node: ConfigNode | undefined): readonly string[] {
+  return node?.kind === 'text' && node.value !== '' && !node.value.includes('${') ? [node.value] : [];
+}
