@@ -75,6 +75,7 @@ const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   'use-id-token': 'use --oauth-token id.',
   'device-code': 'use --oauth-grant device-code.',
   'client-credentials': 'use --oauth-grant client-credentials.',
+  'device-code': 'use --oauth-grant device-code.',
   'callback-path': 'use --oauth-callback, with the whole URL.',
   'ping-interval': 'use --keep-alive.',
   'headers-timeout': 'use --first-byte-timeout.',
