@@ -73,7 +73,6 @@ const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   'disable-resource-parameter': 'use --oauth-resource none.',
   'authorize-param': 'use --oauth-param, once for each: --oauth-param audience=https://api.example.com',
   'use-id-token': 'use --oauth-token id.',
-  'device-code': 'use --oauth-grant device-code.',
   'client-credentials': 'use --oauth-grant client-credentials.',
   'device-code': 'use --oauth-grant device-code.',
   'callback-path': 'use --oauth-callback, with the whole URL.',

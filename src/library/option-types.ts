@@ -8,8 +8,8 @@ export type Size = number | string;
 
 /** How to log in, on demand. */
 export interface LoginOptions {
-  /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
-  readonly grant?: 'authorization-code' | 'client-credentials' | undefined;
+  /** Who logs in: a user in a browser here, or with a code in any browser, or the client itself. Default: authorization-code; device-code where no browser opens and it is offered. */
+  readonly grant?: 'authorization-code' | 'device-code' | 'client-credentials' | undefined;
   /** URL of your client ID metadata document, used where the server supports that. */
   readonly clientDocument?: string | undefined;
   /** The only authorization server to trust. Default: the one the server names. */
