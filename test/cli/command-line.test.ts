@@ -134,6 +134,8 @@ test('a missing server is answered with the simplest right commands', (t) => {
     `No server to connect to: give its command after \`--\`, or its URL, as in\n  mcp-portage connect https://example.com/mcp\n  mcp-portage connect ${everything}`,
   );
   t.regex(refusal('probe', '--json'), /^No server to probe: /);
+  t.is(refusal('login'), 'No server to log in to: give its URL, as in\n  mcp-portage login https://example.com/mcp');
+  t.regex(refusal('logout'), /^No server to log out from: give its URL, as in\n/);
 });
 
 test('an unknown option names the nearest right one', (t) => {

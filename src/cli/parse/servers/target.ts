@@ -114,12 +114,22 @@ function parseSocketUrl(argument: string, platform: NodeJS.Platform): RunningTar
 const SIMPLEST_COMMAND = '-- npx -y @modelcontextprotocol/server-everything';
 const SIMPLEST_URL = 'https://example.com/mcp';
 
+/** Verbs that say more than themselves in front of a server. */
+const DEEDS: Readonly<Partial<Record<BridgeVerb, string>>> = {
+  connect: 'connect to',
+  login: 'log in to',
+  logout: 'log out from',
+};
+
 function explainMissingTarget(verb: BridgeVerb): string {
   const before = verb === 'serve' ? 'mcp-portage' : `mcp-portage ${verb}`;
-  const examples = [SIMPLEST_COMMAND, SIMPLEST_URL].map((target) => `  ${before} ${target}`);
+  const isForUrls = verb === 'login' || verb === 'logout';
+  const targets = isForUrls ? [SIMPLEST_URL] : [SIMPLEST_COMMAND, SIMPLEST_URL];
+  const examples = targets.map((target) => `  ${before} ${target}`);
   // A stdio client mostly needs help with a server somewhere else.
   if (verb === 'connect') examples.reverse();
-  return `No server to ${verb}${verb === 'connect' ? ' to' : ''}: give its command after \`--\`, or its URL, as in\n${examples.join('\n')}`;
+  const wayOut = isForUrls ? 'give its URL' : 'give its command after `--`, or its URL';
+  return `No server to ${DEEDS[verb] ?? verb}: ${wayOut}, as in\n${examples.join('\n')}`;
 }
 
 function refuse(message: string): BridgeError {
