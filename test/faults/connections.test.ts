@@ -78,13 +78,16 @@ for (const name of CONNECTION_NAMES) {
     // Pings of WebSocket are sent within the limit on silence.
     const options = name === 'webSocket' ? ['--idle-timeout', '3s'] : ['--keep-alive', '1s'];
     const connected = await startConnected(t, name, options);
-    const { network, server, victim, recovered } = connected;
+    const { bridge, network, server, victim, recovered } = connected;
     t.is((await victim.call('echo', 'one')).text, 'one');
     // A server that has never answered a ping may be one that answers none.
     if (name === 'stream') await waitFor(() => server.pings > 1, { message: 'two pings' });
     network.fault = { kind: 'silence' };
     t.like((await victim.call('echo', 'x')).error, errorOf('ERR_UPSTREAM_TIMEOUT'));
     await isOver(t, connected);
+    // The session of the witness is pinged at other times, and is to be given up for its silence, too.
+    const givenUp = () => bridge.logs.filter(({ code, level }) => code === 'ERR_UPSTREAM_TIMEOUT' && level === 'warn');
+    await waitFor(() => givenUp().length >= 2, { message: 'both sessions to be given up' });
     network.fault = { kind: 'none' };
     await network.reset();
     await recovered({ witness: 'is over', log: Array(2).fill('warn ERR_UPSTREAM_TIMEOUT') });
