@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '../http/login/logged-in.ts';
 import { Browser } from '../support/browser.js';
@@ -10,7 +9,8 @@ import { type LoginWorld, startLoginWorld } from '../support/login-world.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { EXECUTABLE } from './stdio-program.ts';
 
-const BROWSER = `${process.execPath} ${fileURLToPath(new URL('../fixtures/browser.js', import.meta.url))}`;
+/** It is split at spaces, of which the path of this folder may have some. */
+const BROWSER = `${process.execPath} test/fixtures/browser.js`;
 
 /** A run of the program, with what it has written so far. */
 function start(t: ExecutionContext, args: readonly string[], env: Readonly<Record<string, string>> = { BROWSER }) {
