@@ -58,7 +58,7 @@ export interface ServerToDial extends ServerConfig {
   readonly queues: QueueSizes;
   /** What replicas share, such as a login; undefined: this bridge is the only one. */
   readonly openShared: OpenSharedText | undefined;
-  /** Where this process itself listens. */
+  /** The addresses at which this process itself listens. */
   readonly bound: () => readonly BoundAddress[];
   /** Where outcomes outlive this process; undefined: nowhere. */
   readonly outcomes: OutcomeStorage | undefined;

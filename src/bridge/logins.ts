@@ -10,7 +10,7 @@ import { CLIENT_INFO } from '../version.ts';
 
 export { listLogins } from '../http/login/list-logins.ts';
 
-/** Whoever sits in front of it. */
+/** The user at the terminal. */
 export interface LoginTerminal {
   /** On stderr. */
   write(text: string): void;

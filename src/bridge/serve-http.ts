@@ -264,7 +264,7 @@ function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerL
 interface DialParts {
   /** Sent with every request to a server at a URL. */
   readonly ownMark: string;
-  /** Where this bridge listens. */
+  /** The addresses at which this bridge listens. */
   readonly bound: () => readonly BoundAddress[];
   /** What all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };

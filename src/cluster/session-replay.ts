@@ -14,8 +14,8 @@ import { readMessage, SERVER_LIMITS } from '../wire/read-message.ts';
  */
 export const MAX_REPLAY_ENTRIES = 2000;
 /**
- * What waits to be stored; if the store is that far behind, it is left out, and whoever misses it is told so. Nor is more stored
- * again where all of it was lost.
+ * Entries that wait to be stored take no more than this; if the store is that far behind, further ones are left out, and a client
+ * that misses them is told so. No more is stored again after the store has lost all.
  */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /** Stored together. */
@@ -393,7 +393,7 @@ function encodeWaiting(message: Buffer): Buffer {
   return Buffer.concat([encodeHead(KINDS.waits, NO_STREAM), message]);
 }
 
-/** As many of the latest as may wait. */
+/** Returns the latest entries that may wait together. */
 function latestOf(entries: readonly Buffer[]): readonly Buffer[] {
   let bytes = HEAD_BYTES;
   let from = entries.length;

@@ -109,7 +109,7 @@ function isReachedAt({ local, remote }: Extract<Reached, { readonly kind: 'tcp' 
   return isLoopback(host) ? isLoopback(address) : isOfThisMachine;
 }
 
-/** How a socket of IPv6 writes an address of IPv4. [RFC 4291 2.5.5.2] */
+/** A socket of IPv6 puts this in front of an address of IPv4. [RFC 4291 2.5.5.2] */
 function withoutPrefix(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

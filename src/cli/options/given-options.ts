@@ -166,7 +166,7 @@ export function isApplicable({ verbs, targets, group }: OptionSpec, use: OptionU
 /** What says where servers are served, and how what is found out is told. */
 const OF_ADDRESSES: readonly OptionSpec['group'][] = ['servers', 'listen', 'endpoints', 'access', 'snippet', 'logging'];
 
-/** What says how a server is reached, and how to log in there. */
+/** The options that say how a server is reached, and how to log in there. */
 const OF_LOGINS: readonly OptionSpec['group'][] = ['servers', 'remote', 'login', 'logging'];
 
 /** Throws ERR_CONFIG_COMBINATION for the first option of the command line that has no meaning there. */

@@ -40,7 +40,7 @@ export interface ProbeOptions {
   readonly format: 'human' | 'json';
 }
 
-/** What a configuration was parsed from. */
+/** The options that a configuration was parsed from. */
 export interface GivenOfConfig {
   readonly listener: GivenOptions;
   /** In the order of the servers. */

@@ -1,4 +1,4 @@
-/** What `report`, `top` and `login --status` look at. */
+/** The things that `report`, `top` and `login --status` look at. */
 import type { TokenSource } from '../../config/access.ts';
 import { BridgeError } from '../../errors.ts';
 import { handshakeUrlOf } from '../../http/websocket/url.ts';

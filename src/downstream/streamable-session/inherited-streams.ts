@@ -79,8 +79,8 @@ export class InheritedStreams {
   }
 
   /**
-   * Its client opens the stream without saying what it has heard, which may be more than is known here. Returns the number after
-   * which events follow that no earlier owner can have sent; 0: all of them are known.
+   * Called when a client opens the stream without an event id; it may have heard more than is known here. Returns the number after
+   * which come events that no earlier owner can have sent; 0: all events of the stream are known.
    */
   begunAnew(key: number): number {
     return this.#storedUpTo.delete(key) ? this.#firstOwn.sequence : 0;

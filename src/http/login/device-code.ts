@@ -117,7 +117,7 @@ async function poll({ context, scopes }: DeviceLogin, deviceCode: string): Promi
 interface ReadCode {
   readonly deviceCode: string;
   readonly intervalMs: number;
-  /** How long the code lasts from now. */
+  /** The time from now for which the code lasts. */
   readonly lifeMs: number;
   readonly prompt: DevicePrompt;
 }

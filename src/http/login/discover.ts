@@ -27,7 +27,7 @@ export interface DiscoverRequest {
   readonly resourceMetadata: URL | undefined;
   /** The only issuer that is accepted; undefined: any. */
   readonly issuer: string | undefined;
-  /** How it is logged in. */
+  /** The kind of login. */
   readonly grant: LoginConfig['grant'];
   /** Members of an authorization server's metadata as the user knows them better. */
   readonly corrections: Partial<AuthorizationServer>;

@@ -154,7 +154,7 @@ export interface Tokens {
    * did not say how long the token lasts.
    */
   readonly renewAtMs: number | undefined;
-  /** What the authorization server has granted. Undefined: stored by a version that did not ask. */
+  /** The scopes that the authorization server has granted. Undefined: the login was stored by a version that did not ask. */
   readonly scopes: readonly string[] | undefined;
 }
 

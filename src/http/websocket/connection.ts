@@ -114,7 +114,7 @@ export class WebSocketConnection {
   #sentInTurn = 0;
   #bytesSeen: number;
   #missedPings = 0;
-  /** What the peer's latest ping holds, as long as it is not answered. */
+  /** The payload of the peer's latest ping, as long as that is not answered. */
   #ping: Buffer | undefined;
 
   constructor(options: WebSocketConnectionOptions, listener: WebSocketListener) {
@@ -212,7 +212,7 @@ export class WebSocketConnection {
     if (!this.#hasRest) this.#socket.resume();
   }
 
-  /** What there is no time for in this turn is put back, so that it is not forgotten where the connection ends meanwhile. */
+  /** Bytes that have no time in this turn are put back, so that they are not forgotten if the connection ends meanwhile. */
   #arrived(chunk: Buffer): void {
     if (this.#isDeaf) return;
     const taken = this.#frames.push(chunk, this.#framesLeft);

@@ -1,4 +1,4 @@
-/** What is looked at when somebody asks, and not counted meanwhile: the state of the bridge and of each server. */
+/** The state of the bridge and of each server is looked at when somebody asks, and is not counted meanwhile. */
 import type { InspectedServer, Inspection, ServerState } from '../inspection.ts';
 import { labelOfRevision } from './bounded-labels.ts';
 import { type Family, type LabelText, writeLabels, writeSample } from './families.ts';

@@ -41,7 +41,7 @@ const MAX_SERVERS = 1000;
 /** Label sets of the operations of all servers together. */
 const MAX_OPERATIONS = 3000;
 
-/** Those that do not apply are left out. */
+/** Labels that do not apply to a series are left out. */
 type Labels = Partial<Record<string, string>>;
 
 export interface MetricsOptions {

@@ -25,7 +25,7 @@ export interface ByteStreamDialerOptions {
   readonly maxMessageBytes: number;
   /** How loud the log is about a connection that fails: `debug` where whoever dials says it. */
   readonly failureLevel: 'warn' | 'debug';
-  /** Where this process itself listens; undefined: nowhere. */
+  /** The addresses at which this process itself listens; undefined: it listens nowhere. */
   readonly bound?: () => readonly BoundAddress[];
   readonly deps: Deps;
 }

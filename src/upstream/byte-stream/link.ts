@@ -17,7 +17,7 @@ export interface ByteStreamLinkOptions {
   readonly name: string;
   /** A socket that has begun to connect. */
   readonly socket: Socket;
-  /** Whether the connection leads to where this process itself listens. */
+  /** Returns true if the connection leads to an address at which this process itself listens. */
   readonly isOwn: (socket: Socket) => boolean;
   /** What tells that it is connected: over TLS that is later. */
   readonly connectedEvent: 'connect' | 'secureConnect';

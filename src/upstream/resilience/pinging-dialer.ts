@@ -77,7 +77,7 @@ class PingingLink extends PassingLink {
   /** The ping that is not answered yet. */
   #open: string | undefined;
   #missed = 0;
-  /** How long calls have waited that were given up, while nothing was heard of the server. */
+  /** The time that abandoned calls have waited while nothing was heard of the server. */
   #unansweredMs = 0;
   #countedUntilMs = Number.NEGATIVE_INFINITY;
   /** The client does not keep up, so the server is not read; an answer of it would not be seen. */

@@ -27,7 +27,7 @@ export interface ServerRequest {
 
 export interface ParsedServer {
   readonly server: ServerConfig;
-  /** What it was parsed from. */
+  /** The options that the server was parsed from. */
   readonly given: GivenOptions;
   readonly warnings: readonly string[];
 }
