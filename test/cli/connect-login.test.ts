@@ -1,4 +1,5 @@
 /** Logging in with the built program; `npm test` builds it first. */
+
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,14 +12,12 @@ import { WebSocketServer } from 'ws';
 import { createContractServer } from '../fixtures/contract-server/server.js';
 import { temporaryFolder } from '../http/login/logged-in.ts';
 import { startBridge } from '../support/bridge.ts';
+import { BROWSER } from '../support/browser-command.ts';
 import { forwardTo, type LoginWorld, startLoginWorld } from '../support/login-world.ts';
 import { connectClient, connectStreamable } from '../support/sdk-client.ts';
 import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
 import { transportOver } from '../support/websocket-server.ts';
 import { EXECUTABLE } from './stdio-program.ts';
-
-/** It is split at spaces, of which the path of this folder may have some. */
-const BROWSER = `${process.execPath} test/fixtures/browser.js`;
 
 /** An official server behind one that wants tokens. */
 async function protect(t: ExecutionContext, starting: ReturnType<typeof startStreamable>): Promise<LoginWorld> {

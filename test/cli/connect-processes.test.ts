@@ -1,16 +1,15 @@
 /** Several processes of one user with one server, by the built program; `npm test` builds it first. */
+
 import { spawn } from 'node:child_process';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '../http/login/logged-in.ts';
+import { BROWSER } from '../support/browser-command.ts';
 import { forwardTo, type LoginWorld, startLoginWorld } from '../support/login-world.ts';
 import { connectClient } from '../support/sdk-client.ts';
 import { startStreamable } from '../support/sdk-servers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { EXECUTABLE } from './stdio-program.ts';
-
-/** It is split at spaces, of which the path of this folder may have some. */
-const BROWSER = `${process.execPath} test/fixtures/browser.js`;
 
 /** An official server behind one that wants tokens. */
 async function protect(t: ExecutionContext): Promise<LoginWorld> {

@@ -1,16 +1,15 @@
 /** The verbs `login` and `logout` with the built program; `npm test` builds it first. */
+
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '../http/login/logged-in.ts';
 import { Browser } from '../support/browser.js';
+import { BROWSER } from '../support/browser-command.ts';
 import { type LoginWorld, startLoginWorld } from '../support/login-world.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { EXECUTABLE } from './stdio-program.ts';
-
-/** It is split at spaces, of which the path of this folder may have some. */
-const BROWSER = `${process.execPath} test/fixtures/browser.js`;
 
 /** A run of the program, with what it has written so far. */
 function start(t: ExecutionContext, args: readonly string[], env: Readonly<Record<string, string>> = { BROWSER }) {

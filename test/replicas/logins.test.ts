@@ -1,4 +1,5 @@
 import anyTest, { type TestFn } from 'ava';
+import { BROWSER } from '../support/browser-command.ts';
 import { forwardTo, startLoginWorld } from '../support/login-world.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
 import { startStreamable } from '../support/sdk-servers.ts';
@@ -8,8 +9,6 @@ import { startTestBed } from './test-bed.ts';
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
-/** It is split at spaces, of which the path of this folder may have some. */
-const BROWSER = `${process.execPath} test/fixtures/browser.js`;
 
 test(`replicas share a login: one user logs in once, and one replica refreshes, once each time${WHY}`, async (t) => {
   const server = await startStreamable();

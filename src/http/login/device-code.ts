@@ -14,6 +14,7 @@ import {
   type Endpoint,
   requestDeviceTokens,
   scopeParameter,
+  secondsOf,
   type TokenAnswer,
   type TokenContext,
   textOf,
@@ -141,9 +142,9 @@ function readCode(members: Readonly<Record<string, unknown>>, as: AuthorizationS
       `gives a verification_uri that is missing, no URL, or longer than ${MAX_PAGE_LENGTH} characters`,
     );
   }
-  const givenMs = readSeconds(interval);
+  const givenMs = 1000 * secondsOf(interval);
   const intervalMs = givenMs >= MIN_INTERVAL_MS && givenMs <= MAX_INTERVAL_MS ? givenMs : DEFAULT_INTERVAL_MS;
-  const givenLifeMs = readSeconds(life);
+  const givenLifeMs = 1000 * secondsOf(life);
   const lifeMs = givenLifeMs > 0 ? Math.min(givenLifeMs, MAX_CODE_LIFE_MS) : MAX_CODE_LIFE_MS;
   const instruction = `within ${describeTime(lifeMs)}, open ${page.href} in any browser and enter the code ${code}`;
   return { deviceCode, intervalMs, lifeMs, prompt: { instruction, page, completePage } };
@@ -154,11 +155,6 @@ function readPage(value: unknown, maxLength: number): URL | undefined {
   if (text === undefined || text.length > maxLength || !URL.canParse(text)) return undefined;
   const page = new URL(text);
   return page.href.length <= maxLength ? page : undefined;
-}
-
-/** Milliseconds; NaN: it does not say. Some servers write numbers as text. */
-function readSeconds(value: unknown): number {
-  return 1000 * (typeof value === 'number' ? value : Number(textOf(value) ?? Number.NaN));
 }
 
 function describeTime(ms: number): string {

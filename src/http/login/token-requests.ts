@@ -316,7 +316,7 @@ function readClaims(idToken: string): Readonly<Record<string, unknown>> {
 }
 
 /** NaN: the server does not say, or nothing that means anything. */
-function secondsOf(life: unknown): number {
+export function secondsOf(life: unknown): number {
   return typeof life === 'number' ? life : Number(textOf(life) ?? Number.NaN);
 }
 

@@ -1,10 +1,10 @@
 /** The user of a client in scenarios about authorization: what they give the bridge, and the browser they have. */
+
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { BROWSER } from '../../support/browser-command.ts';
 import { CONTEXT } from './scenarios.ts';
 
-/** It is split at spaces, of which the path of this folder may have some. */
-const BROWSER = `${process.execPath} test/fixtures/browser.js`;
 /** The one document the suite's authorization server takes; it need not exist. */
 const CLIENT_DOCUMENT = 'https://conformance-test.local/client-metadata.json';
 
