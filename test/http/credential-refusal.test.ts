@@ -7,7 +7,7 @@ import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';
 function recordRefusals(): { credentials: Credentials; refusals: CredentialRefusal[] } {
   const refusals: CredentialRefusal[] = [];
   const renewal: Credentials['renewal'] = {
-    isUnderWay: false,
+    lastUnderWayMs: undefined,
     beforeRequest: () => undefined,
     accepted: () => {},
     refused: (refusal) => {

@@ -50,10 +50,15 @@ export class HttpClient implements HttpExchangeHost {
   /** A time limit for the server. While a user logs in it does not run, and begins anew afterwards. */
   afterLimit(limitMs: number, run: () => void): () => void {
     let cancel = (): void => {};
-    const wait = (): void => {
-      cancel = this.clock.after(limitMs, () => (this.renewal?.isUnderWay === true ? wait() : run()));
+    const wait = (ms: number): void => {
+      cancel = this.clock.after(ms, () => {
+        const { lastUnderWayMs = Number.NEGATIVE_INFINITY } = this.renewal ?? {};
+        const leftMs = lastUnderWayMs + limitMs - this.clock.now();
+        if (leftMs > 0) wait(leftMs);
+        else run();
+      });
     };
-    wait();
+    wait(limitMs);
     return () => cancel();
   }
 

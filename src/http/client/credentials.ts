@@ -16,9 +16,10 @@ export interface Credentials {
 /** Credentials that the bridge gets by itself. Every request asks, so the usual answers cost no promise. */
 export interface CredentialRenewal {
   /**
-   * A renewal is under way, which may take as long as a user needs. Time limits for the server do not run meanwhile.
+   * The time, by the clock of the bridge, at which a renewal was last under way: now while there is one. Undefined: there
+   * has been none. A renewal may take as long as a user needs, and time limits for the server do not run meanwhile.
    */
-  readonly isUnderWay: boolean;
+  readonly lastUnderWayMs: number | undefined;
   /**
    * Called before a request leaves. Settles when better credentials are there or cannot be had; never rejects.
    * Undefined: there is nothing to wait for.

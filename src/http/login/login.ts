@@ -104,6 +104,7 @@ export class Login implements Credentials, CredentialRenewal {
   readonly #closed = new AbortController();
   #credential: Credential = { kind: 'none', login: undefined };
   #renewal: Renewal = IDLE;
+  #lastRenewalEndedMs: number | undefined;
   /** Whether a login has succeeded in this process. */
   #hasLoggedIn = false;
   /** Scopes that users were sent to the browser for. */
@@ -130,8 +131,8 @@ export class Login implements Credentials, CredentialRenewal {
     return this.#credential.kind === 'token' ? this.#credential.authorization : undefined;
   }
 
-  get isUnderWay(): boolean {
-    return this.#renewal.kind === 'renewing';
+  get lastUnderWayMs(): number | undefined {
+    return this.#renewal.kind === 'renewing' ? this.#options.deps.clock.now() : this.#lastRenewalEndedMs;
   }
 
   accepted(authorization: string): void {
@@ -237,6 +238,7 @@ export class Login implements Credentials, CredentialRenewal {
       })
       .finally(() => {
         this.#renewal = after;
+        this.#lastRenewalEndedMs = clock.now();
       });
     let prompt = (_: RenewalOutcome): void => {};
     const prompted = new Promise<RenewalOutcome>((resolve) => {

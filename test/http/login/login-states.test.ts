@@ -121,16 +121,18 @@ test('a request waits for nothing where the token is good, or nothing can be don
 });
 
 test('a token that is due is renewed before the request, and what another process has stored is used', async (t) => {
-  const { login, storage, at } = open(stored('a', { renewAtMs: 5000, refreshToken: 'r' }));
+  const { login, storage, clock, at } = open(stored('a', { renewAtMs: 5000, refreshToken: 'r' }));
   at(5000);
   storage.login = stored('b');
-  t.false(login.isUnderWay);
+  t.is(login.lastUnderWayMs, undefined);
+  clock.advance(1000);
   const [first, second] = [login.beforeRequest(), login.beforeRequest()];
-  t.true(login.isUnderWay);
+  t.is(login.lastUnderWayMs, 1000);
   t.not(first, undefined);
   t.not(second, undefined, 'whoever comes meanwhile waits as well');
   await Promise.all([first, second]);
-  t.false(login.isUnderWay);
+  clock.advance(1000);
+  t.is(login.lastUnderWayMs, 1000, 'it is over');
   t.is(login.authorization(), 'Bearer b');
   t.is(storage.turns, 1);
 });
@@ -180,9 +182,9 @@ test('a server that offers no login is told on, and asked again with the next ca
 });
 
 test('those who need a login that is under way wait for its outcome', async (t) => {
-  const { login, storage } = open();
+  const { login, storage, clock } = open();
   const outcomes = [login.refused(refusal()), login.refused(refusal())];
-  t.true(login.isUnderWay);
+  t.is(login.lastUnderWayMs, clock.now());
   const [first, second] = await Promise.all(outcomes);
   t.is(first, second);
   t.is(first?.kind, 'failed');

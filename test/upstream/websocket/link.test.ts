@@ -186,7 +186,7 @@ test('renews its credentials when the handshake is refused for them', async (t) 
     authorization: () => `Bearer ${token}`,
     close: () => undefined,
     renewal: {
-      isUnderWay: false,
+      lastUnderWayMs: undefined,
       beforeRequest: () => undefined,
       accepted: (authorization: string) => void accepted.push(authorization),
       refused: async () => {
