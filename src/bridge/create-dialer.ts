@@ -15,8 +15,9 @@ import type { Credentials } from '../http/client/credentials.ts';
 import type { OpenSharedText } from '../http/login/login-storage.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
+import type { Observing } from '../relay/client-presence.ts';
 import type { OutcomeStorage } from '../relay/cluster-ports.ts';
-import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
+import type { DuplexTransport, ObservedServer } from '../relay/observer.ts';
 import {
   CallsOverSessions,
   DecoratedDialer,

@@ -4,7 +4,6 @@ import type { Deps } from '../deps.ts';
 import type { StrayClient } from '../downstream/stdio/stray-client.ts';
 import type { BridgeError } from '../errors.ts';
 import type { Observer } from '../relay/observer.ts';
-import type { ListChange } from './server-list.ts';
 
 export type { StrayClient } from '../downstream/stdio/stray-client.ts';
 
@@ -13,6 +12,13 @@ export interface BridgeDeps extends Deps {
   readonly observers: readonly Observer[];
   /** The stdin and stdout of a bridge that serves over HTTP, where a client may hold their other ends. */
   readonly strayClient?: StrayClient | undefined;
+}
+
+export interface ListChange {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+  readonly unchanged: number;
 }
 
 export interface RunningBridge {

@@ -17,15 +17,9 @@ import type { Readiness } from '../relay/ports.ts';
 import { nameServer } from './create-dialer.ts';
 import { endpointsBelow, pathsOf, publicUrlOf } from './create-routes.ts';
 import { ListedServer, type ListedServerParts, NOT_FOR_STREAMS } from './listed-server.ts';
+import type { ListChange } from './running-bridge.ts';
 
 /** What has become of the list. */
-export interface ListChange {
-  readonly added: readonly string[];
-  readonly changed: readonly string[];
-  readonly removed: readonly string[];
-  readonly unchanged: number;
-}
-
 export interface ServerListParts extends Omit<ListedServerParts, 'unknown'> {
   /** What there is to look at, by path. */
   readonly looking: ReadonlyMap<string, FoundRoute>;

@@ -7,6 +7,7 @@ import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import { LISTEN } from '../mcp/vocabulary/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
+import { modernIntroductionOf } from './client-presence.ts';
 import type { WiderLimits } from './cluster-ports.ts';
 import type { Exchange, Lane } from './exchange.ts';
 import {
@@ -18,7 +19,7 @@ import {
   sweepPeriodOf,
   withdrawal,
 } from './exchanges.ts';
-import { type ClientIntroduction, modernIntroductionOf, type ObservedClient, type Transport } from './observer.ts';
+import type { ClientIntroduction, ObservedClient, Transport } from './observer.ts';
 import type { CallerDialers, CallerEnvironment, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 
 export interface CallRegistryOptions extends CallTimes {

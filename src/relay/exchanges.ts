@@ -8,6 +8,7 @@ import { CANCELLED, INITIALIZE, LISTEN } from '../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, type JsonRpcId, withId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
+import type { Observing } from './client-presence.ts';
 import { Exchange, type Lane } from './exchange.ts';
 import {
   ANSWERED,
@@ -17,7 +18,6 @@ import {
   type EndCall,
   type ObservedClient,
   type Observer,
-  type Observing,
   outcomeOf,
   type RefuseRequest,
   type ServerSpeech,
@@ -169,7 +169,7 @@ export class Exchanges implements Observing {
       return request;
     }
     const client = owner.describe(request);
-    const trace = this.tracer.begin(describeForTrace(request, client, exchange.lane));
+    const trace = this.tracer.begin(describeForTrace(request, client, exchange.lane.traceHeaders));
     exchange.onEnded = this.#observe(observer, client, request, trace);
     return trace === undefined ? request : withTraceContext(request, trace.sent());
   }

@@ -5,12 +5,11 @@
 import { type BridgeError, type ErrorCode, UNCLEAR } from '../errors.ts';
 import { isAmbiguous, readToolName } from '../mcp/classify/ambiguity.ts';
 import { readRequestMetadata } from '../mcp/classify/request-metadata.ts';
-import { CALL_TOOL, INITIALIZE, LIST_ROOTS, SAMPLE } from '../mcp/vocabulary/methods.ts';
-import { asFields, readField } from '../mcp/vocabulary/payload.ts';
+import { CALL_TOOL, LIST_ROOTS, SAMPLE } from '../mcp/vocabulary/methods.ts';
+import { readField } from '../mcp/vocabulary/payload.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { Tracer } from './tracer.ts';
 
 export type Transport = DuplexTransport | 'streamable-http' | 'http-sse';
 
@@ -142,7 +141,7 @@ export interface Observer {
 /** Characters of a name that a peer has chosen which an observer is told. */
 export const MAX_OBSERVED_LENGTH = 256;
 
-function shownName(value: unknown): string | undefined {
+export function shownName(value: unknown): string | undefined {
   return typeof value === 'string' ? value.slice(0, MAX_OBSERVED_LENGTH) : undefined;
 }
 
@@ -158,14 +157,6 @@ export const refuseUnclear: RefuseRequest = (request) => {
 export function toolOf(request: Frame): string | undefined {
   return shownName(readToolName(request));
 }
-
-/** How a legacy client introduces itself, once for its whole session. */
-function introductionOf(initialize: Frame): ClientIntroduction {
-  const { name, version } = asFields(readField(initialize, 'clientInfo')) ?? {};
-  return { ...UNKNOWN_LEGACY, name: shownName(name), version: shownName(version) };
-}
-
-const UNKNOWN_LEGACY: ClientIntroduction = { era: 'legacy', revision: undefined, name: undefined, version: undefined };
 
 /** What a modern request asks for that is deprecated. */
 export function wantsLogs(request: Frame): boolean {
@@ -184,105 +175,6 @@ const QUESTIONS: readonly (readonly [DeprecatedFeature, string])[] = [
 export function deprecatedQuestionsOf({ kind, bytes }: Frame): readonly DeprecatedFeature[] {
   if (kind !== 'result' || bytes.length > MAX_QUESTIONS_BYTES || !bytes.includes('"input_required"')) return [];
   return QUESTIONS.flatMap(([feature, method]) => (bytes.includes(method) ? [feature] : []));
-}
-
-/** How a modern client introduces itself, with each request anew. */
-export function modernIntroductionOf(request: Frame): ClientIntroduction {
-  const metadata = readRequestMetadata(request);
-  const isReadable = !('fault' in metadata);
-  const { name, version } = (isReadable && metadata.clientInfo) || {};
-  const revision = isReadable ? shownName(metadata.revision) : undefined;
-  return { era: 'modern', revision, name: shownName(name), version: shownName(version) };
-}
-
-/**
- * - `unknown`: the observer has not been told of the client.
- * - `connected`: it has, and is told when the client leaves.
- * - `left`: it is told nothing more.
- */
-type PresenceState =
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'connected'; readonly onLeft: OnClientLeft | undefined }
-  | { readonly kind: 'left' };
-
-const UNKNOWN: PresenceState = { kind: 'unknown' };
-const LEFT: PresenceState = { kind: 'left' };
-
-/** Who observes the clients of one server; undefined: nobody. */
-export interface Observing {
-  readonly observer: Observer | undefined;
-  /** Who joins its calls with traces; undefined: nobody. */
-  readonly tracer: Tracer | undefined;
-  readonly speech: ServerSpeech;
-  /** The name of the server, as its observer knows it. */
-  readonly server: string;
-}
-
-/** The client of a session or a pipe as an observer is told of it. Reads nothing where nobody observes or traces. */
-export class ClientPresence {
-  readonly #observer: Observer | undefined;
-  readonly #isTraced: boolean;
-  readonly #origin: ClientOrigin;
-  readonly #era: Era;
-  /** What the server speaks that it is joined with. */
-  readonly #speech: ServerSpeech;
-  /** What a legacy client has said of itself. */
-  #introduction = UNKNOWN_LEGACY;
-  #state: PresenceState = UNKNOWN;
-  /** Whether the next request may say who the client is: somebody wants to know, and nobody has been told yet. */
-  isAwaited: boolean;
-
-  constructor(observing: Pick<Observing, 'observer' | 'tracer' | 'speech'>, origin: ClientOrigin, era: Era) {
-    const { observer, tracer, speech } = observing;
-    this.#observer = observer;
-    this.#isTraced = tracer !== undefined;
-    this.#speech = speech;
-    this.#origin = origin;
-    this.#era = era;
-    this.isAwaited = this.#isSeen;
-  }
-
-  /** A request comes, while `isAwaited`. The first says who the client is; the first of a pipe is how its modern client comes. */
-  sees(request: Frame): void {
-    if (this.#era === 'modern') this.#connected(this.describe(request));
-    else if (request.method === INITIALIZE) this.#introduction = introductionOf(request);
-  }
-
-  /** Who sends this request, which has been seen. */
-  describe(request: Frame): ObservedClient {
-    return { ...this.#origin, ...(this.#era === 'modern' ? modernIntroductionOf(request) : this.#introduction) };
-  }
-
-  get #isSeen(): boolean {
-    return this.#observer !== undefined || this.#isTraced;
-  }
-
-  /** A legacy client has a session, of this revision. */
-  agreed(revision: string): void {
-    if (!this.#isSeen) return;
-    this.#introduction = { ...this.#introduction, revision };
-    this.#connected({ ...this.#origin, ...this.#introduction });
-  }
-
-  /** The client, or the server in its session, uses what is deprecated. */
-  used(feature: DeprecatedFeature): void {
-    const client = { ...this.#origin, ...this.#introduction };
-    this.#observer?.used(feature, { server: this.#origin.server, client });
-  }
-
-  #connected(client: ObservedClient): void {
-    if (this.#state.kind !== 'unknown') return;
-    this.isAwaited = false;
-    this.#state = { kind: 'connected', onLeft: this.#observer?.connected(client, this.#speech.spokenTo(client)) };
-  }
-
-  /** May be called for a client that nobody was told of. */
-  left(reason: ErrorCode): void {
-    const state = this.#state;
-    this.isAwaited = false;
-    this.#state = LEFT;
-    if (state.kind === 'connected') state.onLeft?.(reason);
-  }
 }
 
 /** An error that a bridge has made in place of the server's answer, be it a translator of this one, counts as a failure. */

@@ -9,10 +9,11 @@ import { type Era, type Revision, servedRevision } from '../mcp/vocabulary/revis
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { encodeId, type Frame, type JsonRpcId } from '../wire/frame.ts';
 import { errorFrame } from '../wire/write-message.ts';
+import { ClientPresence } from './client-presence.ts';
 import { type Exchange, ExchangeTable, INITIALIZE_TOO_LARGE, type Lane } from './exchange.ts';
 import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
 import { createsTask, findAddressee, findCallOf, TaskTokens } from './notifications.ts';
-import { type ClientOrigin, ClientPresence, type ObservedClient } from './observer.ts';
+import type { ClientOrigin, ObservedClient } from './observer.ts';
 import type { ClientListener, DownstreamPeer, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 import { Questions } from './questions.ts';
 

@@ -4,7 +4,6 @@ import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 import { CALL_TOOL, GET_PROMPT } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
-import type { Lane } from './exchange.ts';
 import { type CallEnding, MAX_OBSERVED_LENGTH, type ObservedClient, toolOf } from './observer.ts';
 
 /** One request of a client, as far as a trace tells of it. */
@@ -44,7 +43,11 @@ export interface Tracer {
   begin(request: TracedRequest): CallTrace | undefined;
 }
 
-export function describeForTrace(request: Frame, client: ObservedClient, lane: Lane | undefined): TracedRequest {
+export function describeForTrace(
+  request: Frame,
+  client: ObservedClient,
+  inHttp: TraceContext | undefined,
+): TracedRequest {
   return {
     client,
     id: request.id as JsonRpcId, // a request has one
@@ -52,7 +55,7 @@ export function describeForTrace(request: Frame, client: ObservedClient, lane: L
     tool: toolOf(request),
     prompt: promptOf(request),
     inMessage: readTraceContext(request),
-    inHttp: lane?.traceHeaders,
+    inHttp,
   };
 }
 

@@ -72,7 +72,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '1024 characters': ['http/auth/callers.ts', 'MAX_VALUE_LENGTH'],
     '30 seconds': ['http/auth/key-source.ts', 'UNKNOWN_KEY_PAUSE_MS'],
     '10 s': ['relay/shared/legacy/attribution.ts', 'ABANDONED_MS'],
-    '50 s': ['eras/modern-to-legacy/pool/session-link.ts', 'LEASE_WAIT_MS'],
+    '50 s': ['eras/modern-to-legacy/pool/session-queue.ts', 'LEASE_WAIT_MS'],
     '8 MiB': ['downstream/duplex/connection-peer.ts', 'MAX_AHEAD_BYTES'],
     '75 s': { of: 'three pings of a WebSocket connection (PING_MS): two that are missed, and the time after the last' },
     '16 KiB': { of: 'Node, which reads no longer head of a response' },

@@ -1,6 +1,6 @@
 import test from 'ava';
+import { ClientPresence } from '../../src/relay/client-presence.ts';
 import {
-  ClientPresence,
   deprecatedQuestionsOf,
   isDuplex,
   type ObservedServer,

@@ -25,7 +25,7 @@ import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { findMember } from '../../wire/json/outline.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import type { PendingInput, PendingInputs } from './input-round.ts';
+import type { PendingInput, PendingInputs } from './pending-inputs.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
 /** What a call needs of the translator it runs in. */

@@ -37,7 +37,7 @@ import type { AbsorbedTask } from './absorbed-task.ts';
 import { type CallKeeper, type ClientProfile, errorAnswer } from './call-host.ts';
 import { ChangeListener } from './change-listener.ts';
 import { ClientCall } from './client-call.ts';
-import { type PendingInput, PendingInputs } from './input-round.ts';
+import { type PendingInput, PendingInputs } from './pending-inputs.ts';
 import { announcedLists, takesSubscriptions } from './server-subscription.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 

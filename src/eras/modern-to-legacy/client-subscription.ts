@@ -26,7 +26,8 @@ import { editFrame, type Frame, idToken, withParams } from '../../wire/frame.ts'
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { errorFrame, joinMembers, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import { SessionLink, type SessionLinkUser, type SessionWanted, upstreamExchange } from './pool/session-link.ts';
+import { SessionLink, type SessionLinkUser, upstreamExchange } from './pool/session-link.ts';
+import type { SessionWanted } from './pool/session-wanted.ts';
 import type { HostedTask } from './tasks/hosted-task.ts';
 
 /** A resource whose server has not agreed by then is left out. */

@@ -24,7 +24,7 @@ import type { ContinuedCall } from './continued-call.ts';
 import { Conversation, type ConversationOptions, type ConversationServices } from './conversation.ts';
 import type { Follower } from './followed-call.ts';
 import { LegacyPool, type LegacyPoolLimits } from './pool/legacy-pool.ts';
-import { type SessionWanted, sessionFor } from './pool/session-link.ts';
+import { type SessionWanted, sessionFor } from './pool/session-wanted.ts';
 import type { Attribution } from './pool/sole-owner.ts';
 import { MAYBE_ELSEWHERE } from './questions/call-record.ts';
 import type { ParkedCall } from './questions/parked-call.ts';

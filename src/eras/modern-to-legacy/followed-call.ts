@@ -5,7 +5,7 @@ import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import type { SessionWanted } from './pool/session-link.ts';
+import type { SessionWanted } from './pool/session-wanted.ts';
 import { type CallObserver, ParkedCall, type ParkedCallHost, type RestoredCall } from './questions/parked-call.ts';
 import type { ParkedCalls } from './questions/parked-calls.ts';
 import type { ClientAsker, InputQuestion } from './questions/questions.ts';

@@ -4,7 +4,8 @@ import { stripMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import { SessionLink, type SessionLinkUser, type SessionWanted } from './pool/session-link.ts';
+import { SessionLink, type SessionLinkUser } from './pool/session-link.ts';
+import type { SessionWanted } from './pool/session-wanted.ts';
 
 export interface NotificationRoute {
   readonly pool: LegacyPool;

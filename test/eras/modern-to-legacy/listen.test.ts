@@ -5,7 +5,7 @@ import {
   MAX_EARLY_BYTES,
 } from '../../../src/eras/modern-to-legacy/client-subscription.ts';
 import type { LegacyPool } from '../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
-import { sessionFor } from '../../../src/eras/modern-to-legacy/pool/session-link.ts';
+import { sessionFor } from '../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
 import { canonicalCapabilities } from '../../../src/mcp/translate/capabilities.ts';
 import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
 import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';

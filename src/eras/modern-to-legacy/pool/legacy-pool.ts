@@ -4,13 +4,8 @@ import { MAX_CAPABILITIES_LENGTH } from '../../../mcp/translate/capabilities.ts'
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { type CallsElsewhere, LegacySession } from './legacy-session.ts';
-import {
-  LEASE_WAIT_MS,
-  SessionQueue,
-  type SessionQueueLimits,
-  type SessionWanted,
-  type WaitingCall,
-} from './session-link.ts';
+import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits, type WaitingCall } from './session-queue.ts';
+import type { SessionWanted } from './session-wanted.ts';
 import type { Attribution } from './sole-owner.ts';
 
 export interface LegacyPoolLimits extends SessionQueueLimits {

@@ -10,16 +10,16 @@ import type { ServerListener, ServerProcess, SessionDialer, UpstreamLink } from 
 import { SessionState } from '../../../relay/sessions/session-state.ts';
 import { ABANDONED_MS } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
+import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
 import { LegacyEra } from '../../../relay/shared/legacy/legacy-era.ts';
 import { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
-import type { LegacyClient } from '../../../relay/shared/legacy/sharing-policy.ts';
 import { SharedServer } from '../../../relay/shared/shared-server.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
 import type { RootsQuestions } from '../questions/roots-questions.ts';
 import type { Elicitations } from '../questions/url-elicitations.ts';
 import { CallProgress, type Continuation } from '../questions/waiting-call.ts';
-import { clientOf } from './session-link.ts';
+import { clientOf } from './session-wanted.ts';
 import { type Attribution, SoleOwner } from './sole-owner.ts';
 
 /** A server that is not back by then is not waited for any longer by those who only listen. */

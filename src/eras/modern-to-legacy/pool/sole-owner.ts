@@ -11,17 +11,18 @@ import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../../relay/exchange.ts';
 import type { ClientLink } from '../../../relay/shared/client-link.ts';
 import { attributeQuestion, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
-import type { Owner, PendingCall } from '../../../relay/shared/legacy/from-server.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
+import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
 import type { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
-import type { LegacyClient, ServerQuestion, SharingPolicy } from '../../../relay/shared/legacy/sharing-policy.ts';
+import type { Owner, PendingCall } from '../../../relay/shared/legacy/pending-calls.ts';
+import type { ServerQuestion, SharingPolicy } from '../../../relay/shared/legacy/sharing-policy.ts';
 import type { ServerEnd } from '../../../relay/shared/shared-server.ts';
 import { type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { skipValue } from '../../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import { RootsQuestions } from '../questions/roots-questions.ts';
 import { Elicitations } from '../questions/url-elicitations.ts';
-import { clientOf } from './session-link.ts';
+import { clientOf } from './session-wanted.ts';
 import { UnclearQuestions } from './unclear-questions.ts';
 
 /**

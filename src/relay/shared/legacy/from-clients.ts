@@ -22,10 +22,11 @@ import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
 import { type ClientLink, refuse } from '../client-link.ts';
-import type { CallOutcome, PendingCall } from './from-server.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
+import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
-import type { LegacyClient, SharingPolicy } from './sharing-policy.ts';
+import type { CallOutcome, PendingCall } from './pending-calls.ts';
+import type { SharingPolicy } from './sharing-policy.ts';
 
 type Client = ClientLink<LegacyClient>;
 

@@ -28,9 +28,10 @@ import { ABANDONED_MS } from './attribution.ts';
 import { FromClients } from './from-clients.ts';
 import { FromServer } from './from-server.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
+import type { LegacyClient } from './legacy-client.ts';
 import { LegacyState } from './legacy-state.ts';
 import { SeveralClients } from './several-clients.ts';
-import type { LegacyClient, SharingPolicy } from './sharing-policy.ts';
+import type { SharingPolicy } from './sharing-policy.ts';
 
 export interface LegacyEraOptions {
   readonly deps: Deps;

@@ -7,9 +7,9 @@ import { SubscribedUris } from '../../../mcp/vocabulary/subscribed-uris.ts';
 import { type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { type ClientLink, WithdrawnRequests } from '../client-link.ts';
 import { AbandonedCalls } from './attribution.ts';
-import { PendingCalls, type SoleOne } from './from-server.ts';
 import type { InitializeResult } from './initialize-result.ts';
-import type { LegacyClient } from './sharing-policy.ts';
+import type { LegacyClient } from './legacy-client.ts';
+import { PendingCalls, type SoleOne } from './pending-calls.ts';
 
 /** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
 export class LegacyState {

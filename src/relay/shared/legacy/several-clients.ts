@@ -26,9 +26,10 @@ import { Exchange } from '../../exchange.ts';
 import type { ClientLink } from '../client-link.ts';
 import { ABANDONED_MS, type AbandonedCall, attributeQuestion, type ClientIdentity } from './attribution.ts';
 import { EarlyQuestions } from './early-questions.ts';
-import type { Owner, PendingCall } from './from-server.ts';
+import type { AnsweredCall, LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
-import type { AnsweredCall, LegacyClient, ServerQuestion, SharingPolicy } from './sharing-policy.ts';
+import type { Owner, PendingCall } from './pending-calls.ts';
+import type { ServerQuestion, SharingPolicy } from './sharing-policy.ts';
 
 type Client = ClientLink<LegacyClient>;
 

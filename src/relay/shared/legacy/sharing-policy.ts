@@ -1,39 +1,14 @@
 import type { BridgeError } from '../../../errors.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
-import type { RevisionId } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import type { Exchange, Lane } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
 import type { ClientLink } from '../client-link.ts';
 import type { ServerEnd } from '../shared-server.ts';
 import type { AbandonedCall, ClientIdentity } from './attribution.ts';
-import type { Owner, PendingCall } from './from-server.ts';
 import type { InitializeResult } from './initialize-result.ts';
-
-/** What a shared legacy server's messages have to be for one of its clients, and when it may have them. */
-export interface LegacyClient {
-  /** The client was told what the server offers. */
-  readonly isIntroduced: boolean;
-  /** The client has finished its handshake and may be told things. */
-  readonly isInitialized: boolean;
-  /** Reads what the client's `initialize` says about it. Returns the revision that it is answered in. */
-  introduce(initialize: Frame, serverRevision: unknown): RevisionId;
-  finishHandshake(): void;
-  /** The server's answer as this client gets it. */
-  answered(answer: Frame, call: AnsweredCall): Frame;
-  /** The question as this client may see it, or why it cannot be asked. */
-  asked(question: Frame): Frame | BridgeError;
-  /** Asks the client as soon as it may be asked. `bytes`: of the question that was found to be possible. */
-  askInTime(ask: () => void, bytes: number): void;
-  left(): void;
-}
-
-/** What an answer of the server belongs to. */
-export interface AnsweredCall {
-  readonly method: string;
-  /** The id of the request as its client wrote it; the answer has that of the shared link. */
-  readonly idToken: Buffer;
-}
+import type { LegacyClient } from './legacy-client.ts';
+import type { Owner, PendingCall } from './pending-calls.ts';
 
 /** A request of the server. */
 export interface ServerQuestion {

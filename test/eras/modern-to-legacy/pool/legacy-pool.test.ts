@@ -4,7 +4,8 @@ import {
   type LegacyPoolLimits,
   type PooledSession,
 } from '../../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
-import { LEASE_WAIT_MS, sessionFor } from '../../../../src/eras/modern-to-legacy/pool/session-link.ts';
+import { LEASE_WAIT_MS } from '../../../../src/eras/modern-to-legacy/pool/session-queue.ts';
+import { sessionFor } from '../../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
 import type { Attribution } from '../../../../src/eras/modern-to-legacy/pool/sole-owner.ts';
 import { BridgeError } from '../../../../src/errors.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../../../src/mcp/translate/capabilities.ts';

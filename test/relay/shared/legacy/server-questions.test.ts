@@ -1,8 +1,8 @@
 import test from 'ava';
 import { ClientLink } from '../../../../src/relay/shared/client-link.ts';
+import type { LegacyClient } from '../../../../src/relay/shared/legacy/legacy-client.ts';
 import { ServerQuestions } from '../../../../src/relay/shared/legacy/legacy-state.ts';
 import { HandshakingClient } from '../../../../src/relay/shared/legacy/several-clients.ts';
-import type { LegacyClient } from '../../../../src/relay/shared/legacy/sharing-policy.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeServerListener } from '../../../support/fake-peers.ts';
 
