@@ -5,7 +5,12 @@ import { nearestNode } from './config-tree.ts';
 import { type EntryContext, resolvePath } from './entry-context.ts';
 import type { Entry } from './entry-schema.ts';
 import { readOwnText } from './found-file.ts';
-import type { TextsOfKey } from './server-entry.ts';
+
+/** Some texts of an option, and the key they stand under. */
+export interface TextsOfKey {
+  readonly key: string;
+  readonly texts: readonly string[];
+}
 
 const MAX_ENV_FILE_BYTES = 2 ** 20;
 

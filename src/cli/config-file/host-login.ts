@@ -2,7 +2,7 @@
 import type { OptionName } from '../options/option-table.ts';
 import { parseCallback } from '../parse/servers/login.ts';
 import type { ConfigNode, ObjectNode } from './config-tree.ts';
-import type { TextsOfKey } from './server-entry.ts';
+import type { TextsOfKey } from './entry-values.ts';
 
 /** Claude Code and VS Code have these under `oauth`, Cursor under `auth`; Codex writes them into the entry itself. */
 const PLACES = ['oauth', 'auth'] as const;

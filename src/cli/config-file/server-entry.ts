@@ -8,6 +8,7 @@ import { type Dialect, meaningOf } from './dialects.ts';
 import { type EntryContext, reportRepeated, resolvePath, toPlain } from './entry-context.ts';
 import type { CheckedEntry, Entry } from './entry-schema.ts';
 import { readTarget } from './entry-target.ts';
+import type { TextsOfKey } from './entry-values.ts';
 import { ownVariables, readEnvironment, readHeaders } from './entry-values.ts';
 import { readHostLogin } from './host-login.ts';
 import { PORTAGE, readEntryPortage } from './portage-key.ts';
@@ -95,12 +96,6 @@ function ofArguments(reader: EntryReader, node: ObjectNode): EntryReader {
   const own = ownVariables(node);
   const { variables } = reader;
   return { ...reader, variables: { expand: (text) => variables.expand(text, own) } };
-}
-
-/** Some texts of an option, and the key they stand under. */
-export interface TextsOfKey {
-  readonly key: string;
-  readonly texts: readonly string[];
 }
 
 class OptionsOfEntry {

@@ -1,17 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Owner } from '../../cluster/owner-tags.ts';
 import { BridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
-import { Forwarding, type ForwardOutcome } from './forwarding.ts';
+import { type ForwardedRequest, Forwarding, type ForwardOutcome } from './forwarding.ts';
 import type { EntryLinks } from './link/entry-links.ts';
-
-export interface ForwardedRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly principal: string;
-  /** What was read of it already; undefined: nothing. */
-  readonly body: Buffer | undefined;
-}
 
 /** Requests that are passed on at a time, open streams included. */
 const MAX_FORWARDED = 4096;

@@ -1,13 +1,21 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Owner } from '../../cluster/owner-tags.ts';
 import { BridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { isRepeatable } from '../../mcp/classify/repeatable.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
-import type { ForwardedRequest } from './forwarder.ts';
 import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';
 import type { EntryLinks, ReachedOwner } from './link/entry-links.ts';
 import type { ReturnedHead } from './link/heads.ts';
 import { passedHeaders, readReturnedHeaders } from './passed-headers.ts';
+
+export interface ForwardedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly principal: string;
+  /** What was read of it already; undefined: nothing. */
+  readonly body: Buffer | undefined;
+}
 
 /**
  * - `responded`: the client has its response, or what there is of it, or has left.
@@ -63,7 +71,7 @@ export class Forwarding implements PassedStreamListener {
     const { request, response, body, principal } = this.#forwarded;
     if (reached.kind === 'not-here') return this.#end({ kind: 'not-here', body });
     const { method = '', url: target = '' } = request;
-    const head = { method, target, principal, headers: passedHeaders(this.#forwarded) };
+    const head = { method, target, principal, headers: passedHeaders(request, body) };
     const stream = reached.link.open(head, this);
     if (stream === undefined) {
       respondError(response, BUSY);

@@ -1,13 +1,15 @@
+import type { IncomingMessage } from 'node:http';
 import { ABOUT_CONNECTION } from '../../http/headers.ts';
-import type { ForwardedRequest } from './forwarder.ts';
 import { NOT_HERE_HEADER } from './hops.ts';
 
 /** What is about one connection only. */
 const NOT_PASSED: ReadonlySet<string> = new Set(ABOUT_CONNECTION);
 
-/** Names, in lower case, and values in turn, as the client has sent them. */
-export function passedHeaders({ request, body }: Pick<ForwardedRequest, 'request' | 'body'>): string[] {
-  const { rawHeaders } = request;
+/**
+ * Names, in lower case, and values in turn, as the client has sent them.
+ * @param body what was read of the request already, and is passed on in one piece
+ */
+export function passedHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, body: Buffer | undefined): string[] {
   const passed: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = [rawHeaders[index]?.toLowerCase(), rawHeaders[index + 1]];

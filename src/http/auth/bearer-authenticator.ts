@@ -4,26 +4,8 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, type ErrorCode } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
 import type { Authenticator, AuthRefusal, AuthVerdict } from './callers.ts';
+import type { JwtOutcome, JwtVerifier } from './jwt-verifier.ts';
 import { TokenTable } from './token-table.ts';
-
-// ---- The interface to the JWT library, which is loaded only where it is used.
-
-export type JwtOutcome =
-  | { readonly kind: 'principal'; readonly principal: string }
-  /** The caller has to get another token. */
-  | { readonly kind: 'invalid'; readonly reason: string }
-  /** The token is valid, but lacks a scope. */
-  | { readonly kind: 'scope' }
-  /** The token cannot be checked now, so it is not accepted. */
-  | { readonly kind: 'unavailable'; readonly error: BridgeError };
-
-export interface JwtVerifier {
-  /**
-   * Calls `done` once, before it returns for a token that was seen a moment ago. The token must be made for one of these
-   * audiences.
-   */
-  verify(token: string, audiences: readonly string[], done: (outcome: JwtOutcome) => void): void;
-}
 
 export interface BearerAuthenticatorOptions extends TokenChecks {
   /** What an issuer's token must be made for. */

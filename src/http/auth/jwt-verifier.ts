@@ -2,8 +2,24 @@ import { createHash } from 'node:crypto';
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from 'jose';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import type { JwtOutcome, JwtVerifier } from './bearer-authenticator.ts';
 import type { KeySet, KeySource } from './key-source.ts';
+
+export type JwtOutcome =
+  | { readonly kind: 'principal'; readonly principal: string }
+  /** The caller has to get another token. */
+  | { readonly kind: 'invalid'; readonly reason: string }
+  /** The token is valid, but lacks a scope. */
+  | { readonly kind: 'scope' }
+  /** The token cannot be checked now, so it is not accepted. */
+  | { readonly kind: 'unavailable'; readonly error: BridgeError };
+
+export interface JwtVerifier {
+  /**
+   * Calls `done` once, before it returns for a token that was seen a moment ago. The token must be made for one of these
+   * audiences.
+   */
+  verify(token: string, audiences: readonly string[], done: (outcome: JwtOutcome) => void): void;
+}
 
 /**
  * Signatures of a public key only. With a shared secret (HS256) whoever can check tokens could make them, and a public

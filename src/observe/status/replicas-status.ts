@@ -1,12 +1,12 @@
 /** The status of all replicas as one document: what each of them says, and who says nothing. */
 import type { OtherReplicas, ReplicaAnswer } from '../../relay/cluster-ports.ts';
 import type { CallStatistics, SeriesReport } from './call-series.ts';
+import type { Status } from './create-status.ts';
 import {
   type ClientStatus,
   type ReplicaStatus,
   type ServerStatus,
   STATUS_SHAPE,
-  type Status,
   type StatusDocument,
 } from './status-document.ts';
 

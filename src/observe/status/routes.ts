@@ -3,8 +3,8 @@ import type { Clock } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
 import type { OtherReplicas } from '../../relay/cluster-ports.ts';
+import type { Status } from './create-status.ts';
 import { ReplicasStatus } from './replicas-status.ts';
-import type { Status } from './status-document.ts';
 import { StatusStream } from './status-stream.ts';
 
 export type StatusRoute = (request: IncomingMessage, response: ServerResponse, query?: URLSearchParams) => void;

@@ -7,8 +7,7 @@
 import type { ErrorCode } from '../../errors.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import type { CallOutcome, ObservedServer, Transport } from '../../relay/observer.ts';
-import type { Inspect, InspectedHub, InspectedServer, ServerState } from '../inspection.ts';
-import type { Activity } from './activity.ts';
+import type { InspectedHub, InspectedServer, ServerState } from '../inspection.ts';
 import type { CallStatistics, SeriesReport } from './call-series.ts';
 
 export const STATUS_SHAPE = 1;
@@ -175,63 +174,6 @@ export interface Snippet {
   readonly host: string;
   readonly server: string;
   readonly text: string;
-}
-
-export interface StatusSources {
-  /** Where other replicas reach this one; absent: there are none. */
-  readonly ownAddress?: string | undefined;
-  readonly inspect: Inspect;
-  readonly activity: Activity;
-  /** What the migration report has; undefined: nothing is recorded. */
-  readonly usage: (() => UsageStatus) | undefined;
-  /** The hosts that `snippets` knows. */
-  readonly hosts: readonly string[];
-  /** Undefined: this host cannot use this server. */
-  readonly snippets: (host: string, server: InspectedServer) => string | undefined;
-}
-
-export type Status = () => StatusDocument;
-
-export function createStatus({ ownAddress, inspect, activity, usage, hosts, snippets }: StatusSources): Status {
-  const replicas: StatusDocument['replicas'] =
-    ownAddress === undefined ? null : [{ address: ownAddress, state: 'shown', problem: null }];
-  return () => {
-    const { startedAtMs, version, servers, openCalls, maxOpenCalls, processes, maxProcesses } = inspect();
-    const seen = activity.report();
-    return {
-      shape: STATUS_SHAPE,
-      atMs: seen.atMs,
-      replicas,
-      bridge: { version, startedAtMs, openCalls, maxOpenCalls, processes, maxProcesses },
-      servers: servers.map((server) => ({
-        name: server.name,
-        url: server.url,
-        sseUrl: server.sseUrl ?? null,
-        sseSunset: server.sunset ?? null,
-        wsUrl: server.wsUrl ?? null,
-        hubs: server.hubs.map(({ url, state, problem }) => ({ url, state, problem: problem ?? null })),
-        kind: server.kind,
-        state: server.state,
-        problem: server.problem ?? null,
-        speaks: toSpeech(server.verdicts[0]),
-        sessions: server.sessions,
-        openCalls: server.openCalls,
-        processes: server.processes,
-        restarts: server.restarts,
-        ...seen.ofServer(server.name),
-      })),
-      clients: seen.clients,
-      moreClients: seen.moreClients,
-      calls: seen.calls,
-      usage: usage?.() ?? null,
-      snippets: servers.flatMap((server) =>
-        hosts.flatMap((host) => {
-          const text = snippets(host, server);
-          return text === undefined ? [] : [{ host, server: server.name, text }];
-        }),
-      ),
-    };
-  };
 }
 
 export function toSpeech(server: ObservedServer | undefined): Speech | null {

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../deps.ts';
 import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { respondText } from '../../http/server/respond.ts';
-import type { Status, StatusDocument } from './status-document.ts';
+import type { Status } from './create-status.ts';
+import type { StatusDocument } from './status-document.ts';
 
 /** People look; programs that collect figures have `/metrics`. */
 export const MAX_WATCHERS = 16;

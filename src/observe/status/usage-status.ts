@@ -1,6 +1,7 @@
 /** The migration report in short, for the page. */
 import { findDeprecation } from '../../mcp/vocabulary/deprecations.ts';
-import { createMigrationReport, type MigrationReport, type ReportRow } from '../usage/migration-report.ts';
+import { createMigrationReport, type MigrationReport } from '../usage/migration-report.ts';
+import type { ReportRow } from '../usage/report-rows.ts';
 import type { JudgedEndpoint } from '../usage/transport-verdicts.ts';
 import { DAY_MS } from '../usage/usage.ts';
 import type { UsageTable } from '../usage/usage-table.ts';

@@ -2,7 +2,8 @@
 import type { Removal } from '../../mcp/vocabulary/deprecations.ts';
 import { toPrintable } from '../../printable.ts';
 import { type Column, formatMs, Painter, type RenderOptions, visibleLength } from '../../probe/render-report.ts';
-import type { DeprecatedFinding, DeprecatedUser, MigrationReport, ReportRow } from './migration-report.ts';
+import type { DeprecatedFinding, DeprecatedUser, MigrationReport } from './migration-report.ts';
+import type { ReportRow } from './report-rows.ts';
 import {
   count,
   type EndpointVerdict,

@@ -2,8 +2,16 @@
 
 import { toPrintable } from '../../printable.ts';
 import type { Transport } from '../../relay/observer.ts';
-import type { ReportRow } from './migration-report.ts';
-import { DAY_MS, dayOf, MAX_NAME_LENGTH, MAX_SERVER_LENGTH, type ServedRecord, type UsageClient } from './usage.ts';
+import type { ReportRow } from './report-rows.ts';
+import {
+  DAY_MS,
+  dayOf,
+  isoOf,
+  MAX_NAME_LENGTH,
+  MAX_SERVER_LENGTH,
+  type ServedRecord,
+  type UsageClient,
+} from './usage.ts';
 import { OTHER_SERVERS } from './usage-rows.ts';
 
 export interface JudgedEndpoint {
@@ -262,8 +270,4 @@ export function formatAgo(ms: number): string {
 
 export function count(number: number, name: string): string {
   return `${number} ${name}${number === 1 ? '' : 's'}`;
-}
-
-export function isoOf(timeMs: number): string {
-  return new Date(timeMs).toISOString();
 }

@@ -274,3 +274,7 @@ function ascending(days: readonly number[], place: string): readonly number[] {
     throw new UsageFault(place, 'in the order of the days');
   return days;
 }
+
+export function isoOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}

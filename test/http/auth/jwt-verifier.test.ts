@@ -2,7 +2,7 @@ import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import test from 'ava';
 import { createLocalJWKSet, importJWK, type JWK, SignJWT } from 'jose';
 import { BridgeError } from '../../../src/errors.ts';
-import type { JwtOutcome, JwtVerifier } from '../../../src/http/auth/bearer-authenticator.ts';
+import type { JwtOutcome, JwtVerifier } from '../../../src/http/auth/jwt-verifier.ts';
 import { createJwtVerifier } from '../../../src/http/auth/jwt-verifier.ts';
 import type { KeySet, KeySource } from '../../../src/http/auth/key-source.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

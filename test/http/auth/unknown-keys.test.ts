@@ -2,8 +2,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { createSystemDeps } from '../../../src/cli/system-deps.ts';
-import { BearerAuthenticator, type JwtOutcome, type JwtVerifier } from '../../../src/http/auth/bearer-authenticator.ts';
-import { createJwtVerifier } from '../../../src/http/auth/jwt-verifier.ts';
+import { BearerAuthenticator } from '../../../src/http/auth/bearer-authenticator.ts';
+import { createJwtVerifier, type JwtOutcome, type JwtVerifier } from '../../../src/http/auth/jwt-verifier.ts';
 import { createKeySource } from '../../../src/http/auth/key-source.ts';
 import { TokenTable } from '../../../src/http/auth/token-table.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

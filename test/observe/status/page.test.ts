@@ -2,7 +2,7 @@
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import type { Browser, Page } from 'playwright-core';
 import { Activity } from '../../../src/observe/status/activity.ts';
-import { createStatus } from '../../../src/observe/status/status-document.ts';
+import { createStatus } from '../../../src/observe/status/create-status.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { findBarriers, findChromium, launchChromium } from './chromium.ts';
 import {

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
-import { createStatus } from '../../../src/observe/status/status-document.ts';
+import { createStatus } from '../../../src/observe/status/create-status.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { inspection, runCall, WallClock } from './seen.ts';
 import { startStatusServer } from './status-server.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
-import { createStatus } from '../../../src/observe/status/status-document.ts';
+import { createStatus } from '../../../src/observe/status/create-status.ts';
 import { inspectedServer, inspection, runCall, START_MS, USAGE, WallClock } from './seen.ts';
 
 const SOURCES = { usage: undefined, hosts: [], snippets: () => undefined };

@@ -2,8 +2,8 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../src/deps.ts';
+import type { Status } from '../../../src/observe/status/create-status.ts';
 import { createStatusRoutes, type StatusRoutes } from '../../../src/observe/status/routes.ts';
-import type { Status } from '../../../src/observe/status/status-document.ts';
 
 export interface StatusServer {
   readonly url: string;

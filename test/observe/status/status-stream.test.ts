@@ -1,7 +1,8 @@
 import { get, type IncomingMessage } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
-import { createStatus, type StatusDocument } from '../../../src/observe/status/status-document.ts';
+import { createStatus } from '../../../src/observe/status/create-status.ts';
+import type { StatusDocument } from '../../../src/observe/status/status-document.ts';
 import { KEEP_ALIVE_MS, MAX_WATCHERS, STALLED_MS, UPDATE_MS } from '../../../src/observe/status/status-stream.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';

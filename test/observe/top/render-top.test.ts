@@ -1,6 +1,7 @@
 import test from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
-import { createStatus, type StatusDocument } from '../../../src/observe/status/status-document.ts';
+import { createStatus } from '../../../src/observe/status/create-status.ts';
+import type { StatusDocument } from '../../../src/observe/status/status-document.ts';
 import { renderTop } from '../../../src/observe/top/render-top.ts';
 import { paintLine } from '../../../src/observe/top/text-layout.ts';
 import { client, fillActivity, inspectedServer, inspection, MODERN_HTTP, runCall, WallClock } from '../status/seen.ts';

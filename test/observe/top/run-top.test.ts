@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
-import { createStatus } from '../../../src/observe/status/status-document.ts';
+import { createStatus } from '../../../src/observe/status/create-status.ts';
 import { eventsUrl, runTop, type TopOutput } from '../../../src/observe/top/run-top.ts';
 import { startEndlessAnswers } from '../../support/endless-answers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

@@ -3,12 +3,20 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { GivenOptions } from '../../options/given-options.ts';
 import * as value from '../value.ts';
-import type { RemoteSurroundings } from './remote.ts';
+
+/** The user, and the place where the program was started. */
+export interface UserSurroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+  /** Throws for a user without one; default: what the system says. */
+  readonly homeFolder?: (() => string) | undefined;
+}
 
 /** Absolute. Undefined: nowhere, for a user without a home, as in some containers. */
 export function findStateDirectory(
   given: GivenOptions,
-  { env, cwd, platform, homeFolder = homedir }: Pick<RemoteSurroundings, 'env' | 'cwd' | 'platform' | 'homeFolder'>,
+  { env, cwd, platform, homeFolder = homedir }: UserSurroundings,
 ): string | undefined {
   const configured = given.optional('state-dir', value.parseText);
   if (configured !== undefined) return resolve(cwd, configured);

@@ -1,0 +1,60 @@
+import type { Inspect, InspectedServer } from '../inspection.ts';
+import type { Activity } from './activity.ts';
+import { STATUS_SHAPE, type StatusDocument, toSpeech, type UsageStatus } from './status-document.ts';
+
+export interface StatusSources {
+  /** Where other replicas reach this one; absent: there are none. */
+  readonly ownAddress?: string | undefined;
+  readonly inspect: Inspect;
+  readonly activity: Activity;
+  /** What the migration report has; undefined: nothing is recorded. */
+  readonly usage: (() => UsageStatus) | undefined;
+  /** The hosts that `snippets` knows. */
+  readonly hosts: readonly string[];
+  /** Undefined: this host cannot use this server. */
+  readonly snippets: (host: string, server: InspectedServer) => string | undefined;
+}
+
+export type Status = () => StatusDocument;
+
+export function createStatus({ ownAddress, inspect, activity, usage, hosts, snippets }: StatusSources): Status {
+  const replicas: StatusDocument['replicas'] =
+    ownAddress === undefined ? null : [{ address: ownAddress, state: 'shown', problem: null }];
+  return () => {
+    const { startedAtMs, version, servers, openCalls, maxOpenCalls, processes, maxProcesses } = inspect();
+    const seen = activity.report();
+    return {
+      shape: STATUS_SHAPE,
+      atMs: seen.atMs,
+      replicas,
+      bridge: { version, startedAtMs, openCalls, maxOpenCalls, processes, maxProcesses },
+      servers: servers.map((server) => ({
+        name: server.name,
+        url: server.url,
+        sseUrl: server.sseUrl ?? null,
+        sseSunset: server.sunset ?? null,
+        wsUrl: server.wsUrl ?? null,
+        hubs: server.hubs.map(({ url, state, problem }) => ({ url, state, problem: problem ?? null })),
+        kind: server.kind,
+        state: server.state,
+        problem: server.problem ?? null,
+        speaks: toSpeech(server.verdicts[0]),
+        sessions: server.sessions,
+        openCalls: server.openCalls,
+        processes: server.processes,
+        restarts: server.restarts,
+        ...seen.ofServer(server.name),
+      })),
+      clients: seen.clients,
+      moreClients: seen.moreClients,
+      calls: seen.calls,
+      usage: usage?.() ?? null,
+      snippets: servers.flatMap((server) =>
+        hosts.flatMap((host) => {
+          const text = snippets(host, server);
+          return text === undefined ? [] : [{ host, server: server.name, text }];
+        }),
+      ),
+    };
+  };
+}
