@@ -6,8 +6,8 @@ import { createDialers } from '../../src/bridge/create-dialer.ts';
 import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import { ServerSpeech } from '../../src/relay/observer.ts';
 import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import { DuplexConnection } from '../../src/upstream/duplex/connection.ts';
 import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
-import { StdioLink } from '../../src/upstream/stdio/link.ts';
 import { Frame } from '../../src/wire/frame.ts';
 import { scanStrictEnvelope } from '../../src/wire/scan-envelope.ts';
 import { createTestDeps } from '../process/collected-log.ts';
@@ -86,7 +86,7 @@ test('a legacy session of a command passes byte for byte, the second one on the 
       '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}',
     );
     await isUntouched(t, link, listener, '');
-    t.is(link instanceof StdioLink, session === 'second', session);
+    t.is(link instanceof DuplexConnection, session === 'second', session);
   }
 });
 
@@ -96,6 +96,6 @@ test('modern requests of one pipe pass byte for byte, once the era is known on t
     const listener = new FakeServerListener();
     const link = dialer.dialCalls(listener, PIPE);
     await isUntouched(t, link, listener, `,${META}`);
-    t.is(link instanceof StdioLink, pipe === 'second', pipe);
+    t.is(link instanceof DuplexConnection, pipe === 'second', pipe);
   }
 });

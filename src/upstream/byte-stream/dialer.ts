@@ -10,8 +10,9 @@ import { readSecureContext } from '../../http/client/secure-context.ts';
 import { showStreamAddress } from '../../http/socket-addresses.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { IdWarnings } from '../answer-ids.ts';
+import { DuplexConnection } from '../duplex/connection.ts';
 import { Reachability } from '../remote/remote-environment.ts';
-import { ByteStreamLink } from './link.ts';
+import { ByteStreamCarrier } from './carrier.ts';
 
 /** A connection is checked this often for a peer that vanished without a word (laptop asleep, cable). */
 const TCP_KEEP_ALIVE_MS = 30_000;
@@ -44,7 +45,7 @@ class ByteStreamDialer implements SessionDialer {
   readonly #secureContext: SecureContext | undefined;
   readonly #reachability: Reachability;
   readonly #idWarnings: IdWarnings;
-  readonly #links = new Set<ByteStreamLink>();
+  readonly #connections = new Set<DuplexConnection<ByteStreamCarrier>>();
   #isClosed = false;
 
   constructor(options: ByteStreamDialerOptions) {
@@ -60,23 +61,28 @@ class ByteStreamDialer implements SessionDialer {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and makes no more connections.');
     }
     const { address, connectTimeoutMs, maxMessageBytes, failureLevel, deps } = this.#options;
-    const link = new ByteStreamLink({
+    const { log } = deps;
+    const carried = {
       name: this.name,
       socket: this.#connect(),
-      isOwn: (socket) => leadsBack(this.#reached(socket), this.#options.bound?.() ?? []),
+      isOwn: (socket: Socket) => leadsBack(this.#reached(socket), this.#options.bound?.() ?? []),
       connectedEvent: address.kind === 'tcp' && address.tls === 'on' ? 'secureConnect' : 'connect',
       connectTimeoutMs,
       maxMessageBytes,
       failureLevel,
+      reachable: (error: BridgeError | undefined) => this.#reachability.note(error),
+      clock: deps.clock,
+      log,
+    } as const;
+    const connection = new DuplexConnection({
       listener,
       idWarnings: this.#idWarnings,
-      reachable: (error) => this.#reachability.note(error),
-      clock: deps.clock,
-      log: deps.log,
+      log: log.child({ address: this.name }),
+      carry: (connected) => new ByteStreamCarrier(carried, connected),
     });
-    this.#links.add(link);
-    void link.gone.then(() => this.#links.delete(link));
-    return link;
+    this.#connections.add(connection);
+    void connection.carrier.gone.then(() => this.#connections.delete(connection));
+    return connection;
   }
 
   #connect(): Socket {
@@ -102,13 +108,13 @@ class ByteStreamDialer implements SessionDialer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const links = [...this.#links];
-    for (const link of links) link.close(SHUTTING_DOWN);
-    await Promise.all(links.map(({ gone }) => gone));
+    const connections = [...this.#connections];
+    for (const connection of connections) connection.close(SHUTTING_DOWN);
+    await Promise.all(connections.map(({ carrier }) => carrier.gone));
   }
 
   killNow(): void {
     this.#isClosed = true;
-    for (const link of this.#links) link.destroy();
+    for (const { carrier } of this.#connections) carrier.destroy();
   }
 }

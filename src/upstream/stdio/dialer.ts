@@ -14,8 +14,9 @@ import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../
 import { IdWarnings } from '../answer-ids.ts';
 import { untilAborted } from '../detect/deadline.ts';
 import { DetectingLink } from '../detect/detecting-link.ts';
+import { DuplexConnection } from '../duplex/connection.ts';
+import { StdioCarrier } from './carrier.ts';
 import type { ChildLimit, ChildSlot } from './child-limit.ts';
-import { StdioLink } from './link.ts';
 import { StartTrials } from './start-trials.ts';
 
 export interface StdioDialerOptions {
@@ -137,17 +138,22 @@ class StdioDialer implements SessionDialer {
     try {
       if (this.#isClosed) throw SHUTTING_DOWN;
       this.#policy.started();
-      return new StdioLink({
+      const { log } = deps;
+      const carried = {
         name: this.name,
         maxMessageBytes,
         withheldEnv: child.withheldEnv,
         failureLevel: this.#failureLevel,
-        listener,
-        idWarnings: this.#idWarnings,
         policy: this.#policy,
         clock: deps.clock,
-        log: deps.log,
-        start: (childListener) => this.#start(childListener, slot),
+        log,
+        start: (childListener: ChildListener) => this.#start(childListener, slot),
+      };
+      return new DuplexConnection({
+        listener,
+        idWarnings: this.#idWarnings,
+        log: log.child({ child: this.name }),
+        carry: (connection) => new StdioCarrier(carried, connection),
       });
     } catch (thrown) {
       slot.release();

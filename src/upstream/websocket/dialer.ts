@@ -7,8 +7,9 @@ import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { IdWarnings } from '../answer-ids.ts';
 import { createHttpClient, type RemoteOptions } from '../detect/url-sessions.ts';
+import { DuplexConnection } from '../duplex/connection.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
-import { WebSocketLink } from './link.ts';
+import { WebSocketCarrier } from './carrier.ts';
 
 /** A moment for the server to be told of the end. */
 const LAST_WORDS_MS = 1000;
@@ -59,7 +60,7 @@ class WebSocketDialer implements SessionDialer {
   readonly #options: WebSocketDialerOptions;
   readonly #reachability: Reachability;
   readonly #idWarnings: IdWarnings;
-  readonly #links = new Set<WebSocketLink>();
+  readonly #connections = new Set<DuplexConnection<WebSocketCarrier>>();
   #isClosed = false;
 
   constructor(options: WebSocketDialerOptions) {
@@ -74,21 +75,22 @@ class WebSocketDialer implements SessionDialer {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more connections.');
     }
     const { deps, pingMs, credentials: _, ...remote } = this.#options;
-    const link: WebSocketLink = new WebSocketLink({
-      environment: {
-        ...remote,
-        cookies: new SessionCookies(),
-        caller: new CallerHeaders(),
-        idWarnings: this.#idWarnings,
-        log: deps.log,
-      },
-      listener,
+    const { log } = deps;
+    const idWarnings = this.#idWarnings;
+    const carried = {
+      environment: { ...remote, cookies: new SessionCookies(), caller: new CallerHeaders(), idWarnings, log },
       pingMs,
-      reachable: (error) => this.#reachability.note(error),
-      left: () => this.#links.delete(link),
+      reachable: (error: BridgeError | undefined) => this.#reachability.note(error),
+      left: () => this.#connections.delete(connection),
+    };
+    const connection: DuplexConnection<WebSocketCarrier> = new DuplexConnection({
+      listener,
+      idWarnings,
+      log,
+      carry: (connected) => new WebSocketCarrier(carried, connected),
     });
-    this.#links.add(link);
-    return link;
+    this.#connections.add(connection);
+    return connection;
   }
 
   readiness(): Readiness {
@@ -98,10 +100,10 @@ class WebSocketDialer implements SessionDialer {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#options.credentials?.close();
-    const links = [...this.#links];
-    for (const link of links) link.close(SHUTTING_DOWN);
+    const connections = [...this.#connections];
+    for (const connection of connections) connection.close(SHUTTING_DOWN);
     await Promise.race([
-      Promise.all(links.map((link) => link.flush())),
+      Promise.all(connections.map(({ carrier }) => carrier.flush())),
       new Promise<void>((resolve) => void this.#options.deps.clock.after(LAST_WORDS_MS, resolve)),
     ]);
     this.#options.http.close();

@@ -14,25 +14,23 @@ import {
 } from '../../http/websocket/connection.ts';
 import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
-import { LinkRequests } from '../answer-ids.ts';
+import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
 import { readRefusal } from '../remote/refusal.ts';
 import type { SessionEnvironment } from '../remote/remote-environment.ts';
-import { AnswerLimit, takeMessages } from '../server-messages.ts';
+import { takeMessages } from '../server-messages.ts';
 
 /** What may wait for the connection: clients send little before they have had an answer. */
 const WAITING_LIMITS = { maxItems: 1024, maxBytes: 1024 * 1024 };
 
-export interface WebSocketLinkOptions {
+export interface WebSocketCarrierOptions {
   readonly environment: SessionEnvironment;
-  readonly listener: ServerListener;
   /** Undefined: as all WebSockets. */
   readonly pingMs: number | undefined;
   /** The server took the connection, or could not be reached. */
   readonly reachable: (error: BridgeError | undefined) => void;
-  /** The link is over, by whichever side. */
+  /** The connection is over, by whichever side. */
   readonly left: () => void;
 }
 
@@ -45,54 +43,51 @@ interface Waiting {
  * - `fresh`: nothing was sent yet, and there is no connection: whoever sends first may have to show something for it.
  * - `opening`: the handshake is under way; messages wait.
  * - `open`: messages flow.
- * - `closed`: the relay has let go or has been told of the end. Nothing more is said to it.
+ * - `closed`: the connection has let go, or has been told of the end.
  */
-type LinkState =
+type CarrierState =
   | { readonly kind: 'fresh' }
   | { readonly kind: 'opening'; readonly opening: WebSocketOpening }
   | { readonly kind: 'open'; readonly connection: WebSocketConnection }
   | { readonly kind: 'closed'; readonly connection: WebSocketConnection | undefined };
 
-/** One connection to a server, and the conversation on it. It cannot be resumed: when it breaks, its session is gone. */
-export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketListener {
-  readonly #options: WebSocketLinkOptions;
+/** One WebSocket to a server. It cannot be resumed: when it breaks, its session is gone. */
+export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketListener {
+  readonly process = undefined;
+  readonly #options: WebSocketCarrierOptions;
+  readonly #listener: CarrierListener;
   readonly #log: Logger;
   readonly #name: string;
   readonly #waiting = new ByteQueue<Waiting>(WAITING_LIMITS, ({ frame }) => frame.bytes.length);
   readonly #scanner = new EnvelopeScanner();
-  readonly #answers: AnswerLimit;
-  readonly #requests: LinkRequests;
   #isPaused = false;
   /** A server may send any amount of what is no message, so it is warned of once a connection. */
   #hasWarned = false;
   /** Something was to wait although there was no capacity, so the relay waits to be told of it. */
   #owesDrain = false;
-  #state: LinkState = { kind: 'fresh' };
+  #state: CarrierState = { kind: 'fresh' };
 
-  constructor(options: WebSocketLinkOptions) {
+  constructor(options: WebSocketCarrierOptions, listener: CarrierListener) {
     this.#options = options;
-    const { url, idWarnings, log } = options.environment;
+    this.#listener = listener;
+    const { url, log } = options.environment;
     this.#log = log;
     this.#name = `The server at ${showUrl(url)}`;
-    this.#answers = new AnswerLimit(log);
-    const send = (frame: Frame, exchange?: Exchange): void => void this.send(frame, exchange);
-    this.#requests = new LinkRequests({ warnings: idWarnings, log, send });
   }
 
-  // ---- from the relay
+  // ---- from the connection
 
-  get process(): undefined {
-    return undefined;
+  get isFull(): boolean {
+    return this.#state.kind === 'open' ? this.#state.connection.isFull : this.#waiting.isFull;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  send(frame: Frame, exchange: Exchange | undefined): boolean {
     const state = this.#state;
-    this.#requests.sent(frame);
     switch (state.kind) {
       case 'closed':
         return true;
       case 'open':
-        return !this.#answers.excludes(frame, state.connection.isFull) && state.connection.send(frame.bytes);
+        return state.connection.send(frame.bytes);
       case 'fresh':
         this.#options.environment.caller.note(frame, exchange);
         this.#state = { kind: 'opening', opening: this.#open() };
@@ -137,7 +132,8 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
 
   close(reason: BridgeError): void {
     const code = reason === SHUTTING_DOWN ? CLOSE_CODES.goingAway : CLOSE_CODES.normal;
-    if (this.#leave(code)) this.#log.debug({ code: reason.code }, 'link closed, ending the connection');
+    this.#log.debug({ code: reason.code }, 'link closed, ending the connection');
+    this.#leave(code);
   }
 
   /** Resolves when what was sent has left for the server, the last words included. */
@@ -150,7 +146,7 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   // ---- the handshake
 
   opened({ socket, stream }: OpenWebSocket): void {
-    const { environment, pingMs = PING_MS, listener, reachable } = this.#options;
+    const { environment, pingMs = PING_MS, reachable } = this.#options;
     const connection = new WebSocketConnection({ socket, stream, clock: environment.http.clock, pingMs }, this);
     this.#state = { kind: 'open', connection };
     reachable(undefined);
@@ -160,7 +156,7 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
     for (const { frame } of this.#waiting.takeAll()) hasCapacity = connection.send(frame.bytes);
     if (!this.#owesDrain || !hasCapacity) return;
     this.#owesDrain = false;
-    listener.serverDrained();
+    this.#listener.drained();
   }
 
   refused(head: ResponseHead, body: Buffer): void {
@@ -176,26 +172,20 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   // ---- from the server
 
   message(bytes: Buffer): void {
-    if (takeMessages(bytes, this.#scanner, (frame) => this.#received(frame))) return;
+    if (takeMessages(bytes, this.#scanner, (frame) => this.#listener.received(frame))) return;
     const level = this.#hasWarned ? 'debug' : 'warn';
     this.#hasWarned = true;
     this.#log[level](`${this.#name} sent something that is no message; it is skipped`);
   }
 
-  #received(frame: Frame): void {
-    if (this.#state.kind === 'closed') return;
-    const passed = this.#requests.received(frame, undefined);
-    if (passed !== undefined) this.#options.listener.fromServer(passed);
-  }
-
   drained(): void {
-    this.#options.listener.serverDrained();
+    this.#listener.drained();
   }
 
   ended(end: ConnectionEnd): void {
     const error = this.#errorOf(end);
     this.#log.warn({ code: error.code }, error.message);
-    if (this.#leave(CLOSE_CODES.normal)) this.#options.listener.serverClosed(error);
+    this.#tell(error);
   }
 
   #errorOf(end: ConnectionEnd): BridgeError {
@@ -239,20 +229,23 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
   /** There is no connection, and why is an answer to whoever wanted it. */
   #lost(error: BridgeError): void {
     this.#options.reachable(error);
-    if (this.#leave(CLOSE_CODES.normal)) this.#options.listener.serverClosed(error);
+    this.#tell(error);
   }
 
-  /** False when it had been left before. */
-  #leave(code: number): boolean {
+  #tell(error: BridgeError): void {
+    this.#leave(CLOSE_CODES.normal);
+    this.#listener.ended(error);
+  }
+
+  #leave(code: number): void {
     const state = this.#state;
-    if (state.kind === 'closed') return false;
+    if (state.kind === 'closed') return;
     const connection = state.kind === 'open' ? state.connection : undefined;
     this.#state = { kind: 'closed', connection };
     if (state.kind === 'opening') state.opening.abort();
     connection?.close(code, '');
     this.#waiting.takeAll();
     this.#options.left();
-    return true;
   }
 }
 

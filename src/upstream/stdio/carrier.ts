@@ -5,10 +5,9 @@ import { LineWriter } from '../../io/line-writer.ts';
 import { type Child, type ChildExit, type ChildListener, describeExit, type EndReason } from '../../process/child.ts';
 import { mayDownload } from '../../process/command-name.ts';
 import type { RestartPolicy } from '../../process/supervisor.ts';
-import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { type IdWarnings, LinkRequests } from '../answer-ids.ts';
-import { AnswerLimit, ServerLines } from '../server-messages.ts';
+import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
+import { ServerLines } from '../server-messages.ts';
 import { exitError } from './exit-error.ts';
 
 /** Who waits for the first answer of a server wants to know soon that something happens: most are there by then. */
@@ -16,107 +15,86 @@ const STARTING_MS = 2000;
 /** After so long without a word something may be wrong. */
 const SILENT_MS = 10_000;
 
-export interface StdioLinkOptions {
+export interface StdioCarrierOptions {
   readonly name: string;
   readonly maxMessageBytes: number;
   readonly withheldEnv: readonly string[];
   /** How loud the log is about a process that fails: `debug` where whoever dials says it. */
   readonly failureLevel: 'warn' | 'debug';
-  readonly listener: ServerListener;
-  readonly idWarnings: IdWarnings;
   readonly policy: RestartPolicy;
   readonly clock: Clock;
   readonly log: Logger;
   readonly start: (listener: ChildListener) => Child;
 }
 
-/**
- * - `open`: messages flow.
- * - `closed`: the relay has let go or has been told of the end. Nothing more is said to it.
- */
-type LinkState = 'open' | 'closed';
-
-/**
- * One server process and the conversation with it. After `close` the relay hears nothing more, not even the end.
- */
-export class StdioLink implements UpstreamLink, ChildListener {
-  readonly #options: StdioLinkOptions;
-  readonly #messages: ServerLines;
-  readonly #child: Child;
+/** The pipes of one server process. */
+export class StdioCarrier implements Carrier, ChildListener {
+  readonly process: Child;
+  readonly #options: StdioCarrierOptions;
+  readonly #listener: CarrierListener;
+  readonly #lines: ServerLines;
   readonly #writer: LineWriter;
-  readonly #answers: AnswerLimit;
-  readonly #requests: LinkRequests;
-  #state: LinkState = 'open';
+  #isOpen = true;
   #isAsked = false;
   #hasServed = false;
   #cancelWarning: (() => void) | undefined = undefined;
 
   /** Throws what `start` throws. */
-  constructor(options: StdioLinkOptions) {
+  constructor(options: StdioCarrierOptions, listener: CarrierListener) {
     const { name, maxMessageBytes, log } = options;
     this.#options = options;
+    this.#listener = listener;
     const sink = {
       message: (frame: Frame) => this.#message(frame),
-      fault: (fault: ServerFault) => this.#fault(fault),
+      fault: listener.faulted.bind(listener),
       unreadable: (error: BridgeError) => this.#unreadable(error),
     };
-    const named = log.child({ child: name });
     const noiseWarning = 'prints to stdout something that is not MCP';
-    this.#messages = new ServerLines({ name, maxMessageBytes, noiseWarning, sink, log: named });
-    this.#answers = new AnswerLimit(named);
-    const send = (frame: Frame): void => void this.send(frame);
-    this.#requests = new LinkRequests({ warnings: options.idWarnings, log: named, send });
-    this.#child = options.start(this);
-    this.#writer = new LineWriter(this.#child.stdin, () => this.#drained());
+    this.#lines = new ServerLines({ name, maxMessageBytes, noiseWarning, sink, log: log.child({ child: name }) });
+    this.process = options.start(this);
+    this.#writer = new LineWriter(this.process.stdin, () => listener.drained());
   }
 
-  get child(): Child {
-    return this.#child;
-  }
+  // ---- from the connection
 
-  get process(): Child {
-    return this.#child;
+  get isFull(): boolean {
+    return this.#writer.isFull;
   }
-
-  // ---- from the relay
 
   send(frame: Frame): boolean {
-    if (this.#state === 'closed') return true;
     if (!this.#hasServed && frame.kind === 'request') {
       this.#isAsked = true;
       this.#cancelWarning ??= this.#watchStart();
     }
-    this.#requests.sent(frame);
-    return !this.#answers.excludes(frame, this.#writer.isFull) && this.#writer.send(frame.bytes);
+    return this.#writer.send(frame.bytes);
   }
 
-  /** Messages that are already here, at most one chunk's worth, are still delivered. */
   pause(): void {
-    this.#child.pauseOutput();
+    this.process.pauseOutput();
   }
 
   resume(): void {
-    this.#child.resumeOutput();
+    this.process.resumeOutput();
   }
 
   close(reason: BridgeError): void {
     // Whoever gives it up because it answers nothing gives one of our own reasons; a client that leaves is none.
-    if (this.#isAsked && !this.#hasServed && this.#state === 'open' && reason.code.startsWith('ERR_UPSTREAM_')) {
+    if (this.#isAsked && !this.#hasServed && reason.code.startsWith('ERR_UPSTREAM_')) {
       this.#options.policy.unanswered(reason);
     }
-    if (!this.#leave()) return;
     this.#options.log.debug({ child: this.#options.name, code: reason.code }, 'link closed, ending the server');
+    this.#leave();
     this.#letGo(reason.code === 'ERR_UPSTREAM_HUNG' ? 'hung' : 'unwanted');
   }
 
   // ---- from the child
 
   output(chunk: Buffer): void {
-    if (this.#state !== 'closed') this.#messages.push(chunk);
+    if (this.#isOpen) this.#lines.push(chunk);
   }
 
   closed(stream: 'stdin' | 'stdout'): void {
-    if (this.#state === 'closed') return;
+    if (!this.#isOpen) return;
     const { name, failureLevel, log } = this.#options;
     const message = `Server "${name}" closed its ${stream} but went on running; it was ended.`;
     const error = new BridgeError('ERR_UPSTREAM_EXITED', message);
@@ -128,9 +106,9 @@ export class StdioLink implements UpstreamLink, ChildListener {
   ended(exit: ChildExit): void {
     const { name, withheldEnv, failureLevel, policy, log } = this.#options;
     const described = { child: name, exitCode: exit.code };
-    if (this.#state === 'closed') return log.info(described, `server ${describeExit(exit)}`);
-    this.#messages.end();
-    const context = { name, withheldEnv, hasServed: this.#hasServed, noise: this.#messages.noise };
+    if (!this.#isOpen) return log.info(described, `server ${describeExit(exit)}`);
+    this.#lines.end();
+    const context = { name, withheldEnv, hasServed: this.#hasServed, noise: this.#lines.noise };
     const error = exitError(exit, { ...context, retryAfterMs: 0 });
     if (exit.terminated || (exit.code === 0 && this.#hasServed)) log.info(described, `server ${describeExit(exit)}`);
     else {
@@ -150,37 +128,29 @@ export class StdioLink implements UpstreamLink, ChildListener {
   // ---- between
 
   #message(frame: Frame): void {
-    if (this.#state === 'closed') return;
+    if (!this.#isOpen) return;
     if (!this.#hasServed && frame.isResponse) {
       this.#hasServed = true;
       this.#cancelWarning?.();
       this.#options.policy.served();
     }
-    const passed = this.#requests.received(frame, undefined);
-    if (passed !== undefined) this.#options.listener.fromServer(passed);
-  }
-
-  #fault(fault: ServerFault): void {
-    if (this.#state !== 'closed') this.#options.listener.serverFault(this.#requests.failed(fault));
+    this.#listener.received(frame);
   }
 
   #unreadable(error: BridgeError): void {
-    if (this.#state === 'closed') return;
+    if (!this.#isOpen) return;
     this.failed(error);
     this.#letGo('unwanted');
   }
 
-  #drained(): void {
-    if (this.#state !== 'closed') this.#options.listener.serverDrained();
-  }
-
   #lost(error: BridgeError): void {
-    if (this.#state !== 'closed') this.#options.policy.failed(error, this.#hasServed);
+    if (this.#isOpen) this.#options.policy.failed(error, this.#hasServed);
     this.#tell(error);
   }
 
   #tell(error: BridgeError): void {
-    if (this.#leave()) this.#options.listener.serverClosed(error);
+    this.#leave();
+    this.#listener.ended(error);
   }
 
   #watchStart(): () => void {
@@ -209,24 +179,21 @@ export class StdioLink implements UpstreamLink, ChildListener {
   #whenSilent(silentMs: number, run: () => void, delayMs = silentMs): () => void {
     const { clock } = this.#options;
     return clock.after(delayMs, () => {
-      const leftMs = this.#child.lastHeardMs + silentMs - clock.now();
+      const leftMs = this.process.lastHeardMs + silentMs - clock.now();
       if (leftMs > 0) this.#cancelWarning = this.#whenSilent(silentMs, run, leftMs);
       else run();
     });
   }
 
-  /** False when it had been left before. */
-  #leave(): boolean {
-    if (this.#state === 'closed') return false;
+  #leave(): void {
+    this.#isOpen = false;
     this.#cancelWarning?.();
-    this.#state = 'closed';
-    return true;
   }
 
   /** What was sent last still goes out; output is read on, or a server that has much to say could not end by itself. */
   #letGo(why: EndReason): void {
     this.#writer.flush();
-    this.#child.resumeOutput();
-    void this.#child.terminate(why);
+    this.process.resumeOutput();
+    void this.process.terminate(why);
   }
 }

@@ -3,16 +3,15 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { type BridgeError, OWN_SERVER } from '../../errors.ts';
 import { LineWriter } from '../../io/line-writer.ts';
-import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { type IdWarnings, LinkRequests } from '../answer-ids.ts';
-import { AnswerLimit, ServerLines } from '../server-messages.ts';
+import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
+import { ServerLines } from '../server-messages.ts';
 import { connectError, connectTimeout, endError } from './connect-error.ts';
 
 /** A server that has been told the end has so long to close its side, too. */
 export const CLOSE_GRACE_MS = 1000;
 
-export interface ByteStreamLinkOptions {
+export interface ByteStreamCarrierOptions {
   /** The server's address, as it may be shown. */
   readonly name: string;
   /** A socket that has begun to connect. */
@@ -25,8 +24,6 @@ export interface ByteStreamLinkOptions {
   readonly connectTimeoutMs: number;
   readonly maxMessageBytes: number;
   readonly failureLevel: 'warn' | 'debug';
-  readonly listener: ServerListener;
-  readonly idWarnings: IdWarnings;
   /** Is told that the server could be reached, or why not. */
   readonly reachable: (error: BridgeError | undefined) => void;
   readonly clock: Clock;
@@ -36,42 +33,38 @@ export interface ByteStreamLinkOptions {
 /**
  * - `connecting`: what is sent waits in the socket.
  * - `open`: messages flow.
- * - `closed`: the relay has let go or has been told of the end. Nothing more is said to it.
+ * - `closed`: the connection has let go, or has been told of the end.
  */
-type LinkState = 'connecting' | 'open' | 'closed';
+type CarrierState = 'connecting' | 'open' | 'closed';
 
-/** One connection to a server that takes lines. */
-export class ByteStreamLink implements UpstreamLink {
+/** A socket to a server that takes lines. */
+export class ByteStreamCarrier implements Carrier {
   readonly process = undefined;
-  readonly #options: ByteStreamLinkOptions;
+  readonly #options: ByteStreamCarrierOptions;
+  readonly #listener: CarrierListener;
   readonly #socket: Socket;
   readonly #lines: ServerLines;
   readonly #writer: LineWriter;
-  readonly #answers: AnswerLimit;
-  readonly #requests: LinkRequests;
-  #state: LinkState = 'connecting';
+  #state: CarrierState = 'connecting';
   #hasServed = false;
   #cause: unknown;
   #cancelTimer = (): void => {};
   /** Resolves when nothing is left of the connection. */
   readonly gone: Promise<void>;
 
-  constructor(options: ByteStreamLinkOptions) {
+  constructor(options: ByteStreamCarrierOptions, listener: CarrierListener) {
     const { name, socket, connectedEvent, connectTimeoutMs, maxMessageBytes, clock, log } = options;
     this.#options = options;
+    this.#listener = listener;
     this.#socket = socket;
     const sink = {
       message: (frame: Frame) => this.#message(frame),
-      fault: (fault: ServerFault) => this.#fault(fault),
+      fault: listener.faulted.bind(listener),
       unreadable: (error: BridgeError) => this.#unreadable(error),
     };
-    const named = log.child({ address: name });
     const noiseWarning = 'the server sends something that is not MCP';
-    this.#lines = new ServerLines({ name, maxMessageBytes, noiseWarning, sink, log: named });
-    this.#writer = new LineWriter(socket, () => this.#drained());
-    this.#answers = new AnswerLimit(named);
-    const send = (frame: Frame): void => void this.send(frame);
-    this.#requests = new LinkRequests({ warnings: options.idWarnings, log: named, send });
+    this.#lines = new ServerLines({ name, maxMessageBytes, noiseWarning, sink, log: log.child({ address: name }) });
+    this.#writer = new LineWriter(socket, () => listener.drained());
     socket.on(connectedEvent, () => this.#connected());
     socket.on('data', (chunk: Buffer) => {
       if (this.#state !== 'closed') this.#lines.push(chunk);
@@ -91,15 +84,16 @@ export class ByteStreamLink implements UpstreamLink {
     if (connectTimeoutMs > 0) this.#cancelTimer = clock.after(connectTimeoutMs, () => this.#tooLate(connectTimeoutMs));
   }
 
-  // ---- from the relay
+  // ---- from the connection
 
-  send(frame: Frame): boolean {
-    if (this.#state === 'closed') return true;
-    this.#requests.sent(frame);
-    return !this.#answers.excludes(frame, this.#writer.isFull) && this.#writer.send(frame.bytes);
+  get isFull(): boolean {
+    return this.#writer.isFull;
   }
 
-  /** Messages that are already here, at most one chunk's worth, are still delivered. */
+  send({ bytes }: Frame): boolean {
+    return this.#writer.send(bytes);
+  }
+
   pause(): void {
     this.#socket.pause();
   }
@@ -110,7 +104,7 @@ export class ByteStreamLink implements UpstreamLink {
 
   close(reason: BridgeError): void {
     const isConnected = this.#state === 'open';
-    if (!this.#leave()) return;
+    this.#leave();
     this.#options.log.debug({ address: this.#options.name, code: reason.code }, 'link closed, ending the connection');
     if (isConnected) this.#letGo();
     else this.#socket.destroy();
@@ -162,14 +156,8 @@ export class ByteStreamLink implements UpstreamLink {
   }
 
   #message(frame: Frame): void {
-    if (this.#state === 'closed') return;
     if (frame.isResponse) this.#hasServed = true;
-    const passed = this.#requests.received(frame, undefined);
-    if (passed !== undefined) this.#options.listener.fromServer(passed);
-  }
-
-  #fault(fault: ServerFault): void {
-    if (this.#state !== 'closed') this.#options.listener.serverFault(this.#requests.failed(fault));
+    this.#listener.received(frame);
   }
 
   #unreadable(error: BridgeError): void {
@@ -178,20 +166,14 @@ export class ByteStreamLink implements UpstreamLink {
     this.#letGo();
   }
 
-  #drained(): void {
-    if (this.#state !== 'closed') this.#options.listener.serverDrained();
-  }
-
   #tell(error: BridgeError): void {
-    if (this.#leave()) this.#options.listener.serverClosed(error);
+    this.#leave();
+    this.#listener.ended(error);
   }
 
-  /** False when it had been left before. */
-  #leave(): boolean {
-    if (this.#state === 'closed') return false;
+  #leave(): void {
     this.#state = 'closed';
     this.#cancelTimer();
-    return true;
   }
 
   /** What was sent last still goes out; the server is read on, or its own end would never be seen. */

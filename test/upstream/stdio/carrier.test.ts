@@ -4,13 +4,14 @@ import { BridgeError } from '../../../src/errors.ts';
 import type { Child } from '../../../src/process/child.ts';
 import { RestartPolicy } from '../../../src/process/supervisor.ts';
 import { IdWarnings } from '../../../src/upstream/answer-ids.ts';
-import { StdioLink } from '../../../src/upstream/stdio/link.ts';
+import { DuplexConnection } from '../../../src/upstream/duplex/connection.ts';
+import { StdioCarrier } from '../../../src/upstream/stdio/carrier.ts';
 import { notificationFrame, requestFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingServerListener } from '../recording-server-listener.ts';
 
-/** A link to a process that only exists as far as the link can tell. */
+/** A connection to a process that only exists as far as the connection can tell. */
 function createLink({ name = 'node server.js' } = {}) {
   const clock = new FakeClock();
   const { log, entries } = collectLog();
@@ -30,17 +31,21 @@ function createLink({ name = 'node server.js' } = {}) {
   const listener = new RecordingServerListener();
   const policy = new RestartPolicy({ name, clock, random: () => 0, noted: () => {} });
   const start = (): Child => child;
-  const link = new StdioLink({
+  const carried = {
     name,
     maxMessageBytes: 1000,
     withheldEnv: [],
     failureLevel: 'warn',
-    listener,
-    idWarnings: new IdWarnings(name, log),
     policy,
     clock,
     log,
     start,
+  } as const;
+  const link = new DuplexConnection({
+    listener,
+    idWarnings: new IdWarnings(name, log),
+    log,
+    carry: (connection) => new StdioCarrier(carried, connection),
   });
   const warnings = () => entries.filter(({ level }) => level === 40).map(({ msg }) => msg);
   const told = () => entries.map(({ msg }) => msg);
@@ -82,7 +87,7 @@ for (const [name, message] of [
     t.deepEqual(told(), [], 'it has just printed something');
     clock.advance(1);
     t.deepEqual(told(), [message]);
-    link.output(ANSWER);
+    link.carrier.output(ANSWER);
     clock.advance(60_000);
     t.is(told().length, 1);
     t.is(clock.pendingTimers, 0);
@@ -106,7 +111,7 @@ test('says nothing of a server that only prints, until it stops that, too', (t) 
 test('says nothing of a server that has answered, or that was left', (t) => {
   const answering = createLink();
   answering.link.send(requestFrame(1, 'initialize'));
-  answering.link.output(ANSWER);
+  answering.link.carrier.output(ANSWER);
   answering.link.send(requestFrame(2, 'tools/call'));
   const left = createLink();
   left.link.send(requestFrame(1, 'initialize'));
@@ -120,6 +125,6 @@ test('says nothing of a server that has answered, or that was left', (t) => {
 
 test('says in the log that a process could not be started after all', (t) => {
   const { link, warnings } = createLink();
-  link.failed(new BridgeError('ERR_UPSTREAM_SPAWN', 'Cannot start the server: too many files are open.'));
+  link.carrier.failed(new BridgeError('ERR_UPSTREAM_SPAWN', 'Cannot start the server: too many files are open.'));
   t.deepEqual(warnings(), ['Cannot start the server: too many files are open.']);
 });
