@@ -1,4 +1,4 @@
-import { decodeId } from './envelope-members.ts';
+import { decodeId } from './decode-id.ts';
 import { CLOSE_BRACE, COMMA, DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE } from './json/ascii.ts';
 import { editedOutline } from './json/edited-outline.ts';
 import { ObjectEditor } from './json/object-editor.ts';

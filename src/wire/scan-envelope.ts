@@ -13,8 +13,6 @@ import { CLOSE_BRACE, COLON, COMMA, DIGIT_0, DIGIT_9, OPEN_BRACE, OPEN_BRACKET, 
 import { type Outline, visitMembers } from './json/outline.ts';
 import { isWhitespace, MemberCursor, skipValue, skipWhitespace } from './json/scan-json.ts';
 
-export { decodeId } from './envelope-members.ts';
-
 const LETTER_N = 0x6e;
 
 /** Longer strings at the tail are no ids and end the walk back. */

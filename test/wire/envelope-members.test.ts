@@ -1,5 +1,6 @@
 import test from 'ava';
-import { decodeId, isNullToken } from '../../src/wire/envelope-members.ts';
+import { decodeId } from '../../src/wire/decode-id.ts';
+import { isNullToken } from '../../src/wire/envelope-members.ts';
 
 const idOf = (token: string) => {
   const bytes = Buffer.from(`[${token}]`);

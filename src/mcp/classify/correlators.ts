@@ -2,11 +2,13 @@
  * The places inside a message that hold an id or a token of another message: finds them, and replaces what they hold.
  * Nothing outside this file knows where they are.
  */
+
+import { decodeId } from '../../wire/decode-id.ts';
 import { editFrame, encodeId, Frame, type JsonRpcId, replaceSpans } from '../../wire/frame.ts';
 import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
 import { findUniqueMember, findUnmistakable } from '../../wire/json/outline.ts';
 import { type Edit, type Span, skipValue } from '../../wire/json/scan-json.ts';
-import { decodeId, scanEnvelope } from '../../wire/scan-envelope.ts';
+import { scanEnvelope } from '../../wire/scan-envelope.ts';
 import { META_RELATED_TASK, META_SUBSCRIPTION_ID } from '../vocabulary/meta.ts';
 import { readField } from '../vocabulary/payload.ts';
 

@@ -2,9 +2,10 @@ import test from 'ava';
 import fc from 'fast-check';
 import { findProgressOf, readProgress, rewriteProgress } from '../../../src/mcp/classify/correlators.ts';
 import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
+import { decodeId } from '../../../src/wire/decode-id.ts';
 import { Frame, replaceSpans } from '../../../src/wire/frame.ts';
 import { findUniqueMember } from '../../../src/wire/json/outline.ts';
-import { decodeId, scanEnvelope } from '../../../src/wire/scan-envelope.ts';
+import { scanEnvelope } from '../../../src/wire/scan-envelope.ts';
 import { serverFrame } from '../../support/frames.ts';
 import { progressLine } from '../../support/progress-lines.ts';
 
