@@ -9,6 +9,7 @@ import {
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
+import { showUrl } from '../shown-url.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { CallbackListener, CallbackVerdict } from './callback-listener.ts';
 import { adviseCallback } from './client-identity.ts';
@@ -38,6 +39,8 @@ export type AskToPaste = (
 ) => () => void;
 
 export interface BrowserLogin {
+  /** The server that the login is for. */
+  readonly server: URL;
   readonly authorizationServer: AuthorizationServer;
   readonly clientId: string;
   readonly listener: CallbackListener;
@@ -165,12 +168,16 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
         resolve({ kind: 'code', parameters: validateAuthResponse(as, { client_id: clientId }, parameters, state) });
         return 'done';
       } catch (thrown) {
-        if (thrown instanceof AuthorizationResponseError) resolve(toRefusal(thrown, login));
-        else reject(notFrom(as.issuer));
+        if (thrown instanceof AuthorizationResponseError) {
+          resolve(toRefusal(thrown, login));
+          return 'refused';
+        }
+        reject(notFrom(as.issuer));
         return 'failed';
       }
     };
-    begin(listener.offer({ page, receive, contested: () => reject(contested()) }));
+    const server = showUrl(login.server);
+    begin(listener.offer({ server, page, receive, contested: () => reject(contested()) }));
     const entered = (text: string): CallbackVerdict => receivePasted(text, login.callback, receive);
     stopAsking = login.askToPaste?.({ page, callback: login.callback }, entered) ?? stopAsking;
   });

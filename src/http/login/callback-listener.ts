@@ -1,21 +1,18 @@
 import { timingSafeEqual } from 'node:crypto';
-import {
-  createServer,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { generateRandomState } from 'oauth4webapi';
 import { BridgeError } from '../../errors.ts';
 import { hostOf } from '../addresses.ts';
+import { type LoginPage, renderLoginPage } from './login-page.ts';
 
 const EVERY_ANSWER = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', connection: 'close' };
 const PAGE_HEADERS = {
   ...EVERY_ANSWER,
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
+  'content-security-policy':
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
 };
 
 /** This is longer than a login may take, so the cookie of one that nobody has finished expires by itself. */
@@ -25,26 +22,12 @@ const COOKIE_LIFETIME_S = 300;
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** What a browser is told when it comes back. */
-export type CallbackVerdict = 'done' | 'failed' | 'ignored';
-
-const PAGES: Readonly<
-  Record<CallbackVerdict | 'unknown-browser' | 'contested', readonly [status: number, text: string]>
-> = {
-  done: [200, 'You have allowed it. You can close this page and go back to your program.'],
-  failed: [400, 'This did not work. You can close this page; your program knows more.'],
-  ignored: [400, 'Nobody is waiting for this answer.'],
-  'unknown-browser': [
-    403,
-    'This login was not begun in this browser, so what it brings is not taken. The login goes on waiting: finish it in the browser that has opened the address in the log of mcp-portage, or open that address in this browser if none has.',
-  ],
-  contested: [
-    410,
-    'This address works once, and another browser has opened it before. Nobody can tell which of them is yours, so this login has ended. Let your program call again, and open the new address in one browser only. If you have opened it just once, another user of this machine has opened it as well.',
-  ],
-};
+export type CallbackVerdict = Extract<LoginPage, 'done' | 'refused' | 'failed' | 'ignored'>;
 
 /** What a listener waits for. */
 export interface AwaitedLogin {
+  /** How the server is called on the pages. Only the browser that began is shown it. */
+  readonly server: string;
   /** Where the user logs in: the browser that begins is redirected there. */
   readonly page: URL;
   /** The browser that began has come back with these. */
@@ -166,7 +149,8 @@ export class CallbackListener {
     if (state.kind === 'idle') return show(response, 'ignored');
     if (!this.#hasBegun(request)) return show(response, 'unknown-browser');
     const verdict = state.login.receive(parameters);
-    show(response, verdict, verdict === 'ignored' ? {} : { 'set-cookie': this.#cookie('', 0) });
+    const isOver = verdict !== 'ignored';
+    show(response, verdict, { server: state.login.server, ...(isOver && { cookie: this.#cookie('', 0) }) });
   }
 
   #hasBegun({ headers }: IncomingMessage): boolean {
@@ -246,11 +230,14 @@ function redirect(response: ServerResponse, location: URL, cookie?: string): voi
   response.writeHead(302, headers).end();
 }
 
-function show(response: ServerResponse, page: keyof typeof PAGES, headers: OutgoingHttpHeaders = {}): void {
-  const [status, text] = PAGES[page];
-  response
-    .writeHead(status, { ...PAGE_HEADERS, ...headers })
-    .end(`<!doctype html><title>mcp-portage</title><p>${text}</p>\n`);
+interface Shown {
+  readonly server?: string;
+  readonly cookie?: string;
+}
+
+function show(response: ServerResponse, page: LoginPage, { server, cookie }: Shown = {}): void {
+  const { status, html } = renderLoginPage(page, server);
+  response.writeHead(status, { ...PAGE_HEADERS, ...(cookie !== undefined && { 'set-cookie': cookie }) }).end(html);
 }
 
 /** Compares in a time that reveals nothing of the expected text but its length. */

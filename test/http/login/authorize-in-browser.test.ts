@@ -12,6 +12,7 @@ for (const page of ['http://127.0.0.1:1/authorize', 'https://10.0.0.1/authorize'
     t.teardown(() => listener.close());
     const { log, entries } = collectLog();
     const login = authorizeInBrowser({
+      server: new URL('https://8.8.8.8/mcp'),
       authorizationServer: {
         issuer: 'https://auth.example',
         authorization_endpoint: page,
@@ -54,6 +55,7 @@ async function begin(t: ExecutionContext, changes: Partial<BrowserLogin> = {}) {
     open = resolve;
   });
   const outcome = authorizeInBrowser({
+    server: new URL('https://8.8.8.8/mcp'),
     authorizationServer: SERVER,
     ...{
       clientId: 'us',

@@ -16,10 +16,11 @@ async function offer(t: ExecutionContext, callback = 'http://127.0.0.1:0/callbac
   const back = await listener.listen();
   const came: string[] = [];
   const start = listener.offer({
+    server: 'https://server.example/mcp',
     page: PAGE,
     receive: (parameters) => {
       came.push(String(parameters));
-      return parameters.has('code') ? 'done' : parameters.has('error') ? 'failed' : 'ignored';
+      return parameters.has('code') ? 'done' : parameters.has('error') ? 'refused' : 'ignored';
     },
     contested: () => came.push('contested'),
   });
@@ -88,6 +89,23 @@ test('answers with a page that loads nothing and keeps nothing, and never repeat
   t.deepEqual(came, ['error=%3Cscript%3E']);
 });
 
+test('the page says which server the login is for, to the browser that began and to no other', async (t) => {
+  const { back, start } = await offer(t);
+  const browser = new Browser();
+  await browser.open(start);
+  for (const stranger of [start, `${back}?code=evil`]) {
+    t.false((await (await new Browser().open(stranger)).text()).includes('server.example'));
+  }
+  for (const [query, title] of [
+    ['nothing=1', 'Nobody is waiting for this answer'],
+    ['error=access_denied', 'Access refused'],
+  ]) {
+    const page = await (await browser.open(`${back}?${query}`)).text();
+    t.true(page.includes(`<h1>${title}</h1>`), query);
+    t.true(page.includes('<dd>https://server.example/mcp</dd>'), query);
+  }
+});
+
 test('the browser that began ends the login, and its cookie goes', async (t) => {
   const { back, start, came } = await offer(t);
   const browser = new Browser();
@@ -97,7 +115,11 @@ test('the browser that began ends the login, and its cookie goes', async (t) => 
   t.is(done.status, 200);
   t.is(done.headers.get('cache-control'), 'no-store');
   t.is(done.headers.get('referrer-policy'), 'no-referrer');
-  t.regex(done.headers.get('content-security-policy') ?? '', /default-src 'none'/);
+  t.is(
+    done.headers.get('content-security-policy'),
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+  t.is(done.headers.get('x-content-type-options'), 'nosniff');
   t.false((await done.text()).includes('secret-code'));
   t.deepEqual(came, ['nothing=1', 'code=secret-code']);
   t.deepEqual(await browser.jar.getCookies(back.href), []);

@@ -13,6 +13,8 @@ import type { TokenAnswer, TokenContext } from '../token-requests.ts';
 
 /** Where and how the steps of a login take place. */
 export interface LoginSurroundings {
+  /** The server that the login is for. */
+  readonly server: URL;
   readonly config: LoginConfig;
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly fetch: LoginFetch;

@@ -55,7 +55,7 @@ const askForCode: AskUser = async (request) => {
 };
 
 const askInBrowser: AskUser = async (request) => {
-  const { config, authorizationServer, parameters, guard, previous, findNewerLogin, askToPaste, deps, signal } =
+  const { server, config, authorizationServer, parameters, guard, previous, findNewerLogin, askToPaste, deps, signal } =
     request;
   const registered = findRegistration(previous, authorizationServer.issuer);
   const { listener, callback } = await listen(registered, config.callback);
@@ -68,7 +68,7 @@ const askInBrowser: AskUser = async (request) => {
       request.openBrowser(start);
     };
     const outcome = await authorizeInBrowser({
-      ...{ authorizationServer, clientId: client.id, listener, callback, parameters, findNewerLogin, signal },
+      ...{ server, authorizationServer, clientId: client.id, listener, callback, parameters, findNewerLogin, signal },
       ...{ guard, openBrowser, askToPaste, clock: deps.clock, log: deps.log },
       scopes: asked,
       assumesPkce: config.assumesPkce,

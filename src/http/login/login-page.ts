@@ -1,0 +1,120 @@
+/** The pages that a browser shows when it comes back from a login, or cannot. Pure. */
+import { toPrintable } from '../../printable.ts';
+
+/**
+ * - `done`: the user has allowed it, and the token is about to be asked for.
+ * - `refused`: the user or the authorization server has said no.
+ * - `failed`: the answer cannot be trusted.
+ * - `ignored`: the answer is for a login that is over, or was never begun.
+ * - `unknown-browser`: another browser than the one that began brings an answer.
+ * - `contested`: a second browser has opened the address with which a login begins.
+ */
+export type LoginPage = 'done' | 'refused' | 'failed' | 'ignored' | 'unknown-browser' | 'contested';
+
+interface PageText {
+  readonly status: number;
+  readonly tone: 'good' | 'warn' | 'bad';
+  readonly title: string;
+  /** What has happened. */
+  readonly text: string;
+  /** What happens next, or what the user can do. */
+  readonly next: string;
+}
+
+const TRY_AGAIN = 'Close this page and let your program call the server again: it then opens a new page.';
+
+const PAGES: Readonly<Record<LoginPage, PageText>> = {
+  done: {
+    status: 200,
+    tone: 'good',
+    title: 'Access allowed',
+    text: 'You have allowed mcp-portage to use this server for you.',
+    next: 'Close this page and go back to your program. It goes on by itself within a few seconds; if it does not, its log says why.',
+  },
+  refused: {
+    status: 400,
+    tone: 'bad',
+    title: 'Access refused',
+    text: 'You, or the service that you log in at, have refused the access. Nothing was changed.',
+    next: `The log of mcp-portage has the reason. ${TRY_AGAIN}`,
+  },
+  failed: {
+    status: 400,
+    tone: 'bad',
+    title: 'This did not work',
+    text: 'The answer that this browser brings cannot be trusted, so nothing of it is used.',
+    next: `The log of mcp-portage has the reason. ${TRY_AGAIN}`,
+  },
+  ignored: {
+    status: 400,
+    tone: 'warn',
+    title: 'Nobody is waiting for this answer',
+    text: 'This page belongs to an earlier login, which is over. Nothing was changed.',
+    next: 'Close this page. If a newer page to log in is open, go on there; otherwise let your program call the server again.',
+  },
+  'unknown-browser': {
+    status: 403,
+    tone: 'warn',
+    title: 'This login was begun in another browser',
+    text: 'This login was not begun in this browser, so what it brings is not taken. The login goes on waiting.',
+    next: 'Finish it in the browser that has opened the address in the log of mcp-portage, or open that address in this browser if none has.',
+  },
+  contested: {
+    status: 410,
+    tone: 'bad',
+    title: 'This login has ended',
+    text: 'This address works once, and another browser has opened it before. Nobody can tell which of them is yours.',
+    next: 'Let your program call again, and open the new address in one browser only. If you have opened this one just once, another user of this machine has opened it as well.',
+  },
+};
+
+/** The colours of the status page. The page loads nothing, so that its policy can forbid everything else. */
+const STYLE = `:root{color-scheme:light dark;--page:#f5f6f7;--card:#fff;--line:#e1e4e8;--text:#1c2024;--quiet:#5b636d;--good:#1d7a46;--warn:#8f5a00;--bad:#b3261e}
+@media(prefers-color-scheme:dark){:root{--page:#111417;--card:#191d21;--line:#2b3137;--text:#e6e9ec;--quiet:#9aa4ae;--good:#6fcf97;--warn:#e3b15a;--bad:#f28b82}}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;background:var(--page);color:var(--text);font:1rem/1.5 system-ui,sans-serif}
+main{width:100%;max-width:32rem;padding:1.5rem;border:1px solid var(--line);border-top:4px solid var(--tone);border-radius:.75rem;background:var(--card)}
+h1{margin:0 0 .75rem;font-size:1.375rem;line-height:1.3;color:var(--tone)}
+p{margin:0 0 .75rem}
+dl{margin:0 0 .75rem}
+dt{color:var(--quiet);font-size:.875rem}
+dd{margin:0;font-weight:600;overflow-wrap:anywhere}
+footer{color:var(--quiet);font-size:.875rem}
+.good{--tone:var(--good)}.warn{--tone:var(--warn)}.bad{--tone:var(--bad)}`;
+
+/** Names come from servers, and a page has no use for long ones. */
+const MAX_NAME_LENGTH = 200;
+
+export interface RenderedPage {
+  readonly status: number;
+  readonly html: string;
+}
+
+/** @param server how the server is called that the login is for; undefined: no login is known */
+export function renderLoginPage(page: LoginPage, server: string | undefined): RenderedPage {
+  const { status, tone, title, text, next } = PAGES[page];
+  const name = server === undefined ? '' : `<dl><dt>Server</dt><dd>${escapeHtml(server)}</dd></dl>\n`;
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} – mcp-portage</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main class="${tone}">
+<h1>${title}</h1>
+${name}<p>${text}</p>
+<p>${next}</p>
+<footer>mcp-portage, the program on this machine that connects your program with the server</footer>
+</main>
+</body>
+</html>
+`;
+  return { status, html };
+}
+
+function escapeHtml(text: string): string {
+  return toPrintable(text, MAX_NAME_LENGTH).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
