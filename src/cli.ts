@@ -248,7 +248,7 @@ async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<
     host.exit(code);
   });
   const { signal } = interruption;
-  const waiting = (what: string): void => live?.show(what);
+  const waiting = (what: string, limitMs?: number): void => live?.show(what, limitMs);
   try {
     const { report, exitCode } = await host.runProbe({ config, ...probe, color, width, signal, waiting }, log);
     live?.close();

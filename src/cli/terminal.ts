@@ -34,7 +34,7 @@ export class LiveLine {
   readonly #clock: Clock;
   readonly #startedMs: number;
   readonly #stop: () => void;
-  #what: string | undefined;
+  #shown: { readonly what: string; readonly sinceMs: number; readonly limitMs: number | undefined } | undefined;
   #isDrawn = false;
 
   constructor(output: LiveOutput, clock: Clock) {
@@ -44,9 +44,13 @@ export class LiveLine {
     this.#stop = clock.every(TICK_MS, () => this.#draw());
   }
 
-  /** Shows from now on that this is waited for. */
-  show(what: string): void {
-    this.#what = what;
+  /**
+   * Shows from now on that this is waited for.
+   * @param limitMs how long it is waited for from now on; undefined: the time since the beginning of all is shown alone
+   */
+  show(what: string, limitMs?: number): void {
+    const sinceMs = limitMs === undefined ? this.#startedMs : this.#clock.now();
+    this.#shown = { what, sinceMs, limitMs };
     if (this.#isDrawn) this.#draw();
   }
 
@@ -60,20 +64,26 @@ export class LiveLine {
   close(): void {
     this.#stop();
     this.erase();
-    this.#what = undefined;
+    this.#shown = undefined;
   }
 
   #draw(): void {
-    if (this.#what === undefined) return;
-    const seconds = Math.floor((this.#clock.now() - this.#startedMs) / 1000);
-    const time = ` (${seconds} s)`;
+    if (this.#shown === undefined) return;
+    const { what, sinceMs, limitMs } = this.#shown;
+    const seconds = Math.floor((this.#clock.now() - sinceMs) / 1000);
+    const limit = limitMs === undefined ? '' : ` of ${describeLimit(limitMs)}`;
+    const time = ` (${seconds} s${limit})`;
     // One column is left free: a full line makes some terminals go on to the next.
     const width = (this.#output.columns ?? DEFAULT_COLUMNS) - 1 - time.length;
-    const text = `waiting for ${this.#what}`;
+    const text = `waiting for ${what}`;
     const shown = text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
     this.#output.write(`${ERASE}${shown}${time}`);
     this.#isDrawn = true;
   }
+}
+
+function describeLimit(ms: number): string {
+  return ms < 60_000 ? `${Math.ceil(ms / 1000)} s` : `${Math.floor(ms / 60_000)} min`;
 }
 
 /**

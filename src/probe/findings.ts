@@ -1,6 +1,7 @@
 import type { ServerConfig } from '../config/server.ts';
 import type { Clock } from '../deps.ts';
 import type { BridgeError } from '../errors.ts';
+import type { UserTask } from '../http/login/login.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../mcp/vocabulary/revisions.ts';
@@ -52,14 +53,20 @@ export interface Answered {
   readonly head?: { readonly status: number } | undefined;
 }
 
+/**
+ * Hears what is waited for from now on: `the answer to initialize`.
+ * @param limitMs the time that it may take from now on; undefined: no more is known than the limit of the whole probe
+ */
+export type Waiting = (what: string, limitMs?: number) => void;
+
 /** Keeps what was sent and what came of it; knows what is being waited for. */
 export class StepLog {
   readonly steps: Step[] = [];
   readonly #clock: Clock;
-  readonly #waiting: (what: string) => void;
+  readonly #waiting: Waiting;
   #pending: { readonly request: string; readonly startedMs: number } | undefined;
 
-  constructor(clock: Clock, waiting: (what: string) => void = () => undefined) {
+  constructor(clock: Clock, waiting: Waiting = () => undefined) {
     this.#clock = clock;
     this.#waiting = waiting;
   }
@@ -77,6 +84,12 @@ export class StepLog {
   /** Shows what the probe waits for where that is no request whose steps are recorded. */
   waitFor(what: string): void {
     this.#waiting(what);
+  }
+
+  /** Shows what the user is to do; undefined: nothing any more, so that the request is waited for again. */
+  waitForUser(task: UserTask | undefined): void {
+    if (task !== undefined) this.#waiting(task.what, task.limitMs);
+    else if (this.#pending !== undefined) this.waitFor(`the answer to ${this.#pending.request}`);
   }
 
   add(step: Step): void {
@@ -134,8 +147,7 @@ export interface ProbeConfig extends Pick<ServerConfig, 'protocol' | 'remote' | 
   readonly timeoutMs: number;
   /** Aborted: it ends sooner, and reports what it has. */
   readonly signal?: AbortSignal;
-  /** Hears what is waited for from now on: `the answer to initialize`. */
-  readonly waiting?: (what: string) => void;
+  readonly waiting?: Waiting;
 }
 
 /** A single question; one that gets no answer in this time gets none. */

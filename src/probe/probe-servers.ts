@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { escapeHidden } from '../printable.ts';
+import type { Waiting } from './findings.ts';
 import { renderProbes } from './render-probes.ts';
 import { renderReport } from './render-report.ts';
 import { exitCodeOf } from './report.ts';
@@ -17,8 +18,7 @@ export interface ProbeRequest {
   readonly color: boolean;
   /** Aborted when the user wants it to end: what was found so far is reported. */
   readonly signal: AbortSignal;
-  /** Hears what is waited for from now on. */
-  readonly waiting: (what: string) => void;
+  readonly waiting: Waiting;
 }
 
 export interface ProbeResult {

@@ -103,7 +103,7 @@ async function createProbe(
   }
   const { url } = target;
   const server = handshakeUrlOf(url);
-  const credentials = remote.login === undefined ? undefined : await createLogin(server, remote, remote.login, deps);
+  const credentials = remote.login === undefined ? undefined : await createLogin(server, remote, remote.login, context);
   if (isWebSocketUrl(url)) {
     const { createRemoteWebSocketDialer } = await import('../upstream/websocket/dialer.ts');
     const dialer = createRemoteWebSocketDialer({ target, remote, maxMessageBytes, clientInfo, credentials, deps });
@@ -132,7 +132,12 @@ function createProcessDialer(
 }
 
 /** Loaded where it was asked for. */
-async function createLogin(server: URL, remote: RemoteConfig, config: LoginConfig, deps: Deps): Promise<Credentials> {
+async function createLogin(
+  server: URL,
+  remote: RemoteConfig,
+  config: LoginConfig,
+  { findings, deps }: Pick<ProbeContext, 'findings' | 'deps'>,
+): Promise<Credentials> {
   const login = await import('../http/login/create-login.ts');
   return login.createLogin({
     server,
@@ -142,6 +147,7 @@ async function createLogin(server: URL, remote: RemoteConfig, config: LoginConfi
     openShared: undefined,
     registered: () => undefined,
     waits: 'user',
+    waiting: (task) => findings.steps.waitForUser(task),
     deps,
   });
 }

@@ -37,6 +37,21 @@ test('says what is waited for each second, and nothing in the first', (t) => {
   t.is(take(), `${ERASE}waiting for b (2 s)`);
 });
 
+test('of what has a limit of its own the time is counted from its beginning', (t) => {
+  const { line, clock, take } = createLine();
+  line.show('a');
+  clock.advance(5000);
+  take();
+  line.show('you to log in', 4 * 60_000);
+  t.is(take(), `${ERASE}waiting for you to log in (0 s of 4 min)`);
+  clock.advance(29_000);
+  t.is(take().split(ERASE).at(-1), 'waiting for you to log in (29 s of 4 min)');
+  line.show('a code', 45_000);
+  t.is(take(), `${ERASE}waiting for a code (0 s of 45 s)`);
+  line.show('a');
+  t.is(take(), `${ERASE}waiting for a (34 s)`);
+});
+
 test('clears the line for other lines and comes back after them', (t) => {
   const { line, clock, take } = createLine();
   line.show('a');

@@ -1,6 +1,7 @@
 import type { RemoteConfig } from '../../src/config/remote.ts';
 import type { Protocol, Target } from '../../src/config/server.ts';
 import type { Clock } from '../../src/deps.ts';
+import type { Waiting } from '../../src/probe/findings.ts';
 import { exitCodeOf, type Offer, type ProbeReport } from '../../src/probe/report.ts';
 import { runProbe } from '../../src/probe/run-probe.ts';
 import { createTestDeps } from '../process/collected-log.ts';
@@ -11,7 +12,7 @@ export interface ProbeRun {
   readonly remote?: Partial<RemoteConfig>;
   readonly timeoutMs?: number;
   readonly clock?: Clock;
-  readonly waiting?: (what: string) => void;
+  readonly waiting?: Waiting;
 }
 
 const LIMITS = {

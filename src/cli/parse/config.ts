@@ -135,13 +135,23 @@ function sumOfChildren(servers: readonly ServerConfig[]): number {
 
 /** A command may have to download a package first. */
 const COMMAND_PROBE_MS = 2 * 60_000;
-/** Users take their time to log in. */
+/** Users take their time to log in in a browser. */
 const LOGIN_PROBE_MS = 5 * 60_000;
+/** A code to be entered elsewhere lasts for a quarter of an hour at most. */
+const CODE_PROBE_MS = 16 * 60_000;
 const URL_PROBE_MS = 15_000;
 
 function defaultProbeTimeout({ target, remote: { login } }: ServerConfig): number {
   if (target.kind === 'command') return COMMAND_PROBE_MS;
-  return login === undefined || login.grant === 'client-credentials' ? URL_PROBE_MS : LOGIN_PROBE_MS;
+  switch (login?.grant) {
+    case 'device-code':
+    case 'device-code-if-offered':
+      return CODE_PROBE_MS;
+    case 'authorization-code':
+      return LOGIN_PROBE_MS;
+    default:
+      return URL_PROBE_MS;
+  }
 }
 
 function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): LogConfig {

@@ -19,6 +19,7 @@ export interface LoginRequest {
   /** See `LoginOptions` for these two. */
   readonly waits: LoginOptions['waits'];
   readonly askToPaste?: LoginOptions['askToPaste'];
+  readonly waiting?: LoginOptions['waiting'];
   readonly deps: Deps;
 }
 
@@ -28,6 +29,7 @@ export interface LoginRequest {
  */
 export async function createLogin(request: LoginRequest): Promise<Credentials> {
   const { server, config, remote, userAgent, openShared, registered, waits, askToPaste, deps } = request;
+  const { waiting = () => {} } = request;
   const { tls, proxyEnv } = remote;
   const createClient = () =>
     new HttpClient({
@@ -44,7 +46,9 @@ export async function createLogin(request: LoginRequest): Promise<Credentials> {
   const open = browser === undefined ? () => {} : (page: URL) => openBrowser(browser, page, deps.log);
   const storage =
     openShared === undefined ? new LoginFile(server, config, deps) : await SharedLogin.open(server, config, openShared);
-  return new Login({ server, config, storage, createClient, openBrowser: open, askToPaste, registered, waits, deps });
+  return new Login({
+    ...{ server, config, storage, createClient, openBrowser: open, askToPaste, registered, waiting, waits, deps },
+  });
 }
 
 /**

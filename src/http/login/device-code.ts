@@ -40,6 +40,9 @@ const MAX_DEVICE_CODE_LENGTH = 16 * 1024;
 export interface DevicePrompt {
   /** A sentence without its end that tells the user what to do. */
   readonly instruction: string;
+  readonly code: string;
+  /** The time from now for which the code lasts. */
+  readonly lifeMs: number;
   readonly page: URL;
   /** The page with the code filled in. */
   readonly completePage: URL | undefined;
@@ -65,7 +68,8 @@ export async function authorizeDevice(login: DeviceLogin): Promise<DeviceOutcome
   const answer = await requestCode(login);
   if (answer.kind === 'refused') return answer;
   const { authorizationServer: as } = context;
-  const { deviceCode, intervalMs, lifeMs, prompt } = readCode(answer.members, as);
+  const { deviceCode, intervalMs, prompt } = readCode(answer.members, as);
+  const { lifeMs } = prompt;
   for (const page of [prompt.page, prompt.completePage]) if (page !== undefined) await login.guard.checkPage(page);
   signal.throwIfAborted();
   const endMs = clock.now() + lifeMs;
@@ -118,8 +122,6 @@ async function poll({ context, scopes }: DeviceLogin, deviceCode: string): Promi
 interface ReadCode {
   readonly deviceCode: string;
   readonly intervalMs: number;
-  /** The time from now for which the code lasts. */
-  readonly lifeMs: number;
   readonly prompt: DevicePrompt;
 }
 
@@ -147,7 +149,7 @@ function readCode(members: Readonly<Record<string, unknown>>, as: AuthorizationS
   const givenLifeMs = 1000 * secondsOf(life);
   const lifeMs = givenLifeMs > 0 ? Math.min(givenLifeMs, MAX_CODE_LIFE_MS) : MAX_CODE_LIFE_MS;
   const instruction = `within ${describeTime(lifeMs)}, open ${page.href} in any browser and enter the code ${code}`;
-  return { deviceCode, intervalMs, lifeMs, prompt: { instruction, page, completePage } };
+  return { deviceCode, intervalMs, prompt: { instruction, code, lifeMs, page, completePage } };
 }
 
 function readPage(value: unknown, maxLength: number): URL | undefined {

@@ -10,7 +10,7 @@ import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
 import type { LoginStorage } from './login-storage.ts';
 import type { StoredLogin, Tokens } from './login-store.ts';
-import { PATIENCE_MS, patiently, pauseAfter } from './patience.ts';
+import { LOGIN_TIMEOUT_MS, PATIENCE_MS, patiently, pauseAfter } from './patience.ts';
 
 /**
  * After a failure, calls fail with the same error for this long, so that a client which retries does not open page
@@ -37,7 +37,16 @@ export interface LoginOptions {
   readonly waits: 'user' | 'client' | 'callers';
   /** Called when an authorization server has registered us as a client that it did not know. */
   readonly registered: () => void;
+  /** Called with what the user is to do, and with undefined when that is done or given up. */
+  readonly waiting: (task: UserTask | undefined) => void;
   readonly deps: Deps;
+}
+
+/** Something that a login waits for its user to do. */
+export interface UserTask {
+  /** The end of a sentence that begins with "waiting for". */
+  readonly what: string;
+  readonly limitMs: number;
 }
 
 /**
@@ -196,10 +205,11 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   /** Logs what the user is to do, at a level that most logs show, as nobody else may know what the calls wait for. */
-  #showCode({ instruction, completePage }: DevicePrompt): void {
-    const { server, waits, deps } = this.#options;
+  #showCode({ instruction, code, lifeMs, page, completePage }: DevicePrompt): void {
+    const { server, waits, waiting, deps } = this.#options;
     const complete = completePage === undefined ? '' : `, or open ${completePage.href}`;
     deps.log.warn(`the server asks for a login: ${instruction}${complete}`);
+    waiting({ what: `you to enter the code ${code} at ${page.href}`, limitMs: lifeMs });
     if (waits === 'user' || this.#renewal.kind !== 'renewing') return;
     const asks = `The server at ${showUrl(server)} asks for a login`;
     const error =
@@ -239,6 +249,7 @@ export class Login implements Credentials, CredentialRenewal {
       .finally(() => {
         this.#renewal = after;
         this.#lastRenewalEndedMs = clock.now();
+        this.#options.waiting(undefined);
       });
     let prompt = (_: RenewalOutcome): void => {};
     const prompted = new Promise<RenewalOutcome>((resolve) => {
@@ -374,13 +385,17 @@ export class Login implements Credentials, CredentialRenewal {
       import('./address-guard.ts'),
       import('./login-fetch.ts'),
     ]);
-    const { server, config, createClient, openBrowser, askToPaste, registered, deps } = this.#options;
+    const { server, config, createClient, openBrowser, askToPaste, registered, waiting, deps } = this.#options;
     this.#client ??= createClient();
     const guard = new AddressGuard(server, this.#peerAddress);
     const fetch = createLoginFetch(this.#client, guard);
     const showCode = (prompt: DevicePrompt): void => this.#showCode(prompt);
+    const begin = (start: URL): void => {
+      waiting({ what: 'you to log in in the browser', limitMs: LOGIN_TIMEOUT_MS });
+      openBrowser(start);
+    };
     return new LoginFlow({
-      ...{ server, config, guard, fetch, openBrowser, askToPaste, showCode, registered, deps },
+      ...{ server, config, guard, fetch, openBrowser: begin, askToPaste, showCode, registered, deps },
       signal: this.#closed.signal,
     });
   }

@@ -554,8 +554,12 @@ for (const [place, { server: expectedServer, ...rest }] of Object.entries(everyO
 test('a probe of a command has time for a package to be fetched, one of a URL ends sooner', (t) => {
   t.deepEqual(parseLine(['probe', '--', 'npx', 'server']).probe.timeoutsMs, [120_000]);
   t.deepEqual(parseLine(['probe', 'https://example.com/mcp']).probe.timeoutsMs, [15_000]);
-  const login = parseLine(['probe', '--login', 'on-demand', 'https://example.com/mcp'], { HOME: '/home/me' });
-  t.deepEqual(login.probe.timeoutsMs, [300_000]);
+  const timeoutWith = (grant: string) => {
+    const words = ['probe', '--login', 'on-demand', '--oauth-grant', grant, 'https://example.com/mcp'];
+    return parseLine(words, { HOME: '/home/me' }).probe.timeoutsMs;
+  };
+  t.deepEqual(timeoutWith('authorization-code'), [300_000]);
+  t.deepEqual(timeoutWith('device-code'), [960_000], 'as long as codes last');
 });
 
 test('the options of a probe are read', (t) => {

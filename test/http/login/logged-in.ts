@@ -25,6 +25,7 @@ export interface LoginSettings extends Partial<LoginConfig> {
   readonly user?: 'present' | 'absent';
   readonly waits?: LoginOptions['waits'];
   readonly askToPaste?: LoginOptions['askToPaste'];
+  readonly waiting?: LoginOptions['waiting'];
 }
 
 /** A client of a server, as one process has it, whose user agrees to everything. */
@@ -60,6 +61,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     user = 'present',
     waits = 'client',
     askToPaste,
+    waiting = () => {},
     storage,
     ...changes
   } = settings;
@@ -84,7 +86,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     registrations += 1;
   };
   const login = new Login({
-    ...{ server, config, openBrowser, askToPaste, registered, waits, deps },
+    ...{ server, config, openBrowser, askToPaste, registered, waiting, waits, deps },
     storage: storage ?? new LoginFile(server, config, deps),
     createClient: () => createClient({ clock }),
   });

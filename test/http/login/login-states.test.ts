@@ -84,6 +84,7 @@ function open(login?: StoredLogin) {
     askToPaste: undefined,
     waits: 'client',
     registered: () => {},
+    waiting: () => {},
     deps: { log, clock, wallClock: () => now, randomId: () => 'id' },
   });
   const at = (wallMs: number): void => {
