@@ -38,7 +38,27 @@ export interface CredentialRefusal {
   readonly authorization: string | undefined;
   /** Where the refusal came from; undefined: from a proxy, or the connection is gone. */
   readonly peerAddress: string | undefined;
+  /** Shows the user something that the request waits for; undefined: there is no way to. */
+  readonly ask?: AskUser | undefined;
 }
+
+/** A page that the user has to open before a request can be served. */
+export interface UserPrompt {
+  /** Not used before, and not to be guessed. */
+  readonly id: string;
+  readonly message: string;
+  readonly url: URL;
+  /** Resolves when there is nothing to do there any more. */
+  readonly over: Promise<'logged-in' | 'ended'>;
+  /** What a call is told that does not wait for the user. */
+  readonly error: BridgeError;
+}
+
+/** `unshown`: the client has not shown it, for whatever reason. */
+export type UserAnswer = 'accepted' | 'declined' | 'unshown';
+
+/** Returns what the user decides; undefined: the user cannot be asked in this request. */
+export type AskUser = (prompt: UserPrompt) => Promise<UserAnswer> | undefined;
 
 export type RenewalOutcome =
   /** There are other credentials now, and the request is worth sending again. */

@@ -4,7 +4,7 @@ import type { BridgeError } from '../../errors.ts';
 import type { Agents } from './agents.ts';
 import type { CallTimeouts } from './call-limits.ts';
 import type { SessionCookies } from './cookies.ts';
-import type { CredentialRenewal } from './credentials.ts';
+import type { CredentialRenewal, UserAnswer, UserPrompt } from './credentials.ts';
 
 export interface RequestHeaders {
   /** The headers of the transport itself; they win over all others. */
@@ -47,6 +47,8 @@ export interface HttpHandler {
   end(): void;
   /** Ends the call instead of whatever would have followed; called once. */
   error(error: BridgeError): void;
+  /** The request waits for its user to open a page. May abort the request. See `AskUser`. */
+  askUser?(prompt: UserPrompt): Promise<UserAnswer> | undefined;
 }
 
 /** A request under way. */

@@ -187,6 +187,7 @@ export class HttpExchange implements HttpCall {
     const renewing = renewal.refused({
       ...{ status, challenge, authorization: this.#authorization },
       peerAddress: this.#peerAddressOf(response),
+      ask: (prompt) => (this.#state === 'authorizing' ? this.#handler.askUser?.(prompt) : undefined),
     });
     if (renewing === undefined) return false;
     this.#renewals += 1;

@@ -2,7 +2,15 @@ import type { LoginConfig } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
 import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
-import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../client/credentials.ts';
+import type {
+  AskUser,
+  CredentialRefusal,
+  CredentialRenewal,
+  Credentials,
+  RenewalOutcome,
+  UserAnswer,
+  UserPrompt,
+} from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import type { AskToPaste, OpenBrowser } from './authorize-in-browser.ts';
 import type { DevicePrompt } from './device-code.ts';
@@ -31,8 +39,8 @@ export interface LoginOptions {
   readonly askToPaste: AskToPaste | undefined;
   /**
    * - `user`: somebody sees the log and waits for the login.
-   * - `client`: the client of this user. Calls wait for a code to be entered only as long as clients do, and then show it.
-   * - `callers`: several people. The same, but they do not learn the code, with which they could log in as somebody else.
+   * - `client`: the client of this user, which is shown a code to enter; see `#untilTold`.
+   * - `callers`: several people. They do not learn the code, with which they could log in as somebody else.
    */
   readonly waits: 'user' | 'client' | 'callers';
   /** Called when an authorization server has registered us as a client that it did not know. */
@@ -79,8 +87,7 @@ type Credential =
 /**
  * - `idle`: nobody waits for a token.
  * - `renewing`: a login or a refresh is under way, and all who need a token wait for its outcome. `prompted` resolves when
- *   the user is to enter a code in a browser somewhere, with the outcome for calls that cannot wait for that; `prompt`
- *   resolves it.
+ *   the user is to enter a code in a browser somewhere; `prompt` resolves it.
  * - `failed`: the latest login came to nothing; until `untilMs` whoever asks for another gets the same outcome.
  */
 type Renewal =
@@ -88,10 +95,20 @@ type Renewal =
   | {
       readonly kind: 'renewing';
       readonly outcome: Promise<RenewalOutcome>;
-      readonly prompted: Promise<RenewalOutcome>;
-      readonly prompt: (outcome: RenewalOutcome) => void;
+      readonly prompted: Promise<CodePrompt>;
+      readonly prompt: (prompt: CodePrompt) => void;
     }
   | { readonly kind: 'failed'; readonly outcome: RenewalOutcome; readonly untilMs: number };
+
+/** What calls are told that wait for a code to be entered. */
+interface CodePrompt {
+  /** The outcome for calls that cannot wait for that. */
+  readonly outcome: Extract<RenewalOutcome, { kind: 'failed' }>;
+  /** What a client can show its user; undefined: nobody may see the code. */
+  readonly shown: UserPrompt | undefined;
+  /** The user's answer, once a call has shown it. */
+  answer: Promise<UserAnswer> | undefined;
+}
 
 type Renewing = Extract<Renewal, { kind: 'renewing' }>;
 
@@ -173,7 +190,7 @@ export class Login implements Credentials, CredentialRenewal {
     if (this.#closed.signal.aborted) return undefined;
     if (status === 403 && challenge.error !== 'insufficient_scope') return undefined;
     if (authorization !== this.authorization()) return Promise.resolve(RENEWED);
-    if (this.#renewal.kind === 'renewing') return this.#untilTold(this.#renewal);
+    if (this.#renewal.kind === 'renewing') return this.#untilTold(this.#renewal, refusal.ask);
     this.#peerAddress = refusal.peerAddress;
     if (this.#renewal.kind === 'failed') {
       if (this.#options.deps.clock.now() < this.#renewal.untilMs) return Promise.resolve(this.#renewal.outcome);
@@ -182,14 +199,15 @@ export class Login implements Credentials, CredentialRenewal {
     if (status === 403 && !this.#mayStepUp(challenge.scopes)) return undefined;
     const { clock, log } = this.#options.deps;
     const work = () => patiently(() => this.#renew(refusal), { clock, log, signal: this.#closed.signal });
-    return this.#untilTold(this.#begin(work));
+    return this.#untilTold(this.#begin(work), refusal.ask);
   }
 
   /**
-   * Once the user is to enter a code, a call waits for as long as most clients do. Then it fails with an error that shows
-   * the code, and the login goes on without it.
+   * Once the user is to enter a code, the first call that can show it does so, and all calls wait for what comes of it,
+   * unless the user declines. Where none can, a call waits for as long as most clients do. Then it fails with an error that
+   * shows the code, and the login goes on without it.
    */
-  #untilTold({ outcome, prompted }: Renewing): Promise<RenewalOutcome> {
+  #untilTold({ outcome, prompted }: Renewing, ask: AskUser | undefined): Promise<RenewalOutcome> {
     return new Promise((resolve) => {
       let isOver = false;
       let cancel = (): void => {};
@@ -198,8 +216,13 @@ export class Login implements Credentials, CredentialRenewal {
         cancel();
         resolve(final);
       });
-      void prompted.then((told) => {
-        if (!isOver) cancel = this.#options.deps.clock.after(PATIENCE_MS, () => resolve(told));
+      void prompted.then(async (prompt) => {
+        if (isOver) return;
+        if (prompt.shown !== undefined) prompt.answer ??= ask?.(prompt.shown);
+        const answer = (await prompt.answer) ?? 'unshown';
+        if (answer === 'declined') resolve(prompt.outcome);
+        if (answer !== 'unshown' || isOver) return;
+        cancel = this.#options.deps.clock.after(PATIENCE_MS, () => resolve(prompt.outcome));
       });
     });
   }
@@ -211,12 +234,21 @@ export class Login implements Credentials, CredentialRenewal {
     deps.log.warn(`the server asks for a login: ${instruction}${complete}`);
     waiting({ what: `you to enter the code ${code} at ${page.href}`, limitMs: lifeMs });
     if (waits === 'user' || this.#renewal.kind !== 'renewing') return;
+    const { outcome, prompt } = this.#renewal;
     const asks = `The server at ${showUrl(server)} asks for a login`;
-    const error =
-      waits === 'client'
-        ? loginError(`${asks}: ${instruction}`, 'Then try again.')
-        : loginError(`${asks}, for which a code has to be entered that is in the log`, 'Try again later.');
-    this.#renewal.prompt({ kind: 'failed', error });
+    if (waits === 'callers') {
+      const error = loginError(`${asks}, for which a code has to be entered that is in the log`, 'Try again later.');
+      return prompt({ outcome: { kind: 'failed', error }, shown: undefined, answer: undefined });
+    }
+    const error = loginError(`${asks}: ${instruction}`, 'Then try again.');
+    const shown: UserPrompt = {
+      id: `mcp-portage-login-${deps.randomId()}`,
+      message: `To log in at ${showUrl(server)}, open this page and enter the code ${code}, or check that it shows this code.`,
+      url: completePage ?? page,
+      over: outcome.then(({ kind }) => (kind === 'renewed' ? 'logged-in' : 'ended')),
+      error,
+    };
+    prompt({ outcome: { kind: 'failed', error }, shown, answer: undefined });
   }
 
   /**
@@ -251,8 +283,8 @@ export class Login implements Credentials, CredentialRenewal {
         this.#lastRenewalEndedMs = clock.now();
         this.#options.waiting(undefined);
       });
-    let prompt = (_: RenewalOutcome): void => {};
-    const prompted = new Promise<RenewalOutcome>((resolve) => {
+    let prompt = (_: CodePrompt): void => {};
+    const prompted = new Promise<CodePrompt>((resolve) => {
       prompt = resolve;
     });
     const renewal: Renewing = { kind: 'renewing', outcome, prompted, prompt };

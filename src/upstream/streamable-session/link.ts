@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
+import type { UserAnswer, UserPrompt } from '../../http/client/credentials.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { isRepeatable } from '../../mcp/classify/repeatable.ts';
@@ -13,6 +14,7 @@ import { answersId, type Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { LinkRequests } from '../answer-ids.ts';
 import { Delivery, Outbox, Outgoing } from '../remote/link-messages.ts';
+import { SessionQuestion } from '../remote/login-question.ts';
 import { type Refusal, sessionVerdictOf, sessionVerdictOfAnswer } from '../remote/refusal.ts';
 import { isOutOfReach, type SessionEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
@@ -47,6 +49,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   #stream: GetStream | undefined;
   /** What the client is told to look at again as soon as the server is listened to. */
   #missed: readonly Frame[] = [];
+  #question: SessionQuestion | undefined;
   #isPaused = false;
   #isClosed = false;
   /** The server refused a message in a new session as in the one before, so such a refusal does not mean the session. */
@@ -90,7 +93,10 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#options.environment.caller.note(frame, exchange);
     this.#requests.sent(frame);
     if (frame.method === CANCELLED && exchange !== undefined) return this.#cancel(frame, exchange);
-    if (frame.isResponse) this.#delivery.answered(frame);
+    if (frame.isResponse) {
+      this.#delivery.answered(frame);
+      if (this.#question?.takes(frame) === true) return true;
+    }
     const resumesAfter = this.#options.session.takeResumption(frame);
     if (resumesAfter !== undefined) return this.#resumeCall(frame, exchange, resumesAfter);
     return this.#outbox.send(frame, exchange);
@@ -163,6 +169,14 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
 
   left(call: ServerCall): void {
     this.#outbox.left(call.message);
+  }
+
+  askUser({ message: { frame, exchange, reply } }: ServerCall, prompt: UserPrompt): Promise<UserAnswer> | undefined {
+    // [spec 2025-11-25 basic/lifecycle#initialization] Before the handshake is over a client is asked nothing.
+    const { isInitialized, initialize } = this.#options.session;
+    if (!isInitialized || reply !== undefined || frame.method === INITIALIZE) return undefined;
+    this.#question ??= new SessionQuestion((message) => this.#delivery.message(message));
+    return this.#question.ask(prompt, initialize, (question) => this.#delivery.message(question, exchange));
   }
 
   responded({ message }: ServerCall, { status, headers }: ResponseHead): void {

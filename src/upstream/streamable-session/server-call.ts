@@ -1,5 +1,6 @@
 import { ListMember } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
+import type { UserAnswer, UserPrompt } from '../../http/client/credentials.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
 import type { ServerFault } from '../../relay/ports.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
@@ -166,6 +167,10 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
 
   #createBody(form: AnswerForm): AnswerReader {
     return createAnswerReader(form, this, this.#environment.maxMessageBytes);
+  }
+
+  askUser(prompt: UserPrompt): Promise<UserAnswer> | undefined {
+    return this.isOpen ? this.#host.askUser(this, prompt) : undefined;
   }
 
   data(chunk: Buffer): void {
@@ -429,6 +434,8 @@ export interface ServerCallHost<Call> {
   /** The session has an event stream, on which answers may come, too. */
   hasStream(): boolean;
   left(call: Call): void;
+  /** The call waits for its user to open a page. */
+  askUser(call: Call, prompt: UserPrompt): Promise<UserAnswer> | undefined;
   /** The POST has its response. Comes before everything in it. */
   responded(call: Call, head: ResponseHead): void;
   /** A message of the server, on the answer to this call. */

@@ -1,6 +1,7 @@
 import type { BridgeError } from '../../errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { CallQuestion } from '../remote/login-question.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
@@ -30,6 +31,8 @@ export interface StatelessEnvironment extends RemoteEnvironment {
 export interface StatelessCallHost {
   readonly environment: StatelessEnvironment;
   readonly tools: ToolHeaders;
+  /** Asks the client to have its user log in. */
+  readonly question: CallQuestion;
   /** The client is full: what is posted now is not read before `resume`. */
   readonly isPaused: boolean;
   /** For requests to the server; never used twice. */

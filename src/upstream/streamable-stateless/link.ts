@@ -8,6 +8,7 @@ import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import { type Frame, idToken } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../remote/link-messages.ts';
+import { CallQuestion } from '../remote/login-question.ts';
 import { isOutOfReach } from '../remote/remote-environment.ts';
 import type { Call, StatelessCallHost, StatelessEnvironment } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
@@ -49,6 +50,7 @@ export interface StatelessLinkOptions {
 export class StatelessLink implements UpstreamLink, StatelessCallHost {
   readonly environment: StatelessEnvironment;
   readonly tools: ToolHeaders;
+  readonly question = new CallQuestion();
   readonly #server: StatelessServer;
   readonly #log: Logger;
   readonly #listener: ServerListener;
@@ -89,10 +91,17 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
       this.#log.debug('client answered, but a modern server asks nothing');
       return !this.#isFull;
     }
+    const repeated = this.question.findRepeated(frame);
+    if (repeated?.kind === 'declined') {
+      const refusal = errorFrame(idToken(frame), rpcErrorOf(repeated.prompt.error));
+      this.#listener.fromServer(refusal, exchange);
+      return !this.#isFull;
+    }
+    const call = this.#createCall(repeated?.frame ?? frame, exchange);
     this.#unsentMessages += 1;
-    this.#unsentBytes += frame.bytes.length;
+    this.#unsentBytes += call.frame.bytes.length;
     this.#isFull ||= this.#unsentMessages >= MAX_WAITING_MESSAGES || this.#unsentBytes >= MAX_WAITING_BYTES;
-    this.#begin(this.#createCall(frame, exchange));
+    this.#begin(call);
     return !this.#isFull;
   }
 

@@ -1,4 +1,5 @@
 import { BridgeError } from '../../errors.ts';
+import type { UserAnswer, UserPrompt } from '../../http/client/credentials.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
@@ -44,6 +45,8 @@ export interface PostHost {
   responded(): void;
   /** A notification on the way to the answer. */
   notified(frame: Frame): void;
+  /** It waits for its user to open a page. May abort the post. */
+  askUser?(prompt: UserPrompt): Promise<UserAnswer> | undefined;
   /** Once and last. */
   ended(end: PostEnd): void;
 }
@@ -118,6 +121,10 @@ export class Post implements HttpHandler, AnswerSink {
     if (this.#state.kind !== 'posting') return;
     this.#wasSent = true;
     this.#options.host.left();
+  }
+
+  askUser(prompt: UserPrompt): Promise<UserAnswer> | undefined {
+    return this.#options.host.askUser?.(prompt);
   }
 
   response(head: ResponseHead): void {

@@ -1,4 +1,5 @@
 import { BridgeError } from '../../errors.ts';
+import type { UserAnswer, UserPrompt } from '../../http/client/credentials.ts';
 import { findProgressOf, type RewrittenRequest, rewriteProgress } from '../../mcp/classify/correlators.ts';
 import { paramHeadersFor } from '../../mcp/classify/param-headers.ts';
 import { isForeignRefusal } from '../../mcp/classify/probe-answer.ts';
@@ -126,6 +127,14 @@ export class RequestCall implements Call, PostHost {
     }
   }
 
+  /** The server has refused the request, so nothing was done, and the client makes the call again. */
+  askUser(prompt: UserPrompt): Promise<UserAnswer> | undefined {
+    return this.#host.question.ask(prompt, this.frame, (result) => {
+      this.abort();
+      this.#host.answered(this, result);
+    });
+  }
+
   /** Undefined: it is not about this call, or the client did not ask. */
   #restoreProgress(frame: Frame): Frame | undefined {
     const { progressToken, frame: request } = this.#request ?? {};
@@ -229,16 +238,18 @@ const LIST_TIMEOUT_MS = 10_000;
 
 /** Asks for pages of the list as the client of this call would: a server may show each another one. */
 export function listToolsFor(
-  { frame, exchange }: Pick<Call, 'frame' | 'exchange'>,
+  call: Pick<Call, 'frame' | 'exchange'> & Pick<PostHost, 'askUser'>,
   host: StatelessCallHost,
 ): AskForPage {
+  const { frame, exchange } = call;
   const metadata = readRequestMetadata(frame);
+  const askUser: PostOnceOptions['askUser'] = (prompt) => call.askUser?.(prompt);
   const { clock } = host.environment.http;
   const untilMs = clock.now() + LIST_TIMEOUT_MS;
   return (cursor) => {
     if ('fault' in metadata) return Promise.reject(new BridgeError('ERR_WIRE_MESSAGE', metadata.fault));
     const request = createRequest(host.nextId(), metadata, cursor);
-    return postOnce(request, { host, lane: exchange?.lane, timeoutMs: untilMs - clock.now() });
+    return postOnce(request, { host, lane: exchange?.lane, timeoutMs: untilMs - clock.now(), askUser });
   };
 }
 
@@ -252,10 +263,11 @@ interface PostOnceOptions {
   readonly host: StatelessCallHost;
   readonly lane: Lane | undefined;
   readonly timeoutMs: number;
+  readonly askUser: NonNullable<PostHost['askUser']>;
 }
 
 /** Resolves with the answer, a JSON-RPC error included; rejects with a BridgeError. */
-function postOnce(frame: Frame, { host, lane, timeoutMs }: PostOnceOptions): Promise<Frame> {
+function postOnce(frame: Frame, { host, lane, timeoutMs, askUser }: PostOnceOptions): Promise<Frame> {
   const { environment } = host;
   return new Promise((resolve, reject) => {
     const request = postRequest(environment, { frame, headers: messageHeaders(frame), lane });
@@ -271,7 +283,7 @@ function postOnce(frame: Frame, { host, lane, timeoutMs }: PostOnceOptions): Pro
       else if (end.kind === 'refused') reject(end.refusal.error);
       else if (end.kind === 'failed') reject(end.error);
     };
-    const silent = { left() {}, responded() {}, notified() {} };
+    const silent = { left() {}, responded() {}, notified() {}, askUser };
     const post = new Post({ environment, host: { ...silent, ended }, frame, request, isPaused: false });
   });
 }

@@ -2,6 +2,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../src/cli/system-deps.ts';
 import type { Clock } from '../../../src/deps.ts';
+import type { AskUser, RenewalOutcome, UserAnswer, UserPrompt } from '../../../src/http/client/credentials.ts';
+import type { Login } from '../../../src/http/login/login.ts';
 import { PATIENCE_MS } from '../../../src/http/login/patience.ts';
 import { type Answer, type Fields, type LoginWorld, startLoginWorld } from '../../support/login-world.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -55,9 +57,13 @@ class HeldClock implements Clock {
     return systemClock.every(periodMs, run);
   }
 
+  isHeld(kind: number): boolean {
+    return (this.#held.get(kind)?.length ?? 0) > 0;
+  }
+
   /** Waits for a timer of this kind and lets it end. */
   async end(kind: number): Promise<void> {
-    const find = () => ((this.#held.get(kind)?.length ?? 0) > 0 ? this.#held.get(kind) : undefined);
+    const find = () => (this.isHeld(kind) ? this.#held.get(kind) : undefined);
     const runs = await waitFor(find, { message: `a timer of ${kind} ms` });
     this.#held.set(kind, []);
     for (const run of runs) run();
@@ -165,6 +171,50 @@ test('a call of a client that cannot wait fails with the code in its error, and 
   await user.poll();
   t.is((await next).body, 'served');
   t.is(world.count('/device'), 1, 'one code for both calls');
+});
+
+/** A request of a client that can show a page, as it waits for the login. */
+function refuseShowing(world: LoginWorld, login: Login, ask: AskUser) {
+  const resourceMetadata = new URL(`${world.origin}${world.resourcePath}`);
+  const challenge = { scheme: 'Bearer', resourceMetadata, error: undefined, scopes: [] };
+  const refusal = { status: 401, challenge, authorization: undefined, peerAddress: '127.0.0.1', ask } as const;
+  return login.refused(refusal) as Promise<RenewalOutcome>;
+}
+
+test('a client that can show the page does so once for all its calls, which wait longer than others', async (t) => {
+  const world = await startDeviceWorld(t, { verification_uri_complete: 'http://127.0.0.1/enter?code=WDJB-MJHT' });
+  world.refuseTokens = [PENDING];
+  const user = createCodeUser(t, world);
+  const shown: UserPrompt[] = [];
+  const show = async (prompt: UserPrompt): Promise<UserAnswer> => {
+    shown.push(prompt);
+    return 'accepted';
+  };
+  const calls = [1, 2, 3].map(() => refuseShowing(world, user.login, show));
+  await user.poll();
+  t.is(shown.length, 1);
+  t.is(shown[0]?.url.href, 'http://127.0.0.1/enter?code=WDJB-MJHT');
+  t.true(shown[0]?.message.includes('the code WDJB-MJHT'));
+  t.false(user.clock.isHeld(PATIENCE_MS), 'no call is given up');
+  await user.poll();
+  for (const call of calls) t.deepEqual(await call, { kind: 'renewed' });
+  t.is(await shown[0]?.over, 'logged-in');
+});
+
+test('a client that could not show the page waits as any other, and callers of serve are shown nothing', async (t) => {
+  for (const waits of ['client', 'callers'] as const) {
+    const world = await startDeviceWorld(t);
+    const user = createCodeUser(t, world, { waits });
+    let asked = 0;
+    const fail = async (): Promise<UserAnswer> => {
+      asked += 1;
+      return 'unshown';
+    };
+    const call = refuseShowing(world, user.login, fail);
+    await user.clock.end(PATIENCE_MS);
+    t.is((await call).kind, 'failed');
+    t.is(asked, waits === 'client' ? 1 : 0);
+  }
 });
 
 test('callers of whom there may be several do not learn the code', async (t) => {
