@@ -1,10 +1,11 @@
 import type { AuthorizationServer } from 'oauth4webapi';
 import type { LoginConfig } from '../../config/remote.ts';
-import type { BridgeError } from '../../errors.ts';
+import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../shown-url.ts';
 import { isSecure } from './address-guard.ts';
 import { loginError, quoteOthers } from './login-error.ts';
 import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
+import { mayPass } from './patience.ts';
 
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
 const SERVER_METADATA = '/.well-known/oauth-authorization-server';
@@ -49,13 +50,18 @@ export async function discover(request: DiscoverRequest): Promise<AuthorizationS
   // saying so. [spec 2025-03-26 basic/authorization#authorization-server-metadata-discovery]
   const named = authorizationServers.length > 0 ? authorizationServers : [issuer ?? server.origin];
   const trusted = named.filter((name) => issuer === undefined || isSameIssuer(name, issuer));
+  let fault = found.fault;
   for (const name of trusted.slice(0, MAX_AUTHORIZATION_SERVERS)) {
-    const authorizationServer = await findAuthorizationServer(name, request).catch((thrown: unknown) => {
-      throw found.fault ?? thrown;
-    });
-    if (authorizationServer !== undefined) return { authorizationServer, resource, scopes };
+    try {
+      const authorizationServer = await findAuthorizationServer(name, request);
+      if (authorizationServer !== undefined) return { authorizationServer, resource, scopes };
+    } catch (thrown) {
+      // One that may be there again in a moment is waited for: the next one would see a client that is known to this one.
+      if (!(thrown instanceof BridgeError) || mayPass(thrown)) throw fault ?? thrown;
+      fault ??= thrown;
+    }
   }
-  if (found.fault !== undefined) throw found.fault;
+  if (fault !== undefined) throw fault;
   if (found.metadata === undefined) return undefined;
   throw noneFound(request, authorizationServers);
 }

@@ -126,6 +126,24 @@ test('metadata of an authorization server is of the issuer that was asked, or an
   );
 });
 
+test('of several authorization servers the next is tried where the metadata of one cannot be used, and none while one is only busy', async (t) => {
+  const bad = 'https://bad.example';
+  const resource = { ...RESOURCE, authorization_servers: [bad, ISSUER] };
+  const outcomeOf = async (document: unknown) => {
+    const changes = { [`${ORIGIN}${AT_RESOURCE}/mcp`]: resource, [`${bad}${AT_SERVER}`]: document };
+    return (await discoverIn(documentsWith(changes))).outcome;
+  };
+  const misnamed = { ...AUTHORIZATION, issuer: 'https://evil.example' };
+  for (const document of [404, { issuer: bad }, { issuer: bad, token_endpoint: 7 }, misnamed]) {
+    t.like(await outcomeOf(document), { authorizationServer: AUTHORIZATION }, JSON.stringify(document));
+  }
+  // A client that the user has registered at the first one is not shown to the second, just because that is out of order.
+  t.is(await outcomeOf(503), `${bad}${AT_SERVER} answered 503 without metadata. Try again later.`);
+  const alone = { ...resource, authorization_servers: [bad, `${bad}/other`] };
+  const documents = { [`${ORIGIN}${AT_RESOURCE}/mcp`]: alone, [`${bad}${AT_SERVER}`]: { issuer: bad } };
+  t.regex(String((await discoverIn(documents)).outcome), /it has no member token_endpoint/, 'the first fault is told');
+});
+
 test('an issuer that the user has named may call itself differently, and the log says so', async (t) => {
   const document = { ...AUTHORIZATION, issuer: 'https://other.example/\n' };
   const documents = documentsWith({ [`${ISSUER}${AT_SERVER}`]: document });
