@@ -138,3 +138,23 @@ for (const client of ['legacy', 'modern'] as const) {
     });
   }
 }
+
+test('a code that would drive a terminal reaches neither the log nor the client', async (t) => {
+  const world = await protect(t, 'legacy');
+  const { answerDevice } = world;
+  world.answerDevice = (given) => {
+    const { status, body } = answerDevice(given);
+    return { status, body: { ...(body as object), user_code: 'AB\u001b[2J\u202eCD', interval: 0 } };
+  };
+  const args = [EXECUTABLE, 'connect', '--state-dir', temporaryFolder(t), '--oauth-grant', 'device-code', world.server];
+  const transport = new StdioClientTransport({ command: process.execPath, args, stderr: 'pipe' });
+  let log = '';
+  transport.stderr?.on('data', (chunk) => {
+    log += chunk;
+  });
+  const error = await t.throwsAsync(connectClient(transport));
+  t.regex(error?.message ?? '', /gives a user_code that is missing, longer than 64 characters or not printable/);
+  t.false(`${log}${error?.message}`.includes('\u001b'));
+  t.false(log.includes('CD'));
+  t.is(world.count('/token'), 0);
+});

@@ -45,6 +45,32 @@ for (const [host, entry] of Object.entries(FORMS)) {
   });
 }
 
+test('the secret in the environment is withheld from the client ids of several servers, and is for the one that is chosen', async (t) => {
+  const entry = (url: string) => ({ type: 'http', url, oauth: { clientId: 'mine' }, portage: { login: 'on-demand' } });
+  const mcpServers = { one: entry('https://one.example/mcp'), two: entry('https://two.example/mcp') };
+  const file = await read({ mcpServers });
+  const env = { HOME: '/home/me', MCP_PORTAGE_OAUTH_CLIENT_SECRET: 'of-one-server' };
+  const readFile = () => {
+    throw new Error('there are no other files');
+  };
+  const around = { cwd: '/', env, platform: 'linux', stderrIsTerminal: false, readFile } as const;
+  for (const [proofs, ...words] of [
+    [['none', 'none'], 'serve'],
+    [['none', 'none'], 'probe'],
+    [['secret'], 'connect', 'one'],
+  ] as const) {
+    const command = parseCommandLine([...words, '--config', 'mcp.json']);
+    if (command.kind !== 'bridge') throw new Error('this is no command about a server');
+    const { servers } = parseConfig(command, around, file).config;
+    t.deepEqual(
+      servers.map(({ remote }) => remote.login?.client?.proof.kind),
+      [...proofs],
+      words.join(' '),
+    );
+    t.is(JSON.stringify(servers).includes('of-one-server'), words[0] === 'connect');
+  }
+});
+
 test('what is no login of ours is passed over: other addresses, variables of the host, wrong kinds', async (t) => {
   const usual = { client: undefined, scopes: [], callback: new URL('http://127.0.0.1:0/callback') };
   for (const oauth of [

@@ -1,10 +1,14 @@
 /** The pure part of a login with a code: when the authorization server is asked, and for how long. */
 import test from 'ava';
+import { AddressGuard } from '../../../src/http/login/address-guard.ts';
 import { authorizeDevice, type DevicePrompt } from '../../../src/http/login/device-code.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 /** An authorization server that gives this code, and whose user never enters it. */
-async function ask(members: Readonly<Record<string, unknown>>) {
+async function ask(
+  members: Readonly<Record<string, unknown>>,
+  guard: Pick<AddressGuard, 'checkPage'> = { checkPage: async () => {} },
+) {
   const clock = new FakeClock();
   const askedAtS: number[] = [];
   const prompts: DevicePrompt[] = [];
@@ -28,7 +32,7 @@ async function ask(members: Readonly<Record<string, unknown>>) {
       wallClock: Date.now,
     },
     scopes: [],
-    guard: { checkPage: async () => {} },
+    guard,
     show: (prompt) => void prompts.push(prompt),
     findNewerLogin: () => undefined,
     clock,
@@ -64,4 +68,21 @@ for (const life of [undefined, 0, -5, 1e12, 'for ever']) {
     t.regex(prompts[0]?.instruction ?? '', /^within 15 min, open https:\/\/example\.com\/enter in any browser/);
     t.is(clock.pendingTimers, 0);
   });
+}
+
+for (const page of [
+  'https://10.0.0.1/enter',
+  'https://169.254.169.254/',
+  'https://[fd00::1]/enter',
+  'https://localhost/',
+]) {
+  for (const member of ['verification_uri', 'verification_uri_complete']) {
+    test(`a server on the Internet that gives ${page} as its ${member} is refused before the user sees it`, async (t) => {
+      const guard = new AddressGuard(new URL('https://8.8.8.8/mcp'));
+      const { message, prompts, askedAtS } = await ask({ [member]: page, expires_in: 30 }, guard);
+      t.regex(message, /is to be opened in the browser for a login, but lies where the Internet does not lead to/);
+      t.deepEqual(prompts, []);
+      t.deepEqual(askedAtS, []);
+    });
+  }
 }
