@@ -83,6 +83,16 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'mcp-portage connect --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp': ACCEPTED,
   'mcp-portage connect --oauth-client-id my-client --oauth-secret-file secret --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp':
     ACCEPTED,
+  'npx -y mcp-portage connect https://mcp.notion.com/mcp': ACCEPTED,
+  'mcp-portage connect --oauth-issuer https://mcp.atlassian.com https://mcp.atlassian.com/v1/mcp': ACCEPTED,
+  'mcp-portage connect --oauth-client-id 11111111-2222-3333-4444-555555555555 --oauth-callback http://localhost:3334/ --oauth-assume-pkce --oauth-resource none --oauth-scope api://my-server/.default https://example.com/mcp':
+    ACCEPTED,
+  'mcp-portage connect --oauth-param audience=https://api.example.com https://example.com/mcp': ACCEPTED,
+  'mcp-portage connect --oauth-client-id my-client --oauth-assume-pkce --oauth-callback http://localhost:3334/callback https://example.com/mcp':
+    ACCEPTED,
+  'mcp-portage connect --oauth-client-id my-client --oauth-secret-file secret --oauth-param access_type=offline --oauth-param prompt=consent https://example.com/mcp':
+    ACCEPTED,
+  'mcp-portage login --state-dir /state https://example.com/mcp': ACCEPTED,
   'ssh -L 3334:127.0.0.1:3334 host': { kind: 'not tried', reason: 'it takes another machine' },
 
   // ---- looking
