@@ -4,7 +4,7 @@ import { access, stat } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { AuthConfig } from '../config/access.ts';
 import type { ListenerConfig } from '../config/listener.ts';
-import type { RemoteConfig } from '../config/remote.ts';
+import type { AssertionSource, RemoteConfig } from '../config/remote.ts';
 import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import { BridgeError } from '../errors.ts';
@@ -81,9 +81,20 @@ async function checkServer({ server, given, checkFolder }: ServerToCheck): Promi
     }
   }
   checkClientTls(remote.tls, given);
-  return remote.bearerTokenFile === undefined
-    ? []
-    : checkTokenFile(namedBy(given, 'bearer-token-file', remote.bearerTokenFile));
+  const secrets = [
+    ['bearer-token-file', remote.bearerTokenFile],
+    ['oauth-assertion-file', assertionFileOf(remote.login?.assertion)],
+  ] as const;
+  const warnings: string[] = [];
+  for (const [option, file] of secrets) {
+    if (file !== undefined) warnings.push(...(await checkTokenFile(namedBy(given, option, file))));
+  }
+  return warnings;
+}
+
+function assertionFileOf(assertion: AssertionSource | undefined): string | undefined {
+  if (assertion?.kind === 'file') return assertion.file;
+  return assertion?.idToken.kind === 'file' ? assertion.idToken.file : undefined;
 }
 
 async function checkListener(listener: ListenerConfig, given: GivenOptions): Promise<readonly string[]> {

@@ -23,11 +23,10 @@ export interface RemoteConfig {
 
 /** An OAuth client: how it gets tokens for the server, and in whose name. */
 export interface LoginConfig {
-  /**
-   * A user logs in with a browser of this machine or with a code in any browser, or the client is its own user.
-   * `device-code-if-offered`: no browser can be opened here.
-   */
-  readonly grant: 'authorization-code' | 'device-code' | 'device-code-if-offered' | 'client-credentials';
+  /** A user logs in, or the client is its own user, or it has an assertion of somebody whom the server trusts. */
+  readonly grant: UserGrant | 'client-credentials' | 'jwt-bearer';
+  /** The assertion for the grant `jwt-bearer`; undefined: the grant is another one. */
+  readonly assertion: AssertionSource | undefined;
   /** What to do with the tokens of the last run. */
   readonly stored: 'use' | 'forget';
   /** Known to the authorization server beforehand; undefined: it gets to know us now. */
@@ -55,6 +54,30 @@ export interface LoginConfig {
   readonly browser: readonly string[] | undefined;
   /** Where logins are kept; undefined: nowhere. */
   readonly stateDirectory: string | undefined;
+}
+
+/**
+ * A user logs in with a browser of this machine, or with a code in any browser. `device-code-if-offered`: no browser can be
+ * opened here.
+ */
+export type UserGrant = 'authorization-code' | 'device-code' | 'device-code-if-offered';
+
+/**
+ * The origin of an assertion that is exchanged for tokens. [RFC 7523 2.1]
+ * - `file`: the platform on which this workload runs writes it, and renews it there.
+ * - `identity-provider`: the identity provider of a company gives it for one of its users.
+ */
+export type AssertionSource = { readonly kind: 'file'; readonly file: string } | IdentityProvider;
+
+export interface IdentityProvider {
+  readonly kind: 'identity-provider';
+  readonly issuer: string;
+  /** The client that the bridge is there. */
+  readonly client: RegisteredClient;
+  /** Proves to it who the user is: a file that another program renews, or a login there. */
+  readonly idToken:
+    | { readonly kind: 'file'; readonly file: string }
+    | { readonly kind: 'login'; readonly grant: UserGrant };
 }
 
 /** [RFC 7591 2] `token_endpoint_auth_method` */

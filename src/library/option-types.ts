@@ -8,10 +8,16 @@ export type Size = number | string;
 
 /** How to log in, on demand. */
 export interface LoginOptions {
-  /** Who logs in: a user in a browser here, or with a code in any browser, or the client itself. Default: authorization-code; device-code where no browser opens and it is offered. */
-  readonly grant?: 'authorization-code' | 'device-code' | 'client-credentials' | undefined;
+  /** Who logs in: a user in a browser here, or with a code in any browser; or the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
+  readonly grant?: 'authorization-code' | 'device-code' | 'client-credentials' | 'jwt-bearer' | undefined;
   /** URL of your client ID metadata document, used where the server supports that. */
   readonly clientDocument?: string | undefined;
+  /** Identity provider of your company, which vouches for you at the authorization server. */
+  readonly idpIssuer?: string | undefined;
+  /** Client registered with that identity provider. */
+  readonly idpClientId?: string | undefined;
+  /** File with the secret of that client, if it has one. */
+  readonly idpSecretFile?: string | undefined;
   /** The only authorization server to trust. Default: the one the server names. */
   readonly issuer?: string | undefined;
   /** Where the authorization server gives tokens. Default: what its metadata says. */
@@ -34,6 +40,8 @@ export interface ServerLoginOptions extends LoginOptions {
   readonly secretFile?: string | undefined;
   /** Private key the client authenticates with, in place of a secret (PEM file). */
   readonly clientKey?: string | undefined;
+  /** File with the JWT of this workload for jwt-bearer, or with your ID token for `oauthIdpIssuer`. */
+  readonly assertionFile?: string | undefined;
   /** How the client authenticates there. Default: one that the metadata offers. */
   readonly authMethod?: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt' | undefined;
   /** Scope to ask for, in place of those the server names. */
@@ -92,8 +100,8 @@ export interface ServerOptions {
   readonly keepAlive?: Duration | undefined;
   /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
   readonly login?: 'on-demand' | 'anew' | 'never' | ServerLoginOptions | undefined;
-  /** Who logs in: a user in a browser here, or with a code in any browser, or the client itself. Default: authorization-code; device-code where no browser opens and it is offered. */
-  readonly oauthGrant?: 'authorization-code' | 'device-code' | 'client-credentials' | undefined;
+  /** Who logs in: a user in a browser here, or with a code in any browser; or the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
+  readonly oauthGrant?: 'authorization-code' | 'device-code' | 'client-credentials' | 'jwt-bearer' | undefined;
   /** Client registered with the authorization server, in place of dynamic registration. */
   readonly oauthClientId?: string | undefined;
   /** File with the secret of that client. */
@@ -102,6 +110,14 @@ export interface ServerOptions {
   readonly oauthClientKey?: string | undefined;
   /** URL of your client ID metadata document, used where the server supports that. */
   readonly oauthClientDocument?: string | undefined;
+  /** File with the JWT of this workload for jwt-bearer, or with your ID token for `oauthIdpIssuer`. */
+  readonly oauthAssertionFile?: string | undefined;
+  /** Identity provider of your company, which vouches for you at the authorization server. */
+  readonly oauthIdpIssuer?: string | undefined;
+  /** Client registered with that identity provider. */
+  readonly oauthIdpClientId?: string | undefined;
+  /** File with the secret of that client, if it has one. */
+  readonly oauthIdpSecretFile?: string | undefined;
   /** The only authorization server to trust. Default: the one the server names. */
   readonly oauthIssuer?: string | undefined;
   /** Where the authorization server gives tokens. Default: what its metadata says. */
@@ -178,10 +194,16 @@ export interface CommonOptions {
   readonly ca?: string | undefined;
   /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
   readonly login?: 'on-demand' | 'anew' | 'never' | LoginOptions | undefined;
-  /** Who logs in: a user in a browser here, or with a code in any browser, or the client itself. Default: authorization-code; device-code where no browser opens and it is offered. */
-  readonly oauthGrant?: 'authorization-code' | 'device-code' | 'client-credentials' | undefined;
+  /** Who logs in: a user in a browser here, or with a code in any browser; or the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
+  readonly oauthGrant?: 'authorization-code' | 'device-code' | 'client-credentials' | 'jwt-bearer' | undefined;
   /** URL of your client ID metadata document, used where the server supports that. */
   readonly oauthClientDocument?: string | undefined;
+  /** Identity provider of your company, which vouches for you at the authorization server. */
+  readonly oauthIdpIssuer?: string | undefined;
+  /** Client registered with that identity provider. */
+  readonly oauthIdpClientId?: string | undefined;
+  /** File with the secret of that client, if it has one. */
+  readonly oauthIdpSecretFile?: string | undefined;
   /** The only authorization server to trust. Default: the one the server names. */
   readonly oauthIssuer?: string | undefined;
   /** Where the authorization server gives tokens. Default: what its metadata says. */

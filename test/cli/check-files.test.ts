@@ -126,6 +126,8 @@ async function saidOfFile(content: object): Promise<string> {
   }
 }
 
+const COMPANY = { clientId: 'at-server', idpIssuer: 'https://idp.example', idpClientId: 'at-company' };
+
 test('a path that stands in a configuration file is named by its place alone, as it may be a secret in the wrong place', async (t) => {
   const directory = await directoryOf(t, { 'token-canary': 'hunter2', 'canary.pem': 'not a certificate' });
   await chmod(join(directory, 'token-canary'), 0o644);
@@ -144,6 +146,14 @@ test('a path that stands in a configuration file is named by its place alone, as
     [
       await ofServer({ url, portage: { bearerTokenFile: directory } }),
       /bearerTokenFile\): the path .* is a directory\.$/,
+    ],
+    [
+      await ofServer({ url, portage: { login: { grant: 'jwt-bearer', assertionFile: none } } }),
+      /login\.assertionFile\): the path .* does not exist\.$/,
+    ],
+    [
+      await ofServer({ url, portage: { login: { ...COMPANY, assertionFile: directory } } }),
+      /login\.assertionFile\): the path .* is a directory\.$/,
     ],
     [
       await ofServer({ url, portage: { clientCert: pem, clientKey: pem } }),

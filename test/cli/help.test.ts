@@ -235,9 +235,10 @@ Logging in to remote servers (URL)
                                        never [on-demand for connect; never for other commands, or
                                        with a token]
   --oauth-grant <grant>                Who logs in: a user in a browser here, or with a code in any
-                                       browser, or the client itself: authorization-code,
-                                       device-code, client-credentials [authorization-code;
-                                       device-code where no browser opens and it is offered]
+                                       browser; or the client itself; or a workload:
+                                       authorization-code, device-code, client-credentials,
+                                       jwt-bearer [authorization-code; device-code where no browser
+                                       opens and it is offered]
   --oauth-client-id <id>               Client registered with the authorization server, in place of
                                        dynamic registration
   --oauth-secret-file <file>           File with the secret of that client
@@ -245,6 +246,12 @@ Logging in to remote servers (URL)
                                        secret (PEM file)
   --oauth-client-document <url>        URL of your client ID metadata document, used where the
                                        server supports that
+  --oauth-assertion-file <file>        File with the JWT of this workload for jwt-bearer, or with
+                                       your ID token for --oauth-idp-issuer
+  --oauth-idp-issuer <url>             Identity provider of your company, which vouches for you at
+                                       the authorization server
+  --oauth-idp-client-id <id>           Client registered with that identity provider
+  --oauth-idp-secret-file <file>       File with the secret of that client, if it has one
   --oauth-issuer <url>                 The only authorization server to trust [the one the server
                                        names]
   --oauth-token-endpoint <url>         Where the authorization server gives tokens [what its

@@ -56,6 +56,7 @@ export const OF_ONE_SERVER: readonly OptionName[] = [
   'oauth-client-id',
   'oauth-secret-file',
   'oauth-client-key',
+  'oauth-assertion-file',
   'oauth-auth-method',
   'oauth-scope',
   'oauth-resource',

@@ -25,12 +25,9 @@ export interface IdentityRequest {
  * with ERR_UPSTREAM_AUTH. [spec 2026-07-28 basic/authorization/client-registration]
  */
 export async function identifyClient(request: IdentityRequest): Promise<LoginClient> {
-  const { config, authorizationServer: as, callback } = request;
-  if (config.client !== undefined) return useConfigured(config.client, as, request.previous);
-  if (as.client_id_metadata_document_supported === true && config.clientMetadataUrl !== undefined) {
-    const id = config.clientMetadataUrl;
-    return { origin: 'document', id, method: 'none' };
-  }
+  const { authorizationServer: as, callback } = request;
+  const own = findOwnClient(request);
+  if (own !== undefined) return own;
   const registered = findRegistration(request.previous, as.issuer);
   const isFit = registered?.callback === callback && coversScopes(registered?.scopes, request.scopes);
   if (registered !== undefined && isFit) return registered;
@@ -40,6 +37,17 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
     `${as.issuer} does not register clients that it does not know`,
     `Register one there by hand and give its id with --oauth-client-id${alternative}.`,
   );
+}
+
+/** The client that the user has, if this authorization server knows it. Rejects with ERR_UPSTREAM_AUTH. */
+export function findOwnClient({
+  config,
+  authorizationServer: as,
+  previous,
+}: Pick<IdentityRequest, 'config' | 'authorizationServer' | 'previous'>): LoginClient | undefined {
+  if (config.client !== undefined) return useConfigured(config.client, as, previous);
+  if (as.client_id_metadata_document_supported !== true || config.clientMetadataUrl === undefined) return undefined;
+  return { origin: 'document', id: config.clientMetadataUrl, method: 'none' };
 }
 
 /**
@@ -172,6 +180,8 @@ export async function authenticate(
   client: LoginClient,
   proof: RegisteredClient['proof'] | undefined,
 ): Promise<ClientAuth> {
+  // [RFC 7521 4.1] Who it is stands in the assertion.
+  if (client.origin === 'assertion') return () => {};
   const secret = proof?.kind === 'secret' ? proof.secret : client.origin === 'registered' ? client.secret : undefined;
   switch (client.method) {
     case 'private_key_jwt':

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from 'oauth4webapi';
-import type { LoginConfig } from '../../config/remote.ts';
+import type { LoginConfig, UserGrant } from '../../config/remote.ts';
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../shown-url.ts';
 import { isSecure } from './address-guard.ts';
@@ -37,6 +37,28 @@ export interface DiscoverRequest {
   readonly fetch: LoginFetch;
 }
 
+/** What decides about the metadata of one authorization server. */
+interface IssuerRequest extends Pick<DiscoverRequest, 'issuer' | 'grant' | 'corrections' | 'warn' | 'fetch'> {
+  /** For users who trust metadata of another name. */
+  readonly adviseOtherName: (asked: string) => string;
+}
+
+/**
+ * Finds the metadata of an identity provider that the user has named, under that very name. Rejects with
+ * ERR_UPSTREAM_AUTH.
+ */
+export async function discoverIdentityProvider(
+  issuer: string,
+  request: Pick<IssuerRequest, 'grant' | 'warn' | 'fetch'>,
+): Promise<AuthorizationServer> {
+  const found = await findAuthorizationServer(issuer, {
+    ...{ ...request, issuer: undefined, corrections: {} },
+    adviseOtherName: () => 'Check --oauth-idp-issuer.',
+  });
+  if (found !== undefined) return found;
+  throw loginError(`The identity provider at ${issuer} has no metadata`, 'Check --oauth-idp-issuer.');
+}
+
 /** Undefined: the server has nothing to do with OAuth. Rejects with ERR_UPSTREAM_AUTH. */
 export async function discover(request: DiscoverRequest): Promise<AuthorizationSetup | undefined> {
   const { server, issuer } = request;
@@ -53,7 +75,7 @@ export async function discover(request: DiscoverRequest): Promise<AuthorizationS
   let fault = found.fault;
   for (const name of trusted.slice(0, MAX_AUTHORIZATION_SERVERS)) {
     try {
-      const authorizationServer = await findAuthorizationServer(name, request);
+      const authorizationServer = await findAuthorizationServer(name, { ...request, adviseOtherName });
       if (authorizationServer !== undefined) return { authorizationServer, resource, scopes };
     } catch (thrown) {
       // One that may be there again in a moment is waited for: the next one would see a client that is known to this one.
@@ -126,7 +148,7 @@ function foreignResource(location: URL, server: URL) {
  */
 async function findAuthorizationServer(
   issuer: string,
-  request: DiscoverRequest,
+  request: IssuerRequest,
 ): Promise<AuthorizationServer | undefined> {
   let lacking: AuthorizationServer | undefined;
   let fault: BridgeError | undefined;
@@ -140,7 +162,7 @@ async function findAuthorizationServer(
     const named = readServerMetadata({ ...read.members, ...request.corrections });
     if ('fault' in named) fault ??= unusable(location, named.fault);
     else if (!mayNameItself(named.metadata.issuer, issuer, request))
-      fault ??= misnamed(location, named.metadata, issuer);
+      fault ??= misnamed(location, named.metadata, issuer, request);
     else if (hasWhatLoginsNeed(named.metadata, request)) return take(named.metadata, issuer, request);
     else lacking ??= named.metadata;
   }
@@ -153,11 +175,11 @@ async function findAuthorizationServer(
  * [RFC 8414 3.3] The issuer in the metadata has to be the one that was asked. An issuer that the user has named may call
  * itself differently.
  */
-function mayNameItself(found: string, asked: string, { issuer }: DiscoverRequest): boolean {
+function mayNameItself(found: string, asked: string, { issuer }: IssuerRequest): boolean {
   return issuer !== undefined || isSameIssuer(found, asked);
 }
 
-function take(metadata: AuthorizationServer, asked: string, { warn }: DiscoverRequest): AuthorizationServer {
+function take(metadata: AuthorizationServer, asked: string, { warn }: IssuerRequest): AuthorizationServer {
   const found = metadata.issuer;
   if (!isSameIssuer(found, asked)) {
     warn(`the metadata of ${asked} names ${quoteOthers(found)} as its issuer; it is used, as --oauth-issuer says so`);
@@ -165,9 +187,13 @@ function take(metadata: AuthorizationServer, asked: string, { warn }: DiscoverRe
   return metadata;
 }
 
-function misnamed(location: URL, { issuer: found }: AuthorizationServer, asked: string) {
+function adviseOtherName(asked: string): string {
+  return `If you trust whoever serves it, give --oauth-issuer ${quoteOthers(asked)}.`;
+}
+
+function misnamed(location: URL, { issuer: found }: AuthorizationServer, asked: string, request: IssuerRequest) {
   const problem = `The metadata at ${showUrl(location)} cannot be used; its issuer is ${quoteOthers(found)}, expected ${asked}`;
-  return loginError(problem, `If you trust whoever serves it, give --oauth-issuer ${quoteOthers(asked)}.`);
+  return loginError(problem, request.adviseOtherName(asked));
 }
 
 /** Two issuers are the same if they differ in nothing but a slash at the end, or the way in which a URL is written. */
@@ -179,22 +205,18 @@ function normalIssuer(issuer: string): string {
   return URL.canParse(issuer) ? new URL(issuer).href.replace(/\/$/, '') : issuer;
 }
 
-function hasWhatLoginsNeed(metadata: AuthorizationServer, { grant }: DiscoverRequest): boolean {
-  switch (chooseWay(grant, metadata)) {
-    case 'client-credentials':
-      return true;
-    case 'device-code':
-      return metadata.device_authorization_endpoint !== undefined;
-    case 'authorization-code':
-      return metadata.authorization_endpoint !== undefined && announcesPkce(metadata);
-  }
+function hasWhatLoginsNeed(metadata: AuthorizationServer, { grant }: IssuerRequest): boolean {
+  if (grant === 'client-credentials' || grant === 'jwt-bearer') return true;
+  return chooseWay(grant, metadata) === 'device-code'
+    ? metadata.device_authorization_endpoint !== undefined
+    : metadata.authorization_endpoint !== undefined && announcesPkce(metadata);
 }
 
 /** If no browser can be opened here, users log in with a code where the authorization server offers that. */
 export function chooseWay(
-  grant: LoginConfig['grant'],
+  grant: UserGrant,
   { device_authorization_endpoint: endpoint }: AuthorizationServer,
-): Exclude<LoginConfig['grant'], 'device-code-if-offered'> {
+): Exclude<UserGrant, 'device-code-if-offered'> {
   if (grant !== 'device-code-if-offered') return grant;
   return endpoint === undefined ? 'authorization-code' : 'device-code';
 }

@@ -41,10 +41,11 @@ function tryToRead(path: string): StoredLogin | undefined {
   }
 }
 
-function describeLogin(path: string, { resource, issuer, client, scopes, tokens }: StoredLogin): string {
+function describeLogin(path: string, { resource, issuer, client, scopes, tokens, identity }: StoredLogin): string {
   const known = tokens?.scopes ?? scopes;
   const rows = [
     ['issuer', issuer],
+    ...(identity === undefined ? [] : [['user of', identity.issuer]]),
     ['client', `${client.id} (${client.origin})`],
     ...(known.length > 0 ? [['scopes', known.join(' ')]] : []),
     ['token', describeTokens(tokens)],

@@ -35,8 +35,13 @@ export async function logOut({ server, config, http, deps, signal }: LogOutReque
     const login = file.load();
     if (login === undefined) return { kind: 'none' };
     const issuer = quoteOthers(login.issuer);
-    const fetch = createLoginFetch(http, new AddressGuard(server));
-    const isRevoked = await revoke(login, config, fetch, deps).catch(() => false);
+    const fetchFrom = (named: URL) => createLoginFetch(http, new AddressGuard(named));
+    const isRevoked = await revoke(login, config, fetchFrom(server), deps).catch(() => false);
+    const { assertion } = config;
+    if (login.identity !== undefined && assertion?.kind === 'identity-provider') {
+      const there: LoginConfig = { ...config, client: assertion.client, token: 'id' };
+      await revoke(login.identity, there, fetchFrom(new URL(assertion.issuer)), deps).catch(() => false);
+    }
     await file.forget();
     if (login.revocationEndpoint === undefined || login.tokens === undefined) return { kind: 'forgotten', issuer };
     return { kind: isRevoked ? 'revoked' : 'not-revoked', issuer };
@@ -56,8 +61,10 @@ async function revoke(
     ...{ authorizationServer, client, proof: config.client?.proof, token: config.token, fetch, wallClock },
     parameters: { resource, extra: new Map() },
   };
-  const hints = { refresh_token: tokens.refreshToken, access_token: tokens.accessToken };
-  let isRevoked = true;
+  // [RFC 7009 2.1] An ID token is not one of those that can be revoked.
+  const accessToken = config.token === 'id' ? undefined : tokens.accessToken;
+  const hints = { refresh_token: tokens.refreshToken, access_token: accessToken };
+  let isRevoked = Object.values(hints).some((token) => token !== undefined);
   for (const [hint, token] of Object.entries(hints)) {
     if (token === undefined) continue;
     const options = { ...optionsFor(context), additionalParameters: { token_type_hint: hint } };

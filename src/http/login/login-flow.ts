@@ -3,7 +3,8 @@ import type { LoginConfig } from '../../config/remote.ts';
 import type { AuthChallenge } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import { isSecure } from './address-guard.ts';
-import { type AuthorizationSetup, chooseWay, discover, isSameIssuer } from './discover.ts';
+import { type AuthorizationSetup, discover, isSameIssuer } from './discover.ts';
+import { logInWithAssertion } from './grants/assertion.ts';
 import type { GrantRequest, LoginSurroundings } from './grants/grant.ts';
 import { logInAsItself } from './grants/itself.ts';
 import { refreshLogin } from './grants/refresh.ts';
@@ -17,7 +18,7 @@ export interface LoginFlowOptions extends LoginSurroundings {
   readonly server: URL;
 }
 
-export interface LoginReason extends Pick<GrantRequest, 'previous' | 'findNewerLogin' | 'registrationFailed'> {
+export interface LoginReason extends Pick<GrantRequest, 'previous' | 'findNewerLogin' | 'registrationFailed' | 'keep'> {
   readonly status: 401 | 403;
   readonly challenge: AuthChallenge;
 }
@@ -51,8 +52,14 @@ export class LoginFlow {
     const parameters = chooseParameters(config, resource);
     const scopes = this.#scopes(reason, found);
     const request: GrantRequest = { ...this.#options, ...reason, authorizationServer, parameters, scopes };
-    const way = chooseWay(grant, authorizationServer);
-    return way === 'client-credentials' ? await logInAsItself(request) : await logInAsUser(request, way);
+    switch (grant) {
+      case 'client-credentials':
+        return await logInAsItself(request);
+      case 'jwt-bearer':
+        return await logInWithAssertion(request);
+      default:
+        return await logInAsUser(request, grant);
+    }
   }
 
   /**
@@ -92,11 +99,17 @@ function correctionsOf({ tokenEndpoint, authMethod }: LoginConfig): Partial<Auth
 }
 
 /**
- * An assertion that a client signs is for the issuer in the metadata. Where that calls itself differently from the one
- * that the user trusts, the assertion could be shown to the other one.
+ * An assertion is for the issuer in the metadata. Where that calls itself differently from the one that the user trusts, the
+ * assertion could be shown to the other one.
  */
-function refuseForeignAudience({ authorizationServer: as }: AuthorizationSetup, { issuer, client }: LoginConfig): void {
-  if (client?.proof.kind !== 'key' || issuer === undefined || isSameIssuer(as.issuer, issuer)) return;
-  const problem = `${issuer} calls itself ${as.issuer}, which an assertion that is signed with --oauth-client-key would be for`;
-  throw loginError(problem, 'Authenticate with a secret instead, or name an issuer that calls itself as it is called.');
+function refuseForeignAudience({ authorizationServer: as }: AuthorizationSetup, config: LoginConfig): void {
+  const { issuer, client, assertion } = config;
+  const isSigned = client?.proof.kind === 'key';
+  if (!(isSigned || assertion !== undefined) || issuer === undefined || isSameIssuer(as.issuer, issuer)) return;
+  const named = isSigned ? 'an assertion that is signed with --oauth-client-key' : 'the assertion that it is given';
+  const wayOut = isSigned ? 'Authenticate with a secret instead, or name' : 'Name';
+  throw loginError(
+    `${issuer} calls itself ${as.issuer}, which ${named} would be for`,
+    `${wayOut} an issuer that calls itself as it is called.`,
+  );
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { ClientMethod, LoginConfig } from '../../config/remote.ts';
+import type { AssertionSource, ClientMethod, LoginConfig } from '../../config/remote.ts';
 import { readSmallFile } from '../../io/bounded-file.ts';
 import { makeFolderSync } from '../../io/make-folder.ts';
 import { isBearerToken } from '../client/credentials.ts';
@@ -71,13 +71,15 @@ export function makeLoginFolder(folder: string): void {
  */
 export function identityOf(server: URL, config: LoginConfig): readonly (string | undefined)[] {
   const { grant, client, clientMetadataUrl, issuer } = config;
-  const asWhom = grant === 'client-credentials' ? grant : 'authorization-code';
+  const asWhom = grant === 'client-credentials' || grant === 'jwt-bearer' ? grant : 'authorization-code';
   return [server.href, asWhom, client?.id, clientMetadataUrl, issuer, ...wishesOf(config)];
 }
 
 /** A digest, as values of parameters are shown nowhere. Empty for usual logins, which keep the name that they have. */
-function wishesOf({ resource, extraParameters, token, tokenEndpoint, authMethod }: LoginConfig): readonly string[] {
+function wishesOf(config: LoginConfig): readonly string[] {
+  const { assertion, resource, extraParameters, token, tokenEndpoint, authMethod } = config;
   const wishes = [
+    ...(assertion === undefined ? [] : [originOf(assertion)]),
     ...(resource.kind === 'server' ? [] : [resource]),
     ...[...extraParameters].sort(),
     ...(token === 'access' ? [] : [{ token }]),
@@ -85,6 +87,13 @@ function wishesOf({ resource, extraParameters, token, tokenEndpoint, authMethod 
     ...(authMethod === undefined ? [] : [{ authMethod }]),
   ];
   return wishes.length === 0 ? [] : [digestOf(JSON.stringify(wishes))];
+}
+
+/** The same for a user who logs in with a browser and with a code. */
+function originOf(assertion: AssertionSource): unknown {
+  if (assertion.kind === 'file') return assertion;
+  const { issuer, client, idToken } = assertion;
+  return { issuer, client: client.id, ...(idToken.kind === 'file' && idToken) };
 }
 
 function digestOf(text: string): string {
@@ -112,6 +121,11 @@ export interface StoredLogin {
   readonly scopes: readonly string[];
   /** Undefined: registered, but not logged in. */
   readonly tokens: Tokens | undefined;
+  /**
+   * The login at the identity provider whose assertions are exchanged for the tokens. Its token is the ID token of the user.
+   * Absent: there is none.
+   */
+  readonly identity?: StoredLogin;
 }
 
 /**
@@ -119,10 +133,11 @@ export interface StoredLogin {
  * - `registered`: by us, there and then.
  * - `configured`: by the user; a secret that the user configures is not kept.
  * - `document`: it is described by the document at the URL that is its id.
+ * - `assertion`: it is the one that its assertions are about, so requests do not name it; `id` is their subject.
  */
 export type LoginClient =
   | RegisteredLoginClient
-  | { readonly origin: 'configured' | 'document'; readonly id: string; readonly method: ClientMethod };
+  | { readonly origin: 'configured' | 'document' | 'assertion'; readonly id: string; readonly method: ClientMethod };
 
 export interface RegisteredLoginClient {
   readonly origin: 'registered';
@@ -160,7 +175,15 @@ export interface Tokens {
 
 /** Undefined: nothing that can be used. */
 export function parseStoredLogin(text: string): StoredLogin | undefined {
-  const { issuer, tokenEndpoint, revocationEndpoint, resource, scopes, tokens, client: written } = parseObject(text);
+  const fields = parseObject(text);
+  const login = parseLogin(fields);
+  if (login === undefined) return undefined;
+  const identity = parseLogin(asFields(fields.identity));
+  return { ...login, ...(identity !== undefined && { identity }) };
+}
+
+function parseLogin(fields: Readonly<Record<string, unknown>>): StoredLogin | undefined {
+  const { issuer, tokenEndpoint, revocationEndpoint, resource, scopes, tokens, client: written } = fields;
   const client = parseClient(written);
   if (!isText(issuer) || !isText(tokenEndpoint) || client === undefined) return undefined;
   if (resource !== undefined && !isText(resource)) return undefined;
@@ -185,6 +208,7 @@ function parseClient(value: unknown): LoginClient | undefined {
       };
     case 'configured':
     case 'document':
+    case 'assertion':
       return { origin, id, method: known };
     default:
       return undefined;

@@ -325,7 +325,11 @@ export class Login implements Credentials, CredentialRenewal {
       return this.#findNewerLogin();
     };
     const registrationFailed = (id: string) => this.#forgetClient(id);
-    const login = await flow.login({ status, challenge, previous, findNewerLogin, registrationFailed });
+    const keep = async (part: StoredLogin): Promise<void> => {
+      await this.#save(part);
+      this.#use(part, 'stored');
+    };
+    const login = await flow.login({ status, challenge, previous, findNewerLogin, registrationFailed, keep });
     if (login === undefined) {
       const { server, deps } = this.#options;
       // The error that says so is made from the refusal; see ResponseHead.
@@ -393,7 +397,9 @@ export class Login implements Credentials, CredentialRenewal {
       await this.#storage.save(login);
       this.#isStored = true;
     } catch (thrown) {
+      const wasStored = this.#isStored;
       this.#isStored = false;
+      if (!wasStored) return;
       const { code } = thrown as NodeJS.ErrnoException;
       const { place } = this.#storage;
       const where = place === undefined ? ', as this user has no home folder (--state-dir names one)' : ` in ${place}`;
@@ -418,16 +424,21 @@ export class Login implements Credentials, CredentialRenewal {
       import('./login-fetch.ts'),
     ]);
     const { server, config, createClient, openBrowser, askToPaste, registered, waiting, deps } = this.#options;
-    this.#client ??= createClient();
-    const guard = new AddressGuard(server, this.#peerAddress);
-    const fetch = createLoginFetch(this.#client, guard);
+    const client = this.#client ?? createClient();
+    this.#client = client;
+    const reachFrom = (named: URL, peerAddress?: string) => {
+      const guard = new AddressGuard(named, peerAddress);
+      return { guard, fetch: createLoginFetch(client, guard) };
+    };
     const showCode = (prompt: DevicePrompt): void => this.#showCode(prompt);
     const begin = (start: URL): void => {
       waiting({ what: 'you to log in in the browser', limitMs: LOGIN_TIMEOUT_MS });
       openBrowser(start);
     };
     return new LoginFlow({
-      ...{ server, config, guard, fetch, openBrowser: begin, askToPaste, showCode, registered, deps },
+      ...{ server, config, openBrowser: begin, askToPaste, showCode, registered, deps },
+      ...reachFrom(server, this.#peerAddress),
+      reachFrom,
       signal: this.#closed.signal,
     });
   }

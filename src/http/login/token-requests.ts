@@ -136,9 +136,9 @@ interface AskInit {
   readonly body?: URLSearchParams | undefined;
 }
 
-const TOKEN_ENDPOINT: Endpoint = { name: 'token endpoint', gives: 'access_token' };
+export const TOKEN_ENDPOINT: Endpoint = { name: 'token endpoint', gives: 'access_token' };
 
-async function askForTokens(
+export async function askForTokens(
   context: TokenContext,
   scopes: readonly string[] | undefined,
   ask: Ask,
@@ -151,7 +151,7 @@ async function askForTokens(
 function tokensOf(members: Members, scopes: readonly string[] | undefined, context: TokenContext): TokenAnswer {
   const tokens = toTokens(members, scopes, context);
   if (tokens !== undefined) return { kind: 'tokens', tokens };
-  const reason = 'its answer has no ID token, which --oauth-token id asks for';
+  const reason = 'its answer has no ID token, which --oauth-token id and --oauth-idp-issuer ask for';
   return { kind: 'refused', reason, isClientUnknown: false };
 }
 
@@ -195,7 +195,7 @@ export async function askEndpoint(
   }
 }
 
-function refusing(
+export function refusing(
   { authorizationServer: as, parameters }: TokenContext,
   { name }: Endpoint,
   {
@@ -291,15 +291,25 @@ function toTokens(members: Members, asked: readonly string[] | undefined, contex
   };
 }
 
+/** The connection to the token endpoint, from which the ID token came, proves it as a signature would. */
+function readExpiry(idToken: string, context: TokenContext): number {
+  const name = `The ID token that ${context.authorizationServer.issuer} gave`;
+  return checkIdToken(idToken, context, name, 'Nothing of it is used; tell its operators.');
+}
+
 /**
  * Returns when an ID token expires, in seconds since 1970, and rejects one that is of another issuer, for another client,
- * or too old. The connection to the token endpoint, from which it came, proves it as a signature would.
- * [OpenID Connect Core 3.1.3.7]
+ * or too old. [OpenID Connect Core 3.1.3.7]
+ * @param name what messages call it
  */
-function readExpiry(idToken: string, { authorizationServer: as, client, wallClock }: TokenContext): number {
-  const { iss, aud, exp } = readClaims(idToken);
-  const refuse = (fault: string) =>
-    loginError(`The ID token that ${as.issuer} gave ${fault}`, 'Nothing of it is used; tell its operators.');
+export function checkIdToken(
+  idToken: string,
+  { authorizationServer: as, client, wallClock }: Pick<TokenContext, 'authorizationServer' | 'client' | 'wallClock'>,
+  name: string,
+  wayOut: string,
+): number {
+  const { iss, aud, exp } = readClaims(idToken, name, wayOut);
+  const refuse = (fault: string) => loginError(`${name} ${fault}`, wayOut);
   if (typeof iss !== 'string' || !isSameIssuer(iss, as.issuer)) throw refuse('is not of that issuer');
   if (![aud].flat().includes(client.id)) throw refuse('is for another client');
   if (typeof exp !== 'number') throw refuse('does not say when it expires');
@@ -307,11 +317,12 @@ function readExpiry(idToken: string, { authorizationServer: as, client, wallCloc
   return exp;
 }
 
-function readClaims(idToken: string): Readonly<Record<string, unknown>> {
+/** @param name what messages call it */
+export function readClaims(jwt: string, name: string, wayOut: string): Readonly<Record<string, unknown>> {
   try {
-    return decodeJwt(idToken);
+    return decodeJwt(jwt);
   } catch {
-    throw loginError('The ID token that the authorization server gave is no JWT', TELL_OPERATORS);
+    throw loginError(`${name} is no JWT`, wayOut);
   }
 }
 

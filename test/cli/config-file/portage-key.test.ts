@@ -63,6 +63,17 @@ test('a login is a word, or an object, which means on demand and has the options
       'oauth-secret-file': ['/home/me/secret'],
     },
   );
+  t.deepEqual(
+    await optionsOf({
+      ...{ grant: 'jwt-bearer', assertionFile: '/run/token', idpIssuer: 'https://idp.example', idpClientId: 'me' },
+      idpSecretFile: '~/of-the-provider',
+    }),
+    {
+      ...{ login: ['on-demand'], transport, 'oauth-grant': ['jwt-bearer'], 'oauth-assertion-file': ['/run/token'] },
+      ...{ 'oauth-idp-issuer': ['https://idp.example'], 'oauth-idp-client-id': ['me'] },
+      'oauth-idp-secret-file': ['/home/me/of-the-provider'],
+    },
+  );
   t.deepEqual((await optionsOf({ params: ['a=b', 'c=d'] }))['oauth-param'], ['a=b', 'c=d']);
 });
 

@@ -137,6 +137,7 @@ const login = {
   stored: 'use',
   client: undefined,
   clientMetadataUrl: undefined,
+  assertion: undefined,
   issuer: undefined,
   tokenEndpoint: undefined,
   authMethod: undefined,
@@ -265,6 +266,11 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   // The client has a key.
   'oauth-secret-file': [],
   'oauth-client-key': ['key.pem'],
+  // The client is its own user.
+  'oauth-assertion-file': [],
+  'oauth-idp-issuer': [],
+  'oauth-idp-client-id': [],
+  'oauth-idp-secret-file': [],
   'oauth-client-document': ['https://me.example/client.json'],
   'oauth-issuer': ['https://auth.example'],
   'oauth-token-endpoint': ['https://auth.example/oauth/token'],
@@ -430,6 +436,7 @@ const remote = {
     stored: 'forget',
     client: { id: 'me', proof: { kind: 'key', file: '/work-dir/key.pem' } },
     clientMetadataUrl: 'https://me.example/client.json',
+    assertion: undefined,
     issuer: 'https://auth.example',
     tokenEndpoint: new URL('https://auth.example/oauth/token'),
     authMethod: 'private_key_jwt',

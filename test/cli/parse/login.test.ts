@@ -112,6 +112,93 @@ test('what proves who a client is needs the client, and a client that is its own
   t.regex(refusal([...machine, '--oauth-client-id', 'me']), /client-credentials needs --oauth-client-id, and a secret/);
 });
 
+const COMPANY = ['--oauth-idp-issuer', 'https://idp.example/tenant', '--oauth-idp-client-id', 'at-company'];
+
+test('a workload has its assertion in a file, is its own user, and may serve callers who do not say who they are', (t) => {
+  const workload = ['--oauth-grant', 'jwt-bearer', '--oauth-assertion-file', 'token'];
+  t.like(parse(workload).login, {
+    ...{ grant: 'jwt-bearer', client: undefined },
+    assertion: { kind: 'file', file: '/work-dir/token' },
+  });
+  const open = ['--login', 'on-demand', '--host', '0.0.0.0', '--allow-anonymous'];
+  t.is(refusal([...open, ...workload], { verb: 'serve' }), 'accepted');
+  t.is(
+    refusal(['--oauth-grant', 'jwt-bearer']),
+    'ERR_CONFIG_COMBINATION: --oauth-grant jwt-bearer needs --oauth-assertion-file, the file with the JWT of this workload.',
+  );
+  for (const grant of [[], ['--oauth-grant', 'device-code']]) {
+    t.is(
+      refusal([...grant, '--oauth-assertion-file', 'token']),
+      'ERR_CONFIG_COMBINATION: --oauth-assertion-file needs --oauth-grant jwt-bearer (a workload), or --oauth-idp-issuer (a user).',
+    );
+  }
+  t.regex(
+    refusal([...workload, '--oauth-token', 'id']),
+    /--oauth-token id .* with --oauth-grant jwt-bearer there is none/,
+  );
+  t.regex(refusal([...workload, '--oauth-auth-method', 'client_secret_basic']), /needs a secret/);
+  t.is(refusal([...workload, '--oauth-auth-method', 'none']), 'accepted');
+  t.regex(
+    refusal([...workload, '--oauth-param', 'assertion=x']),
+    /set by the login itself; use --oauth-assertion-file/,
+  );
+});
+
+test('a user of a company logs in at its identity provider, in the way that users log in, or has an ID token in a file', (t) => {
+  const company = [...COMPANY, '--oauth-client-id', 'at-server'];
+  const expected = {
+    ...{ kind: 'identity-provider', issuer: 'https://idp.example/tenant' },
+    client: { id: 'at-company', proof: { kind: 'none' } },
+  };
+  t.deepEqual(parse(company, { platform: 'darwin' }).login?.assertion as unknown, {
+    ...expected,
+    idToken: { kind: 'login', grant: 'authorization-code' },
+  });
+  t.like(parse([...company, '--oauth-grant', 'device-code']).login, {
+    ...{ grant: 'jwt-bearer', assertion: { idToken: { kind: 'login', grant: 'device-code' } } },
+    client: { id: 'at-server' },
+  });
+  t.like(parse([...company, '--oauth-assertion-file', '/run/id-token']).login, {
+    assertion: { idToken: { kind: 'file', file: '/run/id-token' } },
+  });
+  const secret = parse([...company, '--oauth-idp-secret-file', 's'], { file: 'hunter2\n', isOpenToAll: true });
+  t.like(secret.login, { assertion: { client: { proof: { kind: 'secret', secret: 'hunter2' } } } });
+  t.regex(secret.warnings.join(), /--oauth-idp-secret-file .*every user of this machine can read/);
+  t.like(parse([...COMPANY, '--oauth-client-document', 'https://me.example/client']).login, { client: undefined });
+});
+
+test('options about an identity provider that do not go together are named', (t) => {
+  const company = [...COMPANY, '--oauth-client-id', 'at-server'];
+  for (const [argv, problem] of [
+    [COMPANY, /--oauth-idp-issuer needs --oauth-client-id, the client that the authorization server/],
+    [['--oauth-client-id', 'me', ...COMPANY.slice(0, 2)], /--oauth-idp-issuer needs --oauth-idp-client-id/],
+    [COMPANY.slice(2), /--oauth-idp-client-id needs --oauth-idp-issuer/],
+    [['--oauth-idp-secret-file', 's'], /--oauth-idp-secret-file needs --oauth-idp-issuer/],
+    [[...company, '--oauth-grant', 'jwt-bearer'], /--oauth-grant jwt-bearer and --oauth-idp-issuer exclude each other/],
+    [
+      [...company, '--oauth-grant', 'client-credentials'],
+      /client-credentials and --oauth-idp-issuer exclude each other/,
+    ],
+    [
+      [...company, '--oauth-grant', 'device-code', '--oauth-assertion-file', 'f'],
+      /--oauth-grant device-code and --oauth-assertion-file exclude each other: .* nobody logs in at --oauth-idp-issuer/,
+    ],
+    [[...company, '--oauth-token', 'id'], /--oauth-token id .* with --oauth-idp-issuer there is none/],
+    [[...company, '--oauth-param', 'audience=x'], /audience is set by the login itself; leave it out/],
+    [[...company, '--oauth-param', 'subject_token=x'], /subject_token is set by the login itself/],
+  ] as const) {
+    t.regex(refusal(argv), problem);
+  }
+  t.regex(
+    refusal(['--oauth-idp-issuer', 'http://idp.example', ...company.slice(2)]),
+    /^ERR_CONFIG_OPTION: --oauth-idp-issuer: expected the https URL of an issuer/,
+  );
+  const open = ['--login', 'on-demand', '--host', '0.0.0.0', '--allow-anonymous'];
+  for (const argv of [company, [...company, '--oauth-assertion-file', 'id-token']]) {
+    t.regex(refusal([...open, ...argv], { verb: 'serve' }), /--login would let everybody act in the name of the user/);
+  }
+});
+
 test('the way back leads to this machine', (t) => {
   for (const url of ['http://127.0.0.1:3334/callback', 'http://localhost:0/x', 'http://[::1]:1/']) {
     t.is(parse(['--oauth-callback', url]).login?.callback.href, url);

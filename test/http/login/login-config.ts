@@ -3,6 +3,7 @@ import type { LoginConfig } from '../../../src/config/remote.ts';
 /** A login as it is without any option. */
 export const NO_OPTIONS: Omit<LoginConfig, 'stateDirectory'> = {
   grant: 'authorization-code',
+  assertion: undefined,
   stored: 'use',
   client: undefined,
   clientMetadataUrl: undefined,

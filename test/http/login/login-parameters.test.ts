@@ -243,7 +243,10 @@ test('an ID token is renewed by its own time', async (t) => {
 test('where no ID token comes, the error says so, and no access token is shown in its place', async (t) => {
   const world = await startLoginWorld(t);
   const { failure } = await createUser(t, world.url, { token: 'id' }).call();
-  t.regex(failure?.message ?? '', /gave no token \(its answer has no ID token, which --oauth-token id asks for\)/);
+  t.regex(
+    failure?.message ?? '',
+    /gave no token \(its answer has no ID token, which --oauth-token id and --oauth-idp-issuer ask for\)/,
+  );
   t.deepEqual(world.shown, [undefined]);
 });
 

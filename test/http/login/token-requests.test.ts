@@ -131,7 +131,7 @@ test('what is no ID token is not shown in its place, and neither is the access t
   for (const text of ['hunter2', 'a.b.c', `${idToken(CLAIMS)}.x`]) {
     t.is(
       (await tokensOfId(text)) as string,
-      'The ID token that the authorization server gave is no JWT. Tell its operators.',
+      'The ID token that https://auth.example gave is no JWT. Nothing of it is used; tell its operators.',
     );
   }
   t.regex((await tokensOfId('a\r\nX-Evil: 1')) as string, /^The token that the authorization server gave (?!.*Evil)/);

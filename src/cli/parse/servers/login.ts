@@ -1,40 +1,18 @@
 /** How to log in at a remote server, in whose name, and whether at all. */
 
-import { resolve } from 'node:path';
-import type {
-  ClientMethod,
-  LoginConfig,
-  RegisteredClient,
-  RemoteConfig,
-  ResourceChoice,
-} from '../../../config/remote.ts';
+import type { AssertionSource, ClientMethod, LoginConfig, ResourceChoice } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isLoopback } from '../../../http/addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import type { BridgeVerb } from '../../options/option-spec.ts';
-import { CLIENT_SECRET_VARIABLE, OPTIONS, type OptionName } from '../../options/option-table.ts';
+import { OPTIONS, type OptionName } from '../../options/option-table.ts';
 import { parseIssuer, parseScopes, parseTrustworthyUrl } from '../listener/auth-value.ts';
 import type { Parsed } from '../value.ts';
 import * as value from '../value.ts';
-import type { Environment } from './child-environment.ts';
-import { type FoundFile, tryToRead, warnOfOpenFile } from './headers.ts';
+import { parseClient, refuseHalfClient, refuseUnknownClient, refuseUnusableMethod } from './login-client.ts';
+import { parseGrant, refuseAnonymousCallers } from './login-grant.ts';
+import { excluded, type LoginRequest } from './login-request.ts';
 import { findStateDirectory } from './state-directory.ts';
-
-export interface LoginRequest {
-  readonly given: GivenOptions;
-  readonly verb: BridgeVerb;
-  readonly env: Environment;
-  readonly cwd: string;
-  readonly platform: NodeJS.Platform;
-  /** Throws what the system says when it cannot be read. */
-  readonly readFile: (path: string) => FoundFile;
-  /** Throws for a user without one; default: what the system says. */
-  readonly homeFolder?: (() => string) | undefined;
-  /** A server at a socket of this machine has no address that an authorization server could know. */
-  readonly isOverNetwork: boolean;
-  /** What the server is shown already. */
-  readonly remote: Pick<RemoteConfig, 'headers' | 'bearerTokenFile'>;
-}
 
 export interface ParsedLogin {
   readonly login: LoginConfig | undefined;
@@ -68,18 +46,19 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
   }
   const { client, warnings } = parseClient(request);
   const browser = given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined;
-  const grant: LoginConfig['grant'] =
-    given.optional('oauth-grant', value.parseChoice(['authorization-code', 'device-code', 'client-credentials'])) ??
-    (browser !== undefined && hasScreen(request) ? 'authorization-code' : 'device-code-if-offered');
+  const usual = browser !== undefined && hasScreen(request) ? 'authorization-code' : 'device-code-if-offered';
+  const { grant, assertion, warnings: moreWarnings } = parseGrant(request, usual);
   refuseHalfClient(given, grant, client);
+  if (assertion?.kind === 'identity-provider') refuseUnknownClient(given, client);
   const authMethod: ClientMethod | undefined = given.optional(
     'oauth-auth-method',
     value.parseChoice(['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']),
   );
-  if (authMethod !== undefined) refuseUnusableMethod(request, authMethod, client);
-  refuseAnonymousCallers(given, verb, grant);
+  if (authMethod !== undefined) refuseUnusableMethod(given, authMethod, client, grant);
+  refuseAnonymousCallers(given, verb, grant, assertion);
   const login: LoginConfig = {
     grant,
+    assertion,
     stored: chosen === 'anew' ? 'forget' : 'use',
     client,
     clientMetadataUrl: given.optional('oauth-client-document', parseClientDocument),
@@ -90,12 +69,12 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
     resource: given.optional('oauth-resource', parseResource) ?? { kind: 'server' },
     token: parseTokenKind(given, grant),
-    extraParameters: parseExtraParameters(given),
+    extraParameters: parseExtraParameters(given, assertion),
     callback: given.required('oauth-callback', parseCallback),
     browser,
     stateDirectory: findStateDirectory(given, request),
   };
-  return { login, warnings };
+  return { login, warnings: [...warnings, ...moreWarnings] };
 }
 
 /** Options of a login that does not take place would leave their user wondering. */
@@ -108,105 +87,15 @@ function refuseIdle(given: GivenOptions, verb: BridgeVerb): void {
   throw excluded(`${given.sourceOf(idle)} is about a login, but there is none here; ${hint}.`);
 }
 
-/** [decision 0013] Whoever reaches the port would act in the name of the user who has logged in. */
-function refuseAnonymousCallers(given: GivenOptions, verb: BridgeVerb, grant: LoginConfig['grant']): void {
-  const isOpen = verb === 'serve' && given.required('allow-anonymous', value.parseFlag);
-  if (!isOpen || grant === 'client-credentials') return;
-  throw excluded(
-    `${given.sourceOf('login')} would let everybody act in the name of the user who logs in, as ${given.sourceOf('allow-anonymous')} lets everybody in; name the callers with --auth-token or --auth-issuer instead.`,
-  );
-}
-
-function refuseHalfClient(
-  given: GivenOptions,
-  grant: LoginConfig['grant'],
-  client: RegisteredClient | undefined,
-): void {
-  if (grant !== 'client-credentials' || (client !== undefined && client.proof.kind !== 'none')) return;
-  throw excluded(
-    `${given.sourceOf('oauth-grant')} client-credentials needs --oauth-client-id, and a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file) or --oauth-client-key.`,
-  );
-}
-
 function parseTokenKind(given: GivenOptions, grant: LoginConfig['grant']): LoginConfig['token'] {
   const token: LoginConfig['token'] = given.required('oauth-token', value.parseChoice(['access', 'id']));
-  if (token === 'access' || grant !== 'client-credentials') return token;
+  if (token === 'access' || (grant !== 'client-credentials' && grant !== 'jwt-bearer')) return token;
+  const cause = given.isGiven('oauth-idp-issuer')
+    ? given.sourceOf('oauth-idp-issuer')
+    : `${given.sourceOf('oauth-grant')} ${grant}`;
   throw excluded(
-    `${given.sourceOf('oauth-token')} id is for the login of a user: an ID token says who that is, and with ${given.sourceOf('oauth-grant')} ${grant} there is none.`,
+    `${given.sourceOf('oauth-token')} id is for the login of a user at the authorization server: an ID token says who that is, and with ${cause} there is none.`,
   );
-}
-
-/** The kind of proof that each method needs. */
-const PROOF_OF_METHOD: Readonly<Record<ClientMethod, RegisteredClient['proof']['kind']>> = {
-  none: 'none',
-  client_secret_basic: 'secret',
-  client_secret_post: 'secret',
-  private_key_jwt: 'key',
-};
-const WAY_TO_PROVE: Readonly<Record<RegisteredClient['proof']['kind'], string>> = {
-  none: 'no secret and no key; leave one of them out',
-  secret: `a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file), and no key`,
-  key: '--oauth-client-id and --oauth-client-key',
-};
-
-/** A client that registers itself may get a secret, and has no key; one with a document has neither. */
-function refuseUnusableMethod(
-  { given }: LoginRequest,
-  method: ClientMethod,
-  client: RegisteredClient | undefined,
-): void {
-  const needed = PROOF_OF_METHOD[method];
-  const isUsable =
-    client !== undefined
-      ? client.proof.kind === needed
-      : needed === 'none' || (needed === 'secret' && !given.isGiven('oauth-client-document'));
-  if (isUsable) return;
-  const other = client === undefined && needed === 'secret' ? ', of --oauth-client-id' : '';
-  throw excluded(`${given.sourceOf('oauth-auth-method')} ${method} needs ${WAY_TO_PROVE[needed]}${other}.`);
-}
-
-function parseClient(request: LoginRequest): { client: RegisteredClient | undefined; warnings: readonly string[] } {
-  const { given, cwd } = request;
-  const id = given.optional('oauth-client-id', value.parseText);
-  const { secret, source, warnings } = findSecret(request);
-  const key = given.optional('oauth-client-key', value.parseText);
-  if (secret !== undefined && key !== undefined) {
-    throw excluded(`${source} and ${given.sourceOf('oauth-client-key')} prove the same; leave one of them out.`);
-  }
-  if (id === undefined) {
-    const orphan = key === undefined ? source : given.sourceOf('oauth-client-key');
-    if (orphan !== undefined) throw excluded(`${orphan} needs --oauth-client-id, the client that it authenticates.`);
-    return { client: undefined, warnings };
-  }
-  const proof: RegisteredClient['proof'] =
-    secret !== undefined
-      ? { kind: 'secret', secret }
-      : key !== undefined
-        ? { kind: 'key', file: resolve(cwd, key) }
-        : { kind: 'none' };
-  return { client: { id, proof }, warnings };
-}
-
-interface FoundSecret {
-  readonly secret: string | undefined;
-  /** What to call it in a message. */
-  readonly source: string | undefined;
-  readonly warnings: readonly string[];
-}
-
-function findSecret({ given, env, cwd, readFile }: LoginRequest): FoundSecret {
-  const fromEnvironment = env[CLIENT_SECRET_VARIABLE]?.trim();
-  const file = given.optional('oauth-secret-file', value.parseText);
-  if (file === undefined) {
-    const secret = fromEnvironment || undefined;
-    return { secret, source: secret && CLIENT_SECRET_VARIABLE, warnings: [] };
-  }
-  const source = given.sourceWith('oauth-secret-file', resolve(cwd, file));
-  if (fromEnvironment) throw excluded(`${CLIENT_SECRET_VARIABLE} and ${source} are both set; leave one of them out.`);
-  const { text, isOpenToAll } = tryToRead(source, () => readFile(resolve(cwd, file)));
-  const secret = text.trim();
-  if (secret === '') throw new BridgeError('ERR_CONFIG_OPTION', `${source}: expected a secret; the file is empty.`);
-  return { secret, source, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
 }
 
 /** Parameters that the login sets itself, with the option that changes each; undefined: none does. */
@@ -219,22 +108,31 @@ const PROTOCOL_PARAMETERS: ReadonlyMap<string, OptionName | undefined> = new Map
   ['client_secret', 'oauth-secret-file'],
   ['client_assertion', 'oauth-client-key'],
   ['client_assertion_type', 'oauth-client-key'],
+  ['assertion', 'oauth-assertion-file'],
+  ['subject_token', 'oauth-assertion-file'],
   ...[
     ...['response_type', 'response_mode', 'state', 'code_challenge', 'code_challenge_method'],
     ...['code', 'code_verifier', 'refresh_token', 'device_code', 'dpop_jkt'],
+    // [RFC 8693 2.1]
+    ...['subject_token_type', 'requested_token_type', 'actor_token', 'actor_token_type'],
     // [RFC 9101 5] Each of these replaces all other parameters.
     ...['request', 'request_uri'],
   ].map((name) => [name, undefined] as const),
 ]);
 
 /** Messages name parameters and never show their values. [RFC 6749 3.1] Each stands in a request once. */
-function parseExtraParameters(given: GivenOptions): ReadonlyMap<string, string> {
+function parseExtraParameters(
+  given: GivenOptions,
+  assertion: AssertionSource | undefined,
+): ReadonlyMap<string, string> {
   const source = given.sourceOf('oauth-param');
   const extra = new Map<string, string>();
   for (const [name, text] of given.list('oauth-param', parseParameter)) {
     // Some authorization servers do not tell upper from lower case.
     const known = name.toLowerCase();
-    if (PROTOCOL_PARAMETERS.has(known)) {
+    // [RFC 8693 2.1] An identity provider is told whom its assertion is to be for.
+    const isAudience = known === 'audience' && assertion?.kind === 'identity-provider';
+    if (isAudience || PROTOCOL_PARAMETERS.has(known)) {
       const option = PROTOCOL_PARAMETERS.get(known);
       const wayOut = option === undefined ? 'leave it out' : `use --${option}`;
       throw new BridgeError('ERR_CONFIG_OPTION', `${source}: ${name} is set by the login itself; ${wayOut}.`);
@@ -271,10 +169,6 @@ function findBrowser({ env, platform }: LoginRequest): readonly string[] {
   const words = (env.BROWSER ?? '').split(/\s+/).filter((word) => word !== '');
   if (words.length > 0) return words.some((word) => word.includes('%s')) ? words : [...words, '%s'];
   return BROWSERS[platform] ?? USUAL_BROWSER;
-}
-
-function excluded(message: string): BridgeError {
-  return new BridgeError('ERR_CONFIG_COMBINATION', message);
 }
 
 // ---- Values of the options about logging in, as value.ts beside this has the others.

@@ -18,6 +18,8 @@ export interface LoginSurroundings {
   readonly config: LoginConfig;
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly fetch: LoginFetch;
+  /** Makes the two for places that the user has named, and that name others in their turn. */
+  readonly reachFrom: (named: URL) => Pick<LoginSurroundings, 'guard' | 'fetch'>;
   readonly openBrowser: OpenBrowser;
   readonly askToPaste: AskToPaste | undefined;
   /** Shows the user the code to enter. */
@@ -40,6 +42,8 @@ export interface GrantRequest extends LoginSurroundings {
   readonly findNewerLogin: () => StoredLogin | undefined;
   /** Called with the id of a stored registration that the authorization server has forgotten, or may have. */
   readonly registrationFailed: (id: string) => void;
+  /** Keeps a part of the login that should outlive a failure of the next step. Never rejects. */
+  readonly keep: (login: StoredLogin) => Promise<void>;
 }
 
 /** Rejects with a BridgeError. */
@@ -62,20 +66,29 @@ export function contextOf(
 }
 
 export function conclude(
-  { authorizationServer: as, parameters, scopes }: GrantRequest,
+  request: GrantRequest,
   client: LoginClient,
   answer: TokenAnswer,
+  adviseRefused = 'The next call asks again.',
 ): StoredLogin {
   if (answer.kind === 'refused') {
     const wayOut =
       answer.isClientUnknown && client.origin === 'configured'
         ? 'Check the id and the secret of the client; --oauth-auth-method says how it shows them.'
-        : 'The next call asks again.';
-    throw loginError(`${as.issuer} gave no token (${answer.reason})`, wayOut);
+        : adviseRefused;
+    throw loginError(`${request.authorizationServer.issuer} gave no token (${answer.reason})`, wayOut);
   }
-  // The token came from this endpoint, so it is present.
+  return toLogin(request, client, answer.tokens);
+}
+
+export function toLogin(
+  { authorizationServer: as, parameters, scopes }: GrantRequest,
+  client: LoginClient,
+  tokens: StoredLogin['tokens'],
+): StoredLogin {
+  // `readServerMetadata` refuses metadata without this endpoint.
   const tokenEndpoint = as.token_endpoint as string;
   const { resource } = parameters;
   const revocation = as.revocation_endpoint === undefined ? {} : { revocationEndpoint: as.revocation_endpoint };
-  return { issuer: as.issuer, tokenEndpoint, ...revocation, resource, client, scopes, tokens: answer.tokens };
+  return { issuer: as.issuer, tokenEndpoint, ...revocation, resource, client, scopes, tokens };
 }

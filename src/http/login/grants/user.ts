@@ -1,8 +1,10 @@
+import type { UserGrant } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
 import { authorizeInBrowser } from '../authorize-in-browser.ts';
 import { CallbackListener } from '../callback-listener.ts';
 import { findRegistration, identifyClient } from '../client-identity.ts';
 import { authorizeDevice } from '../device-code.ts';
+import { chooseWay } from '../discover.ts';
 import { loginError } from '../login-error.ts';
 import type { LoginClient, RegisteredLoginClient, StoredLogin } from '../login-store.ts';
 import { patiently } from '../patience.ts';
@@ -11,11 +13,8 @@ import { exchangeCode } from '../token-requests.ts';
 import { type AskUser, conclude, contextOf, type GrantRequest } from './grant.ts';
 
 /** A user logs in, in a browser of this machine or with a code in any browser. */
-export async function logInAsUser(
-  request: GrantRequest,
-  way: 'authorization-code' | 'device-code',
-): Promise<StoredLogin> {
-  const ask = way === 'device-code' ? askForCode : askInBrowser;
+export async function logInAsUser(request: GrantRequest, grant: UserGrant): Promise<StoredLogin> {
+  const ask = chooseWay(grant, request.authorizationServer) === 'device-code' ? askForCode : askInBrowser;
   const login = await ask(request);
   if (login !== 'client unknown') return login;
   const again = await ask({ ...request, previous: undefined });

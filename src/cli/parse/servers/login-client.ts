@@ -1,0 +1,110 @@
+/** The client that the bridge is to an authorization server, and its proof of that. */
+import { resolve } from 'node:path';
+import type { ClientMethod, LoginConfig, RegisteredClient } from '../../../config/remote.ts';
+import { BridgeError } from '../../../errors.ts';
+import type { GivenOptions } from '../../options/given-options.ts';
+import { CLIENT_SECRET_VARIABLE } from '../../options/option-table.ts';
+import * as value from '../value.ts';
+import { tryToRead, warnOfOpenFile } from './headers.ts';
+import { excluded, type LoginRequest } from './login-request.ts';
+
+export function parseClient(request: LoginRequest): {
+  client: RegisteredClient | undefined;
+  warnings: readonly string[];
+} {
+  const { given, cwd } = request;
+  const id = given.optional('oauth-client-id', value.parseText);
+  const { secret, source, warnings } = findSecret(request);
+  const key = given.optional('oauth-client-key', value.parseText);
+  if (secret !== undefined && key !== undefined) {
+    throw excluded(`${source} and ${given.sourceOf('oauth-client-key')} prove the same; leave one of them out.`);
+  }
+  if (id === undefined) {
+    const orphan = key === undefined ? source : given.sourceOf('oauth-client-key');
+    if (orphan !== undefined) throw excluded(`${orphan} needs --oauth-client-id, the client that it authenticates.`);
+    return { client: undefined, warnings };
+  }
+  const proof: RegisteredClient['proof'] =
+    secret !== undefined
+      ? { kind: 'secret', secret }
+      : key !== undefined
+        ? { kind: 'key', file: resolve(cwd, key) }
+        : { kind: 'none' };
+  return { client: { id, proof }, warnings };
+}
+
+interface FoundSecret {
+  readonly secret: string | undefined;
+  /** What to call it in a message. */
+  readonly source: string | undefined;
+  readonly warnings: readonly string[];
+}
+
+function findSecret(request: LoginRequest): FoundSecret {
+  const fromEnvironment = request.env[CLIENT_SECRET_VARIABLE]?.trim() || undefined;
+  const inFile = readSecretFile(request, 'oauth-secret-file');
+  if (fromEnvironment === undefined) return inFile;
+  if (inFile.source === undefined) return { secret: fromEnvironment, source: CLIENT_SECRET_VARIABLE, warnings: [] };
+  throw excluded(`${CLIENT_SECRET_VARIABLE} and ${inFile.source} are both set; leave one of them out.`);
+}
+
+export function readSecretFile(
+  { given, cwd, readFile }: LoginRequest,
+  option: 'oauth-secret-file' | 'oauth-idp-secret-file',
+): FoundSecret {
+  const file = given.optional(option, value.parseText);
+  if (file === undefined) return { secret: undefined, source: undefined, warnings: [] };
+  const source = given.sourceWith(option, resolve(cwd, file));
+  const { text, isOpenToAll } = tryToRead(source, () => readFile(resolve(cwd, file)));
+  const secret = text.trim();
+  if (secret === '') throw new BridgeError('ERR_CONFIG_OPTION', `${source}: expected a secret; the file is empty.`);
+  return { secret, source, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
+}
+
+export function refuseHalfClient(
+  given: GivenOptions,
+  grant: LoginConfig['grant'],
+  client: RegisteredClient | undefined,
+): void {
+  if (grant !== 'client-credentials' || (client !== undefined && client.proof.kind !== 'none')) return;
+  throw excluded(
+    `${given.sourceOf('oauth-grant')} client-credentials needs --oauth-client-id, and a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file) or --oauth-client-key.`,
+  );
+}
+
+/** [ext-auth enterprise-managed-authorization#client-registration] The identity provider names the client to the server. */
+export function refuseUnknownClient(given: GivenOptions, client: RegisteredClient | undefined): void {
+  if (client !== undefined || given.isGiven('oauth-client-document')) return;
+  throw excluded(
+    `${given.sourceOf('oauth-idp-issuer')} needs --oauth-client-id, the client that the authorization server of the MCP server knows.`,
+  );
+}
+
+/** The kind of proof that each method needs. */
+const PROOF_OF_METHOD: Readonly<Record<ClientMethod, RegisteredClient['proof']['kind']>> = {
+  none: 'none',
+  client_secret_basic: 'secret',
+  client_secret_post: 'secret',
+  private_key_jwt: 'key',
+};
+const WAY_TO_PROVE: Readonly<Record<RegisteredClient['proof']['kind'], string>> = {
+  none: 'no secret and no key; leave one of them out',
+  secret: `a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file), and no key`,
+  key: '--oauth-client-id and --oauth-client-key',
+};
+
+/** A client that registers itself may get a secret, and has no key; one with a document or an assertion has neither. */
+export function refuseUnusableMethod(
+  given: GivenOptions,
+  method: ClientMethod,
+  client: RegisteredClient | undefined,
+  grant: LoginConfig['grant'],
+): void {
+  const needed = PROOF_OF_METHOD[method];
+  const mayGetSecret = grant !== 'jwt-bearer' && !given.isGiven('oauth-client-document');
+  const isUsable =
+    client !== undefined ? client.proof.kind === needed : needed === 'none' || (needed === 'secret' && mayGetSecret);
+  if (isUsable) return;
+  const other = client === undefined && needed === 'secret' ? ', of --oauth-client-id' : '';
+  throw excluded(`${given.sourceOf('oauth-auth-method')} ${method} needs ${WAY_TO_PROVE[needed]}${other}.`);
+}
