@@ -8,8 +8,13 @@ import { type ClientMode, ERA_OF, OTHER_ERA, scoreScenarios } from './client-rol
 import type { RoleScores } from './compare.ts';
 import { type CheckOutcome, type CheckStatus, listClientScenarios, type RoleRun, type Score } from './suite.ts';
 
-/** Of an extension, so in no revision's list: a client that logs in in its own name. */
-const EXTENSIONS = ['auth/client-credentials-basic', 'auth/client-credentials-jwt'];
+/** Of extensions, so in no revision's list. */
+const EXTENSIONS = [
+  'auth/client-credentials-basic',
+  'auth/client-credentials-jwt',
+  'auth/wif-jwt-bearer',
+  'auth/enterprise-managed-authorization',
+];
 
 export async function scoreAuthorizationRole(run: RoleRun): Promise<RoleScores> {
   const { suite, revision, results } = run;

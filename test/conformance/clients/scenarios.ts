@@ -12,6 +12,12 @@ interface Context {
   readonly client_secret?: string;
   /** PEM */
   readonly private_key_pem?: string;
+  /** The assertion of a workload. */
+  readonly valid_jwt?: string;
+  /** Where users of a company log in, as which client, and what one who has done so has got. */
+  readonly idp_issuer?: string;
+  readonly idp_client_id?: string;
+  readonly idp_id_token?: string;
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: Record<string, unknown> }[];
 }
 

@@ -16,12 +16,17 @@ export interface User {
 /** @param folder empty, and gone afterwards: nobody has logged in before */
 export function createUser(scenario: string, folder: string): User {
   const { client_id: id, client_secret: secret, private_key_pem: key } = CONTEXT;
+  const { idp_issuer: idpIssuer = '', idp_client_id: idpClient = '', idp_id_token: idToken } = CONTEXT;
   const options = scenario === 'auth/basic-cimd' ? ['--oauth-client-document', CLIENT_DOCUMENT] : [];
   if (id !== undefined) options.push('--oauth-client-id', id);
   if (scenario.startsWith('auth/client-credentials')) options.push('--oauth-grant', 'client-credentials');
-  if (key !== undefined) {
-    writeFileSync(join(folder, 'key.pem'), key);
-    options.push('--oauth-client-key', join(folder, 'key.pem'));
+  if (scenario === 'auth/wif-jwt-bearer') options.push('--oauth-grant', 'jwt-bearer');
+  if (idToken !== undefined) options.push('--oauth-idp-issuer', idpIssuer, '--oauth-idp-client-id', idpClient);
+  const files = { 'oauth-client-key': key, 'oauth-assertion-file': idToken ?? CONTEXT.valid_jwt };
+  for (const [option, content] of Object.entries(files)) {
+    if (content === undefined) continue;
+    writeFileSync(join(folder, option), content);
+    options.push(`--${option}`, join(folder, option));
   }
   return {
     options,
