@@ -5,8 +5,12 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { systemClock } from '../../../src/cli/system-deps.ts';
 import type { IdentityProvider, LoginConfig, RegisteredClient } from '../../../src/config/remote.ts';
+import { AddressGuard } from '../../../src/http/login/address-guard.ts';
 import { listLogins } from '../../../src/http/login/list-logins.ts';
 import { logOut } from '../../../src/http/login/log-out.ts';
+import { createLoginFetch, type LoginFetch } from '../../../src/http/login/login-fetch.ts';
+import { LoginFlow, type LoginFlowOptions } from '../../../src/http/login/login-flow.ts';
+import { Browser } from '../../support/browser.js';
 import {
   CLIENT_AT_PROVIDER,
   CLIENT_AT_SERVER,
@@ -21,6 +25,7 @@ import { closeAfter, createClient } from '../recorded-call.ts';
 import { createUser, type LoginSettings, temporaryFolder } from './logged-in.ts';
 import { NO_OPTIONS } from './login-config.ts';
 
+const DEPS = { log: pino({ level: 'silent' }), clock: systemClock, wallClock: Date.now, randomId: () => 'id' };
 const CLIENT: RegisteredClient = { id: CLIENT_AT_SERVER, proof: { kind: 'secret', secret: 'hunter2' } };
 
 function throughProvider(company: Company, changes: Partial<IdentityProvider> = {}): Partial<LoginConfig> {
@@ -89,6 +94,12 @@ test('later tokens need no user, in later processes too: the ID token is used wh
   });
   t.false(refresh?.parameters.has('resource'));
   t.is(company.exchanges, 3);
+  company.idTokenLife = 10_000;
+  for (const passedMs of [3_600_000, 9_980_000]) {
+    world.tokens.clear();
+    t.is((await create({ wallClock: () => Date.now() + passedMs }).call()).body, 'served');
+  }
+  t.is(provider.reuses, 0, 'each refresh token is used once');
   t.is(provider.count('/authorize'), 1);
 });
 
@@ -304,6 +315,65 @@ test('an identity provider is taken under the name that the user has given, and 
   t.is(provider.count('/token') + provider.count('/authorize'), 0);
 });
 
+/** One login, whose requests go where `reachFrom` lets them. */
+function logInBy(server: URL, changes: Partial<LoginConfig>, reachFrom: LoginFlowOptions['reachFrom']) {
+  const browser = new Browser();
+  const flow = new LoginFlow({
+    ...{ server, config: { ...NO_OPTIONS, stateDirectory: undefined, ...changes }, ...reachFrom(server), reachFrom },
+    ...{ askToPaste: undefined, showCode: () => {}, registered: () => {}, deps: DEPS },
+    openBrowser: (page) => void browser.visit(page).catch(() => {}),
+    signal: new AbortController().signal,
+  });
+  const challenge = { scheme: 'Bearer', resourceMetadata: undefined, error: undefined, scopes: [] };
+  return flow.login({
+    ...{ status: 401, challenge, previous: undefined, findNewerLogin: () => undefined },
+    ...{ registrationFailed: () => {}, keep: async () => {} },
+  });
+}
+
+test('the places that the identity provider names are judged by where it is, and those of the server by where that is', async (t) => {
+  const { company, world, provider } = await setUp(t);
+  const http = createClient({ clock: systemClock });
+  closeAfter(t, http);
+  const asked: string[] = [];
+  const reachFrom = (named: URL) => {
+    const guard = new AddressGuard(named);
+    const fetch = createLoginFetch(http, guard);
+    const recorded: LoginFetch = (url, request) => {
+      asked.push(`${named.origin} → ${url.origin}`);
+      return fetch(url, request);
+    };
+    return { guard, fetch: recorded };
+  };
+  const login = await logInBy(world.url, throughProvider(company), reachFrom);
+  t.is(login?.identity?.issuer, provider.issuer);
+  const ways = [`${world.origin} → ${world.origin}`, `${world.origin} → ${world.issuer}`];
+  t.deepEqual([...new Set(asked)].sort(), [...ways, `${provider.issuer} → ${provider.issuer}`].sort());
+});
+
+test('an identity provider on the Internet leads to no machine near us, even for a server that is near', async (t) => {
+  const company = await startCompany(t);
+  const { world } = company;
+  const issuer = 'https://idp.example';
+  const documents: LoginFetch = async () =>
+    new Response(JSON.stringify({ issuer, token_endpoint: 'https://10.0.0.1/token' }));
+  const http = createClient({ clock: systemClock });
+  closeAfter(t, http);
+  const named: string[] = [];
+  const reachFrom = (place: URL) => {
+    const guard = new AddressGuard(place);
+    const reach = createLoginFetch(http, guard);
+    named.push(place.origin);
+    const fetch: LoginFetch = (url, request) => (url.origin === issuer ? documents : reach)(url, request);
+    return { guard, fetch };
+  };
+  const file = writeIdToken(temporaryFolder(t), company.signIdToken({ iss: issuer }));
+  const provider = throughProvider(company, { issuer, idToken: { kind: 'file', file } });
+  const login = logInBy(world.url, provider, reachFrom);
+  await t.throwsAsync(login, { message: /https:\/\/10\.0\.0\.1\/token .*lies where the Internet does not lead to/ });
+  t.deepEqual(named, [world.origin, issuer]);
+});
+
 test('no assertion is asked for that an authorization server of another name could use', async (t) => {
   const { company, world, create } = await setUp(t);
   world.metadata = { ...world.metadata, issuer: 'https://good.example' };
@@ -330,10 +400,9 @@ test('the login at the identity provider is kept with that of the server, is lis
   t.false(/refresh-1|access-1|eyJ/.test(listed));
   const http = createClient({ clock: systemClock });
   closeAfter(t, http);
-  const deps = { log: pino({ level: 'silent' }), clock: systemClock, wallClock: Date.now, randomId: () => 'id' };
   const config: LoginConfig = { ...NO_OPTIONS, stateDirectory, ...throughProvider(company) };
   const { signal } = new AbortController();
-  t.like(await logOut({ server: world.url, config, http, deps, signal }), { kind: 'revoked' });
+  t.like(await logOut({ server: world.url, config, http, deps: DEPS, signal }), { kind: 'revoked' });
   t.is(provider.latest('/revoke').parameters.get('token'), 'refresh-1');
   t.is(provider.latest('/revoke').parameters.get('client_id'), CLIENT_AT_PROVIDER);
   t.is(provider.count('/revoke'), 1, 'ID tokens are not revoked');
