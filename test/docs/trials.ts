@@ -93,6 +93,10 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'mcp-portage connect --oauth-client-id my-client --oauth-secret-file secret --oauth-param access_type=offline --oauth-param prompt=consent https://example.com/mcp':
     ACCEPTED,
   'mcp-portage login --state-dir /state https://example.com/mcp': ACCEPTED,
+  'mcp-portage connect --oauth-idp-issuer https://login.company.example --oauth-idp-client-id portage --oauth-client-id portage-at-server --oauth-secret-file secret https://example.com/mcp':
+    { kind: 'elsewhere', test: 'test/cli/company-logins.test.ts' },
+  'mcp-portage connect --oauth-grant jwt-bearer --oauth-assertion-file /var/run/secrets/tokens/mcp https://example.com/mcp':
+    { kind: 'elsewhere', test: 'test/cli/company-logins.test.ts' },
   'ssh -L 3334:127.0.0.1:3334 host': { kind: 'not tried', reason: 'it takes another machine' },
 
   // ---- looking
