@@ -48,7 +48,7 @@ function describeLogin(path: string, { resource, issuer, client, scopes, tokens,
     ...(identity === undefined ? [] : [['user of', identity.issuer]]),
     ['client', `${client.id} (${client.origin})`],
     ...(known.length > 0 ? [['scopes', known.join(' ')]] : []),
-    ['token', describeTokens(tokens)],
+    ['token', identity !== undefined && tokens === undefined ? 'none so far' : describeTokens(tokens)],
     ['file', path],
   ];
   const lines = rows.map(([name = '', value = '']) => `  ${name.padEnd(8)}${printableLine(value)}\n`);

@@ -69,6 +69,7 @@ test('a user logs in at the identity provider, whose assertion for this server i
   });
   const { parameters, authorization } = world.latest('/token');
   t.is(parameters.get('grant_type'), JWT_BEARER);
+  t.false(parameters.has('login_hint'), 'only the first request has parameters of the user');
   t.is(authorization, `Basic ${Buffer.from(`${CLIENT_AT_SERVER}:hunter2`).toString('base64')}`);
   t.is(world.count('/authorize'), 0);
   for (const secret of [idToken, parameters.get('assertion'), 'hunter2', 'refresh-1', 'access-1', 'login_hint']) {
@@ -162,6 +163,7 @@ test('with an ID token in a file nobody logs in, and the file is read for each a
   t.is((await user.call()).body, 'served');
   t.is(provider.latest('/token').parameters.get('subject_token'), first);
   t.is(provider.latest('/token').parameters.get('tenant'), 'a');
+  t.false(world.latest('/token').parameters.has('tenant'));
   const basic = Buffer.from(`${CLIENT_AT_PROVIDER}:of-the-provider`).toString('base64');
   t.is(provider.latest('/token').authorization, `Basic ${basic}`);
   writeIdToken(stateDirectory, second);
@@ -203,6 +205,8 @@ test('a user whom the identity provider does not allow this server is asked to l
   }
   t.is(provider.count('/authorize'), 1);
   t.is(world.count('/token'), 0);
+  await create({ stored: 'forget' }).call();
+  t.is(provider.count('/authorize'), 2);
 });
 
 test('without a refresh token a refused ID token is the end, too, and an expired one has the user asked', async (t) => {
@@ -231,9 +235,10 @@ test('a step that fails after the login at the identity provider is tried again 
 });
 
 test('an authorization server that does not trust the identity provider is named, with both ends of the trust', async (t) => {
-  const { company, provider, world, create } = await setUp(t);
+  const { company, provider, world, stateDirectory, create } = await setUp(t);
   company.assertion = { resource: 'https://other.example' };
   const { failure } = await create().call();
+  t.regex(listLogins(stateDirectory), /^ {2}token +none so far$/m);
   t.true(
     failure?.message.endsWith(
       `${world.issuer} gave no token (invalid_grant: the assertion is not good). It was shown an assertion of ${provider.issuer}; both have to allow the client and the user.`,

@@ -171,6 +171,17 @@ test('an assertion that is refused is not sent again by itself, and the error sa
   }
 });
 
+test('an authorization server that wants to know the client leads to the option that names it', async (t) => {
+  const { world, file, create } = await startWorkload(t);
+  world.answerToken = () => ({ status: 401, body: { error: 'invalid_client' } });
+  writeFileSync(file, await sign({ aud: world.issuer }));
+  const { failure } = await create().call();
+  t.regex(
+    failure?.message ?? '',
+    /gave no token \(invalid_client\)\. It may want to know the client: --oauth-client-id\.$/,
+  );
+});
+
 test('a token endpoint that is reached without encryption gets no assertion', async (t) => {
   const { world, file, create } = await startWorkload(t);
   world.metadata = { token_endpoint: 'http://10.0.0.1/token' };

@@ -9,7 +9,7 @@ import {
 } from '../assertions.ts';
 import { findOwnClient, useConfigured } from '../client-identity.ts';
 import { discoverIdentityProvider, isSameIssuer } from '../discover.ts';
-import { loginError } from '../login-error.ts';
+import { loginError, quoteOthers } from '../login-error.ts';
 import type { LoginClient, StoredLogin } from '../login-store.ts';
 import { chooseScopes, OFFLINE_ACCESS, OPENID } from '../scopes.ts';
 import { checkIdToken, readClaims } from '../token-requests.ts';
@@ -45,10 +45,8 @@ async function logInAsWorkload(
   // Some platforms give assertions for an audience that is no address. The user then says whom they are for.
   if (foreign !== undefined && config.issuer === undefined) {
     const problem = `The assertion in ${file} is for ${foreign}, and the authorization server is ${as.issuer}`;
-    throw loginError(
-      problem,
-      `It is sent to nobody; if you trust that server with it, give --oauth-issuer ${as.issuer}.`,
-    );
+    const trust = `if you trust that server with it, give --oauth-issuer ${quoteOthers(as.issuer)}.`;
+    throw loginError(problem, `It is sent to nobody; ${trust}`);
   }
   const client = findOwnClient(request) ?? clientOf(sub);
   const hasExpired = typeof exp === 'number' && exp * 1000 <= deps.wallClock();
@@ -73,7 +71,9 @@ async function logInThroughProvider(request: GrantRequest, source: IdentityProvi
     throw loginError(`${as.issuer} has to know the client beforehand`, 'Give --oauth-client-id.');
   }
   const { assertion, scopes, identity } = await requestAssertion(request, source, client);
-  const answer = await requestByAssertion(contextOf(request, client), assertion, scopes);
+  // The user's parameters were in the request that began the login, at the identity provider.
+  const context = contextOf({ ...request, parameters: { ...request.parameters, extra: new Map() } }, client);
+  const answer = await requestByAssertion(context, assertion, scopes);
   const advice = `It was shown an assertion of ${source.issuer}; both have to allow the client and the user.`;
   const login = conclude(request, client, answer, advice);
   return identity === undefined ? login : { ...login, identity };
@@ -101,7 +101,6 @@ async function requestAssertion(
     if (answer.kind === 'refused') throw refusedByProvider(source, answer);
     return { ...answer, identity: undefined };
   }
-  // The user's parameters were in the request that began the login there.
   const afterLogin: GrantRequest = { ...atProvider, parameters: { ...atProvider.parameters, extra: new Map() } };
   const keep = (identity: StoredLogin): Promise<void> => {
     const { previous } = request;
@@ -116,7 +115,7 @@ async function requestAssertion(
     if (stored.tokens.refreshToken === undefined) throw refusedByProvider(source, answer);
   }
   const identity = (await refreshIdentity(atProvider, stored)) ?? (await logInAsUser(atProvider, source.idToken.grant));
-  // A refresh token may be good once, and nobody likes to be asked twice.
+  // Kept at once, as the next step may fail: a refresh token may be good once only, and the user should be asked once.
   await keep(identity);
   const answer = await exchange(identity.tokens?.accessToken ?? '', afterLogin);
   if (answer.kind === 'refused') throw refusedByProvider(source, answer);

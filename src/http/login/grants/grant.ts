@@ -72,14 +72,17 @@ export function conclude(
   adviseRefused = 'The next call asks again.',
 ): StoredLogin {
   if (answer.kind === 'refused') {
-    const wayOut =
-      answer.isClientUnknown && client.origin === 'configured'
-        ? 'Check the id and the secret of the client; --oauth-auth-method says how it shows them.'
-        : adviseRefused;
+    const wayOut = (answer.isClientUnknown ? ADVICE_UNKNOWN[client.origin] : undefined) ?? adviseRefused;
     throw loginError(`${request.authorizationServer.issuer} gave no token (${answer.reason})`, wayOut);
   }
   return toLogin(request, client, answer.tokens);
 }
+
+/** The ways out where the authorization server does not know the client. */
+const ADVICE_UNKNOWN: Readonly<Partial<Record<LoginClient['origin'], string>>> = {
+  configured: 'Check the id and the secret of the client; --oauth-auth-method says how it shows them.',
+  assertion: 'It may want to know the client: --oauth-client-id.',
+};
 
 export function toLogin(
   { authorizationServer: as, parameters, scopes }: GrantRequest,
