@@ -41,8 +41,8 @@ const CONTENTS = [
   'man/mcp-portage.1',
   'package.json',
 ];
-/** Of the archive, which is what `npx` fetches; it is 1.1 MB. */
-const MAX_BYTES = 1_150_000;
+/** Of the archive, which is what `npx` fetches; it is 1.2 MB. */
+const MAX_BYTES = 1_200_000;
 
 const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-contents-'));
 const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
