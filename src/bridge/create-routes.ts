@@ -11,12 +11,14 @@ import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstrea
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
+import { forwardedHeaders } from '../http/headers.ts';
 import { addressBase } from '../http/server/listen-addresses.ts';
 import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
 import type { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
 import { showStreamAddress } from '../http/socket-addresses.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
+import type { Lane } from '../relay/exchange.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import type { EndpointAuthentication } from './create-authentication.ts';
 import type { RunningBridge } from './running-bridge.ts';
@@ -46,12 +48,12 @@ export function createWebSocketEndpoint(
   { sessions, bodies, deps }: Pick<EndpointParts, 'sessions' | 'bodies' | 'deps'>,
 ): WebSocketEndpoint {
   const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = limits;
-  const { forwardHeaders } = remote;
+  const headersOf = headersToPass(remote);
   return new WebSocketEndpoint({
     sessions,
     principalOf,
     environmentOf,
-    forwardHeaders,
+    headersOf,
     maxMessageBytes,
     maxJsonDepth,
     untakenTimeoutMs,
@@ -60,6 +62,11 @@ export function createWebSocketEndpoint(
     maxConnectionsPerCaller: maxSessionsPerCaller,
     deps,
   });
+}
+
+/** Finds the headers of a request that pass to a remote server. */
+function headersToPass({ forwardHeaders }: RoutedServer['remote']): (request: IncomingMessage) => Lane['headers'] {
+  return (request) => forwardedHeaders(request, forwardHeaders);
 }
 
 /** What callers use, by path, and what serves those with sessions over Streamable HTTP. */
@@ -80,8 +87,7 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Create
     maxWaitMs: server.limits.requestTimeoutMs,
     clock: parts.deps.clock,
   };
-  const { forwardHeaders } = server.remote;
-  const shared = { ...parts, bodies, forwardHeaders, principalOf, environmentOf };
+  const shared = { ...parts, bodies, headersOf: headersToPass(server.remote), principalOf, environmentOf };
   const basePrefix = baseUrl?.pathname.replace(/\/$/, '');
   const prefixFor = (request: IncomingMessage) => basePrefix ?? mountOf(request)?.prefix ?? '';
   const publicUrl = publicUrlOf(server.listener);

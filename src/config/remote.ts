@@ -10,8 +10,8 @@ export interface RemoteConfig {
     readonly certFile: string | undefined;
     readonly keyFile: string | undefined;
   };
-  /** Names (lower case) of inbound headers that may pass to the server; nothing else does. */
-  readonly forwardHeaders: readonly string[];
+  /** The headers of clients' requests that pass to the server; nothing else does. */
+  readonly forwardHeaders: readonly ForwardedHeader[];
   readonly timeouts: RemoteTimeouts;
   /** How to log in when the server asks for it; undefined: that is reported and nothing done. */
   readonly login: LoginConfig | undefined;
@@ -19,6 +19,12 @@ export interface RemoteConfig {
   readonly keepAliveMs: number;
   /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
   readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+/** A header of clients' requests, and what it is called in those to the server. Both names are in lower case. */
+export interface ForwardedHeader {
+  readonly name: string;
+  readonly sentAs: string;
 }
 
 /** An OAuth client: how it gets tokens for the server, and in whose name. */

@@ -1,5 +1,6 @@
 /** What the bridge reads of the headers of HTTP, and which of a client's headers it passes on. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { ForwardedHeader } from '../config/remote.ts';
 import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 
 // ---- Content-Type, Accept and Content-Encoding
@@ -120,9 +121,11 @@ const OWN: ReadonlySet<string> = new Set([
 
 const MCP_PREFIX = 'mcp-';
 
+const AUTHORIZATION = 'authorization';
+
 /** A client authorizes itself to the bridge; what it shows is for nobody else. */
 const NEVER_FORWARDED: ReadonlySet<string> = new Set([
-  'authorization',
+  AUTHORIZATION,
   'cookie',
   'host',
   'origin',
@@ -135,22 +138,35 @@ export function isConfigurable(name: string): boolean {
   return !OWN.has(name) && !name.startsWith(MCP_PREFIX);
 }
 
-/** May this header of a client's request go on to the server, once the user named it? */
-export function isForwardable(name: string): boolean {
+/**
+ * May this header of a client's request go on to the server, once the user named it? What it shows to the bridge is for
+ * nobody else. `Authorization` may still become another header, and another may become `Authorization`, where the user says
+ * both names.
+ */
+export function isForwardable({ name, sentAs }: ForwardedHeader): boolean {
+  return [name, sentAs].every((either) => isPlain(either) || (either === AUTHORIZATION && name !== sentAs));
+}
+
+function isPlain(name: string): boolean {
   return isConfigurable(name) && !NEVER_FORWARDED.has(name);
 }
 
-/** The headers of a client's request that go on to the server; undefined: none. `names` are in lower case. */
+/** May a header that was forwarded have this name in a request to the server? */
+export function isForwardTarget(name: string): boolean {
+  return isPlain(name) || name === AUTHORIZATION;
+}
+
+/** The headers of a client's request that go on to the server, as they are called there; undefined: none. */
 export function forwardedHeaders(
   request: IncomingMessage,
-  names: readonly string[],
+  passed: readonly ForwardedHeader[],
 ): Readonly<Record<string, string>> | undefined {
   let forwarded: Record<string, string> | undefined;
-  for (const name of names) {
-    const value = request.headers[name];
-    if (typeof value !== 'string' || !isForwardable(name)) continue;
+  for (const header of passed) {
+    const value = request.headers[header.name];
+    if (typeof value !== 'string' || !isForwardable(header)) continue;
     forwarded ??= {};
-    forwarded[name] = value;
+    forwarded[header.sentAs] = value;
   }
   return forwarded;
 }

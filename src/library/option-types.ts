@@ -80,7 +80,7 @@ export interface ServerOptions {
   readonly headerFile?: string | undefined;
   /** Send the bearer token in this file; it is read again when it changes. */
   readonly bearerTokenFile?: string | undefined;
-  /** Pass this header of the client's requests on to the server; no others are. */
+  /** Pass this header of the client's requests on to the server, renamed if written as 'Name: Other'; no others are. */
   readonly forwardHeader?: string | readonly string[] | undefined;
   /** Trust these certificate authorities (PEM file) instead of the built-in ones. */
   readonly ca?: string | undefined;
@@ -324,7 +324,7 @@ export interface HttpOptions extends ServedOptions {
   readonly clusterLimits?: boolean | undefined;
   /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
-  /** Pass this header of the client's requests on to the server; no others are. */
+  /** Pass this header of the client's requests on to the server, renamed if written as 'Name: Other'; no others are. */
   readonly forwardHeader?: string | readonly string[] | undefined;
   /** One server process per client session, or one shared by all clients. Default: session. */
   readonly isolation?: 'session' | 'shared' | undefined;

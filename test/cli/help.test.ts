@@ -212,8 +212,9 @@ Remote servers (URL)
                                        comment
   --bearer-token-file <file>           Send the bearer token in this file; it is read again when it
                                        changes
-  --forward-header <name>              Pass this header of the client's requests on to the server;
-                                       no others are (repeatable)
+  --forward-header <name>              Pass this header of the client's requests on to the server,
+                                       renamed if written as 'Name: Other'; no others are
+                                       (repeatable)
   --ca <file>                          Trust these certificate authorities (PEM file) instead of the
                                        built-in ones
   --client-cert <file>                 Client certificate to present to the server (PEM file)

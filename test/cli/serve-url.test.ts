@@ -76,6 +76,28 @@ test('of what a client sends in headers only what was named goes to the server',
   }
 });
 
+test('a header of a client becomes another one on the way to the server, and its own Authorization may', async (t) => {
+  const server = await startServer(t, () => startStreamable());
+  const named = ['X-Api-Key: Authorization', 'Authorization: X-Upstream-Auth'].flatMap((name) => [
+    '--forward-header',
+    name,
+  ]);
+  const bridge = await startBridge([...named, '--log-level', 'trace', server.url.href]);
+  t.teardown(() => bridge.stop());
+  const sent = { Authorization: 'Bearer hunter2', 'X-Api-Key': 'Bearer hunter3' };
+  const connected = await connectStreamable(bridge.url, { headers: sent });
+  t.teardown(connected.close);
+  await echo(connected, 'x');
+  await connected.close();
+  t.true(server.asked.length > 2);
+  for (const { headers } of server.asked) {
+    t.like(headers, { authorization: 'Bearer hunter3', 'x-upstream-auth': 'Bearer hunter2' });
+    t.is(headers['x-api-key'], undefined);
+  }
+  t.is(bridge.logs.filter(({ msg }) => /--forward-header .*: /.test(msg ?? '')).length, 2, 'warned at the start');
+  t.notRegex(JSON.stringify(bridge.logs), /hunter/);
+});
+
 test('options that only a command can use are refused before anything starts', async (t) => {
   const error = await t.throwsAsync(startBridge(['--env', 'A=1', 'https://example.com/mcp']));
   t.regex(error?.message ?? '', /ERR_CONFIG_COMBINATION: --env is for a server that is started as a command/);

@@ -7,6 +7,7 @@ import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import type { MappedHeader } from '../../src/config/access.ts';
 import type { BoundAddress, EndpointConfig, HttpListenerConfig } from '../../src/config/listener.ts';
+import type { ForwardedHeader } from '../../src/config/remote.ts';
 import type { ServerConfig } from '../../src/config/server.ts';
 import type { Deps } from '../../src/deps.ts';
 import type { LiveStreams } from '../../src/downstream/http/response-writer.ts';
@@ -40,7 +41,8 @@ export interface HttpHarnessOptions {
   readonly port?: number;
   readonly maxSessions?: number;
   readonly maxMessageBytes?: number;
-  readonly forwardHeaders?: readonly string[];
+  /** Those that are text keep their name. */
+  readonly forwardHeaders?: readonly (string | ForwardedHeader)[];
   readonly pollAfterMs?: number;
   readonly sessionTimeoutMs?: number;
   readonly idleTimeouts?: IdleTimeouts;
@@ -169,7 +171,7 @@ function serverOf(options: HttpHarnessOptions): ServerConfig {
   const { maxSessions = 100, sessionTimeoutMs = 30 * 60_000 } = options;
   return {
     ...server,
-    remote: { ...server.remote, forwardHeaders: options.forwardHeaders ?? [] },
+    remote: { ...server.remote, forwardHeaders: (options.forwardHeaders ?? []).map(asForwarded) },
     mapHeaders: options.mapHeaders ?? [],
     sessions: {
       ...server.sessions,
@@ -189,6 +191,10 @@ function serverOf(options: HttpHarnessOptions): ServerConfig {
       maxCallMs: 0,
     },
   };
+}
+
+function asForwarded(header: string | ForwardedHeader): ForwardedHeader {
+  return typeof header === 'string' ? { name: header, sentAs: header } : header;
 }
 
 /** That of the test fixtures; it is never renewed. */

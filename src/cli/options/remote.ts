@@ -42,7 +42,8 @@ export const REMOTE_OPTIONS = [
   {
     name: 'forward-header',
     group: 'remote',
-    describe: "Pass this header of the client's requests on to the server; no others are",
+    describe:
+      "Pass this header of the client's requests on to the server, renamed if written as 'Name: Other'; no others are",
     kind: 'list',
     placeholder: 'name',
     verbs: ['serve'],

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { forwardedHeaders, traceContextOf } from '../../http/headers.ts';
+import { traceContextOf } from '../../http/headers.ts';
 import { respondError } from '../../http/server/respond.ts';
 import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
@@ -29,8 +29,8 @@ export interface HttpSseEndpointOptions {
   readonly deps: Deps;
   /** What bodies of POSTs may hold. */
   readonly bodies: TurnLimits;
-  /** Names (lower case) of headers of the GET that may pass to a remote server with every message of its session. */
-  readonly forwardHeaders: readonly string[];
+  /** The headers that pass to a remote server with every message of a session, by the GET that opened it. */
+  readonly headersOf: (request: IncomingMessage) => Lane['headers'];
   /** Who sent a request that was let in; sessions belong to who opened them. */
   readonly principalOf: (request: IncomingMessage) => string;
   /** What the process of a caller is told about it (`--map-header`). */
@@ -67,14 +67,14 @@ export class HttpSseEndpoint {
     // Clients that try Streamable HTTP first take a 405 for a sign of an older server, and open the stream by GET.
     // [spec 2025-11-25 transports#backwards-compatibility]
     if (request.method !== 'GET') return refuseMethod(response, 'GET', this.#options.streamableUrl(request));
-    const { sessions, live, forwardHeaders, principalOf, environmentOf } = this.#options;
+    const { sessions, live, headersOf, principalOf, environmentOf } = this.#options;
     const principal = principalOf(request);
     const over = sunset?.refusalOf(request);
     if (over !== undefined) {
       sessions.refuse({ transport: 'http-sse', principal }, over);
       return respondError(response, over);
     }
-    const headers = forwardedHeaders(request, forwardHeaders);
+    const headers = headersOf(request);
     const messagePath = this.#options.announcedMessagePath(request);
     try {
       sessions.open(

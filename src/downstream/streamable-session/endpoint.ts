@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { acceptsStream, forwardedHeaders, readAccept } from '../../http/headers.ts';
+import { acceptsStream, readAccept } from '../../http/headers.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { LAST_EVENT_ID_HEADER, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
@@ -39,8 +39,8 @@ export interface StreamableEndpointOptions {
   readonly maxStreams: number;
   /** Kept of a session's streams for a client that comes back; default: REPLAY_LIMITS. */
   readonly maxReplayBytes?: number | undefined;
-  /** Names (lower case) of headers of a POST that may pass to a remote server. */
-  readonly forwardHeaders: readonly string[];
+  /** The headers that pass to a remote server with the messages of a POST. */
+  readonly headersOf: (request: IncomingMessage) => Lane['headers'];
   /** Who sent a request that was let in; sessions belong to who opened them. */
   readonly principalOf: (request: IncomingMessage) => string;
   /** What the process of a caller is told about it (`--map-header`). */
@@ -132,7 +132,7 @@ export class StreamableEndpoint {
         requests: NONE,
         batch: false,
         newSessionId: id,
-        forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
+        forwarded: this.#options.headersOf(request),
         answerAs: readAccept(request.headers.accept),
         // Nobody else knows the id, and a client that tries again must not find every slot taken by its past sessions.
         onLost: () =>
@@ -209,7 +209,7 @@ export class StreamableEndpoint {
       requests,
       batch,
       newSessionId: undefined,
-      forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
+      forwarded: this.#options.headersOf(request),
       answerAs,
       onLost: NOTHING,
     });

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { forwardedHeaders, readAccept } from '../../http/headers.ts';
+import { readAccept } from '../../http/headers.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { checkParamHeaders } from '../../mcp/classify/param-headers.ts';
 import { MetadataReader } from '../../mcp/classify/request-metadata.ts';
@@ -28,6 +28,7 @@ import { HEADER_MISMATCH, INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { PARAM_HEADER_KEYWORD } from '../../mcp/vocabulary/schema-keywords.ts';
 import type { CallListener, CallRegistry, CallRequest } from '../../relay/call-registry.ts';
+import type { Lane } from '../../relay/exchange.ts';
 import type { CallerEnvironment } from '../../relay/ports.ts';
 import { ToolCatalogue } from '../../relay/tool-catalogue.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -49,8 +50,8 @@ export interface StatelessEndpointOptions {
   readonly calls: CallRegistry;
   readonly live: LiveStreams;
   readonly deps: Pick<Deps, 'log'>;
-  /** Names (lower case) of headers of a POST that may pass to a remote server. */
-  readonly forwardHeaders: readonly string[];
+  /** The headers that pass to a remote server with the message of a POST. */
+  readonly headersOf: (request: IncomingMessage) => Lane['headers'];
   /** Returns who sent a request that was accepted. */
   readonly principalOf: (request: IncomingMessage) => string;
   /** What the process of a caller is told about it (`--map-header`). */
@@ -123,12 +124,12 @@ export class StatelessEndpoint {
   }
 
   #callerOf(request: IncomingMessage): Pick<CallRequest, 'transport' | 'principal' | 'environment' | 'headers'> {
-    const { principalOf, environmentOf, forwardHeaders } = this.#options;
+    const { principalOf, environmentOf, headersOf } = this.#options;
     return {
       transport: 'streamable-http',
       principal: principalOf(request),
       environment: environmentOf(request),
-      headers: forwardedHeaders(request, forwardHeaders),
+      headers: headersOf(request),
     };
   }
 
@@ -139,8 +140,8 @@ export class StatelessEndpoint {
    */
   notify(frame: Frame, request: IncomingMessage): void {
     if (isClientNotification(frame.method ?? '')) return;
-    const { calls, principalOf, environmentOf, forwardHeaders } = this.#options;
-    const headers = forwardedHeaders(request, forwardHeaders);
+    const { calls, principalOf, environmentOf, headersOf } = this.#options;
+    const headers = headersOf(request);
     calls.notify(frame, { principal: principalOf(request), environment: environmentOf(request), headers });
   }
 

@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { endsBy, type Leave } from '../../http/auth/callers.ts';
-import { forwardedHeaders } from '../../http/headers.ts';
 import { findHandshakeFault, WebSocketAcceptor } from '../../http/server/accept-websocket.ts';
 import type { BodyBudget } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { type Upgrade, upgradeOf } from '../../http/server/upgrades.ts';
 import { CLOSE_CODES, closeCodeOf } from '../../http/websocket/close-codes.ts';
 import type { ConnectionEnd, WebSocketConnectionOptions } from '../../http/websocket/connection.ts';
+import type { Lane } from '../../relay/exchange.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
 import type { ConnectionClient } from '../duplex/connection-peer.ts';
 import { DuplexEndpoint } from '../duplex/endpoint.ts';
@@ -25,8 +25,8 @@ export interface WebSocketEndpointOptions {
   readonly sessions: SessionRegistry;
   readonly principalOf: (request: IncomingMessage) => string;
   readonly environmentOf: (request: IncomingMessage) => ConnectionClient['environment'];
-  /** Names (lower case) of headers that may pass to the server: those of the request that opened the connection. */
-  readonly forwardHeaders: readonly string[];
+  /** The headers that pass to a remote server with every message of a connection, by the request that opened it. */
+  readonly headersOf: (request: IncomingMessage) => Lane['headers'];
   readonly maxMessageBytes: number;
   readonly maxJsonDepth: number;
   /** How long a server may take nothing of what a client has said that is not read meanwhile; 0: as long as it takes. */
@@ -107,14 +107,14 @@ export class WebSocketEndpoint {
   }
 
   #accept(acceptor: WebSocketAcceptor, request: IncomingMessage, response: ServerResponse, upgrade: Upgrade): void {
-    const { principalOf, environmentOf, forwardHeaders } = this.#options;
+    const { principalOf, environmentOf, headersOf } = this.#options;
     const callerName = principalOf(request);
     const client: ConnectionClient = {
       transport: 'websocket',
       principal: callerName,
       environment: environmentOf(request),
       callerName,
-      headers: forwardedHeaders(request, forwardHeaders),
+      headers: headersOf(request),
     };
     response.statusCode = 101;
     acceptor.accept(request, upgrade, (socket) => {

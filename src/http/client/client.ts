@@ -1,5 +1,5 @@
 import type { Clock } from '../../deps.ts';
-import { isConfigurable, isForwardable, pickHeaders } from '../headers.ts';
+import { isConfigurable, isForwardTarget, pickHeaders } from '../headers.ts';
 import { Agents, type AgentsOptions } from './agents.ts';
 import { BearerTokenFile, type CredentialRenewal, type Credentials } from './credentials.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, RequestHeaders } from './http-call.ts';
@@ -76,7 +76,7 @@ export class HttpClient implements HttpExchangeHost {
     const authorization = this.#credentials?.authorization();
     const cookie = cookies.headerFor(url);
     if (forwarded === undefined && authorization === undefined && cookie === undefined) return this.#withBase(headers);
-    const passed = forwarded === undefined ? undefined : pickHeaders(Object.entries(forwarded), isForwardable);
+    const passed = forwarded === undefined ? undefined : pickHeaders(Object.entries(forwarded), isForwardTarget);
     const all: Record<string, string> = { ...passed, ...this.#baseHeaders, ...headers };
     if (authorization !== undefined) all.authorization = authorization;
     if (cookie !== undefined) all.cookie = all.cookie === undefined ? cookie : `${all.cookie}; ${cookie}`;

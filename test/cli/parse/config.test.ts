@@ -429,7 +429,10 @@ const remote = {
   ]),
   bearerTokenFile: undefined,
   tls: { caFile: '/work-dir/ca.pem', certFile: '/work-dir/client.pem', keyFile: '/etc/client-key.pem' },
-  forwardHeaders: ['x-request-id', 'accept-language'],
+  forwardHeaders: [
+    { name: 'x-request-id', sentAs: 'x-request-id' },
+    { name: 'accept-language', sentAs: 'accept-language' },
+  ],
   timeouts,
   login: {
     grant: 'client-credentials',

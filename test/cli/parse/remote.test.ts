@@ -115,7 +115,7 @@ test('a certificate of the client needs its key, and the other way round', (t) =
 
 test('a header of clients may pass once it is named, unless it is a credential', (t) => {
   const { forwardHeaders, warnings } = parse(['--forward-header', 'X-Request-Id', '--forward-header', 'x-request-id']);
-  t.deepEqual(forwardHeaders, ['x-request-id']);
+  t.deepEqual(forwardHeaders, [{ name: 'x-request-id', sentAs: 'x-request-id' }]);
   t.deepEqual(warnings, []);
   for (const name of ['Authorization', 'cookie']) {
     t.regex(
@@ -124,6 +124,55 @@ test('a header of clients may pass once it is named, unless it is a credential',
     );
   }
   t.regex(refusal(['--forward-header', 'Mcp-Session-Id']), /^ERR_CONFIG_OPTION: --forward-header: expected the name/);
+});
+
+test('a header of clients may become another one, with a warning where it is a credential', (t) => {
+  const args = ['--forward-header', 'X-User:X-Caller', '--forward-header', 'x-api-key: Authorization'];
+  const { forwardHeaders, warnings } = parse([...args, '--forward-header', 'X-Api-Key:authorization']);
+  t.deepEqual(forwardHeaders, [
+    { name: 'x-user', sentAs: 'x-caller' },
+    { name: 'x-api-key', sentAs: 'authorization' },
+  ]);
+  t.is(warnings.length, 1);
+  t.regex(warnings[0] ?? '', /^--forward-header x-api-key: authorization shows example\.com what callers send/);
+
+  const own = parse(['--forward-header', 'Authorization: X-Upstream-Auth']);
+  t.deepEqual(own.forwardHeaders, [{ name: 'authorization', sentAs: 'x-upstream-auth' }]);
+  t.regex(own.warnings.join(), /hands example\.com the tokens that callers show to mcp-portage.*--exchange-token/);
+
+  const plain = parse(args, { url: 'http://far.example/mcp' });
+  t.regex(plain.warnings.join(), /The credential for far\.example goes over http/);
+});
+
+test('a header of clients becomes none that belongs to HTTP or MCP, and none that two would become', (t) => {
+  const wrong = [
+    'X-A: Host',
+    'X-A: Cookie',
+    'Cookie: X-A',
+    'X-A: Mcp-Session-Id',
+    'Mcp-Method: X-A',
+    'X-A: Connection',
+  ];
+  const others = ['X-A: Content-Type', 'X-A:', ': X-A', 'X-A: X-B: X-C', 'X-A: X B', 'Authorization: Authorization'];
+  for (const header of [...wrong, ...others]) {
+    t.regex(refusal(['--forward-header', header]), /^ERR_CONFIG_OPTION: --forward-header: expected /, header);
+  }
+  t.is(
+    refusal(['--forward-header', 'X-A: X-C', '--forward-header', 'X-B: x-c']),
+    'ERR_CONFIG_COMBINATION: --forward-header: x-a and x-b would both become the header x-c, which can have one value only; leave one of them out.',
+  );
+  t.regex(refusal(['--forward-header', 'X-A: X-B', '--forward-header', 'X-B']), /x-a and x-b would both become/);
+});
+
+test('what callers send becomes the Authorization of their requests only where nothing else does', (t) => {
+  const args = ['--forward-header', 'X-Api-Key: Authorization'];
+  const expected =
+    /^ERR_CONFIG_COMBINATION: --forward-header makes a header .* the server can be shown one credential only/;
+  t.regex(refusal(args, { env: { MCP_PORTAGE_BEARER_TOKEN: 'hunter2' } }), expected);
+  t.regex(refusal([...args, '--bearer-token-file', 't']), expected);
+  t.regex(refusal([...args, '--header', 'Authorization: Basic x']), expected);
+  t.regex(refusal([...args, '--login', 'on-demand']), expected);
+  t.is(refusal([...args, '--login', 'never']), 'accepted');
 });
 
 test('the proxy of the environment is taken along in both spellings', (t) => {

@@ -357,7 +357,7 @@ test('where headers of the client pass to the server, its era is asked with them
     if (what === 'POST server/discover') return discovered(id, '2026-07-28');
     return what === 'POST tools/list' ? tools(id) : { status: 405 };
   });
-  const dialer = connectTo(t, server.url, { forwardHeaders: ['x-tenant'] });
+  const dialer = connectTo(t, server.url, { forwardHeaders: [{ name: 'x-tenant', sentAs: 'x-tenant' }] });
   t.deepEqual(await listTools(dialer), ['one']);
   for (const tenant of ['new', 'old', 'new', 'old']) {
     t.deepEqual(await listTools(dialer, { headers: { 'x-tenant': tenant }, principal: tenant }), ['one']);

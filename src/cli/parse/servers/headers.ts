@@ -1,6 +1,7 @@
 /** The headers every request to a remote server carries: of a file, of the command line, and the credential. */
 
 import { validateHeaderValue } from 'node:http';
+import type { ForwardedHeader } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isConfigurable, isForwardable } from '../../../http/headers.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
@@ -158,16 +159,26 @@ export function parseHeader(text: string, env: Environment | 'expanded'): Parsed
   return { ok: true, name: name.toLowerCase(), value };
 }
 
-/** What clients show to prove who they are; never goes on, whoever asks for it. */
+/** What clients show to prove who they are; never goes on under its own name, whoever asks for it. */
 const CREDENTIALS: readonly string[] = ['authorization', 'cookie'];
 
-/** A name for --forward-header, in lower case. */
+/** A name of a header that may be read for the server, in lower case. */
 export function parseForwardedName(text: string): Parsed<string> {
-  const name = text.toLowerCase();
-  if (CREDENTIALS.includes(name)) return { ok: false, expected: NO_CREDENTIALS };
-  if (NAME.test(name) && isForwardable(name) && !isOurs(name)) return { ok: true, value: name };
-  return { ok: false, expected: 'the name of a header that is not about HTTP or MCP themselves, like X-Request-Id' };
+  const parsed = parseForwardedHeader(text);
+  if (!parsed.ok) return parsed;
+  return text.includes(':') ? { ok: false, expected: A_NAME } : { ok: true, value: parsed.value.name };
 }
+
+/** `X-Request-Id`, or `X-Api-Key: Authorization` for one that is called otherwise in requests to the server. */
+export function parseForwardedHeader(text: string): Parsed<ForwardedHeader> {
+  const [name = '', sentAs = name, ...more] = text.split(':').map((part) => part.trim().toLowerCase());
+  const header: ForwardedHeader = { name, sentAs };
+  const isForwarded = [name, sentAs].every((either) => NAME.test(either) && !isOurs(either)) && isForwardable(header);
+  if (isForwarded && more.length === 0) return { ok: true, value: header };
+  return { ok: false, expected: CREDENTIALS.includes(name) ? NO_CREDENTIALS : A_NAME };
+}
+
+const A_NAME = 'the name of a header that is not about HTTP or MCP themselves, like X-Request-Id';
 
 const NO_CREDENTIALS =
   'a header that is no credential: MCP forbids passing on what clients show to mcp-portage, since the server could use it elsewhere in their name (give mcp-portage a credential of its own with --bearer-token-file or --header)';

@@ -1,6 +1,6 @@
 /** How a remote server is reached: what it is sent, whom we trust, how long we wait. */
 import { resolve } from 'node:path';
-import type { RemoteConfig } from '../../../config/remote.ts';
+import type { ForwardedHeader, RemoteConfig } from '../../../config/remote.ts';
 import type { Target } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isLoopback } from '../../../http/addresses.ts';
@@ -11,7 +11,7 @@ import type { BridgeVerb } from '../../options/option-spec.ts';
 import type { OptionName } from '../../options/option-table.ts';
 import * as value from '../value.ts';
 import type { Environment } from './child-environment.ts';
-import { composeRemoteHeaders, type HeaderSources, parseForwardedName, type RemoteHeaders } from './headers.ts';
+import { composeRemoteHeaders, type HeaderSources, parseForwardedHeader, type RemoteHeaders } from './headers.ts';
 import { parseLogin } from './login.ts';
 
 export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFile'> {
@@ -48,7 +48,10 @@ export function parseRemote(
     target.kind === 'url'
       ? parseLogin({ given, verb, ...around, isOverNetwork, remote: { headers, bearerTokenFile } })
       : NO_LOGIN;
-  const isSecret = bearerTokenFile !== undefined || CREDENTIALS.some((name) => headers.has(name));
+  const forwardHeaders = parseForwardedHeaders(given);
+  const fromCallers = forwardHeaders.filter(({ name, sentAs }) => [name, sentAs].some(isCredential));
+  refuseSecondCredential(given, { forwardHeaders, headers, bearerTokenFile, login });
+  const isSecret = bearerTokenFile !== undefined || [...headers.keys()].some(isCredential) || fromCallers.length > 0;
   const transport: RemoteConfig['transport'] = given.required(
     'transport',
     value.parseChoice(['auto', 'streamable-http', 'sse']),
@@ -62,7 +65,7 @@ export function parseRemote(
     headers,
     bearerTokenFile,
     tls: parseClientTls(given, around),
-    forwardHeaders: [...new Set(given.list('forward-header', parseForwardedName))],
+    forwardHeaders,
     timeouts: {
       connectMs: given.required('connect-timeout', value.parseDuration),
       firstByteMs: given.required('first-byte-timeout', value.parseDuration),
@@ -75,7 +78,12 @@ export function parseRemote(
   };
   return {
     remote,
-    warnings: [...warnings, ...ofLogin, ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : [])],
+    warnings: [
+      ...warnings,
+      ...ofLogin,
+      ...(target.kind === 'url' ? warnOfForwardedCredentials(given, forwardHeaders, target.url) : []),
+      ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : []),
+    ],
   };
 }
 
@@ -83,6 +91,60 @@ const NO_HEADERS: RemoteHeaders = { headers: new Map(), warnings: [] };
 const NO_LOGIN = { login: undefined, warnings: [] };
 /** Headers that are known to carry credentials. */
 const CREDENTIALS: readonly string[] = ['authorization', 'cookie', 'x-api-key'];
+
+function isCredential(name: string): boolean {
+  return CREDENTIALS.includes(name);
+}
+
+/** Throws ERR_CONFIG_COMBINATION for two that would become the same header. */
+function parseForwardedHeaders(given: GivenOptions): readonly ForwardedHeader[] {
+  const byText = new Map(
+    given.list('forward-header', parseForwardedHeader).map((header) => [`${header.name}: ${header.sentAs}`, header]),
+  );
+  const all = [...byText.values()];
+  const [twice] = all.filter((header, index) => all.findIndex(({ sentAs }) => sentAs === header.sentAs) !== index);
+  if (twice === undefined) return all;
+  const names = all.filter(({ sentAs }) => sentAs === twice.sentAs).map(({ name }) => name);
+  throw new BridgeError(
+    'ERR_CONFIG_COMBINATION',
+    `${given.sourceOf('forward-header')}: ${names.join(' and ')} would both become the header ${twice.sentAs}, which can have one value only; leave one of them out.`,
+  );
+}
+
+/** As with credentials of the user, nobody should have to know which one wins. */
+function refuseSecondCredential(
+  given: GivenOptions,
+  remote: Pick<RemoteConfig, 'forwardHeaders' | 'headers' | 'bearerTokenFile' | 'login'>,
+): void {
+  if (!remote.forwardHeaders.some(({ sentAs }) => sentAs === 'authorization')) return;
+  const isShown = remote.bearerTokenFile !== undefined || remote.headers.has('authorization');
+  if (!isShown && remote.login === undefined) return;
+  const other = isShown ? 'a token of yours' : `${given.sourceOf('login')} on-demand`;
+  throw new BridgeError(
+    'ERR_CONFIG_COMBINATION',
+    `${given.sourceOf('forward-header')} makes a header of the caller the Authorization of its requests, and so would ${other}: the server can be shown one credential only; leave one of them out.`,
+  );
+}
+
+/** What is passed on under its own name is no credential that anybody could be meant to show here. */
+function warnOfForwardedCredentials(
+  given: GivenOptions,
+  headers: readonly ForwardedHeader[],
+  { host }: URL,
+): readonly string[] {
+  return headers.flatMap(({ name, sentAs }) => {
+    const source = `${given.sourceOf('forward-header')} ${name}: ${sentAs}`;
+    if (name === 'authorization') {
+      return [
+        `${source} hands ${host} the tokens that callers show to mcp-portage. Whoever runs it could use them here in the name of these callers, and MCP forbids that it accepts them; if it trusts the same issuer, use --exchange-token.`,
+      ];
+    }
+    if (sentAs !== 'authorization') return [];
+    return [
+      `${source} shows ${host} what callers send as ${name} as their Authorization. mcp-portage does not check it, and lets callers without it in unless --auth-token or --auth-issuer says otherwise; pass it over TLS only.`,
+    ];
+  });
+}
 
 function parseHeaders(given: GivenOptions, around: RemoteSurroundings): RemoteHeaders {
   const { env, readFile } = around;
