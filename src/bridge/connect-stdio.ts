@@ -46,6 +46,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
       shutdownGraceMs,
       urgency: urgency.signal,
       openShared: undefined,
+      callerTokens: undefined,
       bound: () => [],
       outcomes: undefined,
       observing,

@@ -1,7 +1,7 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { BoundAddress } from '../config/listener.ts';
 import { compileNamePattern, type MatchName } from '../config/name-pattern.ts';
-import type { LoginConfig } from '../config/remote.ts';
+import { dependsOnCaller } from '../config/remote.ts';
 import type {
   CommandTarget,
   ServerConfig,
@@ -11,7 +11,9 @@ import type {
   UrlTarget,
 } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
+import type { CallerCredentials } from '../http/client/caller-credentials.ts';
 import type { Credentials } from '../http/client/credentials.ts';
+import type { ExchangedTokens } from '../http/login/exchange-token.ts';
 import type { OpenSharedText } from '../http/login/login-storage.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
@@ -59,6 +61,8 @@ export interface ServerToDial extends ServerConfig {
   readonly queues: QueueSizes;
   /** What replicas share, such as a login; undefined: this bridge is the only one. */
   readonly openShared: OpenSharedText | undefined;
+  /** The tokens that callers have at the server; undefined: they have none of their own. */
+  readonly callerTokens: CallerCredentials | undefined;
   /** The addresses at which this process itself listens. */
   readonly bound: () => readonly BoundAddress[];
   /** Where outcomes outlive this process; undefined: nowhere. */
@@ -136,7 +140,7 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
 async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
   const { createRemoteWebSocketDialer } = await import('../upstream/websocket/dialer.ts');
   const { remote, limits } = server;
-  const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, server, target, deps);
+  const credentials = await createCredentials(server, target, deps);
   const webSockets = createRemoteWebSocketDialer({
     target,
     remote,
@@ -183,9 +187,9 @@ function findEras(
   });
 }
 
-/** Do headers of callers, of which there are several, pass to the server? */
+/** Is the server shown something of callers, of which there are several? */
 function isForOneCaller({ callers, remote }: ServerToDial): boolean {
-  return callers.kind !== 'pipe' && remote.forwardHeaders.length > 0;
+  return callers.kind !== 'pipe' && dependsOnCaller(remote);
 }
 
 /** A connection for each session. A modern server keeps none, so its requests can go over one for all. */
@@ -240,7 +244,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
   // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
   const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
   const { protocol, remote, limits } = server;
-  const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, server, target, deps);
+  const credentials = await createCredentials(server, target, deps);
   const stored = keepStored(server, deps);
   let dialer = createUrlDialer({
     target,
@@ -279,17 +283,18 @@ function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, de
 
 /** Sessions that another replica may go on with. */
 function keepStored({ remote, limits }: ServerToDial, deps: Deps): DecorateSession {
-  const begins = remote.forwardHeaders.length > 0 ? 'with-a-request' : 'at-once';
+  const begins = dependsOnCaller(remote) ? 'with-a-request' : 'at-once';
   return keepStoredSessions({ deps, handshakeTimeoutMs: limits.requestTimeoutMs, begins });
 }
 
-/** Loaded where it may be needed: a server whose token is given asks for no login. */
-async function createLogin(
-  config: LoginConfig,
-  { remote, observing, openShared, callers }: ServerToDial,
+/** Loaded where they may be needed: a server whose token is given asks for no login. */
+async function createCredentials(
+  { remote, observing, openShared, callers, callerTokens }: ServerToDial,
   { url }: UrlTarget,
   deps: Deps,
-): Promise<Credentials> {
+): Promise<Credentials | CallerCredentials | undefined> {
+  const { login: config } = remote;
+  if (config === undefined) return callerTokens;
   const server = handshakeUrlOf(url);
   const login = await import('../http/login/create-login.ts');
   const waits = callers.kind === 'pipe' ? 'client' : 'callers';
@@ -297,6 +302,24 @@ async function createLogin(
   const { observer, server: name } = observing;
   const registered = (): void => observer?.used('dynamic-client-registration', { server: name, client: undefined });
   return login.createLogin({ server, config, remote, userAgent, openShared, registered, waits, deps });
+}
+
+/** Undefined: callers have no tokens of their own at this server. */
+export async function createCallerTokens(
+  { target, remote }: Pick<ServerConfig, 'target' | 'remote'>,
+  deps: Deps,
+): Promise<ExchangedTokens | undefined> {
+  const { exchange: config, tls, proxyEnv } = remote;
+  if (target.kind !== 'url' || config === undefined) return undefined;
+  const [{ ExchangedTokens }, { HttpClient }] = await Promise.all([
+    import('../http/login/exchange-token.ts'),
+    import('../http/client/client.ts'),
+  ]);
+  const http = new HttpClient({
+    ...{ headers: new Map(), bearerTokenFile: undefined, credentials: undefined, tls, proxyEnv, socketPath: undefined },
+    ...{ userAgent: `${CLIENT_INFO.name}/${CLIENT_INFO.version}`, clock: deps.clock },
+  });
+  return new ExchangedTokens({ server: handshakeUrlOf(target.url), config, http, deps });
 }
 
 /** For processes that no client could end by leaving: they serve several, or clients that have no sessions. */

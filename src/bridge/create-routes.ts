@@ -10,8 +10,10 @@ import { McpEndpoint, type RouteCall } from '../downstream/mcp-endpoint.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
-import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
-import { forwardedHeaders } from '../http/headers.ts';
+import { BridgeError } from '../errors.ts';
+import { environmentOf, mapCaller, mapCallerToken, principalOf, tokenOf } from '../http/auth/callers.ts';
+import { CALLER_HEADER, forwardedHeaders } from '../http/headers.ts';
+import type { ExchangedTokens } from '../http/login/exchange-token.ts';
 import { addressBase } from '../http/server/listen-addresses.ts';
 import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
 import type { BodyBudget } from '../http/server/read-body.ts';
@@ -32,7 +34,7 @@ export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 
 }
 
 /** One server, where it is served, and to whom. */
-export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'> {
+export interface RoutedServer extends Pick<ServerConfig, 'limits'> {
   readonly remote: Pick<ServerConfig['remote'], 'forwardHeaders'>;
   readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs' | 'maxSessions' | 'maxSessionsPerCaller'>;
   readonly callers: CallerPolicy;
@@ -64,9 +66,13 @@ export function createWebSocketEndpoint(
   });
 }
 
-/** Finds the headers of a request that pass to a remote server. */
+/** Finds the headers of a request that pass to a remote server, and tells whose it is where that matters there. */
 function headersToPass({ forwardHeaders }: RoutedServer['remote']): (request: IncomingMessage) => Lane['headers'] {
-  return (request) => forwardedHeaders(request, forwardHeaders);
+  return (request) => {
+    const headers = forwardedHeaders(request, forwardHeaders);
+    const token = tokenOf(request);
+    return token === undefined ? headers : { ...headers, [CALLER_HEADER]: token.caller };
+  };
 }
 
 /** What callers use, by path, and what serves those with sessions over Streamable HTTP. */
@@ -104,13 +110,12 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Create
     openWithoutSession: httpSse === 'served' ? sse.openStream : undefined,
     routeCall: parts.routeCall,
   });
-  const mapped = (route: HttpRoute): HttpRoute => withMappedCallers(route, server.mapHeaders);
-  const routes = new Map([[path, mapped(endpoint.route)]]);
+  const routes = new Map([[path, endpoint.route]]);
   if (httpSse === 'served') {
-    routes.set(ssePath, mapped(sse.openStream));
-    routes.set(messagePath, mapped(sse.takeMessage));
+    routes.set(ssePath, sse.openStream);
+    routes.set(messagePath, sse.takeMessage);
   }
-  if (webSocket === 'served') routes.set(wsPath, mapped(parts.webSockets.route));
+  if (webSocket === 'served') routes.set(wsPath, parts.webSockets.route);
   return { routes, streamable: streamableEndpoint };
 }
 
@@ -198,11 +203,26 @@ export function endpointsBelow(endpoints: EndpointConfig, segment: string): Endp
   };
 }
 
-/** What the server's process is told of a caller is part of who the caller is. */
-function withMappedCallers(route: HttpRoute, mapped: ServerConfig['mapHeaders']): HttpRoute {
-  if (mapped.length === 0) return route;
+/** Is told of the tokens that callers show. */
+export type CallerTokens = Pick<ExchangedTokens, 'note'>;
+
+/** What the server, or its process, is told of a caller is part of who the caller is. */
+export function withKnownCallers(
+  route: HttpRoute,
+  mapHeaders: ServerConfig['mapHeaders'],
+  callerTokens: CallerTokens | undefined,
+): HttpRoute {
+  if (callerTokens !== undefined) {
+    return (request, response, query) => {
+      const token = mapCallerToken(request);
+      if (token instanceof BridgeError) return respondError(response, token);
+      callerTokens.note(token);
+      route(request, response, query);
+    };
+  }
+  if (mapHeaders.length === 0) return route;
   return (request, response, query) => {
-    const refusal = mapCaller(request, mapped);
+    const refusal = mapCaller(request, mapHeaders);
     if (refusal !== undefined) return respondError(response, refusal);
     route(request, response, query);
   };

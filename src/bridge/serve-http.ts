@@ -21,7 +21,7 @@ import { describeCallers } from './caller-policy.ts';
 import { MemberProcesses } from './cluster/member-limits.ts';
 import { Membership } from './cluster/membership.ts';
 import { createAuthentication } from './create-authentication.ts';
-import { createDialers, nameServer } from './create-dialer.ts';
+import { createCallerTokens, createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
 import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
@@ -303,9 +303,11 @@ function createDial(
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare, memberProcesses);
     try {
       await memberProcesses?.beforeFirst(1 + server.sessions.prewarm);
+      const callerTokens = await createCallerTokens(server, deps);
       const dialers = await createDialers(
         {
           ...server,
+          callerTokens,
           remote: { ...server.remote, headers: new Map([...server.remote.headers, [BRIDGE_MARK_HEADER, ownMark]]) },
           callers,
           children: childLimit,
@@ -322,6 +324,7 @@ function createDial(
       return {
         sessionDialers: dialers,
         callDialers: dialers,
+        callerTokens,
         exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing, refusal }),
         bodies,
         processes: childLimit,

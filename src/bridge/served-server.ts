@@ -18,7 +18,7 @@ import { describeCallers } from './caller-policy.ts';
 import type { MemberProcesses } from './cluster/member-limits.ts';
 import type { Membership, ServerMember } from './cluster/membership.ts';
 import { createCalls, createSessions } from './create-registries.ts';
-import { createRoutes, createWebSocketEndpoint } from './create-routes.ts';
+import { type CallerTokens, createRoutes, createWebSocketEndpoint, withKnownCallers } from './create-routes.ts';
 
 /** How one server is reached, and its part of what all servers share. */
 export interface DialledServer {
@@ -26,6 +26,8 @@ export interface DialledServer {
   readonly sessionDialers: CallerDialers;
   /** For requests that stand for themselves. */
   readonly callDialers: CallerDialers;
+  /** Is told of the tokens that callers show; undefined: nothing is made of them. */
+  readonly callerTokens: CallerTokens | undefined;
   readonly exchanges: Exchanges;
   /** Limits the bytes of messages for this server that are still being read. */
   readonly bodies: BodyBudget;
@@ -101,7 +103,10 @@ export class ServedServer {
       routeCall: this.#member?.routeCall,
       refuseMoved: this.#member?.refuseMoved,
     });
-    this.routes = this.#member === undefined ? created.routes : this.#member.lead(created, this.sessions);
+    const routes = this.#member === undefined ? created.routes : this.#member.lead(created, this.sessions);
+    this.routes = new Map(
+      [...routes].map(([path, route]) => [path, withKnownCallers(route, config.mapHeaders, dialled.callerTokens)]),
+    );
   }
 
   inspect(): InspectedPart {

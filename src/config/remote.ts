@@ -13,12 +13,22 @@ export interface RemoteConfig {
   /** The headers of clients' requests that pass to the server; nothing else does. */
   readonly forwardHeaders: readonly ForwardedHeader[];
   readonly timeouts: RemoteTimeouts;
+  /** How the token of each caller becomes one of the server; undefined: nothing is made of it. */
+  readonly exchange: ExchangeConfig | undefined;
   /** How to log in when the server asks for it; undefined: that is reported and nothing done. */
   readonly login: LoginConfig | undefined;
   /** Pause between pings on an idle connection; 0: none. */
   readonly keepAliveMs: number;
   /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
   readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+/** Whether what the server is shown depends on the caller, so that callers share nothing there. */
+export function dependsOnCaller({
+  forwardHeaders,
+  exchange,
+}: Pick<RemoteConfig, 'forwardHeaders' | 'exchange'>): boolean {
+  return forwardHeaders.length > 0 || exchange !== undefined;
 }
 
 /** A header of clients' requests, and what it is called in those to the server. Both names are in lower case. */
@@ -84,6 +94,14 @@ export interface IdentityProvider {
   readonly idToken:
     | { readonly kind: 'file'; readonly file: string }
     | { readonly kind: 'login'; readonly grant: UserGrant };
+}
+
+/** Where, and in whose name, tokens of callers are exchanged. [RFC 8693] */
+export interface ExchangeConfig
+  extends Pick<LoginConfig, 'tokenEndpoint' | 'authMethod' | 'scopes' | 'resource' | 'extraParameters'> {
+  /** The issuer of the callers' tokens, at whose token endpoint they are exchanged. */
+  readonly issuer: string;
+  readonly client: RegisteredClient;
 }
 
 /** [RFC 7591 2] `token_endpoint_auth_method` */

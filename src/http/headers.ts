@@ -91,6 +91,12 @@ export function packingOf(contentEncoding: string | undefined): string | undefin
  */
 export const BRIDGE_MARK_HEADER = 'x-mcp-portage-bridge';
 
+/**
+ * Stands among the headers of a client's request that pass to a server, where callers have tokens of their own there, and
+ * tells whose request it is. Like all headers of MCP it cannot be forwarded, so it is never sent.
+ */
+export const CALLER_HEADER = 'mcp-portage-caller';
+
 // ---- Which header names may come from outside. The transports alone write the headers of HTTP framing and of MCP;
 // configuration may add others, and a client's inbound request far fewer.
 

@@ -100,6 +100,8 @@ export interface ServerOptions {
   readonly keepAlive?: Duration | undefined;
   /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
   readonly login?: 'on-demand' | 'anew' | 'never' | ServerLoginOptions | undefined;
+  /** Exchange each caller's token for one of the server, at `authIssuer`, as `oauthClientId` (RFC 8693). Default: false. */
+  readonly exchangeToken?: boolean | undefined;
   /** Who logs in: a user in a browser here, or with a code in any browser; or the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
   readonly oauthGrant?: 'authorization-code' | 'device-code' | 'client-credentials' | 'jwt-bearer' | undefined;
   /** Client registered with the authorization server, in place of dynamic registration. */
@@ -326,6 +328,8 @@ export interface HttpOptions extends ServedOptions {
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass this header of the client's requests on to the server, renamed if written as 'Name: Other'; no others are. */
   readonly forwardHeader?: string | readonly string[] | undefined;
+  /** Exchange each caller's token for one of the server, at `authIssuer`, as `oauthClientId` (RFC 8693). Default: false. */
+  readonly exchangeToken?: boolean | undefined;
   /** One server process per client session, or one shared by all clients. Default: session. */
   readonly isolation?: 'session' | 'shared' | undefined;
   /** Server processes kept ready for the next sessions. Default: 0. */

@@ -42,6 +42,7 @@ async function start(
       shutdownGraceMs,
       urgency,
       openShared: undefined,
+      callerTokens: undefined,
       bound: () => [],
       outcomes: undefined,
       observing,

@@ -70,6 +70,7 @@ async function startList(
       return {
         sessionDialers: fake,
         callDialers: fake,
+        callerTokens: undefined,
         exchanges: createExchanges(clock),
         bodies: new BodyCapacity(1024).share(undefined),
         processes: { running: 0, failed: 0 },

@@ -33,6 +33,7 @@ async function dialerFor(
       shutdownGraceMs: limits.shutdownGraceMs,
       urgency: undefined,
       openShared: undefined,
+      callerTokens: undefined,
       bound: () => [],
       outcomes: undefined,
       observing: { observer: undefined, tracer: undefined, speech: new ServerSpeech(), server: 'a server' },

@@ -235,6 +235,8 @@ Logging in to remote servers (URL)
                                        after forgetting an earlier login, or never: on-demand, anew,
                                        never [on-demand for connect; never for other commands, or
                                        with a token]
+  --[no-]exchange-token                Exchange each caller's token for one of the server, at
+                                       --auth-issuer, as --oauth-client-id (RFC 8693)
   --oauth-grant <grant>                Who logs in: a user in a browser here, or with a code in any
                                        browser; or the client itself; or a workload:
                                        authorization-code, device-code, client-credentials,

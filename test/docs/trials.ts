@@ -63,6 +63,8 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     ACCEPTED,
   'mcp-portage --base-url https://tools.example.com --auth-issuer https://auth.example.com --auth-scope tools -- uvx mcp-server-time':
     ACCEPTED,
+  'mcp-portage --base-url https://tools.example.com --auth-issuer https://auth.example.com --exchange-token --oauth-client-id mcp-portage --oauth-client-key key.pem https://example.com/mcp':
+    ACCEPTED,
   'mcp-portage --base-url https://tools.example.com/tools --auth-issuer https://auth.example.com -- uvx mcp-server-time':
     ACCEPTED,
   'mcp-portage --host 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --auth-token env:TOKEN -- uvx mcp-server-time':

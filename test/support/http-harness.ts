@@ -110,6 +110,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
     dial: async () => ({
       sessionDialers: options.dialer === undefined ? server : forEveryCaller(asUpstream(options.dialer(clock))),
       callDialers: options.modernDialer === undefined ? server : forEveryCaller(asUpstream(options.modernDialer)),
+      callerTokens: undefined,
       exchanges: createExchanges(clock, {
         maxOpen: options.maxInFlight ?? DEFAULTS.limits.maxInFlight,
         observer: options.observer,

@@ -9,6 +9,7 @@ export const REMOTE: RemoteConfig = {
   forwardHeaders: [],
   // A machine may be held up for some seconds.
   timeouts: { connectMs: 60_000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+  exchange: undefined,
   login: undefined,
   keepAliveMs: 0,
   proxyEnv: {},

@@ -13,6 +13,15 @@ export const LOGIN_OPTIONS = [
     targets: ['url'],
   },
   {
+    name: 'exchange-token',
+    group: 'login',
+    describe: "Exchange each caller's token for one of the server, at --auth-issuer, as --oauth-client-id (RFC 8693)",
+    kind: 'flag',
+    default: 'false',
+    verbs: ['serve'],
+    targets: ['url'],
+  },
+  {
     name: 'oauth-grant',
     group: 'login',
     describe:

@@ -3,6 +3,7 @@ import type { AuthConfig, OAuthConfig } from '../../config/access.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, type ErrorCode } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
+import { presentedToken } from './caller-token.ts';
 import type { Authenticator, AuthRefusal, AuthVerdict } from './callers.ts';
 import type { JwtOutcome, JwtVerifier } from './jwt-verifier.ts';
 import { TokenTable } from './token-table.ts';
@@ -54,11 +55,6 @@ function hasTokenInQuery({ url = '' }: IncomingMessage): boolean {
   const mark = url.indexOf('?');
   // Most requests have no query, so it is parsed only where there is one; its names may be escaped.
   return mark >= 0 && new URLSearchParams(url.slice(mark + 1)).has('access_token');
-}
-
-/** The token of a request; undefined for other schemes. What follows `Bearer` is checked as it is. */
-function presentedToken({ headers }: IncomingMessage): string | undefined {
-  return /^Bearer +(\S.*)$/i.exec(headers.authorization ?? '')?.[1]?.trimEnd();
 }
 
 export interface TokenChecksRequest {

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { MappedHeader } from '../../config/access.ts';
 import { BridgeError } from '../../errors.ts';
 import type { AccessPolicy } from '../server/access-policy.ts';
+import { type CallerToken, presentedToken, readCallerToken } from './caller-token.ts';
 
 /** The principal of all callers where no authentication is configured. No authenticated caller can have it. */
 export const ANONYMOUS = 'anonymous';
@@ -89,6 +90,8 @@ interface Caller {
   readonly authenticated: string;
   /** Variables for the process that is started for this caller alone; undefined: none are set. */
   readonly environment: Readonly<Record<string, string>> | undefined;
+  /** The token that is exchanged for one of the server; undefined: none is. */
+  readonly token: CallerToken | undefined;
 }
 
 /**
@@ -116,7 +119,10 @@ export function leaveOf(request: IncomingMessage): Leave | undefined {
 
 /** Records who sent this request. */
 export function identifyCaller(request: IncomingMessage, principal: string): void {
-  (request as IdentifiedRequest)[CALLER] = { principal, authenticated: principal, environment: undefined };
+  (request as IdentifiedRequest)[CALLER] = {
+    ...{ principal, authenticated: principal },
+    ...{ environment: undefined, token: undefined },
+  };
 }
 
 /** Stands between the name of a caller and what else tells it from others. */
@@ -133,9 +139,27 @@ export function mapCaller(request: IncomingMessage, mapped: readonly MappedHeade
   const authenticated = principalOf(request);
   const digest = createHash('sha256').update(JSON.stringify(environment)).digest('base64url');
   const principal = `${authenticated}${SEPARATOR}${digest}`;
-  (request as IdentifiedRequest)[CALLER] = { principal, authenticated, environment };
+  (request as IdentifiedRequest)[CALLER] = { principal, authenticated, environment, token: undefined };
   return undefined;
 }
+
+/**
+ * Makes what a caller's token says besides its subject part of who the caller is: tokens of other clients, or with other
+ * scopes, are exchanged for others. Returns the token, or why the request cannot be served.
+ */
+export function mapCallerToken(request: IncomingMessage): CallerToken | BridgeError {
+  const authenticated = principalOf(request);
+  const token = readCallerToken(presentedToken(request) ?? '', authenticated);
+  if (token === undefined) return NOT_OF_ISSUER;
+  const principal = `${authenticated}${SEPARATOR}${token.caller}`;
+  (request as IdentifiedRequest)[CALLER] = { principal, authenticated, environment: undefined, token };
+  return token;
+}
+
+const NOT_OF_ISSUER = new BridgeError(
+  'ERR_AUTH_SCOPE',
+  'The token of this caller is accepted here, but it is not one of the issuer, and only such tokens can be exchanged for one of this server; call with an access token of the issuer.',
+);
 
 /** The name of the caller. Throws for a request that was not let in: serving it would be a bug. */
 export function principalOf(request: IncomingMessage): string {
@@ -158,6 +182,11 @@ const DIGEST = /^[\w-]{43}$/;
 /** The environment of the caller; throws as `principalOf` does. */
 export function environmentOf(request: IncomingMessage): Caller['environment'] {
   return callerOf(request).environment;
+}
+
+/** The token that `mapCallerToken` has found; throws as `principalOf` does. */
+export function tokenOf(request: IncomingMessage): CallerToken | undefined {
+  return callerOf(request).token;
 }
 
 function callerOf(request: IncomingMessage): Caller {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from 'jose';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import { CLOCK_TOLERANCE_S, principalOf, scopesOf } from './caller-token.ts';
 import type { KeySet, KeySource } from './key-source.ts';
 
 export type JwtOutcome =
@@ -38,8 +39,6 @@ const ALGORITHMS = [
   'EdDSA',
   'Ed25519',
 ];
-/** Clocks of two machines differ by seconds. */
-const CLOCK_TOLERANCE_S = 30;
 /** A token that was good stays good for this long without being looked at: withdrawn keys must be noticed. */
 const REMEMBERED_MS = 60_000;
 /** About a quarter of a megabyte. */
@@ -125,8 +124,7 @@ class IssuerTokens implements JwtVerifier {
     if (typeof payload.sub !== 'string' || payload.sub === '') throw new Unacceptable('it names no subject (sub)');
     const granted = scopesOf(payload);
     const outcome: JwtOutcome = scopes.every((scope) => granted.has(scope))
-      ? // An issuer has no fragment [RFC 8414 2], so two callers never come to the same text.
-        { kind: 'principal', principal: `${issuer}#${payload.sub}` }
+      ? { kind: 'principal', principal: principalOf(issuer, payload.sub) }
       : { kind: 'scope' };
     const leftMs = (payload.exp ?? 0) * 1000 - Date.now();
     const checked = { outcome, audiences: audiencesOf(payload) };
@@ -223,13 +221,6 @@ function isOfAnotherKind(payload: JWTPayload): boolean {
 const WRONG_TYPE = 'its type (typ) is not that of an access token; expected at+jwt, JWT or none';
 const OTHER_KIND = 'it is an ID token or an event by its claims, and an access token is needed';
 const BOUND = 'it is bound to a key (cnf), whose proof is not checked here; a plain bearer token is needed';
-
-/** [RFC 8693 4.2] `scope` is text with spaces; some issuers write `scp`, as text or as a list. */
-function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<unknown> {
-  const named = scope ?? scp;
-  if (typeof named === 'string') return new Set(named.split(' '));
-  return new Set(Array.isArray(named) ? named : []);
-}
 
 /** Nothing of the token itself goes into a reason. */
 function classify(thrown: unknown): JwtOutcome {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { isConfigurable, isForwardTarget, pickHeaders } from '../headers.ts';
 import { Agents, type AgentsOptions } from './agents.ts';
+import type { CallerCredentials } from './caller-credentials.ts';
 import { BearerTokenFile, type CredentialRenewal, type Credentials } from './credentials.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, RequestHeaders } from './http-call.ts';
 import { HttpExchange } from './http-exchange.ts';
@@ -11,7 +12,7 @@ export interface HttpClientOptions extends AgentsOptions {
   readonly headers: ReadonlyMap<string, string>;
   readonly bearerTokenFile: string | undefined;
   /** Used in place of a token file. They are shared between clients, so they are never closed here. */
-  readonly credentials: Credentials | undefined;
+  readonly credentials: Credentials | CallerCredentials | undefined;
   readonly userAgent: string;
   readonly clock: Clock;
 }
@@ -24,7 +25,9 @@ export class HttpClient implements HttpExchangeHost {
   readonly agents: Agents;
   readonly clock: Clock;
   readonly #baseHeaders: Readonly<Record<string, string>>;
+  /** Of all requests alike; undefined: there are none, or each caller has its own. */
   readonly #credentials: Credentials | undefined;
+  readonly #callers: CallerCredentials | undefined;
   /** The messages of a session are posted with the same headers. */
   #latest: { readonly own: object; readonly all: Readonly<Record<string, string>> } | undefined;
   #latestList: { readonly of: object; readonly list: readonly string[] } | undefined;
@@ -34,7 +37,9 @@ export class HttpClient implements HttpExchangeHost {
     this.clock = options.clock;
     this.agents = new Agents(options);
     const { bearerTokenFile, credentials } = options;
-    this.#credentials = bearerTokenFile === undefined ? credentials : new BearerTokenFile(bearerTokenFile);
+    const all = bearerTokenFile === undefined ? credentials : new BearerTokenFile(bearerTokenFile);
+    this.#callers = all !== undefined && 'of' in all ? all : undefined;
+    this.#credentials = all !== undefined && 'of' in all ? undefined : all;
     this.#baseHeaders = {
       // Compressing a stream of small events costs latency, and a server may hold events back for it.
       'accept-encoding': 'identity',
@@ -43,16 +48,23 @@ export class HttpClient implements HttpExchangeHost {
     };
   }
 
-  get renewal(): CredentialRenewal | undefined {
-    return this.#credentials?.renewal;
+  renewalOf(forwarded: RequestHeaders['forwarded']): CredentialRenewal | undefined {
+    return this.#credentialsOf(forwarded)?.renewal;
   }
 
-  /** A time limit for the server. While a user logs in it does not run, and begins anew afterwards. */
-  afterLimit(limitMs: number, run: () => void): () => void {
+  #credentialsOf(forwarded: RequestHeaders['forwarded']): Credentials | undefined {
+    return this.#callers === undefined ? this.#credentials : this.#callers.of(forwarded);
+  }
+
+  /**
+   * A time limit for the server, in what is done for one caller. While credentials are renewed it does not run, and begins
+   * anew afterwards.
+   */
+  afterLimit(limitMs: number, run: () => void, forwarded?: RequestHeaders['forwarded']): () => void {
     let cancel = (): void => {};
     const wait = (ms: number): void => {
       cancel = this.clock.after(ms, () => {
-        const { lastUnderWayMs = Number.NEGATIVE_INFINITY } = this.renewal ?? {};
+        const { lastUnderWayMs = Number.NEGATIVE_INFINITY } = this.renewalOf(forwarded) ?? {};
         const leftMs = lastUnderWayMs + limitMs - this.clock.now();
         if (leftMs > 0) wait(leftMs);
         else run();
@@ -73,7 +85,7 @@ export class HttpClient implements HttpExchangeHost {
   }
 
   headersFor(url: URL, { headers, forwarded, cookies }: RequestHeaders): Readonly<Record<string, string>> {
-    const authorization = this.#credentials?.authorization();
+    const authorization = this.#credentialsOf(forwarded)?.authorization();
     const cookie = cookies.headerFor(url);
     if (forwarded === undefined && authorization === undefined && cookie === undefined) return this.#withBase(headers);
     const passed = forwarded === undefined ? undefined : pickHeaders(Object.entries(forwarded), isForwardTarget);

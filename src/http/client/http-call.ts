@@ -64,8 +64,8 @@ export interface HttpCall {
 export interface HttpExchangeHost {
   readonly agents: Agents;
   readonly clock: Clock;
-  /** Renews the credentials; undefined: they cannot be renewed. */
-  readonly renewal: CredentialRenewal | undefined;
+  /** Returns what renews the credentials of a request that lets these headers pass; undefined: they cannot be renewed. */
+  renewalOf(forwarded: RequestHeaders['forwarded']): CredentialRenewal | undefined;
   /** Everything that goes into the head of a request. Throws BridgeError ERR_UPSTREAM_AUTH without a usable token. */
   headersFor(url: URL, request: RequestHeaders): Readonly<Record<string, string>>;
   /** Returns the headers of a request as a list in which names and values take turns. */

@@ -41,6 +41,7 @@ export class HttpExchange implements HttpCall {
   readonly #host: HttpExchangeHost;
   readonly #request: HttpRequest;
   readonly #handler: HttpHandler;
+  readonly #renewal: CredentialRenewal | undefined;
   #timer: PhaseTimer;
   #state: State = 'sending';
   #isPaused = false;
@@ -59,7 +60,8 @@ export class HttpExchange implements HttpCall {
     this.#handler = handler;
     this.#url = request.url;
     this.#timer = this.#startTimer();
-    const authorizing = host.renewal?.beforeRequest();
+    this.#renewal = host.renewalOf(request.forwarded);
+    const authorizing = this.#renewal?.beforeRequest();
     if (authorizing === undefined) this.#attempt();
     else this.#attemptAfter(authorizing);
   }
@@ -154,7 +156,7 @@ export class HttpExchange implements HttpCall {
     }
     const packing = packingOf(headers['content-encoding']);
     const content = packing === undefined ? response : unpack(response, packing);
-    const { renewal } = this.#host;
+    const renewal = this.#renewal;
     if (renewal !== undefined && this.#isRenewing(renewal, response, content ?? response, status)) return;
     if (content === undefined) {
       const form = toPrintable(packing ?? '', 20);

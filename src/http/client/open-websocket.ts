@@ -55,6 +55,7 @@ export class WebSocketOpening {
   readonly #host: HttpExchangeHost;
   readonly #request: WebSocketRequest;
   readonly #opener: WebSocketOpener;
+  readonly #renewal: CredentialRenewal | undefined;
   #state: State = 'trying';
   /** Where it is asked for now; its scheme is http or https. */
   #url: URL;
@@ -71,7 +72,8 @@ export class WebSocketOpening {
     this.#opener = opener;
     this.#url = handshakeUrlOf(request.url);
     this.#timer = this.#startTimer();
-    const authorizing = host.renewal?.beforeRequest();
+    this.#renewal = host.renewalOf(request.forwarded);
+    const authorizing = this.#renewal?.beforeRequest();
     if (authorizing === undefined) void this.#attempt();
     else this.#attemptAfter(authorizing);
   }
@@ -140,7 +142,7 @@ export class WebSocketOpening {
   #switching(socket: WebSocket, response: IncomingMessage): void {
     this.#request.cookies.store(this.#url, response.headers['set-cookie']);
     response.headers['sec-websocket-protocol'] ??= SUBPROTOCOL;
-    if (this.#authorization !== undefined) this.#host.renewal?.accepted(this.#authorization);
+    if (this.#authorization !== undefined) this.#renewal?.accepted(this.#authorization);
     const stream = response.socket;
     socket.once('open', () => {
       if (this.#state === 'done') return socket.terminate();
@@ -173,7 +175,7 @@ export class WebSocketOpening {
       const fault = `The server at ${showUrl(this.#shownUrl)} answered ${status}: ${verdict.reason}; ${verdict.wayOut}.`;
       return this.#fail(new BridgeError('ERR_UPSTREAM_HTTP', fault, { data: { status } }));
     }
-    const { renewal } = this.#host;
+    const renewal = this.#renewal;
     if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;
     this.#state = 'refused';
     this.#timer.stop();

@@ -146,7 +146,7 @@ function foreignResource(location: URL, server: URL) {
  * Undefined: there is no metadata of it. Of several documents the first that a login can do with is taken, else the first
  * that can be used at all. [spec 2025-11-25 basic/authorization#authorization-server-metadata-discovery]
  */
-async function findAuthorizationServer(
+export async function findAuthorizationServer(
   issuer: string,
   request: IssuerRequest,
 ): Promise<AuthorizationServer | undefined> {

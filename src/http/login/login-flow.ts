@@ -91,7 +91,10 @@ export class LoginFlow {
   }
 }
 
-function correctionsOf({ tokenEndpoint, authMethod }: LoginConfig): Partial<AuthorizationServer> {
+export function correctionsOf({
+  tokenEndpoint,
+  authMethod,
+}: Pick<LoginConfig, 'tokenEndpoint' | 'authMethod'>): Partial<AuthorizationServer> {
   return {
     ...(tokenEndpoint !== undefined && { token_endpoint: tokenEndpoint.href }),
     ...(authMethod !== undefined && { token_endpoint_auth_methods_supported: [authMethod] }),

@@ -159,6 +159,8 @@ function tokensOf(members: Members, scopes: readonly string[] | undefined, conte
 export interface Endpoint {
   readonly name: string;
   readonly gives: string;
+  /** The advice to whoever is refused; absent: that about logins. */
+  readonly wayOut?: string;
 }
 
 /** Rejects with ERR_UPSTREAM_* when the answer decides nothing. */
@@ -197,15 +199,13 @@ export async function askEndpoint(
 
 export function refusing(
   { authorizationServer: as, parameters }: TokenContext,
-  { name }: Endpoint,
+  { name, wayOut: usual = 'If that lasts, log in once with --login anew, or tell its operators.' }: Endpoint,
   {
     reason,
     isResourceRefused: isAboutResource = false,
   }: { readonly reason: string; readonly isResourceRefused?: boolean },
 ) {
-  const wayOut = isAboutResource
-    ? adviseResource(parameters)
-    : 'If that lasts, log in once with --login anew, or tell its operators.';
+  const wayOut = isAboutResource ? adviseResource(parameters) : usual;
   return loginError(`The ${name} of ${as.issuer} refuses the request (${reason})`, wayOut);
 }
 
@@ -259,7 +259,11 @@ function judgeAnswer(response: Response, members: Members | undefined, wanted: s
  * A token without a type counts as a bearer token. Undefined: there is no ID token where one is needed, as in the answer
  * to some refreshes. [OpenID Connect Core 12.2]
  */
-function toTokens(members: Members, asked: readonly string[] | undefined, context: TokenContext): Tokens | undefined {
+export function toTokens(
+  members: Members,
+  asked: readonly string[] | undefined,
+  context: TokenContext,
+): Tokens | undefined {
   const { token_type: type = 'Bearer', refresh_token: next, scope } = members;
   const [idToken, refreshToken] = [textOf(members.id_token), textOf(next)];
   const shown = context.token === 'id' ? idToken : (textOf(members.access_token) ?? '');

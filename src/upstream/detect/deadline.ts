@@ -1,26 +1,31 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { HttpClient } from '../../http/client/client.ts';
+import type { RequestHeaders } from '../../http/client/http-call.ts';
 
 /** From a client's first message to the verdict about its server, all attempts and waits together. */
 export const DECISION_TIMEOUT_MS = 60_000;
+
+/** For whom it is decided. */
+export interface Deciding extends Pick<RequestHeaders, 'forwarded'> {
+  /** Of the client that waits; absent: the decision is made even if nobody waits any more. */
+  readonly signal?: AbortSignal;
+}
 
 /** A signal with the time limit of a decision. */
 export class Deadline {
   readonly signal: AbortSignal;
   readonly #cancel: () => void;
 
-  /**
-   * @param name the server, as it may be shown
-   * @param signal of the client that waits; undefined: the decision is made even if nobody waits any more
-   */
-  constructor(http: HttpClient, name: string, signal?: AbortSignal) {
+  /** @param name the server, as it may be shown */
+  constructor(http: HttpClient, name: string, { forwarded, signal }: Deciding) {
     const controller = new AbortController();
-    this.#cancel = http.afterLimit(DECISION_TIMEOUT_MS, () => {
+    const exceeded = (): void => {
       const message = `The server at ${name} did not show within ${DECISION_TIMEOUT_MS} ms which MCP it speaks.`;
       const data = { phase: 'detection', timeoutMs: DECISION_TIMEOUT_MS };
       controller.abort(new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data }));
-    });
+    };
+    this.#cancel = http.afterLimit(DECISION_TIMEOUT_MS, exceeded, forwarded);
     this.signal = signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]);
   }
 

@@ -1,4 +1,5 @@
 /** How clients of either era reach a server at a URL, of which it is not known yet what it speaks. */
+import { dependsOnCaller } from '../../config/remote.ts';
 import type { Protocol, UrlTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
@@ -61,7 +62,7 @@ class UrlDialer implements UpstreamDialer {
   /** The dialer for sessions of legacy clients. */
   readonly #sessions: SessionDialer;
   readonly #http: HttpClient;
-  readonly #credentials: Credentials | undefined;
+  readonly #credentials: Pick<Credentials, 'close'> | undefined;
   readonly #requests: UrlRequests;
   readonly #keyOf: KeyOf;
   readonly #failures: FirstFailures;
@@ -104,7 +105,7 @@ class UrlDialer implements UpstreamDialer {
       verdicts: this.#requestVerdicts,
       keyOf: this.#keyOf,
       failures: this.#failures,
-      isOneServer: remote.forwardHeaders.length === 0,
+      isOneServer: !dependsOnCaller(remote),
       foundHttpSse: (key, verdict) => pooledVerdicts.store(key, verdict),
       foundForAll: (verdict) => this.#goBy(verdict),
     });
@@ -257,7 +258,7 @@ export class UrlRequests {
     const { failures, target, http, clientInfo, maxMessageBytes, deps } = this.#options;
     const { clock, log } = deps;
     const { url } = target;
-    const deadline = new Deadline(http, showUrl(url));
+    const deadline = new Deadline(http, showUrl(url), { forwarded });
     const { signal } = deadline;
     const asked = { http, url, cookies: new SessionCookies(), forwarded, maxMessageBytes };
     const attempts = new OwnAttempts({ target: asked, clientInfo, timeoutMs: PROBE_TIMEOUT_MS, signal });

@@ -2,6 +2,7 @@ import type { RemoteConfig } from '../../config/remote.ts';
 import type { Protocol, UrlTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
+import type { CallerCredentials } from '../../http/client/caller-credentials.ts';
 import { HttpClient } from '../../http/client/client.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import type { Credentials } from '../../http/client/credentials.ts';
@@ -31,8 +32,8 @@ export interface RemoteOptions {
   readonly tracing: RemoteTracing;
   /** Who asks where no client does; also the User-Agent. */
   readonly clientInfo: Implementation;
-  /** The credentials that all clients share. */
-  readonly credentials: Credentials | undefined;
+  /** Those that all clients share, or that each caller has. */
+  readonly credentials: Credentials | CallerCredentials | undefined;
   /** Keeps sessions that are stored, and brings new ones to their state; what the server itself remembers needs neither. */
   readonly keepStored: DecorateSession;
   readonly deps: Deps;
@@ -221,8 +222,8 @@ class UrlSessions implements SessionDialer {
   async #detect(key: string, initialize: FirstRequest, signal: AbortSignal, order: readonly Step[]): Promise<Found> {
     const { target, deps, clientInfo, maxMessageBytes } = this.#options;
     const { clock, log } = deps;
-    const deadline = new Deadline(this.#http, this.name, signal);
     const forwarded = initialize.exchange?.lane.headers;
+    const deadline = new Deadline(this.#http, this.name, { forwarded, signal });
     const attempts = new TrialAttempts({
       target: { http: this.#http, url: target.url, cookies: new SessionCookies(), forwarded, maxMessageBytes },
       clientInfo,

@@ -102,7 +102,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   #open(): EventStreamReader {
     const { http, url, cookies, caller, timeouts, maxMessageBytes, log } = this.#options.environment;
-    const cancelTimeout = http.afterLimit(ENDPOINT_TIMEOUT_MS, () => this.#endpointTimedOut());
+    const cancelTimeout = http.afterLimit(ENDPOINT_TIMEOUT_MS, () => this.#endpointTimedOut(), caller.latest);
     this.#state = { kind: 'connecting', cancelTimeout };
     return new EventStreamReader({
       http,

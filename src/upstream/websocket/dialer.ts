@@ -18,7 +18,7 @@ export interface WebSocketDialerOptions extends RemoteDialerOptions {
   /** Silence after which the connection is pinged; default: that of all WebSockets. */
   readonly pingMs?: number;
   /** Closed with the dialer. */
-  readonly credentials?: Credentials | undefined;
+  readonly credentials?: Pick<Credentials, 'close'> | undefined;
 }
 
 export type RemoteWebSocketOptions = Pick<

@@ -78,6 +78,7 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'call-timeout': ['serve url', 'connect url'],
   'keep-alive': USED_LONG,
   login: OF_URLS,
+  'exchange-token': ['serve url'],
   'oauth-grant': OF_URLS,
   'oauth-client-id': OF_URLS,
   'oauth-secret-file': OF_URLS,

@@ -47,6 +47,7 @@ const server = {
     bearerTokenFile: undefined,
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
     forwardHeaders: [],
+    exchange: undefined,
     timeouts: { connectMs: 10_000, firstByteMs: 0, idleMs: 0, callMs: 0 },
     login: undefined,
     keepAliveMs: 0,
@@ -261,6 +262,8 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'call-timeout': ['4m'],
   'keep-alive': ['30s'],
   login: ['anew'],
+  // Goes together with no login.
+  'exchange-token': ['false'],
   'oauth-grant': ['client-credentials'],
   'oauth-client-id': ['me'],
   // The client has a key.
@@ -434,6 +437,7 @@ const remote = {
     { name: 'accept-language', sentAs: 'accept-language' },
   ],
   timeouts,
+  exchange: undefined,
   login: {
     grant: 'client-credentials',
     stored: 'forget',

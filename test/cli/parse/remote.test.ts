@@ -214,3 +214,61 @@ test('warns of a credential that goes over plain http to another machine', (t) =
   }
   t.deepEqual(warningsOf('http://example.com/mcp', '--header', 'X-Team: tools'), []);
 });
+
+/** A server that tokens of callers are exchanged for, as far as that is given. */
+const EXCHANGED = ['--exchange-token', '--oauth-client-id', 'bridge'];
+const ISSUER = ['--auth-issuer', 'https://auth.example', '--auth-audience', 'tools'];
+const SECRET = { env: { MCP_PORTAGE_OAUTH_CLIENT_SECRET: 'hunter2' } };
+
+test('tokens of callers are exchanged at their issuer, in the name of a client with a secret or a key', (t) => {
+  const more = ['--oauth-scope', 'a b', '--oauth-resource', 'none', '--oauth-param', 'audience=api'];
+  const { exchange, login } = parse([...EXCHANGED, ...ISSUER, ...more], SECRET);
+  t.is(login, undefined);
+  t.deepEqual(exchange, {
+    issuer: 'https://auth.example',
+    client: { id: 'bridge', proof: { kind: 'secret', secret: 'hunter2' } },
+    tokenEndpoint: undefined,
+    authMethod: undefined,
+    scopes: ['a', 'b'],
+    resource: { kind: 'left-out' },
+    extraParameters: new Map([['audience', 'api']]),
+  });
+  const withKey = parse([...EXCHANGED, ...ISSUER, '--oauth-client-key', 'key.pem']);
+  t.deepEqual(withKey.exchange?.client.proof, { kind: 'key', file: '/work-dir/key.pem' });
+  t.is(parse([]).exchange, undefined);
+  t.regex(
+    parse([...EXCHANGED, ...ISSUER], { ...SECRET, url: 'http://far.example/mcp' }).warnings.join(),
+    /The credential for far\.example goes over http/,
+  );
+});
+
+test('an exchange is refused where callers have no token, or the server is shown another one', (t) => {
+  const wrong: readonly (readonly [args: readonly string[], told: RegExp, world?: World])[] = [
+    [EXCHANGED, /needs --auth-issuer/],
+    [[...EXCHANGED, '--allow-anonymous'], /--allow-anonymous lets callers in that have none/],
+    [[...EXCHANGED, ...ISSUER], /needs --oauth-client-id, .* and its secret/, {}],
+    [['--exchange-token', ...ISSUER], /needs --oauth-client-id/, {}],
+    [[...EXCHANGED, ...ISSUER, '--dial', 'wss://hub.example/'], /through a hub \(--dial\) have none/],
+    [[...EXCHANGED, ...ISSUER, '--header', 'Authorization: Basic x'], /a token of yours exclude each other/],
+    [[...EXCHANGED, ...ISSUER, '--bearer-token-file', 't'], /a token of yours exclude each other/],
+    [[...EXCHANGED, ...ISSUER, '--login', 'on-demand'], /--login on-demand exclude each other/],
+    [
+      [...EXCHANGED, ...ISSUER, '--forward-header', 'X-Key: Authorization'],
+      /becomes Authorization \(--forward-header\)/,
+    ],
+    [
+      [...EXCHANGED, ...ISSUER, '--oauth-callback', 'http://127.0.0.1:1/'],
+      /--oauth-callback is about the login of a user/,
+    ],
+  ];
+  for (const [args, told, world = SECRET] of wrong) {
+    const message = refusal(args, world);
+    t.regex(message, /^ERR_CONFIG_COMBINATION: /);
+    t.regex(message, told);
+    t.notRegex(message, /hunter2/);
+  }
+  t.regex(
+    refusal([...EXCHANGED, ...ISSUER, '--oauth-param', 'Subject_Token=x'], SECRET),
+    /^ERR_CONFIG_OPTION: --oauth-param: Subject_Token is set by the login itself/,
+  );
+});

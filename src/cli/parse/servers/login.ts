@@ -121,7 +121,7 @@ const PROTOCOL_PARAMETERS: ReadonlyMap<string, OptionName | undefined> = new Map
 ]);
 
 /** Messages name parameters and never show their values. [RFC 6749 3.1] Each stands in a request once. */
-function parseExtraParameters(
+export function parseExtraParameters(
   given: GivenOptions,
   assertion: AssertionSource | undefined,
 ): ReadonlyMap<string, string> {

@@ -1,5 +1,6 @@
 /** How a remote server is reached: what it is sent, whom we trust, how long we wait. */
 import { resolve } from 'node:path';
+import type { AccessConfig } from '../../../config/access.ts';
 import type { ForwardedHeader, RemoteConfig } from '../../../config/remote.ts';
 import type { Target } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
@@ -11,6 +12,7 @@ import type { BridgeVerb } from '../../options/option-spec.ts';
 import type { OptionName } from '../../options/option-table.ts';
 import * as value from '../value.ts';
 import type { Environment } from './child-environment.ts';
+import { parseExchange } from './exchange.ts';
 import { composeRemoteHeaders, type HeaderSources, parseForwardedHeader, type RemoteHeaders } from './headers.ts';
 import { parseLogin } from './login.ts';
 
@@ -25,6 +27,8 @@ export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFil
 export interface RemoteUse {
   readonly target: Target;
   readonly verb: BridgeVerb;
+  /** How callers show who they are. */
+  readonly access: Pick<AccessConfig, 'auth'>;
 }
 
 export interface ParsedRemote {
@@ -36,7 +40,7 @@ export interface ParsedRemote {
 export function parseRemote(
   given: GivenOptions,
   around: RemoteSurroundings,
-  { target, verb }: RemoteUse,
+  { target, verb, access }: RemoteUse,
 ): ParsedRemote {
   const proxyEnv = pickProxyEnvironment(around.env);
   // Told now and not at the first call.
@@ -44,14 +48,19 @@ export function parseRemote(
   if (isOverNetwork) findProxy(handshakeUrlOf(target.url), proxyEnv);
   const bearerTokenFile = parsePath(given, around, 'bearer-token-file');
   const { headers, warnings } = target.kind === 'url' ? parseHeaders(given, around) : NO_HEADERS;
-  const { login, warnings: ofLogin } =
-    target.kind === 'url'
-      ? parseLogin({ given, verb, ...around, isOverNetwork, remote: { headers, bearerTokenFile } })
-      : NO_LOGIN;
   const forwardHeaders = parseForwardedHeaders(given);
+  const shown = { headers, bearerTokenFile, forwardHeaders };
+  const request = { given, verb, ...around, isOverNetwork, remote: shown };
+  const exchanged = target.kind === 'url' && verb === 'serve' ? parseExchange({ ...request, access }) : undefined;
+  const isLogin = target.kind === 'url' && exchanged === undefined;
+  const { login, warnings: ofLogin } = isLogin ? parseLogin(request) : NO_LOGIN;
   const fromCallers = forwardHeaders.filter(({ name, sentAs }) => [name, sentAs].some(isCredential));
   refuseSecondCredential(given, { forwardHeaders, headers, bearerTokenFile, login });
-  const isSecret = bearerTokenFile !== undefined || [...headers.keys()].some(isCredential) || fromCallers.length > 0;
+  const isSecret =
+    exchanged !== undefined ||
+    bearerTokenFile !== undefined ||
+    [...headers.keys()].some(isCredential) ||
+    fromCallers.length > 0;
   const transport: RemoteConfig['transport'] = given.required(
     'transport',
     value.parseChoice(['auto', 'streamable-http', 'sse']),
@@ -72,6 +81,7 @@ export function parseRemote(
       idleMs: given.required('idle-timeout', value.parseDuration),
       callMs: given.required('call-timeout', value.parseDuration),
     },
+    exchange: exchanged?.exchange,
     login,
     keepAliveMs: given.required('keep-alive', value.parseDuration),
     proxyEnv,
@@ -81,6 +91,7 @@ export function parseRemote(
     warnings: [
       ...warnings,
       ...ofLogin,
+      ...(exchanged?.warnings ?? []),
       ...(target.kind === 'url' ? warnOfForwardedCredentials(given, forwardHeaders, target.url) : []),
       ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : []),
     ],

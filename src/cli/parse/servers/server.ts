@@ -35,7 +35,7 @@ export interface ParsedServer {
 /** Throws ERR_CONFIG_OPTION for a wrong value and ERR_CONFIG_COMBINATION for values that exclude each other. */
 export function parseServer(request: ServerRequest): ParsedServer {
   const { given, verb, target, listing, access, around } = request;
-  const { remote, warnings } = parseRemote(given, around, { target, verb });
+  const { remote, warnings } = parseRemote(given, around, { target, verb, access });
   const mapHeaders = parseMappedHeaders(given);
   const { hubs, warnings: ofHubs } = parseHubs(given, around);
   const { child, warnings: ofChild } = parseChild(request);

@@ -1,0 +1,104 @@
+/** How the tokens of callers are exchanged for those of a remote server, and whether at all. */
+import type { AccessConfig } from '../../../config/access.ts';
+import type { ClientMethod, ExchangeConfig, RemoteConfig } from '../../../config/remote.ts';
+import { BridgeError } from '../../../errors.ts';
+import { CLIENT_SECRET_VARIABLE, OPTIONS, type OptionName } from '../../options/option-table.ts';
+import { parseScopes } from '../listener/auth-value.ts';
+import * as value from '../value.ts';
+import { parseExtraParameters, parseResource, parseTokenEndpoint } from './login.ts';
+import { parseClient, refuseUnusableMethod } from './login-client.ts';
+import type { LoginRequest } from './login-request.ts';
+
+export interface ExchangeRequest extends Omit<LoginRequest, 'remote'> {
+  readonly access: Pick<AccessConfig, 'auth'>;
+  /** What the server is shown besides. */
+  readonly remote: Pick<RemoteConfig, 'headers' | 'bearerTokenFile' | 'forwardHeaders'>;
+}
+
+export interface ParsedExchange {
+  readonly exchange: ExchangeConfig;
+  readonly warnings: readonly string[];
+}
+
+/** The options of a login that say something of an exchange, too. */
+const OF_EXCHANGES: readonly OptionName[] = [
+  ...(['oauth-client-id', 'oauth-secret-file', 'oauth-client-key', 'oauth-auth-method'] as const),
+  ...(['oauth-token-endpoint', 'oauth-scope', 'oauth-resource', 'oauth-param'] as const),
+];
+
+/** Undefined: no tokens are exchanged. Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
+export function parseExchange(request: ExchangeRequest): ParsedExchange | undefined {
+  const { given, access } = request;
+  if (!given.required('exchange-token', value.parseFlag)) return undefined;
+  const source = given.sourceOf('exchange-token');
+  refuseOthers(request, source);
+  const issuer = access.auth?.oauth?.issuer;
+  if (issuer === undefined) {
+    throw excluded(
+      `${source} needs --auth-issuer: the token with which a caller is let in is exchanged there for one of the server, so every caller has to show one.`,
+    );
+  }
+  const { client, warnings } = parseClient(request);
+  if (client === undefined || client.proof.kind === 'none') {
+    throw excluded(
+      `${source} needs --oauth-client-id, the client that may exchange tokens at ${issuer}, and its secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file) or --oauth-client-key.`,
+    );
+  }
+  const authMethod: ClientMethod | undefined = given.optional(
+    'oauth-auth-method',
+    value.parseChoice(['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']),
+  );
+  if (authMethod !== undefined) refuseUnusableMethod(given, authMethod, client, 'client-credentials');
+  const exchange: ExchangeConfig = {
+    issuer,
+    client,
+    tokenEndpoint: given.optional('oauth-token-endpoint', parseTokenEndpoint),
+    authMethod,
+    scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
+    resource: given.optional('oauth-resource', parseResource) ?? { kind: 'server' },
+    extraParameters: parseExtraParameters(given, undefined),
+  };
+  return { exchange, warnings };
+}
+
+/** Refuses what would let callers in without a token, show the server another credential, or be about users that log in. */
+function refuseOthers({ given, remote }: ExchangeRequest, source: string): void {
+  if (given.required('allow-anonymous', value.parseFlag)) {
+    throw excluded(
+      `${source} exchanges the token of each caller, and ${given.sourceOf('allow-anonymous')} lets callers in that have none; leave one of them out.`,
+    );
+  }
+  if (given.isGiven('dial')) {
+    throw excluded(
+      `${source} exchanges the token of each caller, and those who come through a hub (${given.sourceOf('dial')}) have none; leave one of them out.`,
+    );
+  }
+  const isShown = remote.bearerTokenFile !== undefined || remote.headers.has('authorization');
+  const isForwarded = remote.forwardHeaders.some(({ sentAs }) => sentAs === 'authorization');
+  const when = given.optional('login', value.parseText);
+  const other =
+    when !== undefined && when !== 'never'
+      ? `${given.sourceOf('login')} ${when}`
+      : isForwarded
+        ? `a header that becomes Authorization (${given.sourceOf('forward-header')})`
+        : isShown
+          ? 'a token of yours'
+          : undefined;
+  if (other !== undefined) {
+    throw excluded(
+      `${source} and ${other} exclude each other: the server can be shown one credential only; leave one of them out.`,
+    );
+  }
+  const idle = OPTIONS.map(({ name }) => name).find(
+    (name) => name.startsWith('oauth-') && !OF_EXCHANGES.includes(name) && given.isMeantForUs(name),
+  );
+  if (idle !== undefined) {
+    throw excluded(
+      `${given.sourceOf(idle)} is about the login of a user, but with ${source} callers have logged in at --auth-issuer; leave it out.`,
+    );
+  }
+}
+
+function excluded(message: string): BridgeError {
+  return new BridgeError('ERR_CONFIG_COMBINATION', message);
+}
