@@ -132,6 +132,7 @@ const AUTHORIZATION = 'authorization';
 /** A client authorizes itself to the bridge; what it shows is for nobody else. */
 const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   AUTHORIZATION,
+  'dpop',
   'cookie',
   'host',
   'origin',

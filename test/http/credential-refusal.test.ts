@@ -10,12 +10,13 @@ function recordRefusals(): { credentials: Credentials; refusals: CredentialRefus
     lastUnderWayMs: undefined,
     beforeRequest: () => undefined,
     accepted: () => {},
+    takesNonce: () => false,
     refused: (refusal) => {
       refusals.push(refusal);
       return undefined;
     },
   };
-  return { credentials: { authorization: () => 'Bearer x', renewal, close: () => {} }, refusals };
+  return { credentials: { show: () => ({ authorization: 'Bearer x' }), renewal, close: () => {} }, refusals };
 }
 
 test('a refusal says from which address it came', async (t) => {

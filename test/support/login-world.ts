@@ -17,6 +17,8 @@ export interface Asked {
   readonly path: string;
   readonly parameters: URLSearchParams;
   readonly authorization: string | undefined;
+  /** The proof of possession. */
+  readonly dpop: string | undefined;
   /** Of a registration. */
   readonly json: Readonly<Record<string, unknown>>;
 }
@@ -28,6 +30,9 @@ export interface Answer {
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** Undefined: there is nothing against it. */
+export type Verdict = Answer | undefined | Promise<Answer | undefined>;
 
 export type Fields = Record<string, unknown>;
 
@@ -50,6 +55,8 @@ export class LoginWorld {
   answerToken: (asked: URLSearchParams, usual: Fields) => Answer = (_, body) => ({ status: 200, body });
   /** Answers to the next requests for tokens, given before anything in them is looked at. */
   refuseTokens: (Answer | 'reset')[] = [];
+  /** Looks at a request for tokens before anything in it counts as used. */
+  judgeTokens: (asked: Asked) => Verdict = () => undefined;
   /** Where tokens are given; other than metadata says where it sends clients on. */
   tokenPath = '/token';
   movedFrom: Readonly<Record<string, readonly [status: number, location: string]>> = {};
@@ -58,7 +65,7 @@ export class LoginWorld {
   answerRevocation: (asked: URLSearchParams) => Answer = () => ({ status: 404 });
   answerRegistration: (json: Fields) => Answer = () => ({ status: 201, body: { client_id: 'registered-client' } });
   /** Does the server take the token, and what does it say if not? */
-  judge: (token: string, request: IncomingMessage) => Answer | undefined = () => undefined;
+  judge: (token: string, request: IncomingMessage) => Verdict = () => undefined;
   serve: RequestListener = (_, response) => void response.end('served');
   /** The same where another protocol is asked for. */
   upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void = (_, socket) => void socket.destroy();
@@ -91,9 +98,9 @@ export class LoginWorld {
     return found;
   }
 
-  readonly atServer: RequestListener = (request, response) => this.#answer(request, response, this.serve);
+  readonly atServer: RequestListener = (request, response) => void this.#answer(request, response, this.serve);
 
-  #answer(request: IncomingMessage, response: ServerResponse, serve: RequestListener): void {
+  async #answer(request: IncomingMessage, response: ServerResponse, serve: RequestListener): Promise<void> {
     if (request.url === this.resourcePath) {
       const { origin } = this;
       return send(response, 200, { resource: `${origin}/mcp`, authorization_servers: [this.issuer], ...this.resource });
@@ -101,8 +108,8 @@ export class LoginWorld {
     if (request.url?.startsWith('/.well-known/')) return send(response, 404, {});
     const { authorization } = request.headers;
     this.shown.push(authorization);
-    const token = authorization?.replace(/^Bearer /, '') ?? '';
-    const refusal = this.tokens.has(token) ? this.judge(token, request) : { status: 401, body: {} };
+    const token = authorization?.replace(/^(?:Bearer|DPoP) /, '') ?? '';
+    const refusal = this.tokens.has(token) ? await this.judge(token, request) : { status: 401, body: {} };
     if (refusal === undefined) return void serve(request, response as Parameters<RequestListener>[1]);
     const challenge = this.challenge();
     request.resume();
@@ -115,7 +122,7 @@ export class LoginWorld {
     const response = new ServerResponse(request);
     response.assignSocket(socket);
     response.on('finish', () => socket.end());
-    this.#answer(request, response, () => {
+    void this.#answer(request, response, () => {
       response.detachSocket(socket);
       this.upgrade(request, socket, head);
     });
@@ -126,9 +133,10 @@ export class LoginWorld {
     const body = await text(request);
     const isJson = request.headers['content-type']?.includes('json') === true;
     const parameters = request.method === 'POST' && !isJson ? new URLSearchParams(body) : url.searchParams;
-    const { authorization } = request.headers;
+    const { authorization, dpop } = request.headers;
     const json: Fields = isJson ? JSON.parse(body) : {};
-    this.asked.push({ path: url.pathname, parameters, authorization, json });
+    const asked: Asked = { path: url.pathname, parameters, authorization, dpop: dpop?.toString(), json };
+    this.asked.push(asked);
     const moved = this.movedFrom[url.pathname];
     if (moved !== undefined) return send(response, moved[0], {}, { location: moved[1] });
     switch (url.pathname) {
@@ -137,7 +145,7 @@ export class LoginWorld {
       case '/authorize':
         return this.#authorize(parameters, response);
       case this.tokenPath: {
-        const answer = this.refuseTokens.shift() ?? this.#token(parameters);
+        const answer = this.refuseTokens.shift() ?? (await this.judgeTokens(asked)) ?? this.#token(parameters);
         if (answer === 'reset') return void response.destroy();
         if (answer.text !== undefined) return void response.writeHead(answer.status).end(answer.text);
         return send(response, answer.status, answer.body ?? {}, answer.headers);

@@ -84,13 +84,12 @@ export class HttpClient implements HttpExchangeHost {
     return new WebSocketOpening(this, request, opener);
   }
 
-  headersFor(url: URL, { headers, forwarded, cookies }: RequestHeaders): Readonly<Record<string, string>> {
-    const authorization = this.#credentialsOf(forwarded)?.authorization();
+  headersFor(url: URL, { method, headers, forwarded, cookies }: RequestHeaders): Readonly<Record<string, string>> {
+    const shown = this.#credentialsOf(forwarded)?.show(method, url);
     const cookie = cookies.headerFor(url);
-    if (forwarded === undefined && authorization === undefined && cookie === undefined) return this.#withBase(headers);
+    if (forwarded === undefined && shown === undefined && cookie === undefined) return this.#withBase(headers);
     const passed = forwarded === undefined ? undefined : pickHeaders(Object.entries(forwarded), isForwardTarget);
-    const all: Record<string, string> = { ...passed, ...this.#baseHeaders, ...headers };
-    if (authorization !== undefined) all.authorization = authorization;
+    const all: Record<string, string> = { ...passed, ...this.#baseHeaders, ...headers, ...shown };
     if (cookie !== undefined) all.cookie = all.cookie === undefined ? cookie : `${all.cookie}; ${cookie}`;
     return all;
   }

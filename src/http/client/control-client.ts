@@ -48,7 +48,7 @@ export class ControlClient {
     const agent = this.#http.agents.agentFor(url);
     const pending = got(url, {
       method,
-      headers: this.#http.headersFor(url, { headers, forwarded: undefined, cookies }),
+      headers: this.#http.headersFor(url, { method, headers, forwarded: undefined, cookies }),
       ...(body !== undefined && { body }),
       ...(lookup !== undefined && { dnsLookup: lookup as never }),
       // The agent fits the scheme, which the types cannot know.

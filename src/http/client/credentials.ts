@@ -5,12 +5,21 @@ import { ChangingFile } from '../changing-file.ts';
 
 /** The credentials that the server is shown. */
 export interface Credentials {
-  /** The value of `Authorization` for a request that leaves now; undefined: none. Throws BridgeError ERR_UPSTREAM_AUTH. */
-  authorization(): string | undefined;
+  /**
+   * The headers for one attempt of a request, which leaves now; undefined: none. Called again for each repetition and each
+   * redirect. Throws BridgeError ERR_UPSTREAM_AUTH.
+   */
+  show(method: string, url: URL): CredentialHeaders | undefined;
   /** Undefined: they are not renewed by the bridge. */
   readonly renewal: CredentialRenewal | undefined;
   /** Ends renewals. May be called twice. */
   close(): void;
+}
+
+export interface CredentialHeaders {
+  readonly authorization: string;
+  /** Proves, for this attempt alone, that its sender has the key that the token is bound to. Absent: the token is bound to none. */
+  readonly dpop?: string;
 }
 
 /** Credentials that the bridge gets by itself. Every request asks, so the usual answers cost no promise. */
@@ -25,8 +34,13 @@ export interface CredentialRenewal {
    * Undefined: there is nothing to wait for.
    */
   beforeRequest(): Promise<void> | undefined;
-  /** The server has taken a request with this value of `Authorization`. */
-  accepted(authorization: string): void;
+  /** The server at this URL has taken a request with this value of `Authorization`. */
+  accepted(authorization: string, url: URL, headers: IncomingHttpHeaders): void;
+  /**
+   * Called with the first refusal of each request. Returns true if the proof lacked only the nonce that comes with the
+   * refusal, so that the request can be sent again at once.
+   */
+  takesNonce(refusal: CredentialRefusal): boolean;
   /** The server has refused a request. Undefined: nothing can be done about it. Never rejects. */
   refused(refusal: CredentialRefusal): Promise<RenewalOutcome> | undefined;
 }
@@ -34,6 +48,9 @@ export interface CredentialRenewal {
 export interface CredentialRefusal {
   readonly status: 401 | 403;
   readonly challenge: AuthChallenge;
+  readonly headers: IncomingHttpHeaders;
+  /** The URL that refused, after redirects. */
+  readonly url: URL;
   /** The value of `Authorization` that the server refused. */
   readonly authorization: string | undefined;
   /** Where the refusal came from; undefined: from a proxy, or the connection is gone. */
@@ -106,8 +123,8 @@ export class BearerTokenFile implements Credentials {
     throw this.#error(`The bearer token file ${this.#file.path} ${fault}; expected one token and nothing else`);
   }
 
-  authorization(): string {
-    return `Bearer ${this.current()}`;
+  show(): CredentialHeaders {
+    return { authorization: `Bearer ${this.current()}` };
   }
 
   close(): void {}
@@ -138,6 +155,17 @@ export interface AuthChallenge {
   readonly error: string | undefined;
   /** What a token has to allow; empty: nothing is said of that. */
   readonly scopes: readonly string[];
+  /** Undefined: the server does not ask for a token that is bound to a key. */
+  readonly dpop: DpopChallenge | undefined;
+}
+
+/** [RFC 9449 7.1] */
+export interface DpopChallenge {
+  /** True: the server takes no bearer tokens. */
+  readonly isOnly: boolean;
+  /** The algorithms of proofs that the server takes; undefined: it does not say. */
+  readonly algorithms: readonly string[] | undefined;
+  readonly error: string | undefined;
 }
 
 /**
@@ -153,38 +181,70 @@ export function* lexAuthChallenge(text: string): Iterable<string> {
   for (const [lexeme] of text.matchAll(LEXEME)) yield lexeme;
 }
 
-/** Reads `WWW-Authenticate`. Several challenges are read as one: only one of them names metadata. */
+/** Reads `WWW-Authenticate`. Several challenges are read as one, but for DPoP: only one of them names metadata. */
 export function parseAuthChallenge(headers: IncomingHttpHeaders): AuthChallenge {
   const text = headers['www-authenticate'] ?? '';
-  const parameters = readParameters(text);
+  const { parameters, schemes } = readChallenges(text);
   const metadata = parameters.get('resource_metadata');
   const isWeb = metadata !== undefined && /^https?:/i.test(metadata) && URL.canParse(metadata);
   return {
     scheme: /^\s*([A-Za-z][A-Za-z0-9-]*)(?=\s|,|$)/.exec(text)?.[1],
     resourceMetadata: isWeb ? new URL(metadata) : undefined,
     error: parameters.get('error'),
-    scopes: splitScopes(parameters.get('scope') ?? ''),
+    scopes: splitWords(parameters.get('scope')),
+    dpop: readDpopChallenge(schemes),
   };
 }
 
-/** By name in lower case; of a name that comes twice the first one counts. */
-function readParameters(text: string): ReadonlyMap<string, string> {
+function readDpopChallenge(schemes: ReadonlyMap<string, ReadonlyMap<string, string>>): DpopChallenge | undefined {
+  const dpop = schemes.get('dpop');
+  if (dpop === undefined) return undefined;
+  const algorithms = splitWords(dpop.get('algs'));
+  return {
+    isOnly: !schemes.has('bearer'),
+    algorithms: algorithms.length > 0 ? algorithms : undefined,
+    error: dpop.get('error'),
+  };
+}
+
+interface Challenges {
+  /** Of all challenges, by name in lower case; of a name that comes twice the first one counts. */
+  readonly parameters: ReadonlyMap<string, string>;
+  /** The parameters of each scheme, by its name in lower case. */
+  readonly schemes: ReadonlyMap<string, ReadonlyMap<string, string>>;
+}
+
+function readChallenges(text: string): Challenges {
   const parameters = new Map<string, string>();
+  const schemes = new Map<string, Map<string, string>>();
+  let ofScheme = new Map<string, string>();
+  /** The latest word: the name of a parameter if `=` comes next, else that of a scheme. */
   let word: string | undefined;
   /** Name and value of the parameter that is being read; an unquoted value may come in several parts. */
   let name: string | undefined;
   let parts: string[] = [];
+  const begin = (next: string | undefined): void => {
+    if (word !== undefined && NAME.test(word)) {
+      const scheme = word.toLowerCase();
+      ofScheme = schemes.get(scheme) ?? new Map();
+      schemes.set(scheme, ofScheme);
+    }
+    word = next;
+  };
   const finish = (value: string): void => {
-    if (name !== undefined && value !== '' && !parameters.has(name)) parameters.set(name, value);
+    if (name !== undefined && value !== '') {
+      for (const known of [parameters, ofScheme]) if (!known.has(name)) known.set(name, value);
+    }
     name = undefined;
     parts = [];
-    word = undefined;
   };
   for (const lexeme of lexAuthChallenge(text)) {
     const isSpace = lexeme.trim() === '';
     if (name === undefined) {
-      if (lexeme === '=' && word !== undefined && NAME.test(word)) name = word.toLowerCase();
-      else if (!isSpace) word = lexeme;
+      if (lexeme === '=' && word !== undefined && NAME.test(word)) {
+        name = word.toLowerCase();
+        word = undefined;
+      } else if (!isSpace) begin(lexeme);
     } else if (lexeme === ',' || (isSpace && parts.length > 0)) {
       finish(parts.join(''));
     } else if (lexeme.startsWith('"')) {
@@ -195,9 +255,10 @@ function readParameters(text: string): ReadonlyMap<string, string> {
     }
   }
   finish(parts.join(''));
-  return parameters;
+  begin(undefined);
+  return { parameters, schemes };
 }
 
-function splitScopes(text: string): readonly string[] {
-  return text.split(' ').filter((scope) => scope !== '');
+function splitWords(text = ''): readonly string[] {
+  return text.split(' ').filter((word) => word !== '');
 }

@@ -7,6 +7,7 @@ import type { SessionCookies } from './cookies.ts';
 import type { CredentialRenewal, UserAnswer, UserPrompt } from './credentials.ts';
 
 export interface RequestHeaders {
+  readonly method: string;
   /** The headers of the transport itself; they win over all others. */
   readonly headers: Readonly<Record<string, string>>;
   /**

@@ -9,7 +9,12 @@ import { packingOf } from '../headers.ts';
 import { showUrl } from '../shown-url.ts';
 import { type RequestTarget, TCP_KEEP_ALIVE_MS } from './agents.ts';
 import { discardResponse, holdResponse, PhaseTimer, stopSending, timeoutError } from './call-limits.ts';
-import { type CredentialRenewal, parseAuthChallenge, type RenewalOutcome } from './credentials.ts';
+import {
+  type CredentialRefusal,
+  type CredentialRenewal,
+  parseAuthChallenge,
+  type RenewalOutcome,
+} from './credentials.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, ResponseHead } from './http-call.ts';
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
 import { judgeRedirect } from './redirects.ts';
@@ -49,6 +54,8 @@ export class HttpExchange implements HttpCall {
   #hops = 0;
   #wasRepeated = false;
   #renewals = 0;
+  /** The request was sent again with a nonce that the server had asked for. */
+  #hasTakenNonce = false;
   /** The value of `Authorization` in the latest attempt. */
   #authorization: string | undefined = undefined;
   #message: ClientRequest | undefined = undefined;
@@ -154,9 +161,10 @@ export class HttpExchange implements HttpCall {
         return this.#refuse(status, `answered ${status}: ${verdict.reason}; ${verdict.wayOut}`);
       }
     }
+    const renewal = this.#renewal;
+    if (renewal !== undefined && this.#isTakingNonce(renewal, message, response, status)) return;
     const packing = packingOf(headers['content-encoding']);
     const content = packing === undefined ? response : unpack(response, packing);
-    const renewal = this.#renewal;
     if (renewal !== undefined && this.#isRenewing(renewal, response, content ?? response, status)) return;
     if (content === undefined) {
       const form = toPrintable(packing ?? '', 20);
@@ -177,18 +185,31 @@ export class HttpExchange implements HttpCall {
 
   // ---- credentials
 
+  /** [RFC 9449 9] No time limit stops, as nobody is waited for. */
+  #isTakingNonce(
+    renewal: CredentialRenewal,
+    message: ClientRequest,
+    response: IncomingMessage,
+    status: number,
+  ): boolean {
+    if (status !== 401 || this.#hasTakenNonce || !renewal.takesNonce(this.#refusalOf(response, status))) return false;
+    this.#hasTakenNonce = true;
+    discardResponse(message, response);
+    this.#state = 'sending';
+    this.#attempt();
+    return true;
+  }
+
   /** A request that was refused for its credentials had no effect, so it can wait for better ones and be sent again. */
   #isRenewing(renewal: CredentialRenewal, response: IncomingMessage, content: Readable, status: number): boolean {
     if (status !== 401 && status !== 403) {
-      if (this.#authorization !== undefined) renewal.accepted(this.#authorization);
+      if (this.#authorization !== undefined) renewal.accepted(this.#authorization, this.#url, response.headers);
       return false;
     }
     // The end of a session is not worth a login.
     if (this.#renewals >= MAX_RENEWALS || this.#request.method === 'DELETE') return false;
-    const challenge = parseAuthChallenge(response.headers);
     const renewing = renewal.refused({
-      ...{ status, challenge, authorization: this.#authorization },
-      peerAddress: this.#peerAddressOf(response),
+      ...this.#refusalOf(response, status),
       ask: (prompt) => (this.#state === 'authorizing' ? this.#handler.askUser?.(prompt) : undefined),
     });
     if (renewing === undefined) return false;
@@ -201,8 +222,10 @@ export class HttpExchange implements HttpCall {
     return true;
   }
 
-  #peerAddressOf({ socket }: IncomingMessage): string | undefined {
-    return this.#host.agents.proxyFor(this.#url) === undefined ? socket.remoteAddress : undefined;
+  #refusalOf({ headers, socket }: IncomingMessage, status: 401 | 403): CredentialRefusal {
+    const peerAddress = this.#host.agents.proxyFor(this.#url) === undefined ? socket.remoteAddress : undefined;
+    const challenge = parseAuthChallenge(headers);
+    return { status, challenge, headers, url: this.#url, authorization: this.#authorization, peerAddress };
   }
 
   #renewed(outcome: RenewalOutcome, response: IncomingMessage, body: Promise<Buffer>): void {

@@ -8,7 +8,12 @@ import { LIBRARY_OPTIONS, maxPayloadOf, SUBPROTOCOL } from '../websocket/connect
 import { handshakeUrlOf, webSocketUrlOf } from '../websocket/url.ts';
 import { TCP_KEEP_ALIVE_MS } from './agents.ts';
 import { discardResponse, holdResponse, PhaseTimer, timeoutError } from './call-limits.ts';
-import { type CredentialRenewal, parseAuthChallenge, type RenewalOutcome } from './credentials.ts';
+import {
+  type CredentialRefusal,
+  type CredentialRenewal,
+  parseAuthChallenge,
+  type RenewalOutcome,
+} from './credentials.ts';
 import type { HttpExchangeHost, RequestHeaders, ResponseHead } from './http-call.ts';
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
 import { judgeRedirect } from './redirects.ts';
@@ -61,6 +66,8 @@ export class WebSocketOpening {
   #url: URL;
   #hops = 0;
   #renewals = 0;
+  /** The handshake was repeated with a nonce that the server had asked for. */
+  #hasTakenNonce = false;
   #timer: PhaseTimer;
   #message: ClientRequest | undefined;
   /** The value of `Authorization` in the latest attempt. */
@@ -105,7 +112,7 @@ export class WebSocketOpening {
 
   #open(Library: typeof WebSocket): void {
     const { forwarded, cookies, maxMessageBytes } = this.#request;
-    const headers = this.#host.headersFor(this.#url, { headers: NO_HEADERS, forwarded, cookies });
+    const headers = this.#host.headersFor(this.#url, { method: 'GET', headers: NO_HEADERS, forwarded, cookies });
     this.#authorization = headers.authorization;
     this.#timer.enter('connect');
     const socket = new Library(this.#url, [SUBPROTOCOL], {
@@ -142,7 +149,7 @@ export class WebSocketOpening {
   #switching(socket: WebSocket, response: IncomingMessage): void {
     this.#request.cookies.store(this.#url, response.headers['set-cookie']);
     response.headers['sec-websocket-protocol'] ??= SUBPROTOCOL;
-    if (this.#authorization !== undefined) this.#renewal?.accepted(this.#authorization);
+    if (this.#authorization !== undefined) this.#renewal?.accepted(this.#authorization, this.#url, response.headers);
     const stream = response.socket;
     socket.once('open', () => {
       if (this.#state === 'done') return socket.terminate();
@@ -176,6 +183,7 @@ export class WebSocketOpening {
       return this.#fail(new BridgeError('ERR_UPSTREAM_HTTP', fault, { data: { status } }));
     }
     const renewal = this.#renewal;
+    if (renewal !== undefined && this.#isTakingNonce(renewal, message, response, status)) return;
     if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;
     this.#state = 'refused';
     this.#timer.stop();
@@ -197,14 +205,23 @@ export class WebSocketOpening {
     this.#opener.refused({ status, headers, url: this.#shownUrl, wasAuthorized, offersNoLogin }, body);
   }
 
+  /** [RFC 9449 9] No time limit stops, as nobody is waited for. */
+  #isTakingNonce(
+    renewal: CredentialRenewal,
+    message: ClientRequest,
+    response: IncomingMessage,
+    status: number,
+  ): boolean {
+    if (status !== 401 || this.#hasTakenNonce || !renewal.takesNonce(this.#refusalOf(response, status))) return false;
+    this.#hasTakenNonce = true;
+    discardResponse(message, response);
+    void this.#attempt();
+    return true;
+  }
+
   #isRenewing(renewal: CredentialRenewal, response: IncomingMessage, status: number): boolean {
     if ((status !== 401 && status !== 403) || this.#renewals >= MAX_RENEWALS) return false;
-    const renewing = renewal.refused({
-      status,
-      challenge: parseAuthChallenge(response.headers),
-      authorization: this.#authorization,
-      peerAddress: this.#host.agents.proxyFor(this.#url) === undefined ? response.socket.remoteAddress : undefined,
-    });
+    const renewing = renewal.refused(this.#refusalOf(response, status));
     if (renewing === undefined) return false;
     this.#renewals += 1;
     this.#state = 'authorizing';
@@ -214,6 +231,12 @@ export class WebSocketOpening {
       if (this.#state === 'authorizing') this.#renewed(outcome, response, body);
     });
     return true;
+  }
+
+  #refusalOf({ headers, socket }: IncomingMessage, status: 401 | 403): CredentialRefusal {
+    const peerAddress = this.#host.agents.proxyFor(this.#url) === undefined ? socket.remoteAddress : undefined;
+    const challenge = parseAuthChallenge(headers);
+    return { status, challenge, headers, url: this.#url, authorization: this.#authorization, peerAddress };
   }
 
   #renewed(outcome: RenewalOutcome, response: IncomingMessage, body: Promise<Buffer>): void {

@@ -94,6 +94,7 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
   const url = new URL(as.authorization_endpoint);
   await login.guard.checkPage(url);
   refuseWithoutPkce(as, login.assumesPkce);
+  const { binding } = login.parameters;
   const parameters = {
     response_type: 'code',
     client_id: clientId,
@@ -104,6 +105,7 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
     ...(scopes.includes(OFFLINE_ACCESS) && { prompt: 'consent' }),
     ...beginningMembers(login.parameters),
+    ...(binding?.key !== undefined && { dpop_jkt: binding.key.thumbprint }),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   const { length } = url.href;

@@ -8,6 +8,7 @@ import { isSameIssuer } from './discover.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
 import { CLIENT_METHODS, type LoginClient, type RegisteredLoginClient, type StoredLogin } from './login-store.ts';
+import type { RequestParameters } from './request-parameters.ts';
 import { coversScopes, readRegisteredScopes } from './scopes.ts';
 
 export interface IdentityRequest {
@@ -17,6 +18,8 @@ export interface IdentityRequest {
   /** The address that the browser comes back to; undefined: none, as the user logs in with a code. */
   readonly callback: string | undefined;
   readonly scopes: readonly string[];
+  /** Their binding gets a key where the authorization server gives this client no other tokens than bound ones. */
+  readonly parameters: Pick<RequestParameters, 'binding'>;
   readonly fetch: LoginFetch;
 }
 
@@ -25,6 +28,12 @@ export interface IdentityRequest {
  * with ERR_UPSTREAM_AUTH. [spec 2026-07-28 basic/authorization/client-registration]
  */
 export async function identifyClient(request: IdentityRequest): Promise<LoginClient> {
+  const client = await findClient(request);
+  if (client.origin === 'registered' && client.areTokensBound) await request.parameters.binding?.begin();
+  return client;
+}
+
+async function findClient(request: IdentityRequest): Promise<LoginClient> {
   const { authorizationServer: as, callback } = request;
   const own = findOwnClient(request);
   if (own !== undefined) return own;
@@ -136,6 +145,7 @@ async function registerClient(request: IdentityRequest): Promise<RegisteredLogin
     method: wanted ?? CLIENT_METHODS.find((known) => known === method) ?? chooseMethod(as, kept),
     callback,
     scopes: readRegisteredScopes(scopes, fields),
+    areTokensBound: fields.dpop_bound_access_tokens === true,
   };
 }
 

@@ -20,6 +20,14 @@ export interface AuthorizationSetup {
   readonly resource: string;
   /** What the server needs at least, as far as it says. */
   readonly scopes: readonly string[];
+  readonly boundTokens: BoundTokens;
+}
+
+/** What a server says of tokens that are bound to a key. [RFC 9728 2] */
+export interface BoundTokens {
+  readonly areRequired: boolean;
+  /** The algorithms of proofs that the server takes; undefined: it does not say. */
+  readonly algorithms: readonly string[] | undefined;
 }
 
 export interface DiscoverRequest {
@@ -63,10 +71,11 @@ export async function discoverIdentityProvider(
 export async function discover(request: DiscoverRequest): Promise<AuthorizationSetup | undefined> {
   const { server, issuer } = request;
   const found = await findResourceMetadata(request);
-  const { resource, authorizationServers, scopes } = found.metadata ?? {
+  const { resource, authorizationServers, scopes, boundTokens } = found.metadata ?? {
     resource: canonicalUri(server),
     authorizationServers: [],
     scopes: [],
+    boundTokens: { areRequired: false, algorithms: undefined },
   };
   // Before there was metadata of resources, the server was its own authorization server, and some still are without
   // saying so. [spec 2025-03-26 basic/authorization#authorization-server-metadata-discovery]
@@ -76,7 +85,7 @@ export async function discover(request: DiscoverRequest): Promise<AuthorizationS
   for (const name of trusted.slice(0, MAX_AUTHORIZATION_SERVERS)) {
     try {
       const authorizationServer = await findAuthorizationServer(name, { ...request, adviseOtherName });
-      if (authorizationServer !== undefined) return { authorizationServer, resource, scopes };
+      if (authorizationServer !== undefined) return { authorizationServer, resource, scopes, boundTokens };
     } catch (thrown) {
       // One that may be there again in a moment is waited for: the next one would see a client that is known to this one.
       if (!(thrown instanceof BridgeError) || mayPass(thrown)) throw fault ?? thrown;
@@ -289,15 +298,29 @@ export interface ResourceMetadata {
   /** URLs with https, or of this machine. */
   readonly authorizationServers: readonly string[];
   readonly scopes: readonly string[];
+  readonly boundTokens: BoundTokens;
 }
 
+const BOUND_TOKENS = 'dpop_bound_access_tokens_required';
+const PROOF_ALGORITHMS = 'dpop_signing_alg_values_supported';
+
 export function readResourceMetadata(document: Members): ResourceMetadata | MetadataFault {
-  const { resource, authorization_servers: servers, scopes_supported: scopes } = withoutNull(document);
+  const members = withoutNull(document);
+  const { resource, authorization_servers: servers, scopes_supported: scopes } = members;
+  const { [BOUND_TOKENS]: areRequired, [PROOF_ALGORITHMS]: algorithms } = members;
   const fault =
-    findAddressFault('resource', resource) ?? findServersFault(servers) ?? findListFault('scopes_supported', scopes);
+    findAddressFault('resource', resource) ??
+    findServersFault(servers) ??
+    findListFault('scopes_supported', scopes) ??
+    findSwitchFault(BOUND_TOKENS, areRequired) ??
+    findListFault(PROOF_ALGORITHMS, algorithms);
   if (fault !== undefined) return { fault };
   if (typeof resource !== 'string') return { fault: 'it has no member resource' };
-  return { resource, authorizationServers: textsIn(servers), scopes: textsIn(scopes) };
+  const boundTokens = {
+    areRequired: areRequired === true,
+    algorithms: algorithms === undefined ? undefined : textsIn(algorithms),
+  };
+  return { resource, authorizationServers: textsIn(servers), scopes: textsIn(scopes), boundTokens };
 }
 
 function findServersFault(value: unknown): string | undefined {
@@ -327,6 +350,7 @@ const LISTS = [
   'scopes_supported',
   'code_challenge_methods_supported',
   'token_endpoint_auth_methods_supported',
+  PROOF_ALGORITHMS,
 ] as const;
 const SWITCHES = ['client_id_metadata_document_supported', 'authorization_response_iss_parameter_supported'] as const;
 

@@ -8,7 +8,13 @@ import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts'
 import type { CallerToken } from '../auth/caller-token.ts';
 import type { CallerCredentials } from '../client/caller-credentials.ts';
 import type { HttpClient } from '../client/client.ts';
-import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../client/credentials.ts';
+import type {
+  CredentialHeaders,
+  CredentialRefusal,
+  CredentialRenewal,
+  Credentials,
+  RenewalOutcome,
+} from '../client/credentials.ts';
 import { CALLER_HEADER } from '../headers.ts';
 import { showUrl } from '../shown-url.ts';
 import { AddressGuard } from './address-guard.ts';
@@ -117,7 +123,7 @@ const NO_TOKEN = loginError(
 
 /** For what no caller has asked for, and for callers who have made way for others. */
 const OF_NOBODY: Credentials = {
-  authorization: () => {
+  show: () => {
     throw NO_TOKEN;
   },
   renewal: undefined,
@@ -194,12 +200,12 @@ class ExchangedToken implements Credentials, CredentialRenewal {
     return this.#state.kind === 'exchanging' ? this.#options.clock.now() : this.#lastUnderWayMs;
   }
 
-  authorization(): string {
+  show(): CredentialHeaders {
     const state = this.#state;
     if (state.kind === 'failed') throw state.error;
     const authorization = this.isOver || state.kind === 'none' ? undefined : state.authorization;
     if (authorization === undefined) throw this.#options.signal.aborted ? SHUTTING_DOWN : NO_TOKEN;
-    return authorization;
+    return { authorization };
   }
 
   beforeRequest(): Promise<void> | undefined {
@@ -213,6 +219,11 @@ class ExchangedToken implements Credentials, CredentialRenewal {
   }
 
   accepted(): void {}
+
+  /** These tokens are bound to no key, so their requests carry no proof. */
+  takesNonce(): boolean {
+    return false;
+  }
 
   /** The token is exchanged anew once; what the server refuses then it would refuse again. */
   refused({ status, authorization }: CredentialRefusal): Promise<RenewalOutcome> | undefined {
@@ -295,7 +306,7 @@ class TokenExchange {
       authorizationServer,
       client: useConfigured(config.client, authorizationServer, undefined),
       proof: config.client.proof,
-      parameters: chooseParameters(config, canonicalUri(server)),
+      parameters: chooseParameters(config, canonicalUri(server), undefined),
       token: 'access',
       fetch: this.#fetch,
       wallClock: deps.wallClock,

@@ -59,7 +59,7 @@ async function revoke(
   const authorizationServer = { issuer, token_endpoint: tokenEndpoint, revocation_endpoint: revocationEndpoint };
   const context = {
     ...{ authorizationServer, client, proof: config.client?.proof, token: config.token, fetch, wallClock },
-    parameters: { resource, extra: new Map() },
+    parameters: { resource, extra: new Map(), binding: undefined },
   };
   // [RFC 7009 2.1] An ID token is not one of those that can be revoked.
   const accessToken = config.token === 'id' ? undefined : tokens.accessToken;

@@ -7,6 +7,7 @@ import { parseRetryAfter } from '../retry-after.ts';
 import { showUrl } from '../shown-url.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { loginError } from './login-error.ts';
+import type { TokenBinding } from './token-binding.ts';
 
 /** Callers wait, and a server that needs longer for a few lines of JSON is out of order. */
 const FETCH_TIMEOUT_MS = 15_000;
@@ -19,6 +20,8 @@ export interface LoginRequest {
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
+  /** Proves possession of its key with each request, also after a redirect, and gets the nonces of the answers. */
+  readonly binding?: TokenBinding | undefined;
 }
 
 /** Sends a request of a login, to a server that only metadata has named. */
@@ -29,9 +32,11 @@ export type LoginFetch = (url: URL, request: LoginRequest) => Promise<Response>;
  */
 export function createLoginFetch(http: HttpClient, guard: Pick<AddressGuard, 'check' | 'lookupFor'>): LoginFetch {
   const control = new ControlClient(http);
-  const ask = async (url: URL, { method, headers, body }: LoginRequest): Promise<ControlResponse> => {
+  const ask = async (url: URL, { method, headers: usual, body, binding }: LoginRequest): Promise<ControlResponse> => {
     await guard.check(url);
     const lookup = await guard.lookupFor(url);
+    const dpop = binding?.prove(method, url);
+    const headers = dpop === undefined ? usual : { ...usual, dpop };
     const sent = { method, url, headers, cookies: new SessionCookies(), timeoutMs: FETCH_TIMEOUT_MS };
     const asked = { ...sent, ...(body !== undefined && { body }), ...(lookup !== undefined && { lookup }) };
     const answer = await control.request(asked).catch((thrown: unknown) => {
@@ -45,8 +50,9 @@ export function createLoginFetch(http: HttpClient, guard: Pick<AddressGuard, 'ch
     let target = url;
     for (let hops = 0; ; hops += 1) {
       const answer = await ask(target, request);
+      const hasNonce = request.binding?.hear(target, answer.headers) === true;
       const next = redirectOf({ method: request.method, url: target, hops }, answer);
-      if (next === undefined) return toResponse(answer);
+      if (next === undefined) return toResponse(answer, hasNonce);
       target = next;
     }
   };
@@ -88,14 +94,17 @@ export function busyError({ headers }: Response, problem: string): BridgeError {
   return loginError(problem, 'Try again later.', retryAfterMs);
 }
 
-function toResponse({ status, headers, body }: ControlResponse): Response {
+const PASSED_ON = ['retry-after', 'date'] as const;
+/** In a response that brings a nonce for the next proofs. */
+export const NONCE_HEADER = 'dpop-nonce';
+
+function toResponse({ status, headers, body }: ControlResponse, hasNonce: boolean): Response {
   // A Response may have no body with some statuses. Of those, HTTP allows one to be sent with 205 only.
   const isEmpty = body.length === 0 || status === 205;
-  return new Response(isEmpty ? null : new Uint8Array(body), {
-    status,
-    headers: {
-      'content-type': headers['content-type'] ?? '',
-      ...(headers['retry-after'] !== undefined && { 'retry-after': headers['retry-after'] }),
-    },
-  });
+  const passed = new Headers({ 'content-type': headers['content-type'] ?? '' });
+  for (const name of hasNonce ? [...PASSED_ON, NONCE_HEADER] : PASSED_ON) {
+    const value = headers[name];
+    if (typeof value === 'string') passed.set(name, value);
+  }
+  return new Response(isEmpty ? null : new Uint8Array(body), { status, headers: passed });
 }

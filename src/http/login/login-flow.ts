@@ -3,6 +3,7 @@ import type { LoginConfig } from '../../config/remote.ts';
 import type { AuthChallenge } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import { isSecure } from './address-guard.ts';
+import { bindTokens } from './bind-tokens.ts';
 import { type AuthorizationSetup, discover, isSameIssuer } from './discover.ts';
 import { logInWithAssertion } from './grants/assertion.ts';
 import type { GrantRequest, LoginSurroundings } from './grants/grant.ts';
@@ -49,7 +50,15 @@ export class LoginFlow {
     if (found === undefined) return undefined;
     refuseForeignAudience(found, config);
     const { authorizationServer, resource } = found;
-    const parameters = chooseParameters(config, resource);
+    const { challenge } = reason;
+    const binding = await bindTokens({
+      server,
+      challenge,
+      setup: found,
+      token: config.token,
+      deps: this.#options.deps,
+    });
+    const parameters = chooseParameters(config, resource, binding);
     const scopes = this.#scopes(reason, found);
     const request: GrantRequest = { ...this.#options, ...reason, authorizationServer, parameters, scopes };
     switch (grant) {

@@ -5,6 +5,7 @@ import type { AssertionSource, ClientMethod, LoginConfig } from '../../config/re
 import { readSmallFile } from '../../io/bounded-file.ts';
 import { makeFolderSync } from '../../io/make-folder.ts';
 import { isBearerToken } from '../client/credentials.ts';
+import { ProofKey } from './proof-key.ts';
 import type { RegisteredScopes } from './scopes.ts';
 
 /** Only the user may read them: the files are as good as passwords. */
@@ -149,6 +150,8 @@ export interface RegisteredLoginClient {
   readonly callback: string | undefined;
   /** Undefined: the registration limits none. */
   readonly scopes: RegisteredScopes | undefined;
+  /** True: all tokens of this client are bound to a key. [RFC 9449 5.2] */
+  readonly areTokensBound: boolean;
 }
 
 export const CLIENT_METHODS: readonly ClientMethod[] = [
@@ -171,6 +174,8 @@ export interface Tokens {
   readonly renewAtMs: number | undefined;
   /** The scopes that the authorization server has granted. Undefined: the login was stored by a version that did not ask. */
   readonly scopes: readonly string[] | undefined;
+  /** The key that they are bound to; undefined: to none. */
+  readonly key: ProofKey | undefined;
 }
 
 /** Undefined: nothing that can be used. */
@@ -193,7 +198,7 @@ function parseLogin(fields: Readonly<Record<string, unknown>>): StoredLogin | un
 }
 
 function parseClient(value: unknown): LoginClient | undefined {
-  const { id, origin, secret, method, callback, scopes } = asFields(value);
+  const { id, origin, secret, method, callback, scopes, areTokensBound } = asFields(value);
   const known = CLIENT_METHODS.find((candidate) => candidate === method);
   if (!isText(id) || known === undefined) return undefined;
   switch (origin) {
@@ -205,6 +210,7 @@ function parseClient(value: unknown): LoginClient | undefined {
         secret: isText(secret) ? secret : undefined,
         callback: isText(callback) ? callback : undefined,
         scopes: parseRegisteredScopes(scopes),
+        areTokensBound: areTokensBound === true,
       };
     case 'configured':
     case 'document':
@@ -222,14 +228,18 @@ function parseRegisteredScopes(value: unknown): RegisteredScopes | undefined {
 }
 
 function parseTokens(value: unknown): Tokens | undefined {
-  const { accessToken, hasIdToken, refreshToken, renewAtMs, scopes } = asFields(value);
-  if (!isText(accessToken) || !isBearerToken(accessToken)) return undefined;
+  const { accessToken, hasIdToken, refreshToken, renewAtMs, scopes, key: stored } = asFields(value);
+  const key = ProofKey.parse(stored);
+  // Without its key a token that is bound to one is of no use.
+  if (!isText(accessToken) || !isBearerToken(accessToken) || (stored !== undefined && key === undefined))
+    return undefined;
   return {
     accessToken,
     hasIdToken: hasIdToken === true,
     refreshToken: isText(refreshToken) ? refreshToken : undefined,
     renewAtMs: typeof renewAtMs === 'number' ? renewAtMs : undefined,
     scopes: Array.isArray(scopes) ? scopes.filter(isText) : undefined,
+    key,
   };
 }
 

@@ -1,9 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { LoginConfig } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
 import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
 import type {
   AskUser,
+  CredentialHeaders,
   CredentialRefusal,
   CredentialRenewal,
   Credentials,
@@ -19,6 +21,7 @@ import type { LoginFlow } from './login-flow.ts';
 import type { LoginStorage } from './login-storage.ts';
 import type { StoredLogin, Tokens } from './login-store.ts';
 import { LOGIN_TIMEOUT_MS, PATIENCE_MS, patiently, pauseAfter } from './patience.ts';
+import { TokenBinding } from './token-binding.ts';
 
 /**
  * After a failure, calls fail with the same error for this long, so that a client which retries does not open page
@@ -71,15 +74,17 @@ type LoginWithTokens = StoredLogin & { readonly tokens: Tokens };
 /**
  * What the server is shown. Changed in `#use` and `accepted` only, but for `refreshAhead`.
  * - `none`: there is no token; at most an earlier login has left a registration.
- * - `token`: there is one. `refreshAhead` is `tried` once a refresh before the time of its expiry has begun: where that
+ * - `token`: there is one. `shown` has its headers but for the proof of its key, which `binding` makes where there is one.
+ *   `refreshAhead` is `tried` once a refresh before the time of its expiry has begun: where that
  *   comes to nothing, the token is used as long as the server takes it.
  */
 type Credential =
-  | { readonly kind: 'none'; readonly login: StoredLogin | undefined }
+  | { readonly kind: 'none'; readonly login: StoredLogin | undefined; readonly binding: undefined }
   | {
       readonly kind: 'token';
       readonly login: LoginWithTokens;
-      readonly authorization: string;
+      readonly shown: CredentialHeaders;
+      readonly binding: TokenBinding | undefined;
       readonly status: TokenStatus;
       readonly refreshAhead: 'untried' | 'tried';
     };
@@ -116,6 +121,8 @@ type Renewing = Extract<Renewal, { kind: 'renewing' }>;
 const UNTRIED: ReadonlySet<string> = new Set(['ERR_STORE_UNAVAILABLE', 'ERR_CLUSTER_TURN']);
 /** These say what they are about by themselves. */
 const UNEXPLAINED: ReadonlySet<string> = new Set(['ERR_UPSTREAM_AUTH', 'ERR_INTERNAL', ...UNTRIED]);
+/** [RFC 9449 9] */
+const NONCE_WANTED = 'use_dpop_nonce';
 const IDLE: Renewal = { kind: 'idle' };
 const RENEWED: RenewalOutcome = { kind: 'renewed' };
 const REFUSED: RenewalOutcome = { kind: 'refused' };
@@ -128,7 +135,7 @@ export class Login implements Credentials, CredentialRenewal {
   readonly #options: LoginOptions;
   readonly #storage: LoginStorage;
   readonly #closed = new AbortController();
-  #credential: Credential = { kind: 'none', login: undefined };
+  #credential: Credential = { kind: 'none', login: undefined, binding: undefined };
   #renewal: Renewal = IDLE;
   #lastRenewalEndedMs: number | undefined;
   /** Whether a login has succeeded in this process. */
@@ -153,18 +160,32 @@ export class Login implements Credentials, CredentialRenewal {
     return this;
   }
 
-  authorization(): string | undefined {
-    return this.#credential.kind === 'token' ? this.#credential.authorization : undefined;
+  show(method: string, url: URL): CredentialHeaders | undefined {
+    if (this.#credential.kind === 'none') return undefined;
+    const { shown, binding, login } = this.#credential;
+    const dpop = binding?.prove(method, url, login.tokens.accessToken);
+    return dpop === undefined ? shown : { ...shown, dpop };
+  }
+
+  get #authorization(): string | undefined {
+    return this.#credential.kind === 'token' ? this.#credential.shown.authorization : undefined;
   }
 
   get lastUnderWayMs(): number | undefined {
     return this.#renewal.kind === 'renewing' ? this.#options.deps.clock.now() : this.#lastRenewalEndedMs;
   }
 
-  accepted(authorization: string): void {
+  accepted(authorization: string, url: URL, headers: IncomingHttpHeaders): void {
     const credential = this.#credential;
-    if (credential.kind === 'none' || credential.status === 'accepted') return;
-    if (authorization === credential.authorization) this.#credential = { ...credential, status: 'accepted' };
+    if (credential.kind === 'none') return;
+    credential.binding?.hear(url, headers);
+    if (credential.status === 'accepted' || authorization !== credential.shown.authorization) return;
+    this.#credential = { ...credential, status: 'accepted' };
+  }
+
+  takesNonce({ url, headers, challenge }: CredentialRefusal): boolean {
+    const { binding } = this.#credential;
+    return binding?.hear(url, headers) === true && challenge.dpop?.error === NONCE_WANTED;
   }
 
   beforeRequest(): Promise<void> | undefined {
@@ -189,7 +210,9 @@ export class Login implements Credentials, CredentialRenewal {
     const { status, challenge, authorization } = refusal;
     if (this.#closed.signal.aborted) return undefined;
     if (status === 403 && challenge.error !== 'insufficient_scope') return undefined;
-    if (authorization !== this.authorization()) return Promise.resolve(RENEWED);
+    if (authorization !== this.#authorization) return Promise.resolve(RENEWED);
+    const refusedProof = this.#explainRefusedProof(refusal);
+    if (refusedProof !== undefined) return Promise.resolve({ kind: 'failed', error: refusedProof });
     if (this.#renewal.kind === 'renewing') return this.#untilTold(this.#renewal, refusal.ask);
     this.#peerAddress = refusal.peerAddress;
     if (this.#renewal.kind === 'failed') {
@@ -200,6 +223,19 @@ export class Login implements Credentials, CredentialRenewal {
     const { clock, log } = this.#options.deps;
     const work = () => patiently(() => this.#renew(refusal), { clock, log, signal: this.#closed.signal });
     return this.#untilTold(this.#begin(work), refusal.ask);
+  }
+
+  /** Another token would not help. Undefined: the server says nothing against the proof. [RFC 9449 7.1, 9] */
+  #explainRefusedProof({ challenge, headers }: CredentialRefusal): BridgeError | undefined {
+    const { binding } = this.#credential;
+    const code = challenge.dpop?.error;
+    if (binding === undefined || (code !== NONCE_WANTED && code !== 'invalid_dpop_proof')) return undefined;
+    const server = `The server at ${showUrl(this.#options.server)}`;
+    const problem =
+      code === NONCE_WANTED
+        ? `${server} asks for a nonce (${code}) after it was sent one, or names none that can be sent`
+        : `${server} does not accept the proof that the key of its token is here (${code})`;
+    return loginError(problem, binding.advise(headers.date));
   }
 
   /**
@@ -307,12 +343,12 @@ export class Login implements Credentials, CredentialRenewal {
     );
   }
 
-  async #renew({ status, challenge }: CredentialRefusal): Promise<RenewalOutcome> {
+  async #renew({ status, challenge, headers }: CredentialRefusal): Promise<RenewalOutcome> {
     const newer = this.#findNewerLogin();
     if (newer !== undefined) return this.#use(newer, 'stored');
     if (status === 401) {
       const credential = this.#credential;
-      if (credential.kind === 'token' && credential.status === 'granted') throw this.#notAccepted(credential.login);
+      if (credential.kind === 'token' && credential.status === 'granted') throw this.#notAccepted(credential, headers);
       const isFresh = credential.kind === 'token' && credential.status === 'refreshed';
       if (!isFresh && (await this.#refresh())) return RENEWED;
     }
@@ -381,15 +417,26 @@ export class Login implements Credentials, CredentialRenewal {
 
   #use(login: StoredLogin | undefined, status: TokenStatus): RenewalOutcome {
     if (!hasTokens(login)) {
-      this.#credential = { kind: 'none', login };
+      this.#credential = { kind: 'none', login, binding: undefined };
       return RENEWED;
     }
     const { accessToken } = login.tokens;
     const before = this.#credential;
     const isSameToken = before.kind === 'token' && before.login.tokens.accessToken === accessToken;
     const refreshAhead = isSameToken ? before.refreshAhead : 'untried';
-    this.#credential = { kind: 'token', login, authorization: `Bearer ${accessToken}`, status, refreshAhead };
+    const binding = this.#bindingOf(login.tokens, before.binding);
+    const shown = { authorization: `${binding === undefined ? 'Bearer' : 'DPoP'} ${accessToken}` };
+    this.#credential = { kind: 'token', login, shown, binding, status, refreshAhead };
     return RENEWED;
+  }
+
+  /** An ID token is bound to no key, whatever the tokens are that came with it. */
+  #bindingOf({ key }: Tokens, before: TokenBinding | undefined): TokenBinding | undefined {
+    const { config, deps } = this.#options;
+    if (key === undefined || config.token === 'id') return undefined;
+    // The nonces that the server has named stay good.
+    if (before?.key?.thumbprint === key.thumbprint) return before;
+    return new TokenBinding({ key, algorithm: undefined, isRequired: true, deps });
   }
 
   async #save(login: StoredLogin): Promise<void> {
@@ -407,12 +454,15 @@ export class Login implements Credentials, CredentialRenewal {
     }
   }
 
-  #notAccepted({ issuer, tokens }: LoginWithTokens) {
+  #notAccepted(
+    { login: { issuer, tokens }, binding }: Extract<Credential, { kind: 'token' }>,
+    headers: IncomingHttpHeaders,
+  ) {
     const problem = `The server at ${showUrl(this.#options.server)} does not accept the token of ${issuer}`;
     const isIdTokenLeft = this.#options.config.token === 'access' && tokens.hasIdToken;
     const wayOut = isIdTokenLeft
       ? 'There was an ID token as well, which some servers want in its place: --oauth-token id.'
-      : 'Tell the operators.';
+      : (binding?.advise(headers.date) ?? 'Tell the operators.');
     return loginError(problem, `It was given just now, so another login would not help. ${wayOut}`);
   }
 

@@ -1,26 +1,30 @@
 /** The parameters of a login's requests besides those that the protocol itself needs. */
 import type { LoginConfig } from '../../config/remote.ts';
 import { quoteOthers } from './login-error.ts';
+import type { TokenBinding } from './token-binding.ts';
 
 export interface RequestParameters {
   /** [RFC 8707] Names what the token is for, in every request. Undefined: the user has it left out. */
   readonly resource: string | undefined;
   /** Parameters of the user, for the request with which a login begins. Their values are shown nowhere. */
   readonly extra: ReadonlyMap<string, string>;
+  /** Proves, in every request, that the key is here which the tokens are to be bound to. Undefined: nothing is proved. */
+  readonly binding: TokenBinding | undefined;
 }
 
 /** @param named the resource, as the server names itself */
 export function chooseParameters(
   { resource, extraParameters: extra }: Pick<LoginConfig, 'resource' | 'extraParameters'>,
   named: string,
+  binding: TokenBinding | undefined,
 ): RequestParameters {
   switch (resource.kind) {
     case 'server':
-      return { resource: named, extra };
+      return { resource: named, extra, binding };
     case 'named':
-      return { resource: resource.uri, extra };
+      return { resource: resource.uri, extra, binding };
     case 'left-out':
-      return { resource: undefined, extra };
+      return { resource: undefined, extra, binding };
   }
 }
 

@@ -15,8 +15,9 @@ import { findTokenFault, MAX_TOKEN_LENGTH } from '../client/credentials.ts';
 import { authenticate } from './client-identity.ts';
 import { isSameIssuer, withoutNull } from './discover.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
-import { busyError, isBusy, type LoginFetch } from './login-fetch.ts';
+import { busyError, isBusy, type LoginFetch, NONCE_HEADER } from './login-fetch.ts';
 import type { LoginClient, Tokens } from './login-store.ts';
+import type { ProofKey } from './proof-key.ts';
 import {
   adviseResource,
   beginningMembers,
@@ -25,8 +26,10 @@ import {
   resourceMember,
 } from './request-parameters.ts';
 import { OPENID } from './scopes.ts';
+import type { TokenBinding } from './token-binding.ts';
 
 const TELL_OPERATORS = 'Tell its operators.';
+const USUAL_WAY_OUT = 'If that lasts, log in once with --login anew, or tell its operators.';
 
 /** A token is renewed so long before it expires, or a quarter of its life, whichever is less. */
 const RENEW_AHEAD_MS = 30_000;
@@ -117,13 +120,17 @@ export function scopeParameter(scopes: readonly string[] = []) {
   return scopes.length > 0 ? { scope: scopes.join(' ') } : {};
 }
 
+/** Called again when the request is repeated, as assertions of a client can be used once. */
 export type Ask = (as: AuthorizationServer, client: Client, options: AskOptions) => Promise<Response>;
 
 /** Options of the library for requests of this login. */
 export function optionsFor({ fetch, parameters }: TokenContext) {
   return {
     [customFetch]: (url: string, { body, headers, method }: AskInit) =>
-      fetch(new URL(url), { method: method === 'POST' ? 'POST' : 'GET', headers, body: body?.toString() }),
+      fetch(new URL(url), {
+        ...{ method: method === 'POST' ? 'POST' : 'GET', headers, body: body?.toString() },
+        binding: parameters.binding,
+      }),
     // Our own fetch decides which addresses may be asked, and how.
     [allowInsecureRequests]: true,
     additionalParameters: resourceMember(parameters),
@@ -172,15 +179,18 @@ export async function askEndpoint(
   const { authorizationServer: as } = context;
   const unusable = () =>
     loginError(`The ${endpoint.name} of ${as.issuer} did not answer as OAuth has it`, TELL_OPERATORS);
-  let response: Response;
-  try {
-    response = await ask(as, { client_id: context.client.id }, optionsFor(context));
-  } catch (thrown) {
-    if (thrown instanceof BridgeError) throw thrown;
-    // The message of the library is not shown, nor is its error kept as the cause: it may hold what was sent.
-    throw unusable();
-  }
-  const judged = judgeAnswer(response, await readMembers(response), endpoint.gives);
+  const send = async (): Promise<AskedAnswer> => {
+    try {
+      const response = await ask(as, { client_id: context.client.id }, optionsFor(context));
+      return { response, members: await readMembers(response) };
+    } catch (thrown) {
+      if (thrown instanceof BridgeError) throw thrown;
+      // The message of the library is not shown, nor is its error kept as the cause: it may hold what was sent.
+      throw unusable();
+    }
+  };
+  const { response, members } = await sendWithProof(context.parameters.binding, send);
+  const judged = judgeAnswer(response, members, { wanted: endpoint.gives, parameters: context.parameters });
   switch (judged.kind) {
     case 'given':
     case 'refused':
@@ -197,15 +207,38 @@ export async function askEndpoint(
   }
 }
 
+interface AskedAnswer {
+  readonly response: Response;
+  /** Undefined: this is no JSON object. */
+  readonly members: Members | undefined;
+}
+
+/** [RFC 9449 5, 8] The errors of an authorization server that wants a proof, or another one. */
+const PROOF_ERRORS: ReadonlySet<unknown> = new Set(['use_dpop_nonce', 'invalid_dpop_proof']);
+
+/** Sends a request again with a proof where one is asked for, and once more with the nonce that comes with a refusal. */
+async function sendWithProof(
+  binding: TokenBinding | undefined,
+  send: () => Promise<AskedAnswer>,
+): Promise<AskedAnswer> {
+  let answer = await send();
+  if (binding === undefined) return answer;
+  if (binding.key === undefined && wantsProof(answer.members) && (await binding.begin())) answer = await send();
+  const { response, members } = answer;
+  const mayRepeat = binding.key !== undefined && response.headers.has(NONCE_HEADER);
+  return mayRepeat && members?.error === 'use_dpop_nonce' ? await send() : answer;
+}
+
+/** Some authorization servers say only in words that tokens of this client have to be bound. */
+function wantsProof({ error, error_description: description }: Members = {}): boolean {
+  return PROOF_ERRORS.has(error) || (typeof error === 'string' && /\bdpop\b/i.test(textOf(description) ?? ''));
+}
+
 export function refusing(
-  { authorizationServer: as, parameters }: TokenContext,
-  { name, wayOut: usual = 'If that lasts, log in once with --login anew, or tell its operators.' }: Endpoint,
-  {
-    reason,
-    isResourceRefused: isAboutResource = false,
-  }: { readonly reason: string; readonly isResourceRefused?: boolean },
+  { authorizationServer: as }: TokenContext,
+  { name, wayOut: usual = USUAL_WAY_OUT }: Endpoint,
+  { reason, wayOut = usual }: { readonly reason: string; readonly wayOut?: string | undefined },
 ) {
-  const wayOut = isAboutResource ? adviseResource(parameters) : usual;
   return loginError(`The ${name} of ${as.issuer} refuses the request (${reason})`, wayOut);
 }
 
@@ -236,11 +269,15 @@ type JudgedAnswer =
   | Extract<TokenAnswer, { kind: 'refused' }>
   | { readonly kind: 'waiting'; readonly reason: string; readonly isTooFast: boolean }
   | { readonly kind: 'passing'; readonly reason: string }
-  | { readonly kind: 'failed'; readonly reason: string; readonly isResourceRefused: boolean }
+  | { readonly kind: 'failed'; readonly reason: string; readonly wayOut: string | undefined }
   | { readonly kind: 'unusable' };
 
 /** Decides which answers of an endpoint are final, and which pass. */
-function judgeAnswer(response: Response, members: Members | undefined, wanted: string): JudgedAnswer {
+function judgeAnswer(
+  response: Response,
+  members: Members | undefined,
+  { wanted, parameters }: { readonly wanted: string; readonly parameters: RequestParameters },
+): JudgedAnswer {
   const { status } = response;
   if (members === undefined) return { kind: 'passing', reason: `status ${status}, and no JSON` };
   const { error, error_description: description, [wanted]: given } = members;
@@ -249,28 +286,32 @@ function judgeAnswer(response: Response, members: Members | undefined, wanted: s
   if (WAITING_ERRORS.has(error)) return { kind: 'waiting', reason: said, isTooFast: error === 'slow_down' };
   if (isBusy(response) || PASSING_ERRORS.has(error)) return { kind: 'passing', reason: said };
   if (typeof error === 'string' && isResourceRefused(error, textOf(description)))
-    return { kind: 'failed', reason: said, isResourceRefused: true };
+    return { kind: 'failed', reason: said, wayOut: adviseResource(parameters) };
   if (FINAL_ERRORS.has(error)) return { kind: 'refused', reason: said, isClientUnknown: error === 'invalid_client' };
-  if (typeof error === 'string') return { kind: 'failed', reason: said, isResourceRefused: false };
+  if (wantsProof(members)) {
+    const { binding } = parameters;
+    // A login that knows what the authorization server takes can make a key.
+    if (binding?.key === undefined) return { kind: 'refused', reason: said, isClientUnknown: false };
+    return { kind: 'failed', reason: said, wayOut: binding.advise(response.headers.get('date')) };
+  }
+  if (typeof error === 'string') return { kind: 'failed', reason: said, wayOut: undefined };
   return typeof given === 'string' && status < 300 ? { kind: 'given', members } : { kind: 'unusable' };
 }
 
 /**
- * A token without a type counts as a bearer token. Undefined: there is no ID token where one is needed, as in the answer
- * to some refreshes. [OpenID Connect Core 12.2]
+ * A token without a type counts as one of the type that was asked for. Undefined: there is no ID token where one is needed,
+ * as in the answer to some refreshes. [OpenID Connect Core 12.2]
  */
 export function toTokens(
   members: Members,
   asked: readonly string[] | undefined,
   context: TokenContext,
 ): Tokens | undefined {
-  const { token_type: type = 'Bearer', refresh_token: next, scope } = members;
+  const { refresh_token: next, scope } = members;
   const [idToken, refreshToken] = [textOf(members.id_token), textOf(next)];
   const shown = context.token === 'id' ? idToken : (textOf(members.access_token) ?? '');
   if (shown === undefined) return undefined;
-  if (typeof type !== 'string' || type.toLowerCase() !== 'bearer') {
-    throw loginError('The authorization server gave a token of another kind', 'Expected one of the type Bearer.');
-  }
+  const key = readBinding(members, context);
   const fault = findTokenFault(shown);
   if (fault !== undefined) throw loginError(`The token that the authorization server gave ${fault}`, TELL_OPERATORS);
   if (refreshToken !== undefined && refreshToken.length > MAX_TOKEN_LENGTH) {
@@ -292,6 +333,7 @@ export function toTokens(
     refreshToken,
     renewAtMs: renewAt(nowMs, life),
     scopes,
+    key,
   };
 }
 
@@ -299,6 +341,31 @@ export function toTokens(
 function readExpiry(idToken: string, context: TokenContext): number {
   const name = `The ID token that ${context.authorizationServer.issuer} gave`;
   return checkIdToken(idToken, context, name, 'Nothing of it is used; tell its operators.');
+}
+
+/**
+ * The key that the tokens are bound to; undefined: to none. A token that is not bound although a proof was sent is used
+ * only where the server may take it. [RFC 9449 5]
+ */
+function readBinding(
+  { token_type: type }: Members,
+  { authorizationServer: as, parameters: { binding } }: TokenContext,
+): ProofKey | undefined {
+  const key = binding?.key;
+  const kind = type ?? (key === undefined ? 'Bearer' : 'DPoP');
+  switch (typeof kind === 'string' ? kind.toLowerCase() : undefined) {
+    case 'dpop':
+      if (key !== undefined) return key;
+      break;
+    case 'bearer': {
+      if (binding?.isRequired !== true) return undefined;
+      const problem = `${as.issuer} gave a token that is not bound to a key, which the server would not take`;
+      throw loginError(problem, 'Nothing of it is used. Tell their operators.');
+    }
+    default:
+  }
+  const expected = key === undefined ? 'Bearer' : 'DPoP';
+  throw loginError('The authorization server gave a token of another kind', `Expected one of the type ${expected}.`);
 }
 
 /**

@@ -25,13 +25,17 @@ test('says why a text is no token without showing it', (t) => {
 test('a token file that is too long is refused with the length', (t) => {
   const path = join(temporaryFolder(t), 'token');
   writeFileSync(path, 'x'.repeat(20_000));
-  t.throws(() => new BearerTokenFile(path).authorization(), {
+  t.throws(() => new BearerTokenFile(path).show(), {
     code: 'ERR_UPSTREAM_AUTH',
     message: /token has 20000 characters, more than the 16384 that a bearer token may have; expected one token/,
   });
 });
 
-const NOTHING = { scheme: undefined, resourceMetadata: undefined, error: undefined, scopes: [] as readonly string[] };
+const NOTHING = {
+  ...{ scheme: undefined, resourceMetadata: undefined, error: undefined, dpop: undefined },
+  scopes: [] as readonly string[],
+};
+const DPOP = { isOnly: true, algorithms: undefined, error: undefined };
 
 for (const [header, expected] of [
   [undefined, NOTHING],
@@ -47,7 +51,10 @@ for (const [header, expected] of [
   ],
   [
     'bearer realm="x, \\"y\\"", error=invalid_token,scope="a b" , Resource_Metadata=http://a.example/m',
-    { scheme: 'bearer', error: 'invalid_token', scopes: ['a', 'b'], resourceMetadata: new URL('http://a.example/m') },
+    {
+      ...{ scheme: 'bearer', error: 'invalid_token', scopes: ['a', 'b'], dpop: undefined },
+      resourceMetadata: new URL('http://a.example/m'),
+    },
   ],
   ['Basic realm="a", Bearer error="insufficient_scope"', { ...NOTHING, scheme: 'Basic', error: 'insufficient_scope' }],
   ['Bearer resource_metadata="javascript:alert(1)"', { ...NOTHING, scheme: 'Bearer' }],
@@ -63,6 +70,22 @@ for (const [header, expected] of [
   ],
   ['Negotiate YWJj==, Bearer scope="a"', { ...NOTHING, scheme: 'Negotiate', scopes: ['a'] }],
   ['Bearer \u00e9rror="x", error="y"', { ...NOTHING, scheme: 'Bearer', error: 'y' }],
+  ['DPoP', { ...NOTHING, scheme: 'DPoP', dpop: DPOP }],
+  ['dpop algs="ES256  PS256"', { ...NOTHING, scheme: 'dpop', dpop: { ...DPOP, algorithms: ['ES256', 'PS256'] } }],
+  [
+    'Bearer, DPoP algs=ES256',
+    { ...NOTHING, scheme: 'Bearer', dpop: { ...DPOP, isOnly: false, algorithms: ['ES256'] } },
+  ],
+  [
+    'Bearer error="invalid_token", DPoP algs="", error="use_dpop_nonce"',
+    { ...NOTHING, scheme: 'Bearer', error: 'invalid_token', dpop: { ...DPOP, isOnly: false, error: 'use_dpop_nonce' } },
+  ],
+  [
+    'DPoP error="use_dpop_nonce", Basic realm="a", error="b"',
+    { ...NOTHING, scheme: 'DPoP', error: 'use_dpop_nonce', dpop: { ...DPOP, error: 'use_dpop_nonce' } },
+  ],
+  ['Bearer realm="DPoP", dpop="x"', { ...NOTHING, scheme: 'Bearer' }],
+  ['Negotiate YWJj==, DPoP', { ...NOTHING, scheme: 'Negotiate', dpop: DPOP }],
 ] as const) {
   test(`reads WWW-Authenticate: ${header}`, (t) => {
     t.deepEqual(parseAuthChallenge(header === undefined ? {} : { 'www-authenticate': header }), expected);

@@ -22,7 +22,7 @@ async function ask(
       },
       client: { origin: 'configured', id: 'client', method: 'none' },
       proof: undefined,
-      parameters: { resource: 'https://server.example/mcp', extra: new Map() },
+      parameters: { resource: 'https://server.example/mcp', extra: new Map(), binding: undefined },
       token: 'access',
       fetch: async (url) => {
         if (url.pathname === '/device') return Response.json(code);

@@ -22,7 +22,7 @@ for (const page of ['http://127.0.0.1:1/authorize', 'https://10.0.0.1/authorize'
         clientId: 'us',
         listener,
         callback: (await listener.listen()).href,
-        parameters: { resource: 'https://8.8.8.8/mcp', extra: new Map() },
+        parameters: { resource: 'https://8.8.8.8/mcp', extra: new Map(), binding: undefined },
       },
       ...{ scopes: [], assumesPkce: false, findNewerLogin: () => undefined, clock: new FakeClock(), log },
       guard: new AddressGuard(new URL('https://8.8.8.8/mcp')),
@@ -61,7 +61,7 @@ async function begin(t: ExecutionContext, changes: Partial<BrowserLogin> = {}) {
       clientId: 'us',
       listener,
       callback,
-      parameters: { resource: 'https://8.8.8.8/mcp', extra: new Map() },
+      parameters: { resource: 'https://8.8.8.8/mcp', extra: new Map(), binding: undefined },
       scopes: [],
       clock,
     },
@@ -132,7 +132,7 @@ test('no page is opened without PKCE, without a page, or with an address that is
     `${issuer} has no page to log in at. Expected an authorization_endpoint.`,
   );
   const tooLong = await failureOf({
-    parameters: { resource: `https://8.8.8.8/${'x'.repeat(16 * 1024)}`, extra: new Map() },
+    parameters: { resource: `https://8.8.8.8/${'x'.repeat(16 * 1024)}`, extra: new Map(), binding: undefined },
   });
   t.is(
     tooLong?.replace(/\d{5} characters/, 'N characters'),

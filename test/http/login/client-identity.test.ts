@@ -20,6 +20,7 @@ const REGISTERED: LoginClient = {
   secret: undefined,
   callback: CALLBACK,
   scopes: undefined,
+  areTokensBound: false,
 };
 
 type Answer = readonly [status: number, body: unknown];
@@ -33,6 +34,7 @@ async function identify(changes: Partial<IdentityRequest>, [status, body]: Answe
     previous: undefined,
     callback: CALLBACK,
     scopes: [],
+    parameters: { binding: undefined },
     fetch: async (url, sent) => {
       asked.push({ ...sent, url: url.href });
       return new Response(typeof body === 'string' ? body : JSON.stringify(body), { status });

@@ -176,8 +176,9 @@ test('a call of a client that cannot wait fails with the code in its error, and 
 /** A request of a client that can show a page, as it waits for the login. */
 function refuseShowing(world: LoginWorld, login: Login, ask: AskUser) {
   const resourceMetadata = new URL(`${world.origin}${world.resourcePath}`);
-  const challenge = { scheme: 'Bearer', resourceMetadata, error: undefined, scopes: [] };
-  const refusal = { status: 401, challenge, authorization: undefined, peerAddress: '127.0.0.1', ask } as const;
+  const challenge = { scheme: 'Bearer', resourceMetadata, error: undefined, scopes: [], dpop: undefined };
+  const refused = { status: 401, challenge, headers: {}, url: world.url, authorization: undefined } as const;
+  const refusal = { ...refused, peerAddress: '127.0.0.1', ask };
   return login.refused(refusal) as Promise<RenewalOutcome>;
 }
 

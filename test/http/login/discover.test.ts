@@ -14,6 +14,8 @@ const AUTHORIZATION = {
   code_challenge_methods_supported: ['S256'],
 };
 
+const UNBOUND = { areRequired: false, algorithms: undefined };
+
 type Documents = Readonly<Record<string, unknown>>;
 
 /** Looks for the metadata of a server where these documents are; a number is a status without one. */
@@ -48,7 +50,12 @@ const documentsWith = (changes: Documents) => ({
 
 test('asks a server and its authorization server for JSON, at the place of the path first', async (t) => {
   const { outcome, asked } = await discoverIn(documentsWith({}));
-  t.deepEqual(outcome, { authorizationServer: AUTHORIZATION, resource: `${ORIGIN}/mcp`, scopes: [] });
+  t.deepEqual(outcome, {
+    authorizationServer: AUTHORIZATION,
+    resource: `${ORIGIN}/mcp`,
+    scopes: [],
+    boundTokens: UNBOUND,
+  });
   t.deepEqual(asked, [`${ORIGIN}${AT_RESOURCE}/mcp`, `${ISSUER}${AT_SERVER}`]);
 });
 
@@ -84,7 +91,7 @@ test('asks first where the refusal says the metadata is', async (t) => {
 test('takes a server without metadata for its own authorization server, unless another issuer is given', async (t) => {
   const own = { ...AUTHORIZATION, issuer: ORIGIN };
   const { outcome } = await discoverIn({ [`${ORIGIN}${AT_SERVER}`]: own });
-  t.deepEqual(outcome, { authorizationServer: own, resource: `${ORIGIN}/mcp`, scopes: [] });
+  t.deepEqual(outcome, { authorizationServer: own, resource: `${ORIGIN}/mcp`, scopes: [], boundTokens: UNBOUND });
   const given = await discoverIn({ [`${ISSUER}${AT_SERVER}`]: AUTHORIZATION }, { issuer: ISSUER });
   t.like(given.outcome, { authorizationServer: AUTHORIZATION });
   t.is((await discoverIn({})).outcome, undefined, 'it has nothing to do with OAuth');
@@ -236,6 +243,7 @@ for (const servers of [undefined, null, []]) {
       authorizationServer: own,
       resource: `${ORIGIN}/mcp`,
       scopes: ['read'],
+      boundTokens: UNBOUND,
     });
   });
 }

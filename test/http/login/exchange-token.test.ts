@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import type { ExchangeConfig } from '../../../src/config/remote.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { readCallerToken } from '../../../src/http/auth/caller-token.ts';
-import type { Credentials, RenewalOutcome } from '../../../src/http/client/credentials.ts';
+import type { CredentialRefusal, Credentials, RenewalOutcome } from '../../../src/http/client/credentials.ts';
 import { CALLER_HEADER } from '../../../src/http/headers.ts';
 import { ExchangedTokens, MAX_CALLERS } from '../../../src/http/login/exchange-token.ts';
 import { ACCESS_TOKEN, type ExchangeWorld, startExchangeWorld } from '../../support/exchange-world.ts';
@@ -65,9 +65,13 @@ class Callers {
   }
 }
 
+function shownBy(credentials: Credentials): string | undefined {
+  return credentials.show('POST', SERVER)?.authorization;
+}
+
 async function show(credentials: Credentials): Promise<string | undefined> {
   await credentials.renewal?.beforeRequest();
-  return credentials.authorization();
+  return shownBy(credentials);
 }
 
 async function refusal(t: ExecutionContext, showing: Promise<unknown>): Promise<string> {
@@ -76,10 +80,18 @@ async function refusal(t: ExecutionContext, showing: Promise<unknown>): Promise<
   return error?.message ?? '';
 }
 
+const REFUSAL: CredentialRefusal = {
+  status: 401,
+  challenge: { scheme: 'Bearer', resourceMetadata: undefined, error: 'invalid_token', scopes: [], dpop: undefined },
+  headers: {},
+  url: SERVER,
+  authorization: undefined,
+  peerAddress: undefined,
+};
+
 /** The server has refused this. */
 function refuse(credentials: Credentials, authorization: string | undefined): Promise<RenewalOutcome> | undefined {
-  const challenge = { scheme: 'Bearer', resourceMetadata: undefined, error: 'invalid_token', scopes: [] };
-  return credentials.renewal?.refused({ status: 401, challenge, authorization, peerAddress: undefined });
+  return credentials.renewal?.refused({ ...REFUSAL, authorization });
 }
 
 test('a token is exchanged once, and again before the exchanged one expires', async (t) => {
@@ -178,7 +190,7 @@ test('a token that the server refuses is exchanged anew once, and then the refus
     { kind: 'renewed' },
     { kind: 'renewed' },
   ]);
-  const second = credentials.authorization();
+  const second = shownBy(credentials);
   t.not(second, first);
   t.deepEqual(await refuse(credentials, first), { kind: 'renewed' }, 'a late refusal of the first one');
   const outcome = await refuse(credentials, second);
@@ -188,11 +200,11 @@ test('a token that the server refuses is exchanged anew once, and then the refus
     /does not accept the token that .* gave in exchange/,
   );
   t.is(world.asked.length, 2);
-  t.is(credentials.authorization(), second, 'it may be good for something else');
+  t.is(shownBy(credentials), second, 'it may be good for something else');
   callers.clock.advance(11_000);
   t.deepEqual(await refuse(credentials, second), { kind: 'renewed' });
-  const challenge = { scheme: 'Bearer', resourceMetadata: undefined, error: 'insufficient_scope', scopes: ['more'] };
-  const forbidden = { status: 403, challenge, authorization: second, peerAddress: undefined } as const;
+  const challenge = { ...REFUSAL.challenge, error: 'insufficient_scope', scopes: ['more'] };
+  const forbidden = { ...REFUSAL, status: 403, challenge, authorization: second } as const;
   t.is(credentials.renewal?.refused(forbidden), undefined, 'another token would allow as little');
 });
 
@@ -377,6 +389,6 @@ test('the end of the bridge ends exchanges, and what was exchanged is used for l
   await waitFor(() => world.asked.length === 2);
   callers.tokens.close();
   await waiting;
-  t.throws(() => bob.authorization(), { message: /shutting down/ });
-  t.is(ada.authorization(), shown);
+  t.throws(() => shownBy(bob), { message: /shutting down/ });
+  t.is(shownBy(ada), shown);
 });

@@ -329,7 +329,7 @@ function logInBy(server: URL, changes: Partial<LoginConfig>, reachFrom: LoginFlo
     openBrowser: (page) => void browser.visit(page).catch(() => {}),
     signal: new AbortController().signal,
   });
-  const challenge = { scheme: 'Bearer', resourceMetadata: undefined, error: undefined, scopes: [] };
+  const challenge = { scheme: 'Bearer', resourceMetadata: undefined, error: undefined, scopes: [], dpop: undefined };
   return flow.login({
     ...{ status: 401, challenge, previous: undefined, findNewerLogin: () => undefined },
     ...{ registrationFailed: () => {}, keep: async () => {} },

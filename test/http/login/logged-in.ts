@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,8 +73,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     stateDirectory: changes.stateDirectory ?? temporaryFolder(t),
     ...changes,
   };
-  let ids = 0;
-  const deps = { log, clock, wallClock, randomId: () => `${process.pid}-${ids++}` };
+  const deps = { log, clock, wallClock, randomId: randomUUID };
   const browser = new Browser();
   const opened: URL[] = [];
   const visit = (page: URL): void => {

@@ -27,10 +27,12 @@ function stored(accessToken: string, more: Partial<Tokens> = {}): StoredLogin {
       secret: undefined,
       callback: undefined,
       scopes: undefined,
+      areTokensBound: false,
     },
     scopes: ['read'],
     tokens: {
       ...{ accessToken, hasIdToken: false, refreshToken: undefined, renewAtMs: undefined, scopes: undefined },
+      key: undefined,
       ...more,
     },
   };
@@ -94,19 +96,22 @@ function open(login?: StoredLogin) {
 }
 
 function refusal(change: Partial<CredentialRefusal> = {}, scopes: readonly string[] = []): CredentialRefusal {
-  const challenge = { scheme: 'Bearer', resourceMetadata: METADATA, error: undefined, scopes };
-  return { status: 401, challenge, authorization: undefined, peerAddress: undefined, ...change };
+  const challenge = { scheme: 'Bearer', resourceMetadata: METADATA, error: undefined, scopes, dpop: undefined };
+  const usual = { status: 401, challenge, headers: {}, url: OPEN_SERVER } as const;
+  return { ...usual, authorization: undefined, peerAddress: undefined, ...change };
 }
 
 const lacking = (scopes: readonly string[], authorization = 'Bearer a'): CredentialRefusal => ({
   ...refusal({ status: 403, authorization }),
-  challenge: { scheme: 'Bearer', resourceMetadata: METADATA, error: 'insufficient_scope', scopes },
+  challenge: { scheme: 'Bearer', resourceMetadata: METADATA, error: 'insufficient_scope', scopes, dpop: undefined },
 });
 
+const shownBy = (login: Login): string | undefined => login.show('POST', OPEN_SERVER)?.authorization;
+
 test('the stored token is shown, and without one none', (t) => {
-  t.is(open(stored('a')).login.authorization(), 'Bearer a');
-  t.is(open().login.authorization(), undefined);
-  t.is(open({ ...stored('a'), tokens: undefined }).login.authorization(), undefined, 'a registration is no token');
+  t.is(shownBy(open(stored('a')).login), 'Bearer a');
+  t.is(shownBy(open().login), undefined);
+  t.is(shownBy(open({ ...stored('a'), tokens: undefined }).login), undefined, 'a registration is no token');
 });
 
 test('a request waits for nothing where the token is good, or nothing can be done about it', (t) => {
@@ -134,7 +139,7 @@ test('a token that is due is renewed before the request, and what another proces
   await Promise.all([first, second]);
   clock.advance(1000);
   t.is(login.lastUnderWayMs, 1000, 'it is over');
-  t.is(login.authorization(), 'Bearer b');
+  t.is(shownBy(login), 'Bearer b');
   t.is(storage.turns, 1);
 });
 
@@ -145,7 +150,7 @@ test('a token that could not be renewed ahead of time is not tried again, and is
   await login.beforeRequest();
   t.is(storage.turns, 1);
   t.is(login.beforeRequest(), undefined);
-  t.is(login.authorization(), 'Bearer a');
+  t.is(shownBy(login), 'Bearer a');
 });
 
 test('a refusal that is not about the token stands', (t) => {
@@ -164,7 +169,7 @@ test('where another process has logged in meanwhile, its token is taken', async 
   const { login, storage } = open(stored('a'));
   storage.login = stored('b');
   t.deepEqual(await login.refused(refusal({ authorization: 'Bearer a' })), RENEWED);
-  t.is(login.authorization(), 'Bearer b');
+  t.is(shownBy(login), 'Bearer b');
 });
 
 test('a server that offers no login is told on, and asked again with the next call', async (t) => {

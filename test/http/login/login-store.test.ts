@@ -8,7 +8,14 @@ import { createTestDeps } from '../../process/collected-log.ts';
 import { temporaryFolder } from './logged-in.ts';
 import { NO_OPTIONS } from './login-config.ts';
 
-const TOKENS = { accessToken: 'a', hasIdToken: true, refreshToken: 'r', renewAtMs: 1, scopes: ['read'] };
+const TOKENS = {
+  accessToken: 'a',
+  hasIdToken: true,
+  refreshToken: 'r',
+  renewAtMs: 1,
+  scopes: ['read'],
+  key: undefined,
+};
 const LOGIN: StoredLogin = {
   issuer: 'https://auth.example',
   tokenEndpoint: 'https://auth.example/token',
@@ -20,6 +27,7 @@ const LOGIN: StoredLogin = {
     method: 'client_secret_basic',
     callback: 'http://127.0.0.1:1/',
     scopes: { asked: ['read', 'write'], granted: ['read'] },
+    areTokensBound: true,
   },
   scopes: ['read'],
   tokens: TOKENS,
@@ -126,12 +134,16 @@ test('what a login can do without is left out where the file has something else'
   const parse = (changes: object) => parseStoredLogin(JSON.stringify({ ...LOGIN, ...changes }));
   t.deepEqual(parse({ scopes: ['read', 5, ''] })?.scopes, ['read']);
   t.deepEqual(parse({ scopes: 'read' })?.scopes, []);
-  t.deepEqual(parse({ client: { ...client, secret: 5, callback: '', scopes: { asked: ['a'] } } })?.client, {
-    ...client,
-    secret: undefined,
-    callback: undefined,
-    scopes: undefined,
-  });
+  t.deepEqual(
+    parse({ client: { ...client, secret: 5, callback: '', scopes: { asked: ['a'] }, areTokensBound: 1 } })?.client,
+    {
+      ...client,
+      secret: undefined,
+      callback: undefined,
+      scopes: undefined,
+      areTokensBound: false,
+    },
+  );
   t.deepEqual(
     parse({ tokens: { ...tokens, hasIdToken: 1, refreshToken: '', renewAtMs: 'soon', scopes: 'read' } })?.tokens,
     {
@@ -140,6 +152,7 @@ test('what a login can do without is left out where the file has something else'
       refreshToken: undefined,
       renewAtMs: undefined,
       scopes: undefined,
+      key: undefined,
     },
   );
   for (const none of [undefined, null, 'a', { refreshToken: 'r' }]) t.is(parse({ tokens: none })?.tokens, undefined);

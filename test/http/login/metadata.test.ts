@@ -31,11 +31,18 @@ test('takes metadata of a resource with members of the right types, or without t
     resource: RESOURCE,
     authorizationServers: [],
     scopes: [],
+    boundTokens: { areRequired: false, algorithms: undefined },
   });
   const servers = [...new Array(MAX_NAMED_SERVERS - 1).fill(SERVER), 'http://localhost:8080/tenant'];
   t.deepEqual(
-    readResourceMetadata({ resource: RESOURCE, authorization_servers: servers, scopes_supported: ['a'], other: 1 }),
-    { resource: RESOURCE, authorizationServers: servers, scopes: ['a'] },
+    readResourceMetadata({
+      ...{ resource: RESOURCE, authorization_servers: servers, scopes_supported: ['a'], other: 1 },
+      ...{ dpop_bound_access_tokens_required: true, dpop_signing_alg_values_supported: ['ES256'] },
+    }),
+    {
+      ...{ resource: RESOURCE, authorizationServers: servers, scopes: ['a'] },
+      boundTokens: { areRequired: true, algorithms: ['ES256'] },
+    },
   );
 });
 
@@ -45,6 +52,8 @@ for (const [members, fault] of [
   [{ resource: 'mcp' }, 'resource is no URL'],
   [{ scopes_supported: 'read write' }, 'scopes_supported is no list of texts'],
   [{ scopes_supported: [1] }, 'scopes_supported is no list of texts'],
+  [{ dpop_bound_access_tokens_required: 'yes' }, 'dpop_bound_access_tokens_required is neither true nor false'],
+  [{ dpop_signing_alg_values_supported: 'ES256' }, 'dpop_signing_alg_values_supported is no list of texts'],
 ] as const) {
   test(`says what is wrong with a resource that says ${JSON.stringify(members)}`, (t) => {
     t.deepEqual(readResourceMetadata({ resource: RESOURCE, authorization_servers: [SERVER], ...members }), { fault });

@@ -1,17 +1,19 @@
 /** Logging in at an authorization server that others have written. */
-import { createServer } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import Provider, { type Configuration } from 'oidc-provider';
 import type { Browser } from '../../support/browser.js';
+import { ProofReader } from '../../support/proofs.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
 const SCOPES = ['read', 'write'];
 
 /** A provider that registers clients and rotates refresh tokens, whose user agrees to everything. */
-async function startProvider(t: ExecutionContext, resource: string) {
+async function startProvider(t: ExecutionContext, resource: string, changes: Configuration = {}) {
   const listener = createServer();
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
@@ -25,6 +27,8 @@ async function startProvider(t: ExecutionContext, resource: string) {
     features: {
       devInteractions: { enabled: false },
       registration: { enabled: true },
+      // The provider gives bound tokens to clients that prove possession of a key, and wants a nonce in each proof.
+      dPoP: { enabled: true, nonceSecret: randomBytes(32), requireNonce: () => true },
       deviceFlow: {
         enabled: true,
         userCodeInputSource: async (context, form) => {
@@ -50,6 +54,7 @@ async function startProvider(t: ExecutionContext, resource: string) {
       client.grantTypeAllowed('refresh_token') && code.scopes.has('offline_access'),
     findAccount: (_, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
     interactions: { url: (_, { uid }) => `/interaction/${uid}` },
+    ...changes,
   };
   const provider = new Provider(issuer, configuration);
   const counts = { tokens: 0, revoked: 0, asked: [] as URLSearchParams[] };
@@ -75,8 +80,12 @@ async function startProvider(t: ExecutionContext, resource: string) {
   return { issuer, provider, counts };
 }
 
-/** A server whose tokens are those of the provider. */
-async function startServer(t: ExecutionContext, takes: 'access token' | 'ID token' = 'access token') {
+type Takes = 'access token' | 'ID token' | 'bound token';
+
+/**
+ * A server whose tokens are those of the provider. A bound one has to come with a proof of the key that the provider knows.
+ */
+async function startServer(t: ExecutionContext, takes: Takes = 'access token', changes?: Configuration) {
   const listener = createServer();
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
@@ -85,11 +94,17 @@ async function startServer(t: ExecutionContext, takes: 'access token' | 'ID toke
   });
   const origin = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
   const url = new URL(`${origin}/mcp`);
-  const { issuer, provider, counts } = await startProvider(t, url.href);
+  const { issuer, provider, counts } = await startProvider(t, url.href, changes);
   const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`));
-  const isGood = async (token: string): Promise<boolean> => {
+  const reader = new ProofReader();
+  const isGood = async (token: string, { authorization, dpop }: IncomingHttpHeaders): Promise<boolean> => {
     if (token === '' || expired.has(token)) return false;
-    if (takes === 'access token') return (await provider.AccessToken.find(token)) !== undefined;
+    const found = await provider.AccessToken.find(token);
+    if (takes === 'access token') return found !== undefined && found.jkt === undefined;
+    if (takes === 'bound token') {
+      const proof = await reader.read(dpop, { method: 'POST', url: url.href, token });
+      return authorization === `DPoP ${token}` && found?.jkt === proof.thumbprint;
+    }
     return await jwtVerify(token, keys, { issuer }).then(
       () => true,
       () => false,
@@ -98,14 +113,17 @@ async function startServer(t: ExecutionContext, takes: 'access token' | 'ID toke
   /** Tokens that the server takes no longer. */
   const expired = new Set<string>();
   let latest = '';
+  const challenge = takes === 'bound token' && changes === undefined ? 'DPoP algs="ES256"' : 'Bearer';
   listener.on('request', async (request, response) => {
     if (request.url === '/.well-known/oauth-protected-resource/mcp') {
       response.setHeader('content-type', 'application/json');
       const metadata = { resource: url.href, authorization_servers: [`${issuer}/`], scopes_supported: SCOPES };
       return void response.end(JSON.stringify(metadata));
     }
-    const token = request.headers.authorization?.replace(/^Bearer /, '') ?? '';
-    if (!(await isGood(token))) return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+    const token = request.headers.authorization?.replace(/^(?:Bearer|DPoP) /, '') ?? '';
+    if (!(await isGood(token, request.headers))) {
+      return void response.writeHead(401, { 'www-authenticate': challenge }).end();
+    }
     latest = token;
     response.end('served');
   });
@@ -180,3 +198,23 @@ test('an independent authorization server gives an ID token that is shown, renew
   t.is((await user.call()).body, 'served');
   t.is(user.opened.length, 1);
 });
+
+for (const [whoever, changes] of [
+  ['the server', undefined],
+  ['the provider', { clientDefaults: { dpop_bound_access_tokens: true } }],
+] as const) {
+  test(`an independent authorization server binds tokens to a key where ${whoever} wants that, with nonces, for all processes`, async (t) => {
+    const server = await startServer(t, 'bound token', changes);
+    const stateDirectory = temporaryFolder(t);
+    const processes = Array.from({ length: 2 }, () => createUser(t, server.url, { stateDirectory }));
+    for (const call of await Promise.all(processes.map((one) => one.call())))
+      t.is(call.body, 'served', call.failure?.message);
+    for (const round of [2, 3]) {
+      server.expire();
+      for (const call of await Promise.all(processes.map((one) => one.call()))) t.is(call.body, 'served');
+      t.is(server.counts.tokens, round);
+    }
+    t.is(server.counts.revoked, 0);
+    t.is(processes.flatMap(({ opened }) => opened).length, 1);
+  });
+}

@@ -4,6 +4,7 @@ import { ExclusiveValue } from '../../../src/cluster/exclusive-value.ts';
 import type { LoginConfig } from '../../../src/config/remote.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { SharedLogin } from '../../../src/http/login/login-storage.ts';
+import { startBoundWorld } from '../../support/bound-world.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { createUser, type LoginSettings, type User } from './logged-in.ts';
@@ -87,4 +88,18 @@ test('replicas that are to log in anew leave the login of the others alone, and 
   t.is((await running.call()).body, 'served');
   t.is(world.shown.at(-1), 'Bearer access-2');
   t.is(world.count('/authorize'), 2);
+});
+
+test('replicas share the key that their tokens are bound to', async (t) => {
+  const { world, keys, faults } = await startBoundWorld(t);
+  const store = new MemoryStore();
+  const replicas = await Promise.all([0, 1].map(() => createReplica(t, world.url, store)));
+  for (const round of [1, 2, 3]) {
+    for (const replica of replicas) t.is((await replica.call()).body, 'served');
+    t.is(world.count('/token'), round);
+    world.tokens.clear();
+  }
+  t.is(keys.size, 1);
+  t.is(world.count('/authorize'), 1);
+  t.deepEqual(faults, []);
 });

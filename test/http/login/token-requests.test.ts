@@ -22,7 +22,7 @@ function answering(body: unknown, status = 200, retryAfter?: string) {
     authorizationServer: { issuer: ISSUER, token_endpoint: `${ISSUER}/token` },
     client: { origin: 'configured', id: 'me', method: 'none' },
     proof: undefined,
-    parameters: { resource: RESOURCE, extra: new Map() },
+    parameters: { resource: RESOURCE, extra: new Map(), binding: undefined },
     token: 'access',
     fetch: async (url, request) => {
       asked.push({ ...request, url: url.href });
@@ -76,6 +76,7 @@ test('tokens are taken as they come, and the user’s identity is not looked at'
     tokens: {
       ...{ accessToken: 'access', hasIdToken: true, refreshToken: 'next', renewAtMs: undefined },
       scopes: ['read'],
+      key: undefined,
     },
   });
 });
@@ -102,6 +103,7 @@ test('an ID token that is to be shown is checked for issuer, client and time, an
     tokens: {
       ...{ accessToken: token, hasIdToken: true, refreshToken: undefined, renewAtMs: NOW_MS + 3_570_000 },
       scopes: ['openid'],
+      key: undefined,
     },
   });
   for (const claims of [
@@ -197,6 +199,7 @@ test('members that are null count as absent, a token without a type is a bearer 
     refreshToken: undefined,
     renewAtMs: undefined,
     scopes: ['read'],
+    key: undefined,
   };
   const empty = { token_type: null, refresh_token: null, expires_in: null, scope: null, id_token: null, error: null };
   t.deepEqual(await tokensOf({ access_token: 'access', ...empty }), tokens);

@@ -183,12 +183,13 @@ test('renews its credentials when the handshake is refused for them', async (t) 
   });
   const accepted: string[] = [];
   const credentials = {
-    authorization: () => `Bearer ${token}`,
+    show: () => ({ authorization: `Bearer ${token}` }),
     close: () => undefined,
     renewal: {
       lastUnderWayMs: undefined,
       beforeRequest: () => undefined,
       accepted: (authorization: string) => void accepted.push(authorization),
+      takesNonce: () => false,
       refused: async () => {
         token = 'new';
         return { kind: 'renewed' as const };

@@ -132,7 +132,8 @@ async function prepareProvider(request: GrantRequest, source: IdentityProvider):
   return {
     ...{ ...request, guard, fetch, authorizationServer },
     config: { ...request.config, client: source.client, clientMetadataUrl: undefined, token: 'id' },
-    parameters: { resource: undefined, extra: request.config.extraParameters },
+    // Only the server's own tokens are bound to a key.
+    parameters: { resource: undefined, extra: request.config.extraParameters, binding: undefined },
     scopes: chooseScopes({
       ...{ status: 401, configured: [], challenged: [], advertised: [], previous: [], always: [OPENID] },
       supported: authorizationServer.scopes_supported,

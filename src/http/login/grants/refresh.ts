@@ -1,4 +1,5 @@
 import type { StoredLogin } from '../login-store.ts';
+import { TokenBinding } from '../token-binding.ts';
 import { refreshTokens } from '../token-requests.ts';
 import { contextOf, type GrantRequest, type LoginSurroundings } from './grant.ts';
 
@@ -8,12 +9,16 @@ export async function refreshLogin(
   login: StoredLogin,
   refreshToken: string,
 ): Promise<StoredLogin | undefined> {
-  const { issuer, tokenEndpoint, client, resource } = login;
+  const { issuer, tokenEndpoint, client, resource, tokens: former } = login;
   const authorizationServer = { issuer, token_endpoint: tokenEndpoint };
-  const context = contextOf({ ...request, authorizationServer, parameters: { resource, extra: new Map() } }, client);
-  const answer = await refreshTokens(context, refreshToken, login.tokens?.scopes);
+  const { deps } = request;
+  // [RFC 9449 5] The refresh token is bound to the key as well. Without metadata no other key can be made.
+  const binding = new TokenBinding({ key: former?.key, algorithm: undefined, isRequired: false, deps });
+  const parameters = { resource, extra: new Map(), binding };
+  const context = contextOf({ ...request, authorizationServer, parameters }, client);
+  const answer = await refreshTokens(context, refreshToken, former?.scopes);
   if (answer.kind === 'refused') {
-    request.deps.log.debug({ issuer }, `the login cannot be refreshed: ${answer.reason}`);
+    deps.log.debug({ issuer }, `the login cannot be refreshed: ${answer.reason}`);
     if (answer.isClientUnknown && client.origin === 'registered') request.registrationFailed(client.id);
     return undefined;
   }

@@ -1,0 +1,88 @@
+/** Tokens that are bound to a key, and proofs that the bridge has it. [RFC 9449] */
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Deps } from '../../deps.ts';
+import { ProofKey } from './proof-key.ts';
+
+/** [RFC 9449 8.1] */
+const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+/** A nonce is sent with every request, and common servers take 8 KiB of headers, of which the token needs most. */
+const MAX_NONCE_LENGTH = 2048;
+/** A server, or an authorization server, consists of one or two origins. */
+const MAX_ORIGINS = 8;
+/** Servers take proofs that are a few minutes old, some only a minute. */
+const MAX_SKEW_MS = 60_000;
+
+export interface BindingOptions {
+  /** Undefined: nobody has asked for proofs so far. */
+  readonly key: ProofKey | undefined;
+  /** The algorithm of the key where there has to be one; undefined: none can be made. */
+  readonly algorithm: string | undefined;
+  /** True: a token that is bound to no key would be refused. */
+  readonly isRequired: boolean;
+  readonly deps: Pick<Deps, 'wallClock' | 'randomId'>;
+}
+
+/**
+ * The key of a login, and the nonces of one party that is shown proofs: the server, or its authorization server. Each
+ * party has nonces of its own, so there is an object for each.
+ */
+export class TokenBinding {
+  readonly isRequired: boolean;
+  readonly #algorithm: string | undefined;
+  readonly #deps: BindingOptions['deps'];
+  /** The latest nonce of each origin. */
+  readonly #nonces = new Map<string, string>();
+  #key: ProofKey | undefined;
+
+  constructor({ key, algorithm, isRequired, deps }: BindingOptions) {
+    this.isRequired = isRequired;
+    this.#algorithm = algorithm;
+    this.#deps = deps;
+    this.#key = key;
+  }
+
+  get key(): ProofKey | undefined {
+    return this.#key;
+  }
+
+  /** Makes a key if there is none. Returns false if none can be made. */
+  async begin(): Promise<boolean> {
+    if (this.#key === undefined && this.#algorithm !== undefined) this.#key = await ProofKey.create(this.#algorithm);
+    return this.#key !== undefined;
+  }
+
+  /**
+   * Makes a proof for one request, as each may be used once. Undefined: there is no key.
+   * @param token the access token that is sent with it
+   */
+  prove(method: string, { origin, pathname }: URL, token?: string): string | undefined {
+    const nonce = this.#nonces.get(origin);
+    return this.#key?.sign({
+      jti: this.#deps.randomId(),
+      htm: method,
+      htu: `${origin}${pathname}`,
+      iat: Math.floor(this.#deps.wallClock() / 1000),
+      ...(token !== undefined && { ath: createHash('sha256').update(token).digest('base64url') }),
+      ...(nonce !== undefined && { nonce }),
+    });
+  }
+
+  /** Any answer may bring the nonce for the next proofs. Returns true if this one does. [RFC 9449 8.2] */
+  hear({ origin }: URL, { 'dpop-nonce': nonce }: IncomingHttpHeaders): boolean {
+    if (typeof nonce !== 'string' || nonce.length > MAX_NONCE_LENGTH || !NONCE.test(nonce)) return false;
+    if (this.#nonces.size >= MAX_ORIGINS && !this.#nonces.has(origin)) return false;
+    this.#nonces.set(origin, nonce);
+    return true;
+  }
+
+  /** The way out where a proof is refused. */
+  advise(date: string | null | undefined): string {
+    const skewMs = Date.parse(date ?? '') - this.#deps.wallClock();
+    if (!(Math.abs(skewMs) > MAX_SKEW_MS))
+      return 'If that lasts, log in once with --login anew, or tell its operators.';
+    const side = skewMs > 0 ? 'behind' : 'ahead of';
+    const minutes = Math.round(Math.abs(skewMs) / 60_000);
+    return `The clock of this machine is ${minutes} min ${side} that of the server, and proofs say when they were made: set it right.`;
+  }
+}
