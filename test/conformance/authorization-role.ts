@@ -14,6 +14,8 @@ const EXTENSIONS = [
   'auth/client-credentials-jwt',
   'auth/wif-jwt-bearer',
   'auth/enterprise-managed-authorization',
+  'auth/dpop',
+  'auth/dpop-nonce',
 ];
 
 export async function scoreAuthorizationRole(run: RoleRun): Promise<RoleScores> {
