@@ -1,8 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { SessionCookies } from '../../src/http/client/cookies.ts';
+import { forwardedHeaders } from '../../src/http/headers.ts';
 import { answerJson, listen } from '../fixtures/http-servers/listen.ts';
 import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';
 
@@ -30,7 +32,6 @@ test('lets headers of the client pass only if they cannot do harm', async (t) =>
   const forwarded = {
     'x-request-id': '7',
     'x-tenant': 'forged',
-    authorization: 'Bearer of-the-client',
     cookie: 'a=b',
     'mcp-session-id': 'of-the-client',
     connection: 'close',
@@ -39,7 +40,18 @@ test('lets headers of the client pass only if they cannot do harm', async (t) =>
   await new RecordedCall(client, server.url, { forwarded }).finished();
   const headers = server.received[0]?.headers ?? {};
   t.like(headers, { 'x-request-id': '7', 'x-tenant': 'configured', host: server.url.host, connection: 'keep-alive' });
-  for (const name of ['authorization', 'cookie', 'mcp-session-id']) t.is(headers[name], undefined);
+  for (const name of ['cookie', 'mcp-session-id']) t.is(headers[name], undefined);
+});
+
+test('what a client shows the bridge becomes a header of the server under another name only', (t) => {
+  const request = {
+    headers: { authorization: 'Bearer of-the-client', 'x-api-key': 'k' },
+  } as unknown as IncomingMessage;
+  const passed = (name: string, sentAs: string) => forwardedHeaders(request, [{ name, sentAs }]);
+  t.is(passed('authorization', 'authorization'), undefined);
+  t.deepEqual(passed('authorization', 'x-caller'), { 'x-caller': 'Bearer of-the-client' });
+  t.deepEqual(passed('x-api-key', 'authorization'), { authorization: 'k' });
+  t.is(passed('x-api-key', 'cookie'), undefined);
 });
 
 test('re-reads the bearer token when its file changes; errors name the file and not its content', async (t) => {

@@ -1,5 +1,6 @@
 /** The pages that a browser shows when it comes back from a login, or cannot. Pure. */
 import { toPrintable } from '../../printable.ts';
+import style from './login-page.css';
 
 /**
  * - `done`: the user has allowed it, and the token is about to be asked for.
@@ -68,20 +69,6 @@ const PAGES: Readonly<Record<LoginPage, PageText>> = {
   },
 };
 
-/** The colours of the status page. The page loads nothing, so that its policy can forbid everything else. */
-const STYLE = `:root{color-scheme:light dark;--page:#f5f6f7;--card:#fff;--line:#e1e4e8;--text:#1c2024;--quiet:#5b636d;--good:#1d7a46;--warn:#8f5a00;--bad:#b3261e}
-@media(prefers-color-scheme:dark){:root{--page:#111417;--card:#191d21;--line:#2b3137;--text:#e6e9ec;--quiet:#9aa4ae;--good:#6fcf97;--warn:#e3b15a;--bad:#f28b82}}
-*{box-sizing:border-box}
-body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;background:var(--page);color:var(--text);font:1rem/1.5 system-ui,sans-serif}
-main{width:100%;max-width:32rem;padding:1.5rem;border:1px solid var(--line);border-top:4px solid var(--tone);border-radius:.75rem;background:var(--card)}
-h1{margin:0 0 .75rem;font-size:1.375rem;line-height:1.3;color:var(--tone)}
-p{margin:0 0 .75rem}
-dl{margin:0 0 .75rem}
-dt{color:var(--quiet);font-size:.875rem}
-dd{margin:0;font-weight:600;overflow-wrap:anywhere}
-footer{color:var(--quiet);font-size:.875rem}
-.good{--tone:var(--good)}.warn{--tone:var(--warn)}.bad{--tone:var(--bad)}`;
-
 /** Names come from servers, and a page has no use for long ones. */
 const MAX_NAME_LENGTH = 200;
 
@@ -100,7 +87,7 @@ export function renderLoginPage(page: LoginPage, server: string | undefined): Re
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} – mcp-portage</title>
-<style>${STYLE}</style>
+<style>${style}</style>
 </head>
 <body>
 <main class="${tone}">
