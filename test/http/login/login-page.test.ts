@@ -28,7 +28,7 @@ test('every page fits a phone, follows the colours of the system and loads nothi
   for (const page of PAGES) {
     const { html } = renderLoginPage(page, 'https://server.example/mcp');
     t.true(html.includes('<meta name="viewport" content="width=device-width, initial-scale=1">'));
-    t.true(html.includes('prefers-color-scheme:dark'));
+    t.true(html.includes('prefers-color-scheme: dark'));
     t.notRegex(html, /<(script|link|img|iframe|form|a)\b|url\(|@import/);
   }
 });
