@@ -1,7 +1,7 @@
 /**
- * Messages that two servers may read in two ways: some match the names of members without regard to case (Go's
- * encoding/json does), and of two members with one name some take the first, some the last. Where something depends on
- * what a client's message says, be it a filter, an audit or a translation, it must be what the server reads.
+ * Detects messages that two servers may read differently: some match member names without regard to case (Go's
+ * encoding/json does), and of two members with one name some take the first, some the last. A filter, an audit or a
+ * translation must act on the same value that the server reads.
  */
 import type { Frame } from '../../wire/frame.ts';
 import { OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
@@ -17,7 +17,7 @@ import {
 } from '../vocabulary/meta.ts';
 import { CALL_TOOL, isClientNotification, isSpecified } from '../vocabulary/methods.ts';
 
-/** Members of the params of what clients send by the specification, of any revision. */
+/** Members that the specification, in any revision, defines for the params of clients' messages. */
 const PARAMS = [
   'name',
   'arguments',
@@ -52,9 +52,9 @@ const ONLY_META = [META];
 const PARAMS_AND_META = [META, ...PARAMS];
 
 /**
- * Has a request or notification of a client a member in its params, or in the `_meta` of those, that is there twice or
- * looks like another one? Members of the envelope were checked when the message was read. What the params of other
- * methods may hold is known to nobody here; only their `_meta` is looked at.
+ * Returns true if the params of a client's message, or the `_meta` in them, have a member that occurs twice or looks
+ * like another. Members of the JSON-RPC envelope were checked when the message was read. For methods that the
+ * specification does not define only `_meta` is checked, because their params are unknown.
  */
 export function isAmbiguous(frame: Frame): boolean {
   const { bytes, method, payloadStart } = frame;
@@ -67,7 +67,7 @@ export function isAmbiguous(frame: Frame): boolean {
   return findAllUnmistakable(frame, meta.start, META_MEMBERS).includes('unclear');
 }
 
-/** Which tool a `tools/call` names, as every server reads it. Undefined: it is another message, or that is not certain. */
+/** Returns the tool that a `tools/call` names, or undefined for another message or an ambiguous name. */
 export function readToolName(frame: Frame): string | undefined {
   if (frame.method !== CALL_TOOL) return undefined;
   const name = findUnmistakable(frame, frame.payloadStart, 'name');

@@ -1,6 +1,6 @@
 /**
- * The places inside a message that hold an id or a token of another message: finds them, and replaces what they hold.
- * Nothing outside this file knows where they are.
+ * Finds and replaces the members of a message that hold the id or token of another message. No other file knows where
+ * these members are.
  */
 
 import { decodeId } from '../../wire/decode-id.ts';
@@ -20,20 +20,20 @@ export interface Correlator {
 }
 
 const PROGRESS_TOKEN = Buffer.from('"progressToken"');
-/** How a letter is spelled otherwise. */
+/** The start of a Unicode escape. A key spelled with one is missed by a search for its plain bytes. */
 const ESCAPE = Buffer.from('\\u');
-/** The end of its key: some servers write the slash before it as an escape. */
+/** Only the end of the key, because some servers write the slash before it as an escape. */
 const SUBSCRIPTION_ID = Buffer.from('subscriptionId"');
 const LETTER_N = 0x6e;
 const LETTER_T = 0x54;
-/** How the params of a progress notification start. */
+/** The usual first bytes of a progress notification's params. */
 const LEADING_TOKEN = Buffer.from('{"progressToken":');
 
 /** `params._meta.progressToken` of a request. */
 export function findProgressToken(frame: Frame): Correlator | undefined {
   const { bytes, payloadStart, outline } = frame;
   if (payloadStart < 0 || outline?.mayHoldMeta === false) return undefined;
-  // Most requests have none. Where it takes a walk to find that out, native searches over the bytes say so at once: a key
+  // Most requests have no token. Without an outline, native searches over the bytes show that faster than a walk: a key
   // that is not spelled plainly has an escape.
   if (outline === undefined && !bytes.includes(PROGRESS_TOKEN, payloadStart) && !bytes.includes(ESCAPE, payloadStart)) {
     return undefined;
@@ -43,9 +43,9 @@ export function findProgressToken(frame: Frame): Correlator | undefined {
 }
 
 /**
- * Finds what `findProgressToken` does for a server that several clients share: it must be certain which token it will read,
- * because one that was not replaced may be that of another client. `unclear`: it is not certain, or the value is of a
- * type that some take for a number.
+ * Finds what `findProgressToken` does, for a server that several clients share. The result is `unclear` if parsers
+ * could read different tokens, or if the value has a type that some servers take for a number. A token that is not
+ * replaced could be another client's.
  */
 export function findSharedProgressToken(frame: Frame): Span | 'unclear' | undefined {
   const { bytes } = frame;
@@ -53,7 +53,7 @@ export function findSharedProgressToken(frame: Frame): Span | 'unclear' | undefi
   if (meta === undefined || meta === 'unclear') return meta;
   const token = findUnmistakable(frame, meta.start, 'progressToken');
   if (token === undefined || token === 'unclear') return token;
-  // Only null starts with an n, and means the same as nothing.
+  // Only null starts with an n, and a null token means no token.
   if (bytes[token.start] === LETTER_N) return undefined;
   return isStringOrNumber(bytes[token.start]) ? token : 'unclear';
 }
@@ -67,7 +67,10 @@ export function findCancelledId(frame: Frame): Correlator | undefined {
   return correlator(frame, frame.payloadStart, 'requestId');
 }
 
-/** Finds what `findCancelledId` does for a server that several clients share: undefined unless it is certain which id it reads. */
+/**
+ * Finds what `findCancelledId` does, for a server that several clients share. Returns undefined if parsers could read
+ * different ids.
+ */
 export function findSharedCancelledId(frame: Frame): Correlator | undefined {
   const span = findUnmistakable(frame, frame.payloadStart, 'requestId');
   return span === 'unclear' ? undefined : decode(frame.bytes, span);
@@ -78,14 +81,14 @@ export function findProgressOf(frame: Frame): Correlator | undefined {
   return findLeadingToken(frame) ?? decodeToken(frame.bytes, member(frame, frame.payloadStart, 'progressToken'));
 }
 
-/** Is this the token of a progress notification that starts with it? */
+/** Returns true if the token is the first member of a progress notification's params. */
 export function isLeadingToken({ payloadStart }: Frame, { start }: Correlator): boolean {
   return start === payloadStart + LEADING_TOKEN.length;
 }
 
 /**
- * Finds what `findProgressOf` does where the token comes first in params, as most servers write it, and nothing after it could be
- * another one: that would need its `T`, or a backslash to spell it otherwise. Undefined: it takes a closer look.
+ * Fast path of `findProgressOf` for params that start with the token, as most servers write them. Returns undefined if
+ * a `T` or a backslash follows: only then can there be a second `progressToken`, and the slow path decides.
  */
 function findLeadingToken({ bytes, payloadStart }: Frame): Correlator | undefined {
   const start = payloadStart + LEADING_TOKEN.length;
@@ -108,7 +111,7 @@ export function findSubscriptionId(frame: Frame): Correlator | undefined {
   return meta && correlator(frame, meta.start, META_SUBSCRIPTION_ID);
 }
 
-/** `params._meta["io.modelcontextprotocol/related-task"].taskId` of what a server says within a task. */
+/** `params._meta["io.modelcontextprotocol/related-task"].taskId` of a message that a server sends within a task. */
 export function findRelatedTask(frame: Frame): JsonRpcId | undefined {
   const meta = member(frame, frame.payloadStart, '_meta');
   const related = meta && member(frame, meta.start, META_RELATED_TASK);
@@ -125,8 +128,8 @@ function decode(bytes: Buffer, span: Span | undefined): Correlator | undefined {
 }
 
 /**
- * A progress token. Unlike ids these may be integers of any size, and any way to write a number: 1e3 comes back from many
- * servers as 1000. So it is known by its value, rounded as most servers would.
+ * Decodes a progress token. Unlike an id it may be an integer of any size and in any notation, and many servers send
+ * 1e3 back as 1000. Tokens are therefore compared by value, rounded as most servers do.
  */
 function decodeToken(bytes: Buffer, span: Span | undefined): Correlator | undefined {
   const exact = decode(bytes, span);
@@ -135,17 +138,20 @@ function decodeToken(bytes: Buffer, span: Span | undefined): Correlator | undefi
   return Number.isInteger(value) ? { start: span.start, end: span.end, value } : undefined;
 }
 
-/** A key that occurs twice is treated as absent: whoever reads the other one must not be led astray. */
+/** Finds a member. A key that occurs twice counts as absent, because another parser may read the other value. */
 function member({ bytes, outline }: Frame, objectStart: number, key: string): Span | undefined {
   if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return undefined;
   const span = findUniqueMember(bytes, objectStart, key, outline);
   return span === 'duplicate' ? undefined : span;
 }
 
-/** Longer integers may not be exact. */
+/** Integers with more digits may not be exact as a number. */
 const MAX_DIGITS = 15;
 
-/** How far a `notifications/progress` says its call has come; undefined: it does not. Parses only if it must. */
+/**
+ * Returns the `progress` of a `notifications/progress`, or undefined if it is missing or no number. Parses JSON only if
+ * the value is not a short integer.
+ */
 export function readProgress(frame: Frame): number | undefined {
   const { bytes, payloadStart, outline } = frame;
   const span = payloadStart === -1 ? undefined : findUniqueMember(bytes, payloadStart, 'progress', outline);
@@ -155,7 +161,7 @@ export function readProgress(frame: Frame): number | undefined {
   return typeof progress === 'number' ? progress : undefined;
 }
 
-/** Undefined: it is something else than a short row of digits. */
+/** Returns undefined unless the value consists of at most `MAX_DIGITS` digits. */
 function readDigits(bytes: Buffer, start: number, end: number): number | undefined {
   if (end - start > MAX_DIGITS) return undefined;
   let value = 0;
@@ -167,9 +173,9 @@ function readDigits(bytes: Buffer, start: number, end: number): number | undefin
   return value;
 }
 
-// ---- Replacing them
+// ---- Replacing ids and tokens
 
-/** A request as the server gets it, and what it takes to turn its answers back. */
+/** A request as the server receives it, with the data needed to restore its progress notifications. */
 export interface RewrittenRequest {
   readonly frame: Frame;
   /** The progress token as the client wrote it. */
@@ -177,8 +183,8 @@ export interface RewrittenRequest {
 }
 
 /**
- * One client's request under an id of the shared link; the same number is its progress token. Undefined: its own token
- * cannot be told for sure, and the server might read that of another client.
+ * Rewrites a client's request for the shared link: `upstreamId` becomes its id and its progress token. Returns
+ * undefined if its own progress token is ambiguous, because the server might then read another client's token.
  */
 export function rewriteRequest(frame: Frame, upstreamId: number): RewrittenRequest | undefined {
   const token = findSharedProgressToken(frame);
@@ -191,24 +197,24 @@ export function rewriteRequest(frame: Frame, upstreamId: number): RewrittenReque
   return { frame: editFrame(frame, edits, upstreamId), progressToken: copyOf(frame, token) };
 }
 
-/** A client's `notifications/cancelled` about another id. Undefined: it names none, or not one for sure. */
+/** A client's `notifications/cancelled` with another request id. Undefined if it names no id, or an ambiguous one. */
 export function rewriteClientCancelled(frame: Frame, id: JsonRpcId): Frame | undefined {
   return replace(frame, findSharedCancelledId(frame), encodeId(id));
 }
 
-/** A server's `notifications/cancelled` about another id. Undefined: it names none. */
+/** A server's `notifications/cancelled` with another request id. Undefined if it names no id. */
 export function rewriteServerCancelled(frame: Frame, id: JsonRpcId): Frame | undefined {
   return replace(frame, findCancelledId(frame), encodeId(id));
 }
 
-/** `notifications/progress` under another token, given as its bytes. `found`: where its own stands. */
+/** A `notifications/progress` with another token, given as JSON bytes. `found` is the notification's own token. */
 export function rewriteProgress(frame: Frame, token: Buffer, found = findProgressOf(frame)): Frame | undefined {
   if (found === undefined || !isLeadingToken(frame, found)) return replace(frame, found, token);
-  // Nothing stands before it that could be read in two ways, so all else is found where it was.
+  // The bytes before a leading token are known, so replacing it cannot change how the rest of the message is read.
   return editFrame(frame, [{ start: found.start, end: found.end, replacement: token }]);
 }
 
-/** What a subscription brings, under the id of another `subscriptions/listen`, given as its bytes. */
+/** A message of a subscription with the id of another `subscriptions/listen`, given as JSON bytes. */
 export function rewriteSubscriptionId(frame: Frame, id: Buffer): Frame | undefined {
   return replace(frame, findSubscriptionId(frame), id);
 }
@@ -217,16 +223,19 @@ function replace(frame: Frame, found: Span | undefined, replacement: Buffer): Fr
   return found && edit(frame, { start: found.start, end: found.end, replacement });
 }
 
-/** Undefined: no message any more. Of a server's message only the envelope is known to be JSON. */
+/**
+ * Replaces one value. Returns undefined if the result is no message any more, which is possible because only the
+ * envelope of a server's message is known to be valid JSON.
+ */
 function edit(frame: Frame, only: Edit): Frame | undefined {
-  // A message that has an outline was walked over as a whole, so another value in it leaves the others where they are.
+  // A frame with a complete outline was scanned as a whole, so its other values can be located without another scan.
   if (frame.outline?.isComplete === true) return editFrame(frame, [only]);
   const bytes = replaceSpans(frame.bytes, [only]);
   const envelope = scanEnvelope(bytes);
   return envelope && new Frame(bytes, envelope);
 }
 
-/** A copy: keeping it must not keep the message. */
+/** Copies the bytes, because a subarray would keep the whole message in memory. */
 function copyOf(frame: Frame, { start, end }: Span): Buffer {
   return Buffer.from(frame.bytes.subarray(start, end));
 }

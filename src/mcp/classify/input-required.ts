@@ -1,6 +1,6 @@
 /**
- * A modern server's answer that it needs something from the client first, and the retry that brings it.
- * [spec 2026-07-28 basic/patterns/mrtr]
+ * A modern server's result that requests input from the client, and the retry that carries the answers. [spec
+ * 2026-07-28 basic/patterns/mrtr]
  */
 
 import { isNullToken } from '../../wire/envelope-members.ts';
@@ -16,14 +16,16 @@ import { asFields } from '../vocabulary/payload.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../vocabulary/rpc-codes.ts';
 import type { RpcError } from '../vocabulary/rpc-errors.ts';
 
-/** One thing asked of the client. */
+/**
+ * A request for the client inside an `input_required` result. `params` is the JSON text of an object, a view of the
+ * result's bytes.
+ */
 export interface InputRequest {
   readonly method: string;
-  /** JSON text of an object, part of the result it was read from. */
   readonly params: Buffer | undefined;
 }
 
-/** Is it an elicitation in URL mode, rather than one with a form? */
+/** Returns true for an elicitation in URL mode, false for one with a form and for other methods. */
 export function isUrlMode({ method, params }: InputRequest): boolean {
   if (method !== ELICIT || params === undefined) return false;
   const mode = findUniqueMember(params, 0, 'mode');
@@ -33,17 +35,17 @@ export function isUrlMode({ method, params }: InputRequest): boolean {
 export interface InputRequired {
   /** The input requests by the server's keys. */
   readonly requests: ReadonlyMap<string, InputRequest>;
-  /** The token as the server wrote it, to be given back as it is. Opaque, and possibly a secret. */
+  /** The token exactly as the server wrote it, to be sent back unchanged. It is opaque and may be secret. */
   readonly requestState: Buffer | undefined;
 }
 
 export interface InputFault {
-  /** How the server breaks the protocol, in English, without quoting the message. */
+  /** The protocol violation in English, without quoting the message. */
   readonly fault: string;
 }
 
 /**
- * `resultType` of a result; one that is not there means `complete`. Undefined: it is no text, or there are several.
+ * `resultType` of a result, or `complete` if there is none. Undefined if it is not a string or occurs more than once.
  * [spec 2026-07-28 basic#resulttype]
  */
 export function resultTypeOf({ bytes, payloadStart, outline }: Frame): string | undefined {
@@ -53,7 +55,7 @@ export function resultTypeOf({ bytes, payloadStart, outline }: Frame): string | 
   return decodeString(bytes, span.start, span.end);
 }
 
-/** What an `input_required` result asks of a client with these capabilities. */
+/** Reads an `input_required` result. An input request that these capabilities do not allow is a fault. */
 export function readInputRequired(frame: Frame, capabilities: ClientCapabilities): InputRequired | InputFault {
   const { bytes, payloadStart } = frame;
   const asked = findValue(bytes, payloadStart, 'inputRequests');
@@ -69,7 +71,7 @@ export function readInputRequired(frame: Frame, capabilities: ClientCapabilities
   return { requests, requestState: state && Buffer.from(bytes.subarray(state.start, state.end)) };
 }
 
-/** Input requests of one result that are looked at. It is more than anybody is asked at a time. */
+/** Limit of input requests in one result, far more than any client is asked at a time. */
 const MAX_REQUESTS = 1000;
 
 function readRequests(
@@ -106,7 +108,7 @@ function readRequest(bytes: Buffer, start: number): InputRequest | InputFault {
   return { method: name, params: bytes.subarray(params.start, params.end) };
 }
 
-/** In some languages what is not there is null. */
+/** Finds a member, and treats null as absent because some languages write missing members as null. */
 function findValue(bytes: Buffer, objectStart: number, key: string): Span | 'duplicate' | undefined {
   const span = findUniqueMember(bytes, objectStart, key);
   if (span === undefined || span === 'duplicate') return span;
@@ -114,13 +116,13 @@ function findValue(bytes: Buffer, objectStart: number, key: string): Span | 'dup
 }
 
 export interface InputAnswers {
-  /** JSON text of each answer, by the server's key. Those of this round only. */
+  /** JSON text of each answer of this round, by the server's key. */
   readonly responses: ReadonlyMap<string, Buffer>;
   /** The state as `readInputRequired` returned it. */
   readonly requestState: Buffer | undefined;
 }
 
-/** The original request again, with what the server asked for. The caller gives it a new id. */
+/** The original request with the client's answers. The caller gives it a new id. */
 export function withInputAnswers(frame: Frame, { responses, requestState }: InputAnswers): Frame {
   const params = ObjectEditor.readIn(frame, frame.payloadStart, ['inputResponses', 'requestState']);
   if (params === undefined) throw new Error('a request without params cannot require input');
@@ -141,8 +143,8 @@ export function isInputMethod(method: string): boolean {
 }
 
 /**
- * Why the client must not see this request; undefined: it may. `params` is JSON text; only the few members that matter
- * are read.
+ * Returns the error for a request that the client must not see, or undefined if it may see it. `params` is JSON text;
+ * only the few members that matter are read.
  */
 export function refuseInput(
   capabilities: ClientCapabilities,
@@ -154,7 +156,7 @@ export function refuseInput(
   if (mode === 'duplicate') return { code: INVALID_PARAMS, message: 'mode occurs twice' };
   const missing = missingCapability(capabilities, method, { mode: mode && textAt(params, mode) });
   if (missing !== undefined) {
-    // A method that is there in another mode is a method that is there.
+    // The method exists but its mode does not, so the params are invalid.
     const code = missing.includes('.') ? INVALID_PARAMS : METHOD_NOT_FOUND;
     return { code, message: `the client did not declare ${missing}` };
   }

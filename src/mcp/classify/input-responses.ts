@@ -1,6 +1,6 @@
 /**
- * What clients answer to what they were asked for. Only its shape is looked at: what a user said is for the server.
- * [spec 2026-07-28 basic/patterns/mrtr#inputresponses]
+ * Clients' answers to input requests. Only their shape is checked; the server judges what a user said. [spec 2026-07-28
+ * basic/patterns/mrtr#inputresponses]
  */
 
 import { type Frame, replaceSpans } from '../../wire/frame.ts';
@@ -13,16 +13,18 @@ import { ELICIT, LIST_ROOTS, SAMPLE } from '../vocabulary/methods.ts';
 export interface InputResponses {
   /** JSON text of each answer that has the right shape, by key; part of the request it was read from. */
   readonly answers: ReadonlyMap<string, Buffer>;
-  /** Keys without such an answer, to be asked for again. */
+  /** Keys without such an answer; the client is asked for them again. */
   readonly missing: readonly string[];
 }
 
-/** In one retry. Nobody is asked as many at a time; those after them are asked for again. */
+/**
+ * Limit of answers read from one retry, far more than any client is asked at a time. Answers after it count as missing.
+ */
 const MAX_RESPONSES = 1000;
 
 /**
- * `params.inputResponses` of a retry. `asked` gives the method of each request whose answer is still missing; answers
- * to anything else are ignored.
+ * Reads `params.inputResponses` of a retry. `asked` maps the key of each unanswered request to its method; answers to
+ * other keys are ignored.
  */
 export function readInputResponses(frame: Frame, asked: ReadonlyMap<string, string>): InputResponses {
   const { bytes } = frame;
@@ -35,7 +37,7 @@ export function readInputResponses(frame: Frame, asked: ReadonlyMap<string, stri
     const method = key === undefined ? undefined : asked.get(key);
     if (key === undefined || method === undefined) continue;
     const span = { start: members.valueStart, end: members.valueEnd() };
-    // Two answers to one question are none.
+    // A key that occurs twice is ambiguous, so neither answer counts.
     if (seen.has(key)) answers.delete(key);
     else if (isInputResponse(method, bytes, span)) answers.set(key, bytes.subarray(span.start, span.end));
     seen.add(key);
@@ -43,10 +45,16 @@ export function readInputResponses(frame: Frame, asked: ReadonlyMap<string, stri
   return { answers, missing: [...asked.keys()].filter((key) => !answers.has(key)) };
 }
 
-/** A state that the bridge has sealed has about 200 characters; whatever is longer is none, and is not looked at. */
+/**
+ * Longest `requestState` that is decoded. A state sealed by the bridge has about 200 characters, so a longer one is not
+ * from the bridge.
+ */
 export const MAX_STATE_LENGTH = 4096;
 
-/** `params.requestState`: its text where the bridge may have sealed it. Undefined: there is none. */
+/**
+ * Reads `params.requestState`. Returns undefined if there is none; `text` is undefined if the bridge cannot have sealed
+ * it.
+ */
 export function readRequestState({
   bytes,
   payloadStart,
@@ -59,13 +67,13 @@ export function readRequestState({
   return { text: end - start - 2 > MAX_STATE_LENGTH ? undefined : decodeString(bytes, start, end) };
 }
 
-/** Where its value begins; -1: there is none. */
+/** Returns the offset of the value of `inputResponses`, or -1 if it is missing or occurs twice. */
 function findResponses({ bytes, payloadStart, outline }: Frame): number {
   const span = findUniqueMember(bytes, payloadStart, 'inputResponses', outline);
   return span === undefined || span === 'duplicate' ? -1 : span.start;
 }
 
-/** Is the JSON text bytes[start, end) an answer to a request of this method, as far as its required members go? */
+/** Returns true if the JSON text at `start` has the required members of an answer to a request of this method. */
 export function isInputResponse(method: string, bytes: Buffer, { start }: Span): boolean {
   if (bytes[start] !== OPEN_BRACE) return false;
   switch (method) {
@@ -96,16 +104,17 @@ function startsWith(bytes: Buffer, objectStart: number, key: string, first: numb
   return span !== undefined && span !== 'duplicate' && bytes[span.start] === first;
 }
 
-/** What a client was asked, as far as its answer depends on it. */
+/**
+ * An input request as far as the check of its answer needs it. `isUrlMode` is true only for an elicitation in URL mode.
+ */
 export interface AskedInput {
   readonly method: string;
-  /** It was an elicitation in URL mode. */
   readonly isUrlMode: boolean;
 }
 
 /**
- * A legacy client's result as the answer to an input request of a modern server, as JSON text. Undefined: it is no
- * answer to such a request.
+ * Converts a legacy client's result to the answer to a modern server's input request, as JSON text. Returns undefined
+ * if the result lacks the members that such an answer requires.
  */
 export function toInputResponse({ method, isUrlMode }: AskedInput, { bytes, payloadStart }: Frame): Buffer | undefined {
   const span = { start: payloadStart, end: skipValue(bytes, payloadStart) };
@@ -114,7 +123,7 @@ export function toInputResponse({ method, isUrlMode }: AskedInput, { bytes, payl
   return method === ELICIT ? withoutIdleContent(text, isUrlMode) : text;
 }
 
-/** [spec 2026-07-28 client/elicitation#response-actions] only who accepted a form has said something. */
+/** Removes `content` unless the user accepted a form. [spec 2026-07-28 client/elicitation#response-actions] */
 function withoutIdleContent(text: Buffer, isUrlMode: boolean): Buffer {
   const result = ObjectEditor.read(text, 0, ['action', 'content']);
   const action = result?.value('action');

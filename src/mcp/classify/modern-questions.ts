@@ -4,9 +4,8 @@ import type { Frame } from '../../wire/frame.ts';
 const MAX_SHOWN_LENGTH = 100;
 
 /**
- * Requests of a modern server, which must not be sent and are not answered. The server may go on with them for ever, so
- * the log says it once where somebody would look for what a call waits for.
- * [spec 2026-07-28 transports/stdio#receiving-messages]
+ * Ignores requests of a modern server, which must not send any. A server may repeat them for ever, so only the first is
+ * logged as a warning. It may explain why a call does not return. [spec 2026-07-28 transports/stdio#receiving-messages]
  */
 export class ModernQuestions {
   #wasTold = false;

@@ -6,16 +6,18 @@ import { findCommonLegacy, type RevisionId } from '../vocabulary/revisions.ts';
 
 export interface OlderOffer {
   readonly revision: RevisionId;
-  /** The revision that was turned down. */
+  /** The revision that the server rejected. */
   readonly refused: string;
-  /** The `initialize` with the older revision; all else in it is as it was. */
+  /** The `initialize` with the older revision, otherwise unchanged. */
   readonly frame: Frame;
 }
 
 /**
- * The handshake to try after a server has refused one for its revision: with the newest legacy revision of those that it
- * lists. [spec 2025-11-25 basic/lifecycle#error-handling] Undefined: the error lists none other than the one refused.
- * @param data that of the error with which the server refused
+ * Returns the `initialize` to try after a server rejected one for its revision: with the newest legacy revision among
+ * those that its error lists. [spec 2025-11-25 basic/lifecycle#error-handling] Undefined if the error lists no other
+ * revision that is known here.
+ *
+ * @param data that of the error with which the server rejected the first
  */
 export function findOlderOffer(initialize: Frame, data: unknown): OlderOffer | undefined {
   const supported = asFields(data)?.supported;

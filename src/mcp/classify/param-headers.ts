@@ -1,5 +1,6 @@
 /**
- * Arguments of a tool call repeated in headers. [spec 2026-07-28 transports/streamable-http#custom-headers-from-tool-parameters]
+ * Arguments of a tool call repeated in headers. [spec 2026-07-28
+ * transports/streamable-http#custom-headers-from-tool-parameters]
  */
 
 import type { Frame } from '../../wire/frame.ts';
@@ -22,12 +23,12 @@ import { isNameMap, isSchemaKeyword, PARAM_HEADER_KEYWORD } from '../vocabulary/
 /** A value that a header can repeat. */
 type Primitive = string | number | boolean;
 
-/** No exponent and no sign but a minus: what numbers in headers look like. */
+/** Numbers in this notation, without exponent or plus sign, are compared by value. */
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;
 
 /**
- * The headers a `tools/call` is sent with. A value that is absent, null or not of its type has none; if the server
- * wants one, it has better words for what is wrong.
+ * The `Mcp-Param-*` headers to send with a `tools/call`. A value that is absent, null or not of its type gets no
+ * header; if the server requires one, the server's own error explains it best.
  */
 export function paramHeadersFor(annotations: readonly ParamHeader[], frame: Frame): readonly HeaderLine[] {
   const headers: HeaderLine[] = [];
@@ -41,8 +42,8 @@ export function paramHeadersFor(annotations: readonly ParamHeader[], frame: Fram
 }
 
 /**
- * What is wrong with the headers of a `tools/call`, in English; undefined: nothing. A header for a value that is not
- * there says nothing, as does one that no annotation names.
+ * Compares the headers of a `tools/call` with its arguments. Returns the mismatch in English, or undefined if there is
+ * none. Headers for absent values and headers that no annotation names are ignored.
  */
 export function checkParamHeaders(
   annotations: readonly ParamHeader[],
@@ -72,16 +73,19 @@ function checkParamHeader({ name, type }: ParamHeader, read: Argument, headers: 
   return isEqual ? undefined : `the ${header} header does not match the arguments`;
 }
 
-/** Undefined: there is none, or none that a header could repeat. `unclear`: it occurs twice, and may be read in two ways. */
+/**
+ * Undefined if the argument is absent or not primitive; `unclear` if its key occurs twice, so that parsers may
+ * disagree.
+ */
 type Argument = { readonly value: Primitive } | 'unclear' | undefined;
 
 interface Wanted {
   readonly index: number;
-  /** From where the search has come to. */
+  /** Names of properties from the object being searched down to the value. */
   readonly path: readonly string[];
 }
 
-/** The values at the paths of these annotations, in one walk over arguments that can be large. */
+/** Reads the values at the paths of these annotations in one walk, because arguments can be large. */
 function readArguments(frame: Frame, annotations: readonly ParamHeader[]): readonly Argument[] {
   const found: Argument[] = annotations.map(() => undefined);
   const given = findUnmistakable(frame, frame.payloadStart, 'arguments');
@@ -127,7 +131,7 @@ function textOfType(value: Primitive, type: ParamType): string | undefined {
   return typeof value === type ? textOf(value) : undefined;
 }
 
-/** Undefined: a number that JSON parsers do not agree about. */
+/** Returns undefined for a number beyond the safe integers, which JSON parsers may read differently. */
 function textOf(value: Primitive): string | undefined {
   const isDoubtful = typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER;
   return isDoubtful ? undefined : String(value);
@@ -140,11 +144,11 @@ function isPrimitive(value: unknown): value is Primitive {
 // ---- Which arguments of a tool its schema wants repeated in headers. [spec 2026-07-28
 // transports/streamable-http#schema-extension]
 
-/** `number` is not allowed. It is known here because servers that use it still check such headers. */
+/** The specification does not allow `number`. It is known here because servers that use it still check such headers. */
 export type ParamType = 'string' | 'integer' | 'boolean' | 'number';
 
 export interface ParamHeader {
-  /** What follows `Mcp-Param-`: a token. */
+  /** The part of the header name after `Mcp-Param-`, a token. */
   readonly name: string;
   /** Names of properties from the arguments down to the value. */
   readonly path: readonly string[];
@@ -154,12 +158,12 @@ export interface ParamHeader {
 export type HeaderAnnotations =
   | { readonly headers: readonly ParamHeader[] }
   /**
-   * The tool must not be shown to a client over HTTP. `headers` are those to send should it be called all the same:
-   * none, unless all that is wrong is the type `number`.
+   * The tool must not be shown to a client over HTTP. If it is called all the same, `headers` are sent; there are none
+   * unless the only fault is the type `number`.
    */
   | { readonly invalid: string; readonly headers: readonly ParamHeader[] };
 
-/** Far beyond any schema of use. What lies further down is not looked at. */
+/** Limits of the walk over a schema, far beyond any schema in use. Deeper or later parts are ignored. */
 const MAX_DEPTH = 32;
 const MAX_NODES = 10_000;
 
@@ -178,15 +182,17 @@ export function readHeaderAnnotations(inputSchema: unknown): HeaderAnnotations {
   return { invalid: `"${number.name}" names a header for a value of type number`, headers };
 }
 
-/** Where in the schema the walk is. */
+/**
+ * A position of the walk in a schema. `isReachable` is true if only `properties` lead to it, so that the value has
+ * exactly one place in any arguments.
+ */
 interface SchemaPosition {
   readonly path: readonly string[];
-  /** Only properties, and properties of those, lead here: the value has one place in any arguments. */
   readonly isReachable: boolean;
   readonly depth: number;
 }
 
-/** Characters of all there is to know of them, and some for each. */
+/** Approximate size in characters: the length of all texts and a fixed overhead for each. */
 export function lengthOf(annotations: HeaderAnnotations): number {
   const texts = annotations.headers.flatMap(({ name, path }) => [name, ...path]);
   const invalid = 'invalid' in annotations ? annotations.invalid.length : 0;
@@ -197,7 +203,7 @@ const SPENT_ON_TEXT = 32;
 
 class AnnotationWalk {
   readonly headers: ParamHeader[] = [];
-  /** The first that was found. */
+  /** The first fault found. It ends the walk. */
   fault: string | undefined = undefined;
   readonly #names = new Set<string>();
   #nodes = 0;

@@ -1,6 +1,6 @@
 /**
- * What an answer, or the lack of one, says about the era of a server. Pure: the driver that asked decides how often,
- * how long and in which order. [spec 2026-07-28 transports/stdio#backward-compatibility,
+ * Derives the era of a server from the outcome of a probe. Pure: the caller decides how often, how long and in which
+ * order to probe. [spec 2026-07-28 transports/stdio#backward-compatibility,
  * transports/streamable-http#backward-compatibility]
  */
 
@@ -23,7 +23,7 @@ import {
 } from '../vocabulary/rpc-codes.ts';
 import type { RpcError } from '../vocabulary/rpc-errors.ts';
 
-/** What came of one question. */
+/** The outcome of one request of a probe. */
 export type ProbeOutcome =
   /** A JSON-RPC result. */
   | { readonly kind: 'result'; readonly result: unknown }
@@ -31,56 +31,63 @@ export type ProbeOutcome =
   | { readonly kind: 'error'; readonly error: RpcError; readonly http: HttpStatus | undefined }
   /** An HTTP response without a JSON-RPC message, whatever else it held. */
   | { readonly kind: 'status'; readonly http: HttpStatus }
-  /** The event stream of HTTP+SSE, which begins with `endpoint`; in place of an answer, or beside a POST without one. */
+  /**
+   * The event stream of HTTP+SSE, which begins with `endpoint`: the response itself, or found beside a POST without
+   * one.
+   */
   | { readonly kind: 'http-sse' }
-  /** Nothing came in time. */
+  /** No response before the timeout. */
   | { readonly kind: 'silence' }
-  /** The process ended. */
+  /** The process exited. */
   | { readonly kind: 'exited' }
-  /** The connection broke before there was an answer. */
+  /** The connection broke before a response arrived. */
   | { readonly kind: 'lost' }
-  /** There was no connection: no such name, nobody listens, no TLS. */
+  /** No connection could be made: unknown host, connection refused or no TLS. */
   | { readonly kind: 'unreachable' };
 
 export interface HttpStatus {
   readonly status: number;
-  /** The pause that `Retry-After` asks for. */
+  /** The delay in `Retry-After`. */
   readonly retryAfterMs: number | undefined;
 }
 
 export type ProbeVerdict =
   | { readonly kind: 'modern'; readonly revision: ModernRevisionId; readonly isDraft: boolean }
-  /** Modern; ask again, naming this revision. */
+  /** A modern server; probe again with this revision. */
   | { readonly kind: 'modern-retry'; readonly revision: ModernRevisionId }
-  /** Modern, but it got another request than was sent: something on the way takes headers out. Ask once more. */
+  /**
+   * A modern server that received a different request than was sent: an intermediary removes headers. Probe once more.
+   */
   | { readonly kind: 'headers-lost' }
-  /** Modern, and speaks only revisions that are not known here. */
+  /** A modern server that only supports revisions unknown here. */
   | { readonly kind: 'no-common-revision'; readonly supported: readonly string[] }
   /**
-   * Try `initialize`. `weak`: the same server may answer otherwise a minute later. `respawn`: it has to be started
-   * or connected to again for that.
+   * Try `initialize`. `weak`: the same server may give another verdict a minute later. `respawn`: the server must first
+   * be started or connected to again.
    */
   | { readonly kind: 'legacy'; readonly confidence: 'firm' | 'weak'; readonly respawn: boolean }
-  /** It took the question without answering it, as the POST half of HTTP+SSE does. */
+  /** The server accepted the request without answering it, as the POST endpoint of HTTP+SSE does. */
   | { readonly kind: 'not-answering' }
-  /** It is a server of HTTP+SSE. */
   | { readonly kind: 'http-sse' }
-  // The rest says nothing about the era.
+  // The remaining verdicts say nothing about the era.
   | { readonly kind: 'unauthorized'; readonly status: number }
   | { readonly kind: 'busy'; readonly retryAfterMs: number | undefined }
   | { readonly kind: 'failing' }
   | { readonly kind: 'unreachable' };
 
 export interface ProbeContext {
-  /** `pipe`: a connection that carries both eras, to a process or to whoever listens. */
+  /** `pipe`: one connection for both eras, to a process or a listening server. */
   readonly carrier: 'pipe' | 'http';
   /** The revision the probe named. */
   readonly requested: string;
-  /** This was the one repetition that `modern-retry` or `headers-lost` asks for. */
+  /** True for the one repetition that `modern-retry` or `headers-lost` asks for. */
   readonly isRetry: boolean;
 }
 
-/** What builds of the draft called the three. -32001 is also what legacy SDKs say for "session not found". */
+/**
+ * Codes of the draft for header mismatch, missing capability and unsupported revision. Legacy SDKs also use -32001, for
+ * "session not found".
+ */
 const DRAFT_CODES: ReadonlySet<number> = new Set([-32001, -32003, -32004]);
 
 const LEGACY: ProbeVerdict = { kind: 'legacy', confidence: 'firm', respawn: false };
@@ -98,12 +105,12 @@ export function classifyProbe(outcome: ProbeOutcome, context: ProbeContext): Pro
     case 'http-sse':
       return outcome;
     case 'silence':
-      // Over HTTP the spec wants an error; elsewhere silence is how some legacy servers refuse.
+      // Over HTTP the spec requires an error; on other transports some legacy servers ignore an unknown request.
       return context.carrier === 'pipe' ? LEGACY : { kind: 'failing' };
     case 'exited':
       return ENDED_AT_IT;
     case 'lost':
-      // A server may end its connection at a message it does not know, as others exit.
+      // Some servers close the connection when they receive an unknown message, as others exit.
       return context.carrier === 'pipe' ? ENDED_AT_IT : { kind: 'failing' };
     case 'unreachable':
       return { kind: 'unreachable' };
@@ -112,7 +119,7 @@ export function classifyProbe(outcome: ProbeOutcome, context: ProbeContext): Pro
   }
 }
 
-/** Statuses that mean the same whatever the body says. */
+/** Verdicts for statuses that mean the same with any body. */
 function statusVerdict(http: HttpStatus | undefined): ProbeVerdict | undefined {
   if (http === undefined) return undefined;
   const { status, retryAfterMs } = http;
@@ -120,12 +127,12 @@ function statusVerdict(http: HttpStatus | undefined): ProbeVerdict | undefined {
   if (status === 401 || status === 403 || status === 407) return { kind: 'unauthorized', status };
   if (status === 408 || status === 429) return { kind: 'busy', retryAfterMs };
   if (status === 503 && retryAfterMs !== undefined) return { kind: 'busy', retryAfterMs };
-  // 501 is no trouble but a refusal: this server does not do POST.
+  // 501 means that the server does not support POST, which is no temporary failure.
   return status >= 500 && status !== 501 ? { kind: 'failing' } : undefined;
 }
 
 function classifyDiscovery(result: unknown): ProbeVerdict {
-  // A lax legacy server may answer anything to anything.
+  // A lax legacy server may answer an unknown request with any result.
   const supported = parseDiscovery(result)?.supportedVersions;
   if (supported === undefined) return LEGACY;
   const revision = findCommonModern(supported);
@@ -140,7 +147,7 @@ function withoutCommonModern(supported: readonly string[]): ProbeVerdict {
 
 type ErrorOutcome = Extract<ProbeOutcome, { kind: 'error' }>;
 
-/** Never on the code alone: a legacy server may use any of them for anything. */
+/** Never decides by the code alone, because a legacy server may use any code for anything. */
 function classifyError({ error, http }: ErrorOutcome, context: ProbeContext): ProbeVerdict {
   const data = asFields(error.data) ?? {};
   switch (error.code) {
@@ -152,7 +159,7 @@ function classifyError({ error, http }: ErrorOutcome, context: ProbeContext): Pr
     case MISSING_CAPABILITY: {
       const isTold = context.carrier === 'pipe' || http?.status === 400;
       if (!isTold || asFields(data.requiredCapabilities) === undefined) return LEGACY;
-      // It went on to capabilities, so it took the revision.
+      // A server that checks capabilities has already accepted the revision.
       const revision = findCommonModern([context.requested]) ?? LATEST_MODERN_REVISION;
       return { kind: 'modern', revision, isDraft: false };
     }
@@ -165,7 +172,7 @@ function classifySupported(supported: unknown, isRetry: boolean): ProbeVerdict {
   if (!isStringArray(supported) || supported.length === 0) return LEGACY;
   const revision = findCommonModern(supported);
   if (revision === undefined) return withoutCommonModern(supported);
-  // It refuses what it offers; asking on would never end.
+  // The server rejects a revision that it offers. Further retries would never end.
   return isRetry ? { kind: 'no-common-revision', supported } : { kind: 'modern-retry', revision };
 }
 
@@ -180,35 +187,35 @@ function classifyDraft(supported: unknown): ProbeVerdict {
 export interface RequestRefusal {
   readonly method: string | undefined;
   readonly status: number;
-  /** The code of the JSON-RPC error that answered the request; undefined: the response held none. */
+  /** The code of the JSON-RPC error in the response; undefined if there is none. */
   readonly code: unknown;
 }
 
 /**
- * Would a modern server refuse a request of its era like this? If not, it may have been replaced by another one; asking
- * it tells. Over HTTP a modern server answers with an error of JSON-RPC or of the specification's own.
+ * Returns true if a modern server would not refuse a modern request like this. Another server may have replaced it, so
+ * the caller probes again. Over HTTP a modern server answers with a code that JSON-RPC or the specification defines.
  */
 export function isForeignRefusal({ method, status, code }: RequestRefusal): boolean {
   if (code === METHOD_NOT_FOUND) return method === DISCOVER;
   if (status < 400 || status >= 500 || isPassing(status)) return false;
-  // What legacy servers say to a request that is of no session.
+  // Legacy servers reject a request without a session by a status alone, or with a code of their own.
   return typeof code !== 'number' || (code <= -32000 && code > HEADER_MISMATCH);
 }
 
-/** Statuses that say something about the caller or the moment. */
+/** Statuses that depend on the caller or the moment rather than on the server's era. */
 function isPassing(status: number): boolean {
   const kind = statusVerdict({ status, retryAfterMs: undefined })?.kind;
   return kind === 'unauthorized' || kind === 'busy';
 }
 
 export type InitializeVerdict =
-  /** `revision` is what the server chose; undefined when it did not say. */
+  /** `revision` is the server's choice; undefined if it named none. */
   | { readonly kind: 'accepted'; readonly revision: string | undefined }
-  /** A modern server that says so. */
+  /** A modern server that names its revisions. */
   | { readonly kind: 'modern'; readonly supported: readonly string[] }
-  /** It was understood and turned down: this is the transport, but not a way in. */
+  /** The server understood `initialize` and rejected it: the transport is right, but no session can be opened. */
   | { readonly kind: 'refused' }
-  /** Whatever is there, it is no MCP endpoint that takes `initialize` like this. */
+  /** The URL is no MCP endpoint that accepts an `initialize` posted like this. */
   | { readonly kind: 'elsewhere' }
   | Extract<ProbeVerdict, { kind: 'http-sse' | 'unauthorized' | 'busy' | 'failing' | 'unreachable' }>;
 
@@ -250,7 +257,7 @@ function initializeStatus(http: HttpStatus | undefined): InitializeVerdict | und
   }
 }
 
-/** [spec 2026-07-28 versioning] a modern server should name its revisions in whatever it answers to `initialize`. */
+/** [spec 2026-07-28 versioning] a modern server should name its revisions in any answer to `initialize`. */
 function classifyRefusal({ error, http }: ErrorOutcome): InitializeVerdict {
   const supported = asFields(error.data)?.supported;
   if (error.code === UNSUPPORTED_REVISION && isStringArray(supported)) {

@@ -13,8 +13,8 @@ import {
 } from '../vocabulary/methods.ts';
 
 /**
- * Does it no harm to send this request twice? It only reads, and does not carry what was asked of a person: a server
- * may take that once. [spec 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow]
+ * Returns true if this request can safely be sent twice: it only reads, and carries no answer of a user, which a server
+ * may accept only once. [spec 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow]
  */
 export function onlyReads(frame: Frame): boolean {
   const { kind, method = '' } = frame;
@@ -23,12 +23,12 @@ export function onlyReads(frame: Frame): boolean {
   return kind === 'request' && isReading && !carries('inputResponses') && !carries('requestState');
 }
 
-/** Requests that leave a session as they found it, or as the first of two had left it. */
+/** Requests whose repetition leaves a session in the same state. */
 const setting: ReadonlySet<string> = new Set([PING, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE]);
 
 /**
- * Does it no harm to send this message of a client twice? A second answer is one to a request that is not open, which a server
- * ignores; a second notification says what is true still.
+ * Returns true if this message of a client can safely be sent twice. A server ignores a second response, since its
+ * request is no longer open, and a repeated notification is still true.
  */
 export function isRepeatable(frame: Frame): boolean {
   const { kind, method = '' } = frame;

@@ -1,6 +1,6 @@
 /**
- * The envelope of a modern request: the keys of `params._meta` that say what a legacy client says once, in its
- * handshake. [spec 2026-07-28 basic#meta]
+ * The envelope of a modern request: the keys of `params._meta` that repeat in each request what a legacy client
+ * declares once, in its handshake. [spec 2026-07-28 basic#meta]
  */
 import { editFrame, type Frame, withoutParams, withParams } from '../../wire/frame.ts';
 import { BACKSLASH, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE } from '../../wire/json/ascii.ts';
@@ -30,24 +30,27 @@ export interface RequestMetadata {
   /** The revision as the client named it; not checked. */
   readonly revision: string;
   readonly capabilities: Fields;
-  /** How the client wrote them, where that is much: then they are parsed anew at each look. */
+  /**
+   * Length of the capabilities' JSON text. Present only for large metadata, whose objects are parsed again at each
+   * access.
+   */
   readonly capabilitiesBytes?: number;
-  /** With `name` and `version`, and whatever else the client tells of itself. */
+  /** An object with at least the strings `name` and `version`. */
   readonly clientInfo: Fields | undefined;
-  /** One of the eight levels. Undefined: the client wants no log messages. */
+  /** A valid log level; undefined if the client wants no log messages. */
   readonly logLevel: string | undefined;
 }
 
 export interface MetadataFault {
-  /** What is missing or wrong, in English, without quoting the message. */
+  /** The missing or invalid member in English, without quoting the message. */
   readonly fault: string;
 }
 
 const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL] as const;
 
 /**
- * The envelope of a request. A key that occurs twice, or beside one that some parsers take for it, is refused: what was
- * checked here must be what the server reads.
+ * Reads the envelope of a request. A key that occurs twice, or next to a key that some parsers take for it, is
+ * rejected: the server must read the same value that was checked here.
  */
 export function readRequestMetadata(frame: Frame): RequestMetadata | MetadataFault {
   const { bytes, payloadStart } = frame;
@@ -72,7 +75,10 @@ export function readRequestMetadata(frame: Frame): RequestMetadata | MetadataFau
   return lengthOf(found[1]) + lengthOf(found[2]) <= MAX_PARSED_BYTES ? metadata : parsedLate(metadata, bytes, found);
 }
 
-/** Metadata is kept as long as its call, and objects may take twenty times the memory of their text. */
+/**
+ * Limit for metadata kept in parsed form. It is kept as long as its call, and objects may take twenty times the memory
+ * of their text.
+ */
 const MAX_PARSED_BYTES = 2048;
 
 function lengthOf(found: Unmistakable): number {
@@ -111,7 +117,7 @@ function readValue(bytes: Buffer, found: Unmistakable): ReadValue {
   if (found === undefined) return MISSING;
   if (found === 'unclear') return UNCLEAR;
   const value = parseSpan(bytes, found);
-  // It is part of a message that is JSON, and no deeper than a message may be.
+  // The bytes belong to a valid JSON message within the depth limit, so parsing fails only for too many values.
   return value === undefined ? TOO_MUCH : { state: 'present', value };
 }
 
@@ -129,15 +135,18 @@ function parseInfo(value: unknown): Fields | undefined {
 }
 
 export interface StripOptions {
-  /** `inputResponses` and `requestState`, which answer an `input_required` of the bridge's own. Default: keep. */
+  /**
+   * `remove` drops `inputResponses` and `requestState`, which answer an `input_required` result of the bridge itself.
+   * Default: `keep`.
+   */
   readonly inputs?: 'keep' | 'remove';
-  /** What else changes in the params: members of these names. */
+  /** A further change of the params, and the keys of the members that it changes. */
   readonly also?: { readonly keys: readonly string[]; readonly change: (params: ObjectEditor) => void };
 }
 
 const STRIPPED = [META, 'inputResponses', 'requestState'];
 
-/** Legacy requests that may come without params. */
+/** Legacy requests whose params are optional. */
 const paramless: ReadonlySet<string | undefined> = new Set([
   LIST_TOOLS,
   LIST_PROMPTS,
@@ -147,7 +156,7 @@ const paramless: ReadonlySet<string | undefined> = new Set([
   PING,
 ]);
 
-/** The request without its envelope, as a legacy server wants it. All else stays byte for byte. */
+/** The request without its envelope, for a legacy server. All other bytes stay unchanged. */
 export function stripMetadata(frame: Frame, { inputs = 'keep', also }: StripOptions = {}): Frame {
   const keys = also === undefined ? STRIPPED : [...STRIPPED, ...also.keys];
   const params = ObjectEditor.readIn(frame, frame.payloadStart, keys);
@@ -164,7 +173,7 @@ export function stripMetadata(frame: Frame, { inputs = 'keep', also }: StripOpti
   return editFrame(frame, edits);
 }
 
-/** A `_meta` that is left empty goes; one that was empty before stays. */
+/** Removes a `_meta` that the envelope leaves empty; one that was empty before stays. */
 function stripMeta(frame: Frame, params: ObjectEditor, metaStart: number): void {
   if (isEnvelopeOnly(frame, metaStart)) return params.remove(META);
   const meta = ObjectEditor.readIn(frame, metaStart, ENVELOPE_KEYS);
@@ -173,7 +182,7 @@ function stripMeta(frame: Frame, params: ObjectEditor, metaStart: number): void 
   if (edits.length > 0) params.edit(META, edits);
 }
 
-/** Does it hold the envelope, or parts of it, and nothing else? Most do. */
+/** Returns true if `_meta` holds keys of the envelope and nothing else, as in most requests. */
 function isEnvelopeOnly({ bytes, outline }: Frame, metaStart: number): boolean {
   let count = 0;
   const end = visitMembers(bytes, metaStart, outline, (keyStart, keyEnd) => {
@@ -184,8 +193,9 @@ function isEnvelopeOnly({ bytes, outline }: Frame, metaStart: number): boolean {
 }
 
 /**
- * The request with this envelope in place of any other, as a modern server wants it; without the `task` of a tool call,
- * which is of the legacy era. Params by position cannot have an envelope and stay, for the server to refuse.
+ * The request with this envelope in place of any other, for a modern server, and without the `task` of a tool call,
+ * which belongs to the legacy era. Positional params cannot hold an envelope and stay unchanged; the server rejects
+ * them.
  */
 export function stampMetadata(frame: Frame, metadata: RequestMetadata): Frame {
   const { bytes, payloadStart } = frame;
@@ -227,31 +237,33 @@ function encode(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
-/** No more clients are likely to call in the same moment; the one met first makes way. */
+/** Envelopes remembered at a time, because more clients rarely call at once. The oldest is replaced first. */
 const MAX_KNOWN = 8;
-/** No usual envelope is larger. */
+/** Limit for a remembered envelope. Usual envelopes are smaller. */
 const MAX_BYTES = 2048;
-/** No usual progress token or trace context is longer. */
+/** Limit for the value that differs in each request. Usual progress tokens and trace contexts are shorter. */
 const MAX_VARIABLE_BYTES = 128;
 
-/** How a client writes its `_meta`: the same bytes each time, except the value of one member, if there is one. */
+/**
+ * A client's `_meta`: the same bytes in each request, except the value of at most one member. `head` precedes that
+ * value and `tail` follows it; `tail` is undefined if no value differs.
+ */
 interface Known {
   readonly head: Buffer;
-  /** What follows that value; undefined: all of it is the head. */
   readonly tail: Buffer | undefined;
   readonly metadata: RequestMetadata;
 }
 
 /**
- * `readRequestMetadata` for the requests of some clients. Each sends the same envelope with every request, byte for byte,
- * so what was found in one holds for the next. Beside the envelope there may be one member whose value is another one in
- * each request, such as a progress token.
+ * Reads the metadata of several clients' requests. A client sends the same envelope with every request, byte for byte,
+ * so the metadata parsed once is reused. Beside the envelope there may be one member with a different value in each
+ * request, such as a progress token.
  */
 export class MetadataReader {
   readonly #known: Known[] = [];
   #oldest = 0;
 
-  /** Returns what `readRequestMetadata(frame)` would. */
+  /** Returns the same as `readRequestMetadata(frame)`. */
   read(frame: Frame): RequestMetadata | MetadataFault {
     const meta = findUnmistakable(frame, frame.payloadStart, META);
     if (meta === undefined || meta === 'unclear') return readRequestMetadata(frame);
@@ -276,7 +288,7 @@ export class MetadataReader {
   }
 }
 
-/** The values beside the envelope; no more than two are looked for. */
+/** The values in `_meta` that do not belong to the envelope. The search ends after two. */
 function findOthers({ bytes, outline }: Frame, metaStart: number): readonly Span[] {
   const others: Span[] = [];
   visitMembers(bytes, metaStart, outline, (keyStart, keyEnd, start, end) => {
@@ -296,8 +308,8 @@ function isLike(bytes: Buffer, { start, end }: Span, { head, tail }: Known): boo
 }
 
 /**
- * Whether these bytes of a message that is JSON are one value and nothing else: a string without escapes, or what has no
- * structure, such as a number. Other values may be as well, but are not worth a parser.
+ * Returns true if these bytes of a valid JSON message are certainly a single value: a string without escapes, or a
+ * number, boolean or null. Other single values return false, because checking them would need a parser.
  */
 function isPlainValue(bytes: Buffer, start: number, end: number): boolean {
   if (end - start > MAX_VARIABLE_BYTES) return false;
@@ -311,7 +323,7 @@ function isPlainValue(bytes: Buffer, start: number, end: number): boolean {
   return true;
 }
 
-/** Digits, letters and signs, of which numbers and `true`, `false` and `null` consist. */
+/** Returns true for the digits, letters and signs that numbers, `true`, `false` and `null` consist of. */
 function isScalarByte(byte: number): boolean {
   return byte > SPACE && byte < 0x80 && !STRUCTURE.has(byte);
 }

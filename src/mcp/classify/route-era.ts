@@ -1,7 +1,4 @@
-/**
- * Which era a message is of, who serves it where both are served, and whether a modern request is what its revision
- * demands.
- */
+/** Determines the era of a message, routes it at an endpoint that serves both eras, and validates modern requests. */
 import { Frame } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { findMember, findUnmistakable, visitMembers } from '../../wire/json/outline.ts';
@@ -36,8 +33,8 @@ import {
 import { type MetadataReader, type RequestMetadata, readRequestMetadata } from './request-metadata.ts';
 
 /**
- * Does the message say of itself that it is modern? Exact, also for a key that is spelled with escapes or a `_meta`
- * that occurs twice; whether the envelope is a good one is another question.
+ * Returns true if the message declares a modern revision. Exact even if a key is spelled with escapes or `_meta` occurs
+ * twice; the rest of the envelope is not validated.
  */
 export function claimsModern(frame: Frame): boolean {
   const { bytes, payloadStart, outline } = frame;
@@ -51,13 +48,13 @@ export function claimsModern(frame: Frame): boolean {
   return isModern;
 }
 
-/** Who serves what was posted to an endpoint of both eras. */
+/** The route of a message posted to an endpoint that serves both eras. */
 export type EraRoute =
-  /** A modern request, to be checked by `validateModern`. */
+  /** A modern request; `validateModern` checks it. */
   | { readonly kind: 'modern' }
-  /** A notification of a modern client. Those of the specification mean nothing over HTTP. */
+  /** A notification of a modern client. The notifications of the specification have no meaning over HTTP. */
   | { readonly kind: 'modern-notification' }
-  /** Opens a legacy session, whatever session it names. */
+  /** Opens a legacy session, even if the request names a session. */
   | { readonly kind: 'initialize' }
   | { readonly kind: 'session'; readonly sessionId: string }
   /** An array of legacy messages. */
@@ -67,8 +64,8 @@ export type EraRoute =
   | { readonly kind: 'refused'; readonly refusal: ModernRefusal };
 
 /**
- * Decides by what the body says of itself. A header only tells apart those that say nothing: it may have been added or
- * taken out on the way. Over stdio there are none.
+ * Routes a message by its body. A header decides only for bodies that declare nothing, because it may have been added
+ * or removed on the way. Over stdio there are no headers.
  */
 export function routeEra(message: Frame | readonly (Frame | EnvelopeFault)[], headers: HeaderMap): EraRoute {
   const sessionId = readSessionId(headers);
@@ -85,7 +82,7 @@ function routeBatch(items: readonly (Frame | EnvelopeFault)[], sessionId: string
   return refuse(INVALID_REQUEST, 'a batch holds a modern message; modern messages are sent one by one');
 }
 
-/** From a modern client, as its header says, but without an envelope. Never served as legacy. */
+/** Rejects a message whose header is modern but which has no envelope. Such a message is never served as legacy. */
 function routeUnclaimed({ kind }: Frame): EraRoute {
   if (kind === 'notification') return { kind: 'modern-notification' };
   if (kind !== 'request') return refuse(INVALID_REQUEST, 'modern clients send no responses');
@@ -101,7 +98,7 @@ function readSessionId(headers: HeaderMap): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** Does the header that says which revision is spoken name a modern one? */
+/** Returns true if the protocol version header names a modern revision. */
 export function namesModern(headers: HeaderMap): boolean {
   const value = headers[PROTOCOL_VERSION_HEADER];
   return typeof value === 'string' && eraOf(trimHeaderValue(value)) === 'modern';
@@ -109,7 +106,7 @@ export function namesModern(headers: HeaderMap): boolean {
 
 // ---- Checking a modern request
 
-/** An error to answer with; over HTTP under this status. */
+/** An error response; `httpStatus` is its status over HTTP. */
 export interface ModernRefusal {
   readonly httpStatus: number;
   readonly code: number;
@@ -117,22 +114,23 @@ export interface ModernRefusal {
   readonly data?: unknown;
 }
 
+/**
+ * A modern request to validate; its JSON-RPC envelope is already checked. `headers` is undefined over stdio, where no
+ * header repeats the body. Without `isKnownMethod`, the server that gets the request judges the method. `reader`
+ * remembers the envelopes of the same clients' earlier requests.
+ */
 export interface ModernRequest {
-  /** Its envelope of JSON-RPC was checked already. */
   readonly frame: Frame;
-  /** Undefined: it came over stdio, where nothing is said twice. */
   readonly headers: HeaderMap | undefined;
   readonly supportedRevisions: readonly string[];
-  /** Undefined: who is asked next knows. */
   readonly isKnownMethod?: (method: string) => boolean;
-  /** Knows earlier requests of the same clients. */
   readonly reader?: MetadataReader;
 }
 
 /**
- * The checks of a modern request, in the order in which a client learns most from the first that fails: a proxy that
- * took a header out must not look like a server of another revision, nor like one of the legacy era.
- * [spec 2026-07-28 transports/streamable-http#server-validation, basic#meta]
+ * Validates a modern request. The order of the checks tells a client the most: a header that a proxy removed must not
+ * look like an unsupported revision, nor like a legacy server. [spec 2026-07-28
+ * transports/streamable-http#server-validation, basic#meta]
  */
 export function validateModern(request: ModernRequest): { readonly ok: RequestMetadata } | ModernRefusal {
   const { frame, headers, supportedRevisions, isKnownMethod, reader } = request;
@@ -164,7 +162,7 @@ function unsupported(requested: string, supported: readonly string[]): ModernRef
 // ---- The headers that every modern request over HTTP has, for those who do not read bodies.
 // [spec 2026-07-28 transports/streamable-http#standard-request-headers]
 
-/** Which member of `params` the `Mcp-Name` header repeats. */
+/** The member of `params` that the `Mcp-Name` header repeats, by method. */
 const nameMembers: ReadonlyMap<string, string> = new Map([
   [CALL_TOOL, 'name'],
   [GET_PROMPT, 'name'],
@@ -175,26 +173,24 @@ const nameMembers: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ]);
 
-/** What the body says where `Mcp-Name` repeats it. */
+/** The value in the body that `Mcp-Name` repeats. `unclear`: different parsers may read different names. */
 type BodyName =
   | { readonly kind: 'text'; readonly member: string; readonly text: string }
-  /** Different readers may read different names. */
   | { readonly kind: 'unclear'; readonly member: string };
 
-/**
- * What a message is sent with. A name that is not beyond doubt has no header, and the server refuses the request for
- * it.
- */
+/** The standard headers to send with a message. An ambiguous name gets no header, so the server rejects the request. */
 export function standardHeaders(frame: Frame, revision: string): readonly HeaderLine[] {
   const headers: HeaderLine[] = [[PROTOCOL_VERSION_HEADER_OUT, encodeHeaderValue(revision)]];
-  // The specification encodes no method. One that cannot be a plain value is none that a server knows.
+  // The specification has no encoding for methods. A method that needs one is unknown to every server.
   if (frame.method !== undefined) headers.push([METHOD_HEADER_OUT, encodeHeaderValue(frame.method)]);
   const name = readName(frame);
   if (name?.kind === 'text') headers.push([NAME_HEADER_OUT, encodeHeaderValue(name.text)]);
   return headers;
 }
 
-/** What is wrong with the headers of a request whose body names this revision, in English; undefined: nothing. */
+/**
+ * Compares the standard headers with a body that names this revision. Returns the mismatch in English, or undefined.
+ */
 export function checkStandardHeaders(frame: Frame, revision: string, headers: HeaderMap): string | undefined {
   return (
     checkPlain(PROTOCOL_VERSION_HEADER_OUT, headers[PROTOCOL_VERSION_HEADER], revision) ??
@@ -210,7 +206,7 @@ function checkPlain(name: string, value: HeaderMap[string], expected: string | u
 }
 
 function checkName(value: HeaderMap[string], name: BodyName | undefined): string | undefined {
-  // A body without a name is wrong in another way, which its server tells.
+  // The server rejects a body without a name for another reason, so the header is not checked.
   if (name === undefined) return undefined;
   if (name.kind === 'unclear') return `params.${name.member} must occur once, and nothing that could be taken for it`;
   if (!isExpressible(name.text)) return `params.${name.member} ${NO_UNICODE}`;

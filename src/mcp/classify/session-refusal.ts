@@ -4,7 +4,7 @@ import { INTERNAL_ERROR, INVALID_REQUEST, SESSION_ERROR, SESSION_NOT_FOUND } fro
 export interface SessionRefusal {
   /** Status of the response; 200 for an error that came as an ordinary answer. */
   readonly status: number;
-  /** Code of the JSON-RPC error in the response; undefined: it holds none. */
+  /** Code of the JSON-RPC error in the response; undefined if there is none. */
   readonly code: unknown;
   /** The error has the id of the request. */
   readonly namesRequest: boolean;
@@ -32,10 +32,11 @@ const SESSION_CODES: ReadonlySet<unknown> = new Set([
 const NAMES_SESSION = /session|not initialized/i;
 
 /**
- * What a refusal says of the session. [spec 2025-11-25 transports#session-management] wants 404. Servers in use also send
- * 400 (examples of the official SDK), 401 "Unauthorized: Session not found" (rmcp), 403 "Mcp-Session-Id principal
- * mismatch", 410, 503, and 200 with -32600 (zilla). Most of these mean something else as a rule, so the caller asks the
- * server with a `ping` before it believes them. A request may be repeated only after `forgotten` and `refused`.
+ * Decides what a refusal means for the session. [spec 2025-11-25 transports#session-management] requires 404. Servers
+ * in use also send 400 (examples of the official SDK), 401 "Unauthorized: Session not found" (rmcp), 403
+ * "Mcp-Session-Id principal mismatch", 410, 503, and 200 with -32600 (zilla). Most of these usually mean something
+ * else, so the caller confirms them by sending the server a `ping`. A request may be repeated only after `forgotten`
+ * and `refused`.
  */
 export function classifySessionRefusal({ status, code, namesRequest, reason }: SessionRefusal): SessionVerdict {
   const isAboutContent = namesRequest && !SESSION_CODES.has(code);
@@ -54,6 +55,6 @@ export function classifySessionRefusal({ status, code, namesRequest, reason }: S
     return namesSession && code !== undefined ? 'answered' : 'unrelated';
   }
   if (!namesSession) return 'unrelated';
-  // A gateway may say 502 or 504 of a server that is at work, and a server 500 of a call that has failed half-way.
+  // A gateway may send 502 or 504 for a server that is still working, and a server 500 for a call that failed halfway.
   return status < 500 || status === 503 ? 'refused' : 'answered';
 }

@@ -1,4 +1,4 @@
-/** The tools of a `tools/list`, as far as they decide how a tool is called, and whether it may be shown. */
+/** The tools of a `tools/list` result: the parts that decide how a tool is called and whether it may be shown. */
 
 import { editFrame, type Frame } from '../../wire/frame.ts';
 import { COMMA } from '../../wire/json/ascii.ts';
@@ -11,9 +11,9 @@ import { type HeaderAnnotations, readHeaderAnnotations } from './param-headers.t
 
 export interface ListedTool {
   readonly name: string;
-  /** Which of its arguments are repeated in headers. */
+  /** The arguments that are repeated in headers. */
   readonly annotations: HeaderAnnotations;
-  /** It runs only as a task of 2025-11-25. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation] */
+  /** The tool can only be called as a task. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation] */
   readonly isTask: boolean;
 }
 
@@ -22,18 +22,18 @@ interface ToolList {
   readonly list: Span;
   readonly items: readonly {
     readonly span: Span;
-    /** Undefined: it is no tool, for it has no name. */
+    /** Undefined if the item has no name and therefore is no tool. */
     readonly tool: ListedTool | undefined;
   }[];
 }
 
 const KEYWORD = Buffer.from(PARAM_HEADER_KEYWORD);
 const TASK_SUPPORT = Buffer.from('taskSupport');
-/** Only escapes of this kind could spell them otherwise. */
+/** Only escapes of this kind could spell the two keys above otherwise. */
 const UNICODE_ESCAPE = Buffer.from('\\u');
 const NO_HEADERS: HeaderAnnotations = { headers: [] };
 
-/** Undefined: it is no list of tools, or one with more in it than is looked at. */
+/** Returns undefined if the frame is no list of tools, or has more values than are parsed. */
 function readToolList(frame: Frame): ToolList | undefined {
   const { kind, bytes } = frame;
   if (kind !== 'result') return undefined;
@@ -47,7 +47,7 @@ function readToolList(frame: Frame): ToolList | undefined {
 
 function readTool(bytes: Buffer, span: Span, parts: PartReader): ListedTool | undefined {
   const text = bytes.subarray(span.start, span.end);
-  // Most tools name neither headers nor tasks; a native search over the bytes says so at once.
+  // Most tools name neither headers nor tasks, which a native search over the bytes shows without parsing.
   const hasEscape = text.includes(UNICODE_ESCAPE);
   const isTask = (hasEscape || text.includes(TASK_SUPPORT)) && requiresTask(bytes, span);
   const name = parseFound(bytes, findUnmistakable({ bytes }, span.start, 'name'));
@@ -65,12 +65,13 @@ function parseFound(bytes: Buffer, found: Unmistakable): unknown {
   return typeof found === 'object' ? parseSpan(bytes, found) : undefined;
 }
 
-/** One page of `tools/list`. */
+/**
+ * A page of `tools/list`. `nextCursor` is undefined on the last page. `ttlMs` is how long the server says the page
+ * stays valid.
+ */
 export interface ToolPage {
   readonly tools: readonly ListedTool[];
-  /** Where the next page begins; undefined: this is the last one. */
   readonly nextCursor: string | undefined;
-  /** How long the server says the page stays good, ms. */
   readonly ttlMs: number;
   /**
    * The page as a client may see it.
@@ -79,7 +80,7 @@ export interface ToolPage {
   readonly shown: Frame;
 }
 
-/** Undefined: it is no page of tools. */
+/** Returns undefined if the frame is no page of tools. */
 export function readToolPage(frame: Frame): ToolPage | undefined {
   const read = readToolList(frame);
   if (read === undefined) return undefined;
@@ -96,8 +97,8 @@ export function readToolPage(frame: Frame): ToolPage | undefined {
 }
 
 /**
- * A result of `tools/list` without the tools of these names, and without what cannot be told to have another. Undefined: it
- * cannot be told which tools it lists.
+ * A result of `tools/list` without the hidden tools, and without items whose name is unclear. Returns undefined if the
+ * list itself cannot be read.
  */
 export function withoutTools(frame: Frame, isHidden: (name: string) => boolean): Frame | undefined {
   const { bytes, payloadStart } = frame;
@@ -113,7 +114,7 @@ const OPEN = Buffer.from('[');
 const BETWEEN = Buffer.of(COMMA);
 const CLOSE = Buffer.from(']');
 
-/** The items byte for byte. */
+/** Joins the items, each byte for byte. */
 function joinItems(bytes: Buffer, items: ToolList['items']): Buffer {
   const parts = items.flatMap(({ span: { start, end } }, index) => [
     index === 0 ? OPEN : BETWEEN,

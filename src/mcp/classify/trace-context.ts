@@ -1,4 +1,4 @@
-/** Which trace a request belongs to, by its `_meta`. */
+/** The W3C trace context in the `_meta` of a request. */
 import { editFrame, type Frame, withParams } from '../../wire/frame.ts';
 import { OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
@@ -9,13 +9,19 @@ import { asFields, type Fields } from '../vocabulary/payload.ts';
 
 const META_KEYS = [META];
 
-/** Bytes of one text with its quotes: the largest that W3C Baggage asks anybody to pass on. A longer one is ignored. */
+/**
+ * Limit in bytes of one value with its quotes, the largest that W3C Baggage requires to be propagated. Longer values
+ * are ignored.
+ */
 const MAX_TEXT_BYTES = 8192 + 2;
 
-/** What fits into a header. */
+/** Values with other characters cannot be sent in a header. */
 const VISIBLE = /^[\x20-\x7e]+$/;
 
-/** What the request says; undefined: nothing, or nothing that could not be read in two ways. */
+/**
+ * Reads a request's trace context. Returns undefined if there is none or `_meta` is ambiguous; single values that are
+ * ambiguous or too long are left out.
+ */
 export function readTraceContext(frame: Frame): TraceContext | undefined {
   const meta = findUnmistakable(frame, frame.payloadStart, META);
   if (meta === undefined || meta === 'unclear') return undefined;
@@ -29,8 +35,8 @@ export function readTraceContext(frame: Frame): TraceContext | undefined {
 }
 
 /**
- * The request with this context in place of its own. One whose `_meta` is no object, or could be read in two ways, stays as
- * it is: it is for its server to refuse.
+ * Replaces the trace context of a request. If its `_meta` is no object or is ambiguous, the request stays unchanged and
+ * its server rejects it.
  */
 export function withTraceContext(frame: Frame, context: TraceContext): Frame {
   if (frame.payloadStart === -1) return withParams(frame, encode({ [META]: context }));
@@ -53,7 +59,7 @@ export function withTraceContext(frame: Frame, context: TraceContext): Frame {
   return editFrame(frame, params.edits());
 }
 
-/** What a request says in its `_meta`, as the headers of the HTTP request that carries it. */
+/** The trace context of a request, as headers of the HTTP request that carries it. */
 export function traceHeadersOf(frame: Frame): Readonly<Record<string, string>> | undefined {
   const context = frame.kind === 'request' ? readTraceContext(frame) : undefined;
   if (context === undefined) return undefined;
@@ -65,7 +71,10 @@ export function traceHeadersOf(frame: Frame): Readonly<Record<string, string>> |
   return headers;
 }
 
-/** The parameters of a request that is kept and sent again: another trace than that of the first is it then part of. */
+/**
+ * The params of a request that is kept and sent again, without the trace context: each repetition belongs to another
+ * trace.
+ */
 export function withoutTraceContext(params: Fields): Fields {
   const meta = asFields(params[META]);
   if (meta === undefined || !TRACE_KEYS.some((key) => Object.hasOwn(meta, key))) return params;

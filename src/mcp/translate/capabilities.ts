@@ -1,29 +1,31 @@
-/** What one side can do, said in the words of the other era. */
+/** Translates the capabilities of one side for a peer of the other era. */
 import { isDeclared } from '../vocabulary/client-declarations.ts';
 import { asFields, type Fields } from '../vocabulary/payload.ts';
 import { featuresOf, type RevisionFeatures, type RevisionId } from '../vocabulary/revisions.ts';
 import { TASKS_EXTENSION } from '../vocabulary/task-extension.ts';
 
 /**
- * Characters of a client's capabilities as JSON. With them sessions of a legacy server are opened, and a modern server is
- * told them with each request of a legacy client.
+ * Limit in characters for a client's capabilities as JSON. Sessions of a legacy server are opened with them, and a
+ * modern server receives them with each request of a legacy client.
  */
 export const MAX_CAPABILITIES_LENGTH = 16 * 1024;
-/** The capabilities that a client wrote may be this long; what is longer is not even read. */
+/** Limit in bytes for capabilities as the client wrote them. Longer ones are not read. */
 export const MAX_CAPABILITIES_BYTES = 4 * MAX_CAPABILITIES_LENGTH;
 
 export interface CanonicalCapabilities {
-  /** Read anew at each look: as objects they take many times the memory of their text, and calls wait with them. */
+  /**
+   * Parsed again at each access, because waiting calls keep them and objects take many times the memory of their text.
+   */
   readonly capabilities: Fields;
   /** Equal for all capabilities that mean the same to a legacy server. */
   readonly key: string;
-  /** With these a server may ask its client something: for roots, a sample or an elicitation. */
+  /** True if a server may ask the client for roots, sampling or elicitation. */
   readonly areAskable: boolean;
 }
 
 /**
- * What of a client's capabilities a legacy server may act on, written in one way only. Clients with the same key can
- * use the same session of a legacy server: it knows exactly what each of them can do.
+ * The capabilities that a legacy server may act on, in one canonical form. Clients with the same key can share a
+ * session of a legacy server, because the key covers everything the server may ask of them.
  */
 export function canonicalCapabilities(declared: Fields): CanonicalCapabilities {
   const told = compact({
@@ -44,8 +46,8 @@ export function canonicalCapabilities(declared: Fields): CanonicalCapabilities {
 }
 
 /**
- * What a server of this revision should have been told instead of `declared`, which was written for the latest one;
- * undefined: it reads nothing into it that is not there.
+ * Corrects a declaration that was written for the latest legacy revision, for a server of this revision. Returns
+ * undefined if the server does not misread `declared`, so it needs no correction.
  */
 export function correctedDeclaration(declared: Fields, revision: RevisionId): Fields | undefined {
   const { elicitation, ...rest } = declared;
@@ -53,7 +55,7 @@ export function correctedDeclaration(declared: Fields, revision: RevisionId): Fi
   return isMisread && !isDeclared(asFields(elicitation)?.form) ? rest : undefined;
 }
 
-/** A legacy client's capabilities, as its `initialize` told them, for the envelope of its requests to a modern server. */
+/** The capabilities from a legacy client's `initialize`, for the envelope of its requests to a modern server. */
 export function toModernCapabilities(declared: Fields, clientRevision: RevisionId): Fields {
   const { capabilities } = canonicalCapabilities(declared);
   const features = featuresOf(clientRevision);
@@ -64,7 +66,7 @@ export function toModernCapabilities(declared: Fields, clientRevision: RevisionI
   });
 }
 
-/** A revision that knows nothing inside of `sampling` does not mean what stands there. */
+/** Empties `sampling` for a revision that defines no members in it. */
 function samplingFor(sampling: unknown, features: RevisionFeatures): unknown {
   return isDeclared(sampling) && !features.samplingTools ? {} : sampling;
 }
@@ -74,7 +76,7 @@ function modernElicitation(elicitation: Fields | undefined, { elicitation: form 
   return form === 'form' && elicitation !== undefined ? { form: {} } : undefined;
 }
 
-/** The capabilities of the specification; the bridge cannot know what others mean. */
+/** The capabilities of the specification. The meaning of any others is unknown to the bridge. */
 const specified: ReadonlySet<string> = new Set([
   'tools',
   'prompts',
@@ -88,7 +90,7 @@ const specified: ReadonlySet<string> = new Set([
 export function toDiscoverCapabilities(capabilities: Fields): Fields {
   const { tasks: _, extensions, ...rest } = capabilities;
   const declared = Object.entries(rest).filter(([, value]) => isDeclared(value));
-  // Some servers write true for an object.
+  // Some servers write true in place of an object.
   const told = declared.map(([name, value]) => [name, specified.has(name) ? (asFields(value) ?? {}) : value] as const);
   return compact({ ...Object.fromEntries(told), extensions: nonEmpty(withoutTasks(asFields(extensions))) });
 }
@@ -104,7 +106,7 @@ function withModes(elicitation: Fields | undefined): Fields | undefined {
   return elicitation !== undefined && Object.keys(elicitation).length === 0 ? { form: {} } : elicitation;
 }
 
-/** The declared ones of these members; undefined when the capability itself is not declared. */
+/** The members with these names that are declared; undefined if the capability itself is not declared. */
 function pickDeclared(capability: unknown, names: readonly string[]): Fields | undefined {
   if (!isDeclared(capability)) return undefined;
   const fields = asFields(capability) ?? {};

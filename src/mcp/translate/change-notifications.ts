@@ -9,15 +9,15 @@ const LISTS = [
   ['resources', RESOURCES_CHANGED],
 ] as const;
 
-/** What of a server's capabilities `changeNotifications` goes by. */
+/** The part of a server's capabilities that `changeNotifications` reads. */
 export function announcingCapabilities(capabilities: unknown): Fields {
   const announcing = LISTS.filter(([name]) => announcesChanges(asFields(capabilities)?.[name]));
   return Object.fromEntries(announcing.map(([name]) => [name, { listChanged: true }]));
 }
 
 /**
- * "Look again" for everything a server with these capabilities may have changed while nobody was told: one for each
- * list it announces changes of, one for each subscribed resource.
+ * Notifications of possible changes that the client missed: one for each list whose changes the server announces, one
+ * for each subscribed resource.
  */
 export function changeNotifications(
   capabilities: Readonly<Record<string, unknown>> | undefined,

@@ -1,6 +1,6 @@
 /**
- * What a server asks, for a client of an older revision. Where that has no words for it, it is not asked in other words:
- * the answer would be to those.
+ * Input requests of a server for a client of an older revision. If that revision cannot express a request, the result
+ * is a fault: a reworded request would get an answer to something else.
  */
 
 import { replaceSpans } from '../../wire/frame.ts';
@@ -13,11 +13,11 @@ import { featuresOf, type RevisionFeatures, type RevisionId } from '../vocabular
 
 export interface LegacyInputOptions {
   readonly clientRevision: RevisionId;
-  /** Unlike that of any other elicitation: the revision that has URLs wants one. */
+  /** A unique id of the elicitation, which URL mode in 2025-11-25 requires. */
   readonly elicitationId: string;
 }
 
-/** The params that a legacy client gets, as JSON text; undefined: none. */
+/** The params for a legacy client as JSON text; undefined if the request has none. */
 export function toLegacyInput(
   { method, params }: InputRequest,
   { clientRevision, elicitationId }: LegacyInputOptions,
@@ -72,7 +72,7 @@ export function olderFormParams(params: Fields): { readonly value: Fields } | In
   return { value: { ...rest, requestedSchema: { ...schema, properties: Object.fromEntries(fields) } } };
 }
 
-/** Undefined: there is none. */
+/** Returns undefined if the older revision has no form for this field. */
 function olderField(field: unknown): unknown {
   const schema = asFields(field);
   if (schema === undefined) return field;

@@ -1,6 +1,6 @@
 /**
- * Results for clients of a revision that does not know all that may stand in them. Whatever need not change stays byte
- * for byte.
+ * Results for clients of a revision that lacks some of their members or content types. Unchanged parts stay byte for
+ * byte.
  */
 
 import { editFrame, type Frame } from '../../wire/frame.ts';
@@ -18,8 +18,8 @@ export interface DowngradeOptions {
   readonly method: string;
   readonly clientRevision: RevisionId;
   /**
-   * True for a `tools/call` whose tool has an output schema other than that of an object, as `wrapsOutput` read it from
-   * the list. Undefined: it is not known, and the value decides.
+   * True for a `tools/call` if `downgradeTools` listed the tool as wrapped. Undefined if that is unknown; the value
+   * then decides.
    */
   readonly isWrapped?: boolean | undefined;
 }
@@ -44,11 +44,11 @@ export function downgradeResult(frame: Frame, options: DowngradeOptions): Frame 
 
 export interface DowngradedTools {
   readonly frame: Frame;
-  /** Names of the tools whose output older clients get as a member of an object. */
+  /** Names of the tools whose output is wrapped in an object for older clients. */
   readonly wrapped: readonly string[];
 }
 
-/** A page of `tools/list` for a client of an older revision, and what to remember of it for calls. */
+/** Downgrades a page of `tools/list` for an older client, and lists the tools whose results must be wrapped. */
 export function downgradeTools(frame: Frame, clientRevision: RevisionId): DowngradedTools {
   const { bytes, payloadStart, outline } = frame;
   const list = frame.kind === 'result' ? findMember(bytes, payloadStart, 'tools', outline) : undefined;
@@ -78,7 +78,7 @@ function wrapOutput(tool: ObjectEditor, schema: unknown): void {
 
 type ItemEdits = (parts: PartReader, item: Span, index: number) => readonly Edit[];
 
-/** Changes the items of one member of the result. */
+/** Edits the items of an array in the result. */
 function editValues(frame: Frame, key: string, edit: ItemEdits): Frame {
   const { bytes, payloadStart, outline } = frame;
   const items = itemSpans(bytes, findMember(bytes, payloadStart, key, outline)?.start ?? -1) ?? [];
@@ -89,7 +89,10 @@ function editValues(frame: Frame, key: string, edit: ItemEdits): Frame {
   );
 }
 
-/** Legacy schemas of output say `object` at their root; all others are wrapped, whatever they may come to. */
+/**
+ * Returns true if the output schema has `"type": "object"` at its root, as legacy revisions require. Outputs of all
+ * other schemas are wrapped, even if every valid value is an object.
+ */
 function hasObjectRoot(bytes: Buffer, schema: Span): boolean {
   const type = findMember(bytes, schema.start, 'type');
   return type !== undefined && isStringToken(bytes, type.start, type.end, 'object');
@@ -106,7 +109,7 @@ function downgradeToolResult(frame: Frame, features: RevisionFeatures, isWrapped
   const structured = result.value('structuredContent');
   if (structured !== undefined && !features.structuredContent) {
     result.remove('structuredContent');
-    // It was all there is to read: as a text it still can be.
+    // Without a text block the structured content was the only output, so it is repeated as text.
     if (!content.some(({ start }) => isText(bytes, start))) contentEdits.push(...textEdits(bytes, result, structured));
   } else if (structured !== undefined && (isWrapped === true || bytes[structured.start] !== OPEN_BRACE)) {
     const value = bytes.subarray(structured.start, structured.end);
@@ -116,7 +119,7 @@ function downgradeToolResult(frame: Frame, features: RevisionFeatures, isWrapped
   return editFrame(frame, result.edits());
 }
 
-/** Most results: the client knows every type of content, and the output is an object or there is none. */
+/** Returns true for most results: the revision has every content type, and the output is missing or an object. */
 function passesAsItIs({ bytes, payloadStart, outline }: Frame, features: RevisionFeatures): boolean {
   if (!features.audio || !features.resourceLinks || !features.structuredContent) return false;
   const structured = findMember(bytes, payloadStart, 'structuredContent', outline);
@@ -128,7 +131,10 @@ function isText(bytes: Buffer, blockStart: number): boolean {
   return type !== undefined && isStringToken(bytes, type.start, type.end, 'text');
 }
 
-/** Adds a text block with this JSON text to the content; the edits are for the list that is there, if there is one. */
+/**
+ * Appends a text block with this JSON text to the content. The returned edits apply to the existing list; a missing
+ * list is set directly.
+ */
 function textEdits(bytes: Buffer, result: ObjectEditor, { start, end }: Span): readonly Edit[] {
   const block = encode(textBlock(bytes.toString('utf8', start, end)));
   const content = result.value('content');
@@ -168,11 +174,11 @@ function encode(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
-// ---- Blocks of content for clients of a revision that does not know their type.
+// ---- Content blocks for clients of a revision without their type
 
 /**
- * Returns the block unchanged where the revision knows it. `index`: its position among its siblings, so that what gets
- * an address of its own gets one unlike theirs.
+ * Returns the block unchanged if the revision knows its type. `index` is its position among its siblings, which makes
+ * the URI of a converted block unique.
  */
 export function downgradeBlock(block: Fields, features: RevisionFeatures, index: number): Fields {
   if (block.type === 'audio' && !features.audio) return audioAsResource(block, index);
@@ -184,7 +190,10 @@ export function textBlock(text: string): Fields {
   return { type: 'text', text };
 }
 
-/** [spec 2024-11-05 schema#embeddedresource] the one type of that revision that holds bytes of any kind. */
+/**
+ * Embeds audio as a resource. [spec 2024-11-05 schema#embeddedresource] no other type of that revision holds arbitrary
+ * bytes.
+ */
 function audioAsResource({ data, mimeType, annotations }: Fields, index: number): Fields {
   const resource = { uri: `embedded:audio-${index + 1}`, mimeType, blob: data };
   return { type: 'resource', resource, ...(annotations !== undefined && { annotations }) };
@@ -201,15 +210,15 @@ function linkAsText({ name, title, uri, description, annotations }: Fields): Fie
 // revisions get an object with the value in it, and a schema that says so. [spec 2026-07-28 changelog, SEP-2106] The
 // same object the official SDK makes.
 
-/** The one member of that object. */
+/** The only member of the wrapping object. */
 export const WRAPPED_OUTPUT = 'result';
 
 const WRAPPED_POINTER = `/properties/${WRAPPED_OUTPUT}`;
 
-/** Beyond any schema of use; a recursion must end somewhere. */
+/** Limit of the recursion, beyond any schema in use. */
 const MAX_DEPTH = 200;
 
-/** What the schema of an output becomes that is put into an object. References within it still lead to their target. */
+/** The output schema of a wrapped output. References inside the original schema still resolve. */
 export function wrapOutputSchema(schema: Fields): Fields {
   const dialect = typeof schema.$schema === 'string' ? { $schema: schema.$schema } : {};
   return {
@@ -220,19 +229,19 @@ export function wrapOutputSchema(schema: Fields): Fields {
   };
 }
 
-/** A schema whose root has come to lie deeper. */
+/** Adjusts a schema whose root is now nested in the wrapping schema. */
 function moved(schema: unknown, depth: number): unknown {
   if (depth > MAX_DEPTH) return schema;
   if (Array.isArray(schema)) return schema.map((item) => moved(item, depth + 1));
   const fields = asFields(schema);
-  // References below a base of its own are relative to that.
+  // References in a schema with its own base URI are relative to that URI and stay valid.
   if (fields === undefined || hasBase(fields)) return schema;
   return Object.fromEntries(
     Object.entries(fields).map(([keyword, value]) => [keyword, movedMember(keyword, value, depth)]),
   );
 }
 
-/** [RFC 3986; JSON Schema draft-07] an `$id` that is only a fragment is a mere anchor. */
+/** [RFC 3986; JSON Schema draft-07] an `$id` that is only a fragment is an anchor and no base URI. */
 function hasBase({ $id }: Fields): boolean {
   return typeof $id === 'string' && !$id.startsWith('#');
 }
@@ -247,7 +256,7 @@ function movedMember(keyword: string, value: unknown, depth: number): unknown {
   return isSchemaKeyword(keyword) ? moved(value, depth + 1) : value;
 }
 
-/** Only pointers from the root change; anchors stay where they are, and other documents too. */
+/** Only JSON pointers from the root change; anchors and references to other documents stay valid. */
 function movedReference(reference: unknown): unknown {
   if (typeof reference !== 'string' || (reference !== '#' && !reference.startsWith('#/'))) return reference;
   return `#${WRAPPED_POINTER}${reference.slice(1)}`;

@@ -1,4 +1,4 @@
-/** Errors of one era as the other one says them. */
+/** Translates errors of one era for a peer of the other. */
 
 import { editFrame, type Frame, idToken, type JsonRpcId, withId, withPayload } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
@@ -21,12 +21,13 @@ import {
 } from '../vocabulary/rpc-codes.ts';
 import type { RpcError } from '../vocabulary/rpc-errors.ts';
 
-/** What a legacy server was asked. */
+/**
+ * The request that a legacy server answered with an error. `isDeclared` is true if the server declared the capability
+ * that the method belongs to; `uri` is that of a `resources/read`.
+ */
 export interface ModernErrorContext {
   readonly method: string;
-  /** The server declared the capability that the method belongs to. */
   readonly isDeclared: boolean;
-  /** The URI of a `resources/read`. */
   readonly uri?: string | undefined;
 }
 
@@ -37,15 +38,16 @@ export interface ModernError {
 }
 
 /**
- * A legacy server's error for a modern client. `-32042` has a translation of its own; what gets here of it is nothing
- * but an error.
+ * Translates a legacy server's error for a modern client. `-32042` is normally translated before; one that gets here is
+ * an ordinary error.
  */
 export function toModernError(error: RpcError, context: ModernErrorContext): ModernError {
   const { code } = error;
   if (!Number.isInteger(code)) return inBand(replaceCode(error, INTERNAL_ERROR, { originalCode: code }));
   if (code === METHOD_NOT_FOUND) return toModernNotFound(error, context);
   if (code === RESOURCE_NOT_FOUND) return inBand(toModernMissing(error, context));
-  // [spec 2026-07-28 basic#error-codes] only the specification gives these a meaning, and it is not the server's.
+  // [spec 2026-07-28 basic#error-codes] only the specification defines reserved codes, so this server means something
+  // else.
   if (isReservedCode(code)) return inBand(replaceCode(error, INTERNAL_ERROR, { originalCode: code }));
   return inBand(error);
 }
@@ -54,9 +56,9 @@ function inBand(error: RpcError): ModernError {
   return { error, httpStatus: 200 };
 }
 
-/** [spec 2026-07-28 transports/streamable-http#protocol-version-header] a method that is not there comes with 404. */
+/** [spec 2026-07-28 transports/streamable-http#protocol-version-header] an unknown method is answered with 404. */
 function toModernNotFound(error: RpcError, { method, isDeclared }: ModernErrorContext): ModernError {
-  // Some servers know no such method when they know no such tool.
+  // Some servers answer "method not found" for an unknown tool or prompt.
   const isName = isDeclared && (method === CALL_TOOL || method === GET_PROMPT);
   return isName ? inBand({ ...error, code: INVALID_PARAMS }) : { error, httpStatus: 404 };
 }
@@ -69,14 +71,13 @@ function toModernMissing(error: RpcError, { method, uri }: ModernErrorContext): 
   return { ...error, code: INVALID_PARAMS, data: { ...data, uri } };
 }
 
-/** What a modern server was asked. */
+/** The request that a modern server answered with an error. `uri` is that of a `resources/read`. */
 export interface LegacyErrorContext {
   readonly method: string;
-  /** The URI of a `resources/read`. */
   readonly uri?: string | undefined;
 }
 
-/** A modern server's error for a legacy client, after all that could be done about it was done. */
+/** Translates a modern server's error for a legacy client, once the bridge itself can do nothing more about it. */
 export function toLegacyError(error: RpcError, { method, uri }: LegacyErrorContext): RpcError {
   switch (error.code) {
     case INVALID_PARAMS: {
@@ -88,12 +89,15 @@ export function toLegacyError(error: RpcError, { method, uri }: LegacyErrorConte
     case UNSUPPORTED_REVISION:
       return replaceCode(error, INTERNAL_ERROR, { reason: 'upstream_revision', originalCode: error.code });
     default:
-      // A missing capability stays as it is: it says truly what this client lacks.
+      // A missing capability is forwarded unchanged, because this client really lacks it.
       return error;
   }
 }
 
-/** A modern server's error for the legacy client that sent the request; what is no error as JSON-RPC wants it stays as it is. */
+/**
+ * Translates a modern server's error for the legacy client that sent the request. An error without a numeric code and a
+ * message is forwarded with the client's id only.
+ */
 export function legacyFailure(answer: Frame, request: Frame): Frame {
   const { code, message, data } = readFields(answer, ['code', 'message', 'data']);
   const { id = answer.id as JsonRpcId, method = '' } = request;
@@ -104,7 +108,7 @@ export function legacyFailure(answer: Frame, request: Frame): Frame {
   return translatedError(answer, { id, said, meant });
 }
 
-/** Gives the error another code, and says in `data.bridge` why. */
+/** Replaces the code, and records the reason in `data.bridge`. */
 export function replaceCode(error: RpcError, code: number, bridge: Fields): RpcError {
   const data = asFields(error.data);
   const rest = error.data === undefined || data !== undefined ? bridge : { ...bridge, originalData: error.data };
@@ -120,31 +124,32 @@ const badRequests: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * The HTTP status that goes with an error of the modern era, as long as no stream has been started. `-32602` is 400
- * where the envelope is at fault, which the code does not tell: route-era.ts.
- * [spec 2026-07-28 transports/streamable-http]
+ * The HTTP status for an error of the modern era, unless a stream has started. `-32602` gets 400 only for a faulty
+ * envelope, which the code does not show; route-era.ts handles that case. [spec 2026-07-28 transports/streamable-http]
  */
 export function modernHttpStatus(code: number): number {
   if (code === METHOD_NOT_FOUND) return 404;
   return badRequests.has(code) ? 400 : 200;
 }
 
-// ---- Errors of one era as the other one has them: what both say alike stays byte for byte.
+// ---- Translated errors, in which all unchanged parts stay byte for byte
 
+/**
+ * The error as read from a response (`said`) and its translation (`meant`). Unchanged values must be the same objects
+ * in both, because they are compared by identity.
+ */
 export interface ErrorTranslation {
   readonly id: JsonRpcId;
-  /** What was read from the response. */
   readonly said: RpcError;
-  /** What was made of it. Values that it has taken over are the very same ones. */
   readonly meant: RpcError;
 }
 
-/** Takes nothing but the error from the response: some servers write a `result` of null beside it. */
+/** Builds the translated response from the error alone, because some servers write a null `result` beside it. */
 export function translatedError(frame: Frame, { id, said, meant }: ErrorTranslation): Frame {
   const answer = errorFrame(id, meant);
   const written = readPayload(frame);
   const error = ObjectEditor.read(frame.bytes, frame.payloadStart, ['code', 'message', 'data']);
-  // Not JSON, or no error that could be edited.
+  // The payload is not JSON, or not an object that can be edited.
   if (written === undefined || error === undefined) return answer;
   if (written.code !== meant.code) error.set('code', encode(meant.code));
   if (written.message !== meant.message) error.set('message', encode(meant.message));
@@ -174,7 +179,10 @@ function encode(value: unknown): Buffer {
 
 const CODE = Buffer.from(String(URL_ELICITATION_REQUIRED));
 
-/** A server's error for a client that cannot be sent to a URL: it can read what it cannot act upon. */
+/**
+ * Changes the code of a URL elicitation error for a client that cannot open URLs. The client can still show its
+ * message.
+ */
 export function withoutUrlElicitation(frame: Frame): Frame {
   if (frame.kind !== 'error' || !frame.bytes.includes(CODE)) return frame;
   const { code, message, data } = readFields(frame, ['code', 'message', 'data']);

@@ -1,6 +1,6 @@
 /**
- * A legacy server's own requests as what a modern client is asked for: entries of an `input_required` result.
- * [spec 2026-07-28 basic/patterns/mrtr#inputrequests]
+ * Converts requests of a legacy server to entries of an `input_required` result for a modern client. [spec 2026-07-28
+ * basic/patterns/mrtr#inputrequests]
  */
 import { type Frame, replaceSpans, withPayload } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
@@ -10,15 +10,18 @@ import { META_RELATED_TASK, META_SERVER_INFO } from '../vocabulary/meta.ts';
 import { ELICIT, LIST_ROOTS } from '../vocabulary/methods.ts';
 import type { Fields } from '../vocabulary/payload.ts';
 
-/** The key of the n-th request that one call has made: unlike all others of that call, and telling in a log. */
+/** The key of a call's n-th input request: unique within the call and readable in a log. */
 export function inputKey(method: string, n: number): string {
   return `${method.split('/', 1)[0]}-${n}`;
 }
 
-/** Part of a legacy request that means nothing where it is no message of its own. */
+/** Metadata of a legacy request that has no meaning inside an `input_required` result. */
 const transportMeta = ['progressToken', META_RELATED_TASK] as const;
 
-/** One entry, as JSON text. All the server said stays as it was written, but for what the modern era does not know. */
+/**
+ * Converts a server's request to an entry, as JSON text. The params stay byte for byte, except for members that the
+ * modern era does not have.
+ */
 export function toInputRequest(frame: Frame): Buffer {
   const params = inputParams(frame);
   const method = Buffer.from(JSON.stringify(frame.method));
@@ -38,7 +41,7 @@ function inputParams({ bytes, payloadStart, method }: Frame): Buffer | undefined
   const params = ObjectEditor.read(bytes, payloadStart, ['_meta', 'task', 'elicitationId']);
   if (params === undefined) return undefined;
   params.remove('task');
-  // [spec 2026-07-28 changelog] gone together with the notification that named it.
+  // [spec 2026-07-28 changelog] removed together with the notification that refers to it.
   if (method === ELICIT) params.remove('elicitationId');
   const meta = ObjectEditor.read(bytes, params.value('_meta')?.start ?? -1, transportMeta);
   for (const key of transportMeta) meta?.remove(key);
@@ -54,13 +57,13 @@ function inputParams({ bytes, payloadStart, method }: Frame): Buffer | undefined
 }
 
 export interface InputRequiredParts {
-  /** What `toInputRequest` made, by key. */
+  /** Results of `toInputRequest`, by key. */
   readonly requests: ReadonlyMap<string, Buffer>;
   readonly requestState: string;
   readonly serverInfo: Fields | undefined;
 }
 
-/** The answer that asks the client for all of it and to come back with the state. */
+/** The result that asks the client for all these inputs and for a retry with the state. */
 export function inputRequiredFrame(id: IdOrToken, parts: InputRequiredParts): Frame {
   const { requests, requestState, serverInfo } = parts;
   const members = new Map([

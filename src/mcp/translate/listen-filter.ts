@@ -1,4 +1,7 @@
-/** What a `subscriptions/listen` wants to hear. [spec 2026-07-28 basic/patterns/subscriptions#notification-filter] */
+/**
+ * The notification filter of a `subscriptions/listen`. [spec 2026-07-28
+ * basic/patterns/subscriptions#notification-filter]
+ */
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { rewriteSubscriptionId } from '../classify/correlators.ts';
@@ -13,10 +16,12 @@ export interface ListenFilter {
   readonly resourceSubscriptions: readonly string[];
 }
 
-/** A client with more resources is told to look again at the first ones; each costs a message of its own. */
+/**
+ * Limit of resources for which missed updates are announced, since each costs a message. The first ones are announced.
+ */
 const MAX_MISSED_UPDATES = 1000;
 
-/** `params.notifications` of the request, or of its acknowledgment. Undefined: there is none. */
+/** Reads `params.notifications` of the request or of its acknowledgment. Undefined if it is missing or no object. */
 export function readListenFilter(frame: Frame): ListenFilter | undefined {
   const filter = asFields(readField(frame, 'notifications'));
   if (filter === undefined) return undefined;
@@ -31,8 +36,8 @@ export function readListenFilter(frame: Frame): ListenFilter | undefined {
 }
 
 /**
- * "Look again" for all that the client asked for and the server granted, for a time in which nobody listened.
- * `subscriptionId` is the token of the client's request.
+ * Change notifications for everything the client subscribed to and the server granted, after a time without a stream.
+ * `subscriptionId` is the JSON token of the client's request id.
  */
 export function missedChanges(request: Frame, acknowledgment: Frame, subscriptionId: Buffer): readonly Frame[] {
   const wanted = readListenFilter(request);

@@ -1,4 +1,4 @@
-/** The tools of a legacy server as a modern client expects them. */
+/** Adapts the tools of a legacy server to what modern clients expect. */
 
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
 import { itemEditors, ObjectEditor } from '../../wire/json/object-editor.ts';
@@ -18,12 +18,12 @@ const UNICODE_ESCAPE = Buffer.from('\\u');
 const OBJECT_SCHEMA = Buffer.from('{"type":"object"}');
 const OBJECT_TYPE = Buffer.from('"object"');
 
-/** No sensible schema nests deeper; what lies below stays as it is. */
+/** Limit for nested schemas, deeper than any sensible one. Deeper parts stay unchanged. */
 const MAX_SCHEMA_DEPTH = 64;
 
 /**
- * Edits of the list of tools at `toolsStart`. No schema is printed anew: the largest integer of 64 bits, a common
- * `maximum`, would come out as another number.
+ * Edits for the list of tools at `toolsStart`. Schemas are edited in place rather than parsed and printed, because a
+ * 64-bit `maximum`, which is common, would lose precision.
  */
 export function modernToolEdits(bytes: Buffer, toolsStart: number): readonly Edit[] {
   const tools = itemEditors(bytes, toolsStart, ['execution', 'inputSchema']) ?? [];
@@ -31,7 +31,7 @@ export function modernToolEdits(bytes: Buffer, toolsStart: number): readonly Edi
 }
 
 function toolEdits(bytes: Buffer, tool: ObjectEditor): readonly Edit[] {
-  // How to run it as a task of 2025-11-25, of which a modern client cannot make use.
+  // `execution` describes tasks of 2025-11-25, which modern clients cannot use.
   tool.remove('execution');
   const schema = tool.value('inputSchema');
   const edits = schema && schemaEdits(bytes, schema);
@@ -40,14 +40,14 @@ function toolEdits(bytes: Buffer, tool: ObjectEditor): readonly Edit[] {
   return tool.edits();
 }
 
-/** Undefined: it is no object. */
+/** Returns undefined if the schema is no object. */
 function schemaEdits(bytes: Buffer, { start, end }: Span): readonly Edit[] | undefined {
   const root = ObjectEditor.read(bytes, start, ['type', PARAM_HEADER_KEYWORD]);
   if (root === undefined) return undefined;
   const type = root.value('type');
   const isObject = type !== undefined && isStringToken(bytes, type.start, type.end, 'object');
   if (!isObject) root.set('type', OBJECT_TYPE);
-  // A native search says at once that there is nothing to walk for.
+  // Most schemas have no annotation, which a native search shows without a walk.
   const schema = bytes.subarray(start, end);
   if (!schema.includes(KEYWORD) && !schema.includes(UNICODE_ESCAPE)) return root.edits();
   root.remove(PARAM_HEADER_KEYWORD);
@@ -56,15 +56,18 @@ function schemaEdits(bytes: Buffer, { start, end }: Span): readonly Edit[] | und
   return [...root.edits(), ...walk.edits].sort((a, b) => a.start - b.start);
 }
 
-/** What a value is within a schema: one itself, or a list of some; a map of names to schemas; the schema all others are in. */
+/**
+ * The role of a value in a schema: `schema` for a schema or a list of schemas, `names` for a map of names to schemas,
+ * `root` for the outermost schema.
+ */
 type Role = 'schema' | 'names' | 'root';
 
 /**
- * Takes the names of headers out of a schema: a legacy server does not know what they oblige it to, and a modern client
- * hides a tool whose names are not right. Goes over each byte once, however deep it lies.
+ * Removes header annotations from a schema: a legacy server does not know the duties that come with them, and a modern
+ * client hides a tool with an invalid one. Visits each byte once, at any depth.
  */
 class AnnotationWalk {
-  /** In order. One by one: there may be more than a call can have arguments. */
+  /** In ascending order. Filled by single pushes, because there may be more edits than a call can have arguments. */
   readonly edits: Edit[] = [];
   readonly #bytes: Buffer;
 
@@ -72,16 +75,16 @@ class AnnotationWalk {
     this.#bytes = bytes;
   }
 
-  /** All within the schema at `start`, but for its own members. */
+  /** Visits everything nested in the schema at `start`, but does not remove members of that schema itself. */
   visitBelow(start: number): void {
     this.#visitMembers(start, 'root', 0);
   }
 
-  /** Each of these returns where the value ends; -1 where that cannot be told. */
+  /** Like the two methods below, returns the offset after the value, or -1 if the value is malformed. */
   #visit(start: number, role: Role, depth: number): number {
     const first = this.#bytes[start];
     const second = this.#bytes[start + 1];
-    // A schema can have a million of them.
+    // Fast path for empty values, of which a schema can have a million.
     const isEmpty = first === OPEN_BRACE ? second === CLOSE_BRACE : first === OPEN_BRACKET && second === CLOSE_BRACKET;
     if (isEmpty) return start + 2;
     if (depth <= MAX_SCHEMA_DEPTH && first === OPEN_BRACE) return this.#visitMembers(start, role, depth);
@@ -106,7 +109,10 @@ class AnnotationWalk {
     const members = new MemberCursor(bytes, start);
     let hasKept = false;
     let previousEnd = -1;
-    /** Where a member begins that goes, with nothing before it that stays: it goes up to the next one. */
+    /**
+     * Start of a removed member with no kept member before it. It is removed together with the comma after it, up to
+     * the key of the next member.
+     */
     let leadingStart = -1;
     while (members.next()) {
       const { keyStart, keyEnd, valueStart } = members;

@@ -1,4 +1,7 @@
-/** Results of one era as the other one has them: a few members more or less, the rest byte for byte. */
+/**
+ * Translates results of one era for a client of the other: a few members are added or removed, the rest stays byte for
+ * byte.
+ */
 
 import { isNullToken } from '../../wire/envelope-members.ts';
 import { editFrame, type Frame } from '../../wire/frame.ts';
@@ -11,13 +14,13 @@ import { MODERN_REVISION_IDS, type RevisionId } from '../vocabulary/revisions.ts
 import { toDiscoverCapabilities, toInitializeCapabilities } from './capabilities.ts';
 import { modernToolEdits } from './modern-tools.ts';
 
-/** How long a result may be used again, and by whom. [spec 2026-07-28 server/utilities/caching] */
+/** The time for which a result may be reused, and by which clients. [spec 2026-07-28 server/utilities/caching] */
 export interface CacheHints {
   readonly ttlMs: number;
   readonly cacheScope: 'public' | 'private';
 }
 
-/** What can be said of a server that says nothing. */
+/** The hints for a server that gives none. */
 export const NO_CACHING: CacheHints = { ttlMs: 0, cacheScope: 'private' };
 
 export interface ModernResultOptions {
@@ -25,15 +28,15 @@ export interface ModernResultOptions {
   readonly method: string;
   /** The server's own name and version. */
   readonly serverInfo: Fields | undefined;
-  /** For results that can be kept; the others have no hints. */
+  /** Hints for a cacheable result; other results get none. */
   readonly cache?: CacheHints;
-  /** A message under whose id the result goes out; default: it keeps its own. */
+  /** The result is sent with the id of this message. Default: it keeps its own id. */
   readonly under?: Frame;
 }
 
 /**
- * A legacy server's result for a modern client. A server of that era has no say over `resultType` and the other members
- * it does not know. Undefined: it is no object, as a result must be in every revision.
+ * Translates a legacy server's result for a modern client. Values that the server wrote in `resultType` and other
+ * members unknown in its era are overwritten. Undefined if the result is no object, as every revision requires.
  */
 export function toModernResult(frame: Frame, options: ModernResultOptions): Frame | undefined {
   const { method, serverInfo, cache = NO_CACHING, under = frame } = options;
@@ -48,7 +51,7 @@ export function toModernResult(frame: Frame, options: ModernResultOptions): Fram
   return editFrame(frame, withIdOf(under, frame, result.edits()), under.id);
 }
 
-/** The edits of a payload, and that of the id where it becomes another one: a large result is copied once for both. */
+/** Adds the edit of the id to those of the payload if the id changes, so that a large result is copied only once. */
 function withIdOf(under: Frame, frame: Frame, edits: readonly Edit[]): readonly Edit[] {
   if (under === frame) return edits;
   const { idStart, idEnd, payloadStart } = frame;
@@ -56,7 +59,10 @@ function withIdOf(under: Frame, frame: Frame, edits: readonly Edit[]): readonly 
   return idStart < payloadStart ? [edit, ...edits] : [...edits, edit];
 }
 
-/** What a method of an extension says of this it says in any era; of its own methods the specification says it since then. */
+/**
+ * Sets the cache hints. Hints in the result of an extension's method stay, since the extension may define them for any
+ * era; a method of the specification has them only in the modern era.
+ */
 function setHints(result: ObjectEditor, method: string, cache: CacheHints): void {
   for (const [key, value] of [
     ['ttlMs', cache.ttlMs],
@@ -70,28 +76,28 @@ const MODERN_MEMBERS = ['resultType', '_meta', 'ttlMs', 'cacheScope', 'content',
 const COMPLETE = encode('complete');
 const EMPTY_LIST = encode([]);
 
-/** Is the member absent or null? Servers in some languages write an empty list as null. */
+/** Returns true if the member is absent or null, because servers in some languages write an empty list as null. */
 function isMissing(bytes: Buffer, object: ObjectEditor, key: string): boolean {
   const span = object.value(key);
   return span === undefined || isNullToken(bytes, span.start, span.end);
 }
 
-/** Members a modern result has by the specification, next to those of its method. */
+/** Members that the specification defines for modern results in general. */
 const specified = ['ttlMs', 'cacheScope', 'inputRequests', 'requestState'] as const;
 
 /**
- * A modern server's result for a legacy client. The official clients of that era refuse an empty result that holds
- * anything they do not know.
+ * Translates a modern server's result for a legacy client. The official legacy clients reject an empty result that has
+ * any unknown member.
  */
 export function toLegacyResult(frame: Frame, method: string): Frame {
   const result = ObjectEditor.readIn(frame, frame.payloadStart, ['resultType', '_meta', ...specified]);
   if (result === undefined) return frame;
   const { bytes } = frame;
   const type = result.value('resultType');
-  // [spec 2026-07-28 basic#resulttype] Any other type is an extension's, and so is all that comes with it.
+  // [spec 2026-07-28 basic#resulttype] any other type belongs to an extension, together with its members.
   if (type === undefined || isStringToken(bytes, type.start, type.end, 'complete')) {
     result.remove('resultType');
-    // In the result of an extension's method they may be the extension's.
+    // In the result of an extension's method, members with these names may be the extension's.
     if (isSpecified(method)) for (const key of specified) result.remove(key);
   }
   changeMeta(frame, result, [META_SERVER_INFO, META_SUBSCRIPTION_ID], undefined);
@@ -100,7 +106,10 @@ export function toLegacyResult(frame: Frame, method: string): Frame {
 
 const META_MEMBERS = [META_SERVER_INFO, META_RELATED_TASK, META_SUBSCRIPTION_ID];
 
-/** Takes members out of `_meta` and puts the server's name in. A `_meta` that is left empty goes; one that was empty before stays. */
+/**
+ * Removes members from `_meta` and adds the server's name. A `_meta` that becomes empty is removed; one that was empty
+ * before stays.
+ */
 function changeMeta(
   frame: Frame,
   result: ObjectEditor,
@@ -121,7 +130,7 @@ function changeMeta(
   else editValue(result, '_meta', edits);
 }
 
-/** A server says its name once in a session, and it goes into every result. */
+/** Encoded `_meta` by server info: a session has one server info, which goes into every result. */
 const metas = new WeakMap<Fields, Buffer>();
 
 function metaOf(serverInfo: Fields): Buffer {
@@ -142,12 +151,12 @@ function encode(value: unknown): Buffer {
 }
 
 export interface DiscoverOptions {
-  /** What is done for the server, in addition to its own. */
+  /** Extensions that the bridge provides in addition to the server's own. */
   readonly extensions?: Fields | undefined;
   readonly cache?: CacheHints;
 }
 
-/** Members that one of the two results has by its specification: they are made anew, all others stay. */
+/** Members that the specification defines for either of the two results. They are built anew; all others are copied. */
 const introduction: ReadonlySet<string> = new Set([
   'resultType',
   'supportedVersions',
@@ -165,7 +174,7 @@ function without(names: ReadonlySet<string>, fields: Fields | undefined): Fields
   return Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => !names.has(name)));
 }
 
-/** What `server/discover` answers for a legacy server, from the result of its `initialize`. */
+/** The `server/discover` result for a legacy server, from its `initialize` result. */
 export function discoverResult(initialized: Fields, { extensions, cache = NO_CACHING }: DiscoverOptions = {}): Fields {
   const { instructions } = initialized;
   const capabilities = toDiscoverCapabilities(asFields(initialized.capabilities) ?? {});
@@ -190,11 +199,11 @@ export function discoverResult(initialized: Fields, { extensions, cache = NO_CAC
 
 export interface InitializeOptions {
   readonly revision: RevisionId;
-  /** For a server that does not say what it is called; legacy clients want a name. */
+  /** The name for a server that gives none, since legacy clients require one. */
   readonly fallbackName: string;
 }
 
-/** What `initialize` answers for a modern server, from the result of its `server/discover`. */
+/** The `initialize` result for a modern server, from its `server/discover` result. */
 export function initializeResult(discovered: Fields, options: InitializeOptions): Fields {
   const { revision, fallbackName } = options;
   const { instructions } = discovered;
@@ -215,7 +224,7 @@ export function initializeResult(discovered: Fields, options: InitializeOptions)
 
 const UNKNOWN_VERSION = '0.0.0';
 
-/** With all it says of itself; undefined when it has no name. */
+/** The server info with all its members; undefined if it has no name. */
 export function readServerInfo(value: unknown): Fields | undefined {
   const info = asFields(value);
   if (typeof info?.name !== 'string') return undefined;

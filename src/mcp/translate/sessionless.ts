@@ -1,6 +1,7 @@
 /**
- * Requests of legacy clients that have no session. The modern era has a place for such a request: each one stands on its
- * own there. So it is served as a modern request of a client that declares nothing, and its answer is translated back.
+ * Requests of legacy clients without a session. The modern era has such requests, since each one is independent there.
+ * The bridge therefore serves them as modern requests of a client that declares nothing, and translates the answer
+ * back.
  */
 import { type Frame, idToken } from '../../wire/frame.ts';
 import { OPEN_BRACE } from '../../wire/json/ascii.ts';
@@ -13,7 +14,7 @@ import { downgradeResult } from './downgrade-results.ts';
 import { legacyFailure } from './errors.ts';
 import { toLegacyResult } from './results.ts';
 
-/** Metadata of a client that never said anything of itself. */
+/** Metadata of a client that declared nothing. */
 export const UNDECLARED: RequestMetadata = {
   revision: LATEST_MODERN_REVISION,
   capabilities: {},
@@ -21,13 +22,13 @@ export const UNDECLARED: RequestMetadata = {
   logLevel: undefined,
 };
 
-/** The request as a modern client sends it. Undefined: its params are no object, so they cannot hold the metadata. */
+/** The request as a modern client sends it. Undefined if its params are no object and cannot hold the metadata. */
 export function toModernRequest(request: Frame): Frame | undefined {
   const stamped = stampMetadata(request, UNDECLARED);
   return stamped.bytes[stamped.payloadStart] === OPEN_BRACE ? stamped : undefined;
 }
 
-/** The answer to that request as a client of this revision reads it; every other message stays as it is. */
+/** The answer to that request for a client of this revision. Other messages are returned unchanged. */
 export function toSessionlessAnswer(frame: Frame, request: Frame, clientRevision: RevisionId): Frame {
   if (!frame.isResponse) return frame;
   if (frame.kind === 'error') return legacyFailure(frame, request);

@@ -1,4 +1,4 @@
-/** What a client declares of itself: what it can do, who it is, and from which level on it wants log messages. */
+/** A client's declarations about itself: capabilities, name and version, and minimum log level. */
 import type { Implementation } from './meta.ts';
 import { ELICIT, LIST_ROOTS, SAMPLE } from './methods.ts';
 import { asFields, type Fields } from './payload.ts';
@@ -10,7 +10,10 @@ export interface ClientCapabilities {
   readonly elicitation?: unknown;
 }
 
-/** What the bridge declares where it answers for several clients: what it can carry to the right one of them. */
+/**
+ * Capabilities that the bridge declares to a server which several clients share: requests that it can forward to the
+ * right client.
+ */
 export const CARRIED_CAPABILITIES = {
   sampling: {},
   elicitation: { form: {}, url: {} },
@@ -18,7 +21,10 @@ export const CARRIED_CAPABILITIES = {
   roots: {},
 } as const satisfies ClientCapabilities;
 
-/** Only whether they are declared: what else there is to them is the client's choice, and would be kept with it. */
+/**
+ * Reads only whether capabilities are declared. Their details are the client's choice, and would use memory for as long
+ * as the client is known.
+ */
 export function readClientCapabilities(initializeParams: unknown): ClientCapabilities {
   const declared = asFields(asFields(initializeParams)?.capabilities);
   const { elicitation, ...others } = declaredOf(declared, ['sampling', 'roots', 'elicitation']);
@@ -30,7 +36,7 @@ function declaredOf(capabilities: Fields | undefined, names: readonly string[]):
   return Object.fromEntries(names.filter((name) => isDeclared(capabilities?.[name])).map((name) => [name, {}]));
 }
 
-/** The declared capability that is missing for this request of a server; undefined: none is. */
+/** Returns the undeclared capability that this request of a server needs, or undefined if none is missing. */
 export function missingCapability(
   capabilities: ClientCapabilities,
   method: string | undefined,
@@ -57,24 +63,27 @@ function missingElicitation(elicitation: unknown, mode: unknown): string | undef
   return takesUrls && !isDeclared(modes?.form) ? 'elicitation.form' : undefined;
 }
 
-/** A capability is an object; who writes null or false means that it is not there. */
+/** A declared capability is an object; some clients write null or false for one that they do not have. */
 export function isDeclared(capability: unknown): boolean {
   return capability !== undefined && capability !== null && capability !== false;
 }
 
-// ---- Who it is, as a server of the other era is told
+// ---- The client's name and version, as a server of the other era receives them
 
-/** Characters of `clientInfo` as JSON that are passed on, and kept as long as a session; icons, for one, may be pictures. */
+/**
+ * Limit in characters for `clientInfo` as JSON, which is forwarded and kept as long as a session. Its icons may be
+ * whole images.
+ */
 export const MAX_INFO_LENGTH = 4096;
-/** Name and version are cut to this many characters where the whole is over its limit. */
+/** Limit for name and version each, if the whole exceeds `MAX_INFO_LENGTH`. */
 const MAX_NAME_LENGTH = 256;
 
-/** The whole of it, or name and version where it is too long to be repeated. Both are strings. */
+/** Returns the info unchanged, or only name and version if it is too long. Both are strings. */
 export function shortInfo(info: Fields): Fields {
   return JSON.stringify(info).length <= MAX_INFO_LENGTH ? info : { ...nameOf(info.name, info.version) };
 }
 
-/** What a legacy server is told of a modern client: who it is, and not how it looks. */
+/** The `clientInfo` that a legacy server receives for a modern client: name, title and version, without icons. */
 export function clientInfoOf(info: Fields | undefined, fallback: Implementation): Implementation {
   if (info === undefined) return fallback;
   const { name, version, title } = info;
@@ -87,7 +96,7 @@ function nameOf(name: unknown, version: unknown): Implementation {
   return { name: String(name).slice(0, MAX_NAME_LENGTH), version: String(version).slice(0, MAX_NAME_LENGTH) };
 }
 
-// ---- Which log messages it wants
+// ---- The client's minimum log level
 
 /** Severities of `notifications/message`, least severe first. [spec 2025-11-25 server/utilities/logging#log-levels] */
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;

@@ -1,6 +1,6 @@
 /**
- * What the specification has deprecated or dropped and is still in use, with the day from which it may be gone.
- * [spec 2026-07-28 deprecated; SEP-2577, SEP-2596]
+ * Features that the specification has deprecated or removed and that are still in use, each with its earliest removal
+ * date. [spec 2026-07-28 deprecated; SEP-2577, SEP-2596]
  */
 
 export type DeprecationName =
@@ -13,37 +13,37 @@ export type DeprecationName =
   | 'old-revision';
 
 /**
- * - `from`: the first revision that is released on or after this day may leave it out. The Core Maintainers decide
- *   whether it does, so this is the earliest day and no announcement. [spec community/feature-lifecycle]
- * - `removed`: revisions from this one on do not have it.
- * - `undated`: nobody has said when it ends.
+ * The end of a deprecated feature. `from`: the first revision released on or after this day may drop the feature. The
+ * Core Maintainers decide, so this is the earliest day and no announcement. [spec community/feature-lifecycle]
+ * `removed`: revisions from this one on do not have the feature. `undated`: no end has been announced.
  */
 export type Removal =
   | { readonly kind: 'from'; readonly date: string }
   | { readonly kind: 'removed'; readonly revision: string }
   | { readonly kind: 'undated' };
 
+/**
+ * A deprecated feature. `instead` names its replacement and `source` the page of the specification that deprecates it;
+ * both are shown to users, as is `title`.
+ */
 export interface Deprecation {
   readonly name: DeprecationName;
-  /** For people. */
   readonly title: string;
   readonly removal: Removal;
-  /** What to use in its place. */
   readonly instead: string;
-  /** Where the specification says so. */
   readonly source: string;
 }
 
-/** The revision of this day, UTC, has Streamable HTTP in place of HTTP+SSE. [spec 2025-03-26 changelog] */
+/** The revision of this date replaced HTTP+SSE by Streamable HTTP. UTC. [spec 2025-03-26 changelog] */
 export const HTTP_SSE_DEPRECATED_ON = '2025-03-26';
 
 const SITE = 'https://modelcontextprotocol.io';
-/** The registry of what is deprecated, with the earliest removal of each. */
+/** The registry of deprecated features, with the earliest removal of each. */
 const REGISTRY = `${SITE}/specification/2026-07-28/deprecated#deprecated`;
-/** Twelve months after the release of 2026-07-28, which marks them as deprecated. */
+/** Twelve months after the release of 2026-07-28, which deprecates these features. */
 const A_YEAR_LATER: Removal = { kind: 'from', date: '2027-07-28' };
 
-/** In the order in which they may go. */
+/** Sorted by the earliest removal. */
 export const DEPRECATIONS: readonly Deprecation[] = [
   {
     name: 'batch',

@@ -1,4 +1,7 @@
-/** `server/discover`: what the modern era has instead of a handshake, and the safest question to tell the eras apart. */
+/**
+ * `server/discover`, which replaces the handshake in the modern era. It is also the safest request to tell the eras
+ * apart.
+ */
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import { METHOD_HEADER_OUT, PROTOCOL_VERSION_HEADER_OUT } from './headers.ts';
@@ -16,13 +19,13 @@ import { type Era, LATEST_MODERN_REVISION } from './revisions.ts';
 export interface ModernRequestOptions {
   readonly id: JsonRpcId;
   readonly method: string;
-  /** The revision named in the envelope; it need not be one that is spoken here. */
+  /** The revision named in the envelope. The bridge need not support it. */
   readonly revision: string;
   readonly clientInfo: Implementation;
   readonly params?: Fields;
 }
 
-/** A request of the bridge's own with its envelope, from a client that can do nothing for the server. */
+/** A request of the bridge itself, with an envelope that declares no capabilities. */
 export function createModernRequest({ id, method, revision, clientInfo, params = {} }: ModernRequestOptions): Frame {
   const envelope = {
     [META_PROTOCOL_VERSION]: revision,
@@ -37,12 +40,12 @@ export function createDiscoverRequest(options: Omit<ModernRequestOptions, 'metho
   return createModernRequest({ ...options, method: DISCOVER });
 }
 
-/** [spec 2026-07-28 transports/streamable-http#request-metadata] what HTTP repeats of a body that names nothing else. */
+/** The headers for a request that needs no `Mcp-Name`. [spec 2026-07-28 transports/streamable-http#request-metadata] */
 export function modernHeaders(method: string, revision: string): Readonly<Record<string, string>> {
   return { [PROTOCOL_VERSION_HEADER_OUT]: revision, [METHOD_HEADER_OUT]: method };
 }
 
-/** A DiscoverResult, as far as servers of all builds agree on it. */
+/** A DiscoverResult, reduced to the members that servers of all builds have. */
 export interface Discovery {
   readonly supportedVersions: readonly string[];
   readonly capabilities: Fields;
@@ -50,7 +53,7 @@ export interface Discovery {
   readonly instructions: string | undefined;
 }
 
-/** Undefined: not a DiscoverResult. Missing cache hints and `resultType` are forgiven. */
+/** Returns undefined if the value is no DiscoverResult. Missing cache hints and a missing `resultType` are accepted. */
 export function parseDiscovery(result: unknown): Discovery | undefined {
   const fields = asFields(result);
   if (fields === undefined || !isStringArray(fields.supportedVersions)) return undefined;
@@ -58,7 +61,7 @@ export function parseDiscovery(result: unknown): Discovery | undefined {
   return {
     supportedVersions,
     capabilities: asFields(capabilities) ?? {},
-    // Draft builds had it beside the capabilities, as InitializeResult has.
+    // Draft builds have it beside the capabilities, as InitializeResult does.
     serverInfo: parseImplementation(asFields(_meta)?.[META_SERVER_INFO]) ?? parseImplementation(serverInfo),
     instructions: typeof instructions === 'string' ? instructions : undefined,
   };
@@ -80,9 +83,9 @@ export interface LifeQuestionOptions {
 }
 
 /**
- * What every server of an era has to answer, and can at once. An error shows life, too.
- * [spec 2025-11-25 basic/utilities/ping#behavior-requirements]; 2026-07-28 has no ping, but servers must implement
- * `server/discover`. [spec 2026-07-28 changelog]
+ * Creates a request that every server of the era must answer, and can answer at once. An error proves that the server
+ * is alive as well. Legacy servers get a `ping` [spec 2025-11-25 basic/utilities/ping#behavior-requirements];
+ * 2026-07-28 has no ping, but servers must implement `server/discover`. [spec 2026-07-28 changelog]
  */
 export function createLifeQuestion({ era, id, clientInfo }: LifeQuestionOptions): Frame {
   if (era === 'legacy') return requestFrame(id, PING);

@@ -7,13 +7,13 @@ export const META_CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilit
 export const META_CLIENT_INFO = 'io.modelcontextprotocol/clientInfo';
 export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 
-/** This key stands in results. */
+/** A key of results. */
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
 
-/** In what a `subscriptions/listen` brings: the id of that request. */
+/** The id of a `subscriptions/listen`, in each message of its stream. */
 export const META_SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 
-/** In messages that belong to a task. [spec 2025-11-25 basic/utilities/tasks#related-task-metadata] */
+/** A key of messages that belong to a task. [spec 2025-11-25 basic/utilities/tasks#related-task-metadata] */
 export const META_RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
 /** `clientInfo` and `serverInfo`. */
@@ -24,10 +24,10 @@ export interface Implementation {
 }
 
 /**
- * What says of a request which trace it belongs to: members of `params._meta`, and headers of the same names.
- * [spec 2026-07-28 basic#meta; SEP-414; W3C Trace Context, W3C Baggage]
+ * Trace context of a request: members of `params._meta`, and headers of the same names. [spec 2026-07-28 basic#meta;
+ * SEP-414; W3C Trace Context, W3C Baggage]
  */
 export const TRACE_KEYS = ['traceparent', 'tracestate', 'baggage'] as const;
 
-/** The texts of one request, as they were written; undefined: it has none of that name. */
+/** The values in one request, as written; undefined if it has no member of that name. */
 export type TraceContext = Readonly<Record<(typeof TRACE_KEYS)[number], string | undefined>>;

@@ -1,4 +1,4 @@
-/** Methods the bridge has to know by name; every other one passes unread. */
+/** Methods that the bridge knows by name. Messages with other methods pass unread. */
 
 export const INITIALIZE = 'initialize';
 export const DISCOVER = 'server/discover';
@@ -14,7 +14,7 @@ export const COMPLETE = 'completion/complete';
 export const CALL_TOOL = 'tools/call';
 export const GET_PROMPT = 'prompts/get';
 export const READ_RESOURCE = 'resources/read';
-/** Requests below this prefix may name a task by its id, so they are refused where several callers share a server. */
+/** Requests with this prefix may name a task by its id, so they are rejected if several callers share a server. */
 export const TASKS_PREFIX = 'tasks/';
 
 export const INITIALIZED = 'notifications/initialized';
@@ -42,8 +42,8 @@ export function isInteractive(method: string): boolean {
 }
 
 /**
- * Requests of the specification during which servers have nothing to ask. A method nobody knows may well ask; only of
- * these it is safe to say that a question is not theirs.
+ * Requests of the specification during which servers never ask the client anything. A request of an unknown method may
+ * lead to questions; only these can be ruled out when a question is attributed to a call.
  */
 const quiet: ReadonlySet<string> = new Set([
   INITIALIZE,
@@ -75,16 +75,16 @@ export function isTaskRequest(method: string): boolean {
   return taskRequests.has(method);
 }
 
-/** Notifications that say "look again": a second one adds nothing to a first that was not delivered yet. */
+/** Notifications of a changed list. While one is undelivered, a second one adds nothing. */
 export function isListChanged(method: string | undefined): boolean {
   return method === TOOLS_CHANGED || method === PROMPTS_CHANGED || method === RESOURCES_CHANGED;
 }
 
-// ---- What a method is in the modern era.
+// ---- The role of a method in the modern era
 
 /** Opens a stream of change notifications. [spec 2026-07-28 basic/patterns/subscriptions] */
 export const LISTEN = 'subscriptions/listen';
-/** The first message on such a stream. */
+/** The first message on a stream of change notifications. */
 export const LISTEN_ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
 /** [spec 2026-07-28 server/utilities/caching#cacheable-results] */
@@ -97,7 +97,7 @@ const cacheable: ReadonlySet<string> = new Set([
   READ_RESOURCE,
 ]);
 
-/** Requests of extensions whose results must have the same hints. [SEP-2640 skills] */
+/** Requests of extensions whose results must have the cache hints too. [SEP-2640 skills] */
 const cacheableExtensions: ReadonlySet<string> = new Set(['skills/list', 'skills/get']);
 
 /** Requests of the specification, with those of its tasks extension. */
@@ -112,7 +112,7 @@ const modern: ReadonlySet<string> = new Set([
   'tasks/cancel',
 ]);
 
-/** Requests of earlier revisions that the modern era is without. [spec 2026-07-28 changelog] */
+/** Requests of earlier revisions that the modern era has removed. [spec 2026-07-28 changelog] */
 const gone: ReadonlySet<string> = new Set([
   INITIALIZE,
   PING,
@@ -123,10 +123,10 @@ const gone: ReadonlySet<string> = new Set([
   'tasks/list',
 ]);
 
-/** Requests that only a server makes, in whatever form. */
+/** Requests that only a server makes, as a message or as an input request. */
 const ofServers: ReadonlySet<string> = new Set([SAMPLE, ELICIT, LIST_ROOTS]);
 
-/** What a client of any era says by itself. [schema 2025-11-25, 2026-07-28 ClientNotification] */
+/** Notifications that clients of any era send. [schema 2025-11-25, 2026-07-28 ClientNotification] */
 const clientNotifications: ReadonlySet<string> = new Set([
   CANCELLED,
   PROGRESS,
@@ -135,26 +135,28 @@ const clientNotifications: ReadonlySet<string> = new Set([
   TASK_STATUS,
 ]);
 
-/** Is it a notification that the specification knows of? All others are an extension's, whatever they are called. */
+/**
+ * Returns true for client notifications of the specification. All others belong to an extension, whatever their name.
+ */
 export function isClientNotification(method: string): boolean {
   return clientNotifications.has(method);
 }
 
-/** Must the result of this request say how long it stays good? */
+/** Returns true if the result of this request must have cache hints. */
 export function isCacheable(method: string): boolean {
   return cacheable.has(method) || cacheableExtensions.has(method);
 }
 
 /**
- * May a modern client send this request? Only names that are known not to be requests of this era are refused. An
- * extension chooses its names freely, also below the first segments that the specification uses: SEP-2640 has
+ * Returns true if a modern client may send this request. Only methods known not to be client requests of this era are
+ * rejected. An extension may choose any name, even with a first segment that the specification uses: SEP-2640 has
  * `resources/directory/read`.
  */
 export function isModernRequest(method: string): boolean {
   return !gone.has(method) && !ofServers.has(method) && !clientNotifications.has(method);
 }
 
-/** Requests of both eras that are complete by themselves: what they ask for depends on nothing that was said before. */
+/** Requests of both eras that do not depend on earlier messages. */
 const selfContained: ReadonlySet<string> = new Set([
   LIST_TOOLS,
   LIST_PROMPTS,
@@ -166,12 +168,15 @@ const selfContained: ReadonlySet<string> = new Set([
   COMPLETE,
 ]);
 
-/** Can a legacy client send this request without a session? */
+/** Returns true if a legacy client can send this request without a session. */
 export function isSelfContained(method: string): boolean {
   return selfContained.has(method);
 }
 
-/** Is it a request that clients make by the specification, of any era? Of all others nobody here knows the members. */
+/**
+ * Returns true for client requests of the specification, in any era. The members of all other requests are unknown to
+ * the bridge.
+ */
 export function isSpecified(method: string): boolean {
   return modern.has(method) || gone.has(method);
 }

@@ -3,30 +3,30 @@ import { visitMembers } from '../../wire/json/outline.ts';
 import { parseJson } from '../../wire/json/parse-json.ts';
 import { countValues, findText, holdsMoreThan, isDeeperThan, type Span } from '../../wire/json/scan-json.ts';
 
-/** Deeper values would overflow the stack of those who walk or print them. */
+/** Walking or printing deeper values would overflow the stack. */
 const MAX_DEPTH = 1000;
 
 /**
- * Values of one JSON text that the bridge makes objects of, all those within it counted. Others are served only when that
- * is done, and each value costs as much as fifty bytes of text. Of a message that passes it makes none, so this bounds no
- * arguments and no results: only what the bridge itself has to understand, as capabilities, a schema, a task or an error.
+ * Limit of values in one JSON text that the bridge parses, including nested ones. Parsing blocks all other calls, and
+ * each value takes as long as fifty bytes of text. Messages that pass are not parsed, so arguments and results are not
+ * limited: only what the bridge itself must understand, such as capabilities, a schema, a task or an error.
  */
 export const MAX_PARSED_VALUES = 50_000;
 
-/** Members of a peer's object; what they hold is checked where it is used. */
+/** Members of a peer's object. Their values are checked where they are used. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The value of `params`, `result` or `error`, whichever a message of its kind has; for the few that must be read.
- * Undefined: there is none, or it is no object. Or it is not JSON, or nests too deep, or has too many values: of a server's
- * message only the envelope was looked at, and there are servers that print NaN. Never throws.
+ * Parses the `params`, `result` or `error` of a message, for the few that must be read. Returns undefined if it is
+ * missing or no object, or if the message is not JSON, nests too deep or has too many values: only the envelope of a
+ * server's message was checked, and some servers print NaN. Never throws.
  */
 export function readPayload(frame: Frame): Fields | undefined {
   const message = readMembers(frame);
   return message && asFields(message[memberOf(frame)]);
 }
 
-/** An object as its members; arrays are none. */
+/** Returns an object as its members; undefined for arrays and everything else. */
 export function asFields(value: unknown): Fields | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
 }
@@ -36,14 +36,14 @@ function memberOf({ kind }: Frame): 'params' | 'result' | 'error' {
 }
 
 /**
- * What a peer wrote where a text belongs. Of an object its JSON: `String` would call what the peer has named `toString`,
- * which is no function.
+ * Shows a peer's value that should be a string. Other values are shown as JSON, because `String` would call a member
+ * named `toString`, which in a parsed object is no function.
  */
 export function showText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
-/** A message as its members; undefined under the same conditions. */
+/** Parses a whole message. Returns undefined under the conditions of `readPayload`. */
 export function readMembers(frame: Frame): Fields | undefined {
   if (isTooMuch(frame.bytes)) return undefined;
   try {
@@ -53,17 +53,18 @@ export function readMembers(frame: Frame): Fields | undefined {
   }
 }
 
-/** Beyond what is made objects of. */
+/** Returns true for text that exceeds the limits for parsing. */
 function isTooMuch(text: Buffer): boolean {
   return holdsMoreThan(text, MAX_PARSED_VALUES) || isDeeperThan(text, MAX_DEPTH);
 }
 
-/** A shorter message is parsed as a whole: that is faster than to walk over it, and shows whether it is JSON. */
+/** Shorter messages are parsed as a whole, which is faster than a walk and shows whether they are JSON. */
 const WORTH_A_WALK = 64 * 1024;
 
 /**
- * At least the members of the payload with these names. Of a large message nothing is made of the others, however much they
- * hold. As in `readPayload` the last one of a name counts.
+ * Reads the payload's members with these names; the result may have others too. In a large message only the named ones
+ * are parsed, so the size of the others does not matter. Of members with the same name the last one counts, as in
+ * `readPayload`.
  */
 export function readFields(frame: Frame, keys: readonly string[]): Fields {
   const { bytes, payloadStart, outline } = frame;
@@ -77,12 +78,14 @@ export function readFields(frame: Frame, keys: readonly string[]): Fields {
   return Object.fromEntries([...spans].map(([key, span]) => [key, parseSpan(bytes, span)]));
 }
 
-/** One member of the payload; undefined: there is none. */
+/** Returns a member of the payload, or undefined if there is none. */
 export function readField(frame: Frame, key: string): unknown {
   return readFields(frame, [key])[key];
 }
 
-/** The JSON text bytes[start, end) as its value; undefined when it is none, nests too deep, or has too many values. */
+/**
+ * Parses the JSON text bytes[start, end). Returns undefined if it is not JSON, nests too deep or has too many values.
+ */
 export function parseSpan(bytes: Buffer, { start, end }: Span): unknown {
   const text = bytes.subarray(start, end);
   if (isTooMuch(text)) return undefined;
@@ -94,12 +97,12 @@ export function parseSpan(bytes: Buffer, { start, end }: Span): unknown {
 }
 
 /**
- * Values that are made of many parts of one message together, as of its tools: more than of one part, for long lists are
- * long because of what is in them.
+ * Limit of values parsed from many parts of one message together, for example its tools. It is higher than the limit
+ * for a single part, because long lists have many items.
  */
 export const MAX_LISTED_VALUES = 200_000;
 
-/** Makes values of parts of one message, as long as they are not too many together. */
+/** Parses parts of one message, up to a common limit of values. */
 export class PartReader {
   readonly bytes: Buffer;
   #left = MAX_LISTED_VALUES;
@@ -108,12 +111,12 @@ export class PartReader {
     this.bytes = bytes;
   }
 
-  /** All that was asked for could be read, as far as its amount goes. */
+  /** True if no part was refused because of the common limit. */
   get isComplete(): boolean {
     return this.#left >= 0;
   }
 
-  /** Returns what `parseSpan` would; undefined also where too many values came before. */
+  /** Returns what `parseSpan` returns, or undefined once the parts exceed the common limit. */
   read(span: Span): unknown {
     if (!this.isComplete) return undefined;
     this.#left -= countValues(this.bytes.subarray(span.start, span.end), this.#left);

@@ -1,8 +1,9 @@
-/**
- * The revisions of MCP and how they differ inside the legacy era. Transports ask a flag; nobody compares dates.
- */
+/** The revisions of MCP and their differences within the legacy era. Transports read flags and never compare dates. */
 
-/** legacy: a handshake opens a session; modern: each request says everything. [spec 2026-07-28 versioning#terminology] */
+/**
+ * In the legacy era a handshake opens a session; in the modern era each request is complete by itself. [spec 2026-07-28
+ * versioning#terminology]
+ */
 export type Era = 'legacy' | 'modern';
 
 export type RevisionId = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25';
@@ -33,30 +34,30 @@ const revisions: readonly Revision[] = [
 const byId: ReadonlyMap<string, Revision> = new Map(revisions.map((revision) => [revision.id, revision]));
 
 /**
- * What a request speaks that names no revision and is in no session that has agreed on one.
- * [spec 2025-11-25 transports#protocol-version-header]
+ * The revision of a request that names none and belongs to no session with a negotiated one. [spec 2025-11-25
+ * transports#protocol-version-header]
  */
 export const ASSUMED_REVISION: RevisionId = '2025-03-26';
-/** What a connection is taken for until its `initialize` has been answered: no liberties. */
+/** Assumed for a connection until its `initialize` is answered, because it allows the fewest features. */
 export const OLDEST_REVISION = revisions[0] as Revision;
-/** What the bridge asks for in its own handshakes. */
+/** The revision that the bridge requests in its own handshakes. */
 export const LATEST_LEGACY_REVISION = revisions[revisions.length - 1] as Revision;
 
 export function findRevision(id: unknown): Revision | undefined {
   return typeof id === 'string' ? byId.get(id) : undefined;
 }
 
-/** A server that names no revision, or one nobody knows, is served like the oldest: it takes no liberties. */
+/** A server that names no revision, or an unknown one, is treated like the oldest, which has the fewest features. */
 export function servedRevision(id: unknown): Revision {
   return findRevision(id) ?? OLDEST_REVISION;
 }
 
-/** The newest legacy revision in the list. */
+/** Returns the newest legacy revision in the list. */
 export function findCommonLegacy(ids: readonly string[]): RevisionId | undefined {
   return revisions.findLast(({ id }) => ids.includes(id))?.id;
 }
 
-/** Did the first of two legacy revisions come before the other? */
+/** Returns true if the first of two legacy revisions is older than the other. */
 export function isEarlierRevision(id: RevisionId, other: RevisionId): boolean {
   const indexOf = (wanted: RevisionId): number => revisions.findIndex((revision) => revision.id === wanted);
   return indexOf(id) < indexOf(other);
@@ -70,43 +71,43 @@ export type ModernRevisionId = '2026-07-28';
 /** Oldest first. */
 const modernRevisions: readonly ModernRevisionId[] = ['2026-07-28'];
 
-/** What the bridge asks for where it speaks for itself to a server of the modern era. */
+/** The revision that the bridge names in its own requests to a modern server. */
 export const LATEST_MODERN_REVISION = modernRevisions[modernRevisions.length - 1] as ModernRevisionId;
 /** The names of the modern revisions, for error messages. */
 export const MODERN_REVISION_IDS: readonly string[] = modernRevisions;
 
-/** The newest modern revision that is spoken here and in the list. */
+/** Returns the newest modern revision in the list that is supported here. */
 export function findCommonModern(ids: readonly string[]): ModernRevisionId | undefined {
   return modernRevisions.findLast((revision) => ids.includes(revision));
 }
 
 /**
- * The era of a revision, also of one that is not known here: a date after the first modern revision belongs to a
- * revision to come. Undefined: not the name of a revision.
+ * Returns the era of a revision, even of an unknown one: dates from the first modern revision on are modern. Undefined
+ * if the text is no revision's name.
  */
 export function eraOf(id: string): Era | undefined {
-  // This is asked for every modern request, and the regular expression takes six times as long as the rest.
+  // This runs for every modern request, and the regular expression takes six times as long as the rest.
   if (MODERN_REVISION_IDS.includes(id)) return 'modern';
   if (byId.has(id)) return 'legacy';
   if (!/^\d{4}-\d{2}-\d{2}$/.test(id)) return undefined;
   return id >= (modernRevisions[0] as string) ? 'modern' : 'legacy';
 }
 
-/** What messages of a legacy revision may say. How they travel: revisions.ts. */
+/** Message features of a legacy revision. `Revision` above describes its transport features. */
 export interface RevisionFeatures {
   /** Content of type `audio`. */
   readonly audio: boolean;
   /** Content of type `resource_link`. */
   readonly resourceLinks: boolean;
-  /** `structuredContent` of tool results and the `outputSchema` it follows. An object in each of these revisions. */
+  /** `structuredContent` of tool results and the `outputSchema` for it. In legacy revisions both describe an object. */
   readonly structuredContent: boolean;
-  /** The capability `completions`; before it, servers completed arguments without saying so. */
+  /** The capability `completions`. In older revisions servers complete arguments without declaring it. */
   readonly completionsCapability: boolean;
   /** `context` of `completion/complete`. */
   readonly completionContext: boolean;
-  /** `form`: without modes, and answers hold no arrays. `modes`: forms and URLs. */
+  /** `form`: no modes, and answers hold no arrays. `modes`: form and URL mode. */
   readonly elicitation: 'none' | 'form' | 'modes';
-  /** Tools in requests of `sampling/createMessage`, and several blocks in one message. */
+  /** Tools in `sampling/createMessage` requests, and several content blocks in one message. */
   readonly samplingTools: boolean;
 }
 

@@ -3,7 +3,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { asFields, readFields, showText } from './payload.ts';
 import { INTERNAL_ERROR } from './rpc-codes.ts';
 
-/** Longer messages than ours are some server's. */
+/** The bridge's own messages are shorter; a longer one comes from a server and is cut. */
 const MAX_RETOLD_LENGTH = 1000;
 
 /** The `error` member of a JSON-RPC response. */
@@ -13,7 +13,7 @@ export interface RpcError {
   readonly data?: unknown;
 }
 
-/** How a failure of the bridge looks to a JSON-RPC peer: its stable code and details are in `error.data.bridge`. */
+/** Converts a failure of the bridge to a JSON-RPC error. `error.data.bridge` has its stable code and details. */
 export function rpcErrorOf(error: BridgeError): RpcError {
   return {
     code: error.audiences.rpc ?? INTERNAL_ERROR,
@@ -22,7 +22,10 @@ export function rpcErrorOf(error: BridgeError): RpcError {
   };
 }
 
-/** What a bridge, this one or one behind it, has told with an error; without its details. Undefined: the server's own. */
+/**
+ * Restores a bridge's failure from an error response, without its details. The bridge may be this one or one behind it.
+ * Undefined if the error is the server's own.
+ */
 export function failureToldBy(answer: Frame): BridgeError | undefined {
   const { data, message } = readFields(answer, ['data', 'message']);
   const reason = asFields(asFields(data)?.bridge)?.reason;

@@ -1,14 +1,14 @@
 /**
- * Which members of a JSON Schema hold what: to walk a schema one must tell a keyword from a property that is called
- * like one, and a schema from data that looks like one.
+ * The kinds of members in a JSON Schema. A walk over a schema must distinguish a keyword from a property with the same
+ * name, and a schema from data that looks like one.
  */
 
 import { firstUnit, isStringToken } from '../../wire/json/scan-json.ts';
 
-/** The one annotation of MCP in schemas. [spec 2026-07-28 server/tools#x-mcp-header] */
+/** The only MCP annotation in schemas. [spec 2026-07-28 server/tools#x-mcp-header] */
 export const PARAM_HEADER_KEYWORD = 'x-mcp-header';
 
-/** Their value maps names to schemas. */
+/** Keywords whose value maps names to schemas. */
 const nameMaps: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -18,7 +18,7 @@ const nameMaps: ReadonlySet<string> = new Set([
   'definitions',
 ]);
 
-/** Their value is data, which may look like a schema. */
+/** Keywords whose value is data, which may look like a schema. */
 const dataKeywords: ReadonlySet<string> = new Set([
   'type',
   'const',
@@ -29,7 +29,7 @@ const dataKeywords: ReadonlySet<string> = new Set([
   'required',
 ]);
 
-/** Their value is a schema or a list of schemas, in any dialect up to 2020-12. */
+/** Keywords whose value is a schema or a list of schemas, in any dialect up to 2020-12. */
 const schemaKeywords: ReadonlySet<string> = new Set([
   'items',
   'prefixItems',
@@ -57,10 +57,15 @@ export function isNameMap(keyword: string): boolean {
   return nameMaps.has(keyword);
 }
 
-/** `header`: the annotation. `names`: maps names to schemas. `data`: may look like a schema. `other`: any other member. */
+/**
+ * `header`: the annotation. `names`: its value maps names to schemas. `data`: its value may look like a schema.
+ * `other`: any other member.
+ */
 export type Keyword = 'header' | 'names' | 'data' | 'other';
 
-/** By the first unit of the key: a schema has thousands of keys, of which few begin like one of these. */
+/**
+ * Keywords by the first UTF-16 unit of the key, because a schema has thousands of keys and few begin like a keyword.
+ */
 const byInitial = new Map<number, (readonly [name: string, keyword: Keyword])[]>();
 for (const [keyword, names] of [
   ['header', [PARAM_HEADER_KEYWORD]],
@@ -73,7 +78,7 @@ for (const [keyword, names] of [
   }
 }
 
-/** What the key token bytes[start, end) is in a schema, however it is spelled. */
+/** Classifies the key token bytes[start, end) of a schema, with or without escapes. */
 export function classifyKeyword(bytes: Buffer, start: number, end: number): Keyword {
   const candidates = byInitial.get(firstUnit(bytes, start));
   return candidates?.find(([name]) => isStringToken(bytes, start, end, name))?.[1] ?? 'other';

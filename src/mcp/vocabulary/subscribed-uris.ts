@@ -1,11 +1,11 @@
 import { BridgeError } from '../../errors.ts';
 
-/** Resources one client may subscribe to where the bridge has to remember which. */
+/** Limit of resources that one client may subscribe to if the bridge must remember them. */
 export const MAX_SUBSCRIBED = 1000;
-/** Characters of their URIs together. */
+/** Limit in characters for all URIs of one client together. */
 export const MAX_SUBSCRIBED_LENGTH = 1024 * 1024;
 
-/** What one client has subscribed to, within limits: it chooses the URIs, and how many. */
+/** The resource subscriptions of one client. Limited, because the client chooses the URIs and their number. */
 export class SubscribedUris {
   readonly #uris = new Set<string>();
   #length = 0;
@@ -18,7 +18,7 @@ export class SubscribedUris {
     return this.#uris.has(uri);
   }
 
-  /** False: the limit is reached. */
+  /** Returns false if the limit is reached. */
   add(uri: string): boolean {
     if (this.#uris.has(uri)) return true;
     if (this.#uris.size >= MAX_SUBSCRIBED || this.#length + uri.length > MAX_SUBSCRIBED_LENGTH) return false;

@@ -1,17 +1,20 @@
-/** Tasks as the modern era has them: an extension, which both sides declare and only the server decides on. [SEP-2663] */
+/** Tasks of the modern era: an extension that both sides declare and whose use only the server decides. [SEP-2663] */
 import type { Frame } from '../../wire/frame.ts';
 import { isDeclared } from './client-declarations.ts';
 import { asFields, type Fields, readField } from './payload.ts';
 import { INVALID_PARAMS, MISSING_CAPABILITY } from './rpc-codes.ts';
 import type { RpcError } from './rpc-errors.ts';
 
-/** Has a capability of its own in 2025-11-25, where it works differently. Never passed on: nothing translates it. */
+/**
+ * The extension's key. 2025-11-25 has a tasks capability that works differently. The key is never forwarded, because
+ * nothing translates the extension.
+ */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 export const GET_TASK = 'tasks/get';
 export const UPDATE_TASK = 'tasks/update';
-/** This method exists in 2025-11-25, too. */
+/** This method also exists in 2025-11-25. */
 export const CANCEL_TASK = 'tasks/cancel';
-/** A task has changed; goes to those who listen to it. */
+/** Sent to clients that subscribed to the task when it changes. */
 export const TASK_CHANGED = 'notifications/tasks';
 
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
@@ -26,10 +29,10 @@ export const TASKS_MISSING: RpcError = {
   data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
 };
 
-/** Told as well to whoever asks for a task of somebody else. */
+/** The error for an unknown task, and for a task of another client. */
 export const UNKNOWN_TASK: RpcError = { code: INVALID_PARAMS, message: 'there is no such task' };
 
-/** The error of a task whose client did not come for it in time. */
+/** The error for a task whose outcome was discarded because its client did not fetch it in time. */
 export const TASK_GIVEN_UP: RpcError = {
   code: INVALID_PARAMS,
   message:
@@ -37,7 +40,7 @@ export const TASK_GIVEN_UP: RpcError = {
   data: { bridge: { reason: 'task_given_up' } },
 };
 
-/** The error of a task that was under way in a process that is gone. */
+/** The error for a task that was running in a process that has ended. */
 export const TASK_LOST: RpcError = {
   code: INVALID_PARAMS,
   message: 'This task was under way in a replica that is gone, and its outcome is not known. It was not run again.',
@@ -50,24 +53,25 @@ export function readTaskId(request: Frame): string | undefined {
   return typeof taskId === 'string' ? taskId : undefined;
 }
 
-/** `params.notifications.taskIds` of a `subscriptions/listen`, each once; undefined: it does not ask for tasks. */
+/** `params.notifications.taskIds` of a `subscriptions/listen`, without duplicates; undefined if it names no tasks. */
 export function readTaskIds(listen: Frame): readonly string[] | undefined {
   const taskIds = asFields(readField(listen, 'notifications'))?.taskIds;
   if (!Array.isArray(taskIds)) return undefined;
   return [...new Set(taskIds.filter((taskId) => typeof taskId === 'string'))];
 }
 
+/**
+ * A task as the bridge presents it. `taskId` is the id that the client knows. `task` is the latest state from the
+ * 2025-11-25 server. `ttlMs` is how long the bridge keeps the task.
+ */
 export interface TaskView {
-  /** The id by which the client knows the task. */
   readonly taskId: string;
   readonly status: TaskStatus;
-  /** What a server of 2025-11-25 said of it last. */
   readonly task: Fields;
-  /** How long it is kept. */
   readonly ttlMs: number;
 }
 
-/** The members of a task by their modern names, as JSON texts. */
+/** The members of a task under their modern names, as JSON texts. */
 export function taskMembers({ taskId, status, task, ttlMs }: TaskView): Map<string, Buffer> {
   const { statusMessage, createdAt, lastUpdatedAt, pollInterval } = task;
   const members = { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs: pollInterval };
