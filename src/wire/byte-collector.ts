@@ -1,12 +1,15 @@
-/** What is kept of bytes that come in parts: all of them, or both ends of something over-long. */
-/** Smaller parts are copied together, so that memory stays in proportion to the bytes even if they come one by one. */
+/**
+ * Collectors for bytes that arrive in parts: `ByteCollector` keeps all, `SkippedBytes` both ends of data that is too
+ * long. Shorter parts are copied into blocks, so that memory stays proportional to the bytes even if they arrive
+ * singly.
+ */
 const COPY_BELOW_BYTES = 4 * 1024;
 const BLOCK_BYTES = 16 * 1024;
 
-/** Gathers the parts of something that is split over chunks. Large parts are kept by reference and joined once. */
+/** Collects data that is split over several chunks. Large parts are kept by reference and joined once. */
 export class ByteCollector {
   #parts: Buffer[] = [];
-  /** The last of the parts while it is a block of ours that is not full, and how much of it is used. */
+  /** The last part while it is an own block with free space; `#blockUsed` bytes of it are used. */
   #block: Buffer | undefined;
   #blockUsed = 0;
   #byteLength = 0;
@@ -33,7 +36,7 @@ export class ByteCollector {
     this.#blockUsed += part.length;
   }
 
-  /** Everything appended, in one buffer that the caller owns; the collector is empty afterwards. */
+  /** Returns all bytes in one buffer that the caller owns, and empties the collector. */
   take(): Buffer {
     this.#sealBlock();
     const [first] = this.#parts;
@@ -55,19 +58,21 @@ export class ByteCollector {
   }
 }
 
-/** A copy with memory of its own: keeping a part of what was read keeps all that was read with it. */
+/** Copies bytes into memory of their own, because a subarray keeps the whole chunk that it was read from. */
 export function ownBytes(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
   return copy;
 }
 
-/** How much of each end of something over-long is kept: enough for the envelope of any sane message. */
+/** Bytes kept of each end of oversized data, enough for the envelope of any sane message. */
 export const KEPT_END_BYTES = 1024;
 
-/** What is left of something that was too long to keep. */
+/**
+ * The first and the last bytes of data that was too long to keep, up to `KEPT_END_BYTES` each. recoverEnvelope reads
+ * them.
+ */
 export interface SkippedEnds {
-  /** The first and the last bytes, up to 1,024 each; see recoverEnvelope. */
   readonly head: Buffer;
   readonly tail: Buffer;
 }
@@ -76,7 +81,7 @@ export interface SkippedEnds {
 export class SkippedBytes implements SkippedEnds {
   byteLength = 0;
   head: Buffer = Buffer.alloc(0);
-  /** The newest bytes; moved to the front when the space behind them runs out. */
+  /** The latest bytes; moved to the front when the buffer is full. */
   readonly #recent = Buffer.allocUnsafe(4 * KEPT_END_BYTES);
   #recentUsed = 0;
 

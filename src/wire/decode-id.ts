@@ -5,8 +5,8 @@ import { decodeString } from './json/scan-json.ts';
 const MAX_ID_DIGITS = 16;
 
 /**
- * Decodes an id token. Strings mean what they decode to, so `"é"` and `"\u00e9"` are one id. Numbers must be plain
- * integers that a double holds exactly: everything else could come back as another id than the one that was sent.
+ * Decodes an id token. Strings are compared decoded, so `"é"` and `"\u00e9"` are the same id. Numbers must be plain
+ * integers that a double holds exactly; any other number could come back as a different id.
  */
 export function decodeId(bytes: Buffer, start: number, end: number): string | number | undefined {
   if (bytes[start] === QUOTE) return decodeString(bytes, start, end);
@@ -24,14 +24,14 @@ export function decodeId(bytes: Buffer, start: number, end: number): string | nu
   return negative ? 0 - value : value;
 }
 
-/** A whole number written with a fraction or an exponent, as 5.0 and 5e0. */
+/** An integer written with a fraction or an exponent, such as 5.0 or 5e0. */
 const LOOSE_INTEGER = /^-?\d{1,16}(?:\.0{1,16})?(?:[eE][+-]?\d{1,2})?$/;
-/** No longer token matches. */
+/** Tokens that match are never longer. */
 const MAX_LOOSE_ID_BYTES = 40;
 
 /**
- * Decodes the id of a server that writes 5.0 for 5, as languages do that know one type of number. It means the id that was
- * sent, of which it is only another spelling.
+ * Decodes the id of a server that writes 5.0 for 5, as languages with a single number type do. The id equals the one
+ * that was sent.
  */
 export function decodeLooseId(bytes: Buffer, start: number, end: number): number | undefined {
   if (end - start > MAX_LOOSE_ID_BYTES) return undefined;

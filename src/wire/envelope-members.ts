@@ -1,4 +1,4 @@
-/** The members of the JSON-RPC envelope: which key is one, what an id token means, what a set of members makes. */
+/** The members of the JSON-RPC envelope: how their keys and ids are recognized, and which kind of message they form. */
 
 import { decodeId, decodeLooseId } from './decode-id.ts';
 import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
@@ -6,19 +6,22 @@ import { BACKSLASH, QUOTE } from './json/ascii.ts';
 import { fold } from './json/outline.ts';
 import { decodeString, isStringToken } from './json/scan-json.ts';
 
-/** Members with a short value, read as soon as they are met. */
+/** Members with a short value, decoded as soon as they are found. */
 export type SimpleKey = 'jsonrpc' | 'id' | 'method';
-/** Members whose value belongs to the application and is not read. */
+/** Members whose value belongs to the application and is not decoded. */
 export type PayloadKey = 'params' | 'result' | 'error';
 export type EnvelopeKey = SimpleKey | PayloadKey;
 
 const ENVELOPE_KEYS: readonly EnvelopeKey[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'];
 
 const LONGEST_KEY = 'jsonrpc'.length;
-/** `jsonrpc` with every letter as an escape of six characters, and its quotes. No longer token can be meant. */
+/**
+ * Bytes of `jsonrpc` if each letter is a six-character escape, with quotes. No longer token can be a key of the
+ * envelope.
+ */
 const LONGEST_TOKEN = 6 * LONGEST_KEY + 2;
 
-/** Which envelope member the key token bytes[start, end) names; undefined for any other key. */
+/** Returns the envelope member that the key token bytes[start, end) names; undefined for any other key. */
 export function classifyKey(bytes: Buffer, start: number, end: number): EnvelopeKey | undefined {
   const length = end - start - 2;
   const key = keyOfLength(bytes, start, length);
@@ -27,7 +30,10 @@ export function classifyKey(bytes: Buffer, start: number, end: number): Envelope
   return ENVELOPE_KEYS.find((known) => isStringToken(bytes, start, end, known));
 }
 
-/** Any key of the envelope that is not spelled plainly has an escape, and before it no more than it has letters. */
+/**
+ * Returns true if an escape starts within the length of the longest key. A key that is not spelled plainly must have
+ * one there.
+ */
 function startsAsEscaped(bytes: Buffer, start: number): boolean {
   for (let at = start + 1; at <= start + LONGEST_KEY; at++) {
     const byte = bytes[at];
@@ -37,7 +43,7 @@ function startsAsEscaped(bytes: Buffer, start: number): boolean {
   return false;
 }
 
-/** The one envelope key a plainly spelled token of this length can be. */
+/** Returns the only envelope key that a plainly spelled token of this length can be. */
 function keyOfLength(bytes: Buffer, start: number, length: number): EnvelopeKey | undefined {
   if (length === 2) return 'id';
   if (length === 7) return 'jsonrpc';
@@ -56,8 +62,9 @@ function isPlainKey(bytes: Buffer, start: number, key: EnvelopeKey): boolean {
 }
 
 /**
- * Which envelope member some servers take the key token bytes[start, end) for, though it is spelled otherwise: Go's
- * encoding/json ignores case. The two would read different messages, so a client's message must have no such member.
+ * Returns the envelope member that some servers would read from this key token although its case differs: Go's
+ * encoding/json ignores case. Such a server would read another message than the one that was checked, so a client's
+ * message must have no such member.
  */
 export function findLookAlike(bytes: Buffer, start: number, end: number): EnvelopeKey | undefined {
   if (end - start > LONGEST_TOKEN) return undefined;
@@ -78,10 +85,10 @@ export function isVersionToken(bytes: Buffer, start: number, end: number): boole
   return bytes[start] === QUOTE && isStringToken(bytes, start, end, '2.0');
 }
 
-/** Longer methods are of nobody's protocol, and are not kept. */
+/** Longer methods belong to no known protocol and are not remembered. */
 const MAX_KEPT_METHOD = 64;
 
-/** What a scan has learned so far. */
+/** The envelope members found so far by a scan. */
 export class EnvelopeDraft {
   /** `"jsonrpc":"2.0"` was seen. */
   versioned = false;
@@ -91,10 +98,12 @@ export class EnvelopeDraft {
   method: string | undefined = undefined;
   outcome: 'result' | 'error' | undefined = undefined;
   payloadStart = -1;
-  /** The method of an earlier message. Most messages have the same one, and comparing costs less than making a string. */
+  /**
+   * The method of an earlier message. Most messages repeat it, and comparing bytes costs less than creating a string.
+   */
   #latestMethod = '';
 
-  /** Forgets everything that was said in a message, for the next one. */
+  /** Clears the draft for the next message. */
   reset(): void {
     this.versioned = false;
     this.id = undefined;
@@ -110,7 +119,7 @@ export class EnvelopeDraft {
     this.payloadStart = valueStart;
   }
 
-  /** Takes a simple member. False when its value is not one that JSON-RPC allows. */
+  /** Takes a simple member. Returns false if JSON-RPC does not allow its value. */
   takeSimple(key: SimpleKey, bytes: Buffer, start: number, end: number): boolean {
     if (key === 'jsonrpc') {
       this.versioned = isVersionToken(bytes, start, end);
@@ -128,7 +137,7 @@ export class EnvelopeDraft {
     return true;
   }
 
-  /** Takes an id that `takeSimple` refuses, from a server. False: it is none all the same. */
+  /** Takes a server's id that `takeSimple` rejects. Returns false if it is no integer in any notation. */
   takeLooseId(bytes: Buffer, start: number, end: number): boolean {
     this.id = decodeLooseId(bytes, start, end);
     this.idStart = start;
@@ -143,7 +152,7 @@ export class EnvelopeDraft {
     return method;
   }
 
-  /** Nothing in the rest of the message can change what this draft says. */
+  /** True if the rest of the message cannot change the result. */
   get isComplete(): boolean {
     return (
       this.versioned &&
@@ -153,7 +162,7 @@ export class EnvelopeDraft {
     );
   }
 
-  /** Undefined when the members do not make a JSON-RPC message. */
+  /** Undefined if the members form no JSON-RPC message. */
   get kind(): FrameKind | undefined {
     if (!this.versioned) return undefined;
     // [spec JSON-RPC 2.0 §5] An error about a message whose id could not be read has no id, or null.

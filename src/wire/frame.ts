@@ -6,15 +6,15 @@ import { type Outline, outlineOf } from './json/outline.ts';
 import { parseJson } from './json/parse-json.ts';
 import { type Edit, skipValue } from './json/scan-json.ts';
 
-/** A JSON-RPC id as decoded. Fractions, null and integers beyond 2^53-1 are refused by the scanner. */
+/** A decoded JSON-RPC id. The scanner rejects fractions, null and integers beyond 2^53-1. */
 export type JsonRpcId = string | number;
 
-/** An id that is a whole number written as a text, with the fraction that some languages print. */
+/** An integer id written as a string, possibly with the zero fraction that some languages print. */
 const NUMERIC_TEXT = /^-?\d{1,16}(?:\.0{1,16})?$/;
 
 /**
- * The id with the same value as the other JSON type: 5 for "5", "5" for 5. Some servers, and gateways before them, return
- * ids so, and the clients of the official SDKs take them. Undefined: the id has no such form.
+ * Converts an id to the other JSON type with the same value: 5 for "5", "5" for 5. Some servers and gateways return ids
+ * in this form, and the official SDKs' clients accept them. Undefined if the id has no such form.
  */
 export function idOfOtherType(id: JsonRpcId): JsonRpcId | undefined {
   if (typeof id === 'number') return String(id);
@@ -23,19 +23,21 @@ export function idOfOtherType(id: JsonRpcId): JsonRpcId | undefined {
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** An id or token where only numbers were given: some servers return them as texts. */
+/**
+ * Converts an id or token to a number if the bridge only issued numbers, because some servers return them as strings.
+ */
 export function asNumber(id: JsonRpcId | undefined): JsonRpcId | undefined {
   return typeof id === 'string' ? idOfOtherType(id) : id;
 }
 
-/** Does a response with this id answer the request with that one, exactly or by value? */
+/** Returns true if a response with this id answers the request, exactly or by value. */
 export function answersId(id: JsonRpcId | undefined, requested: JsonRpcId | undefined): boolean {
   return id === requested || (id !== undefined && idOfOtherType(id) === requested);
 }
 
 export type FrameKind = 'request' | 'notification' | 'result' | 'error';
 
-/** What the envelope scan found: offsets into the bytes, nothing copied. -1 stands for "absent". */
+/** The result of the envelope scan: offsets into the bytes, with -1 for a missing member. No bytes are copied. */
 export interface Envelope {
   readonly kind: FrameKind;
   readonly id: JsonRpcId | undefined;
@@ -47,13 +49,13 @@ export interface Envelope {
   readonly payloadStart: number;
 }
 
-/** To go over a shorter message again costs less than to note where its members stand. */
+/** Scanning a shorter message again costs less than recording its members. */
 const WORTH_AN_OUTLINE = 16 * 1024;
 
 /**
- * One JSON-RPC message as it travels through the bridge: its bytes, untouched, plus what the envelope scan found.
- * The bytes hold exactly one JSON object without CR or LF, so the same bytes are a line on stdio, the data of one
- * event on SSE and a body on HTTP. Frames are immutable; edits make a new frame.
+ * A JSON-RPC message on its way through the bridge: its unchanged bytes and the result of the envelope scan. The bytes
+ * hold exactly one JSON object without CR or LF, so the same bytes are a line on stdio, the data of an SSE event and an
+ * HTTP body. Frames are immutable; edits create a new frame.
  */
 export class Frame {
   readonly bytes: Buffer;
@@ -63,7 +65,7 @@ export class Frame {
   readonly idEnd: number;
   readonly method: string | undefined;
   readonly payloadStart: number;
-  /** `unread`: nobody has asked for it yet. */
+  /** `unread` until the first access. */
   #outline: Outline | 'unread' | undefined;
 
   constructor(bytes: Buffer, envelope: Envelope, outline?: Outline) {
@@ -78,8 +80,9 @@ export class Frame {
   }
 
   /**
-   * Where its members stand. Of a message that was read in full it was made on the way; of another it is made once where
-   * that is worth it. Undefined: its members are found by walking.
+   * The positions of the message's members. A full read of the message creates the outline; otherwise the first access
+   * does, for messages of at least `WORTH_AN_OUTLINE` bytes. Undefined for shorter ones, whose members are found by a
+   * walk.
    */
   get outline(): Outline | undefined {
     if (this.#outline === 'unread') {
@@ -89,8 +92,8 @@ export class Frame {
   }
 
   /**
-   * The outline of the message that these edits made of this one, where this one's was needed already and the edits leave
-   * its members where they are. Undefined: it is made when somebody asks for it.
+   * The outline of an edited copy of this message, if this one's outline exists and the edits keep its members in
+   * place. If undefined, the copy's outline is created at its first access.
    */
   outlineOfEdited(edited: Buffer, edits: readonly Edit[]): Outline | undefined {
     const outline = this.#outline;
@@ -98,22 +101,22 @@ export class Frame {
     return editedOutline(outline, edited, edits);
   }
 
-  /** A response of either kind. */
+  /** True for a result and for an error. */
   get isResponse(): boolean {
     return this.kind === 'result' || this.kind === 'error';
   }
 
-  /** The whole message parsed, anew at each call. For the few messages the bridge must read. */
+  /** Parses the whole message again at each call. Only for the few messages that the bridge must read. */
   json(): unknown {
     return parseJson(this.bytes);
   }
 }
 
-// ---- Edits replace bytes of a message: what is not edited stays as it was written.
+// ---- Edits replace bytes of a message; all other bytes stay as written.
 
 const ID_KEY = Buffer.from('"id":');
 
-/** A copy with all edits made. They must be sorted and may touch, but not overlap; anything else throws. */
+/** Returns a copy with all edits applied. They must be sorted and may touch, but not overlap; otherwise this throws. */
 export function replaceSpans(bytes: Buffer, edits: readonly Edit[]): Buffer {
   let length = bytes.length;
   for (const { start, end, replacement } of edits) length += replacement.length - (end - start);
@@ -130,7 +133,7 @@ export function replaceSpans(bytes: Buffer, edits: readonly Edit[]): Buffer {
   return spliced;
 }
 
-/** Fewer bytes than this are copied sooner one by one than by a call into native code. */
+/** Fewer bytes are copied faster one by one than by a call into native code. */
 const SHORT_BYTES = 48;
 
 /** Copies a part of `bytes`; returns the offset after it. */
@@ -151,7 +154,9 @@ function encodeDigits(digits: string): Buffer {
   return bytes;
 }
 
-/** A copy of the frame's id token as it was written, so that keeping it does not keep the message. Throws without id. */
+/**
+ * Copies the frame's id token as written, so that keeping the token does not keep the message. Throws without an id.
+ */
 export function idToken(frame: Frame): Buffer {
   if (frame.idStart === -1) throw new Error(`a ${frame.kind} without an id has no id token`);
   const { bytes, idStart, idEnd } = frame;
@@ -161,8 +166,8 @@ export function idToken(frame: Frame): Buffer {
 }
 
 /**
- * Puts another id into the message: a value, or a raw token to put back byte-exact. An error without id gets one; a
- * notification cannot have one and throws. A message that has this very token already is returned as it is.
+ * Sets the message's id to a value, or to a raw token that is kept byte for byte. An error without an id gets one; a
+ * notification cannot have one and throws. A message that already has this token is returned unchanged.
  */
 export function withId(frame: Frame, id: JsonRpcId | Buffer): Frame {
   if (frame.kind === 'notification') throw new Error('a notification has no id');
@@ -172,7 +177,7 @@ export function withId(frame: Frame, id: JsonRpcId | Buffer): Frame {
   return frame.idStart === -1 ? insertId(frame, token, decoded) : replaceId(frame, token, decoded);
 }
 
-/** False: the id is a number that is not written as a plain integer, which some parsers take for another id. */
+/** Returns false for a number not written as a plain integer, which some parsers read as another id. */
 export function hasPlainId({ bytes, id, idStart, idEnd }: Frame): boolean {
   if (typeof id !== 'number') return true;
   for (let at = idStart; at < idEnd; at++) {
@@ -204,7 +209,7 @@ function replaceId(frame: Frame, token: Buffer, id: JsonRpcId): Frame {
   return new Frame(bytes, envelope, frame.outlineOfEdited(bytes, edits));
 }
 
-/** Right after the opening brace: a message has at least one more member, so a comma follows. */
+/** Inserts the id after the opening brace. A message has at least one more member, so a comma follows. */
 function insertId(frame: Frame, token: Buffer, id: JsonRpcId): Frame {
   const brace = frame.bytes.indexOf(OPEN_BRACE) + 1;
   const replacement = Buffer.concat([ID_KEY, token, Buffer.of(COMMA)]);
@@ -219,7 +224,7 @@ function insertId(frame: Frame, token: Buffer, id: JsonRpcId): Frame {
   });
 }
 
-/** What an id token means. Throws when it is none: tokens come from checked messages. */
+/** Decodes an id token. Throws if it is invalid, because tokens come from checked messages. */
 export function decodeToken(token: Buffer): JsonRpcId {
   const id = decodeId(token, 0, token.length);
   if (id === undefined) throw new Error('the token is not an id');
@@ -227,8 +232,8 @@ export function decodeToken(token: Buffer): JsonRpcId {
 }
 
 /**
- * Edits as `replaceSpans` takes them. One that covers the start of the payload removes it; one that replaces the whole
- * id token comes with the new `id`, and no other may touch it.
+ * Applies edits, which must be sorted. An edit that covers the start of the payload removes it. An edit that replaces
+ * the whole id token needs the new `id`; no other edit may touch the token.
  */
 export function editFrame(frame: Frame, edits: readonly Edit[], id = frame.id): Frame {
   if (edits.length === 0) return frame;
@@ -245,7 +250,7 @@ export function editFrame(frame: Frame, edits: readonly Edit[], id = frame.id): 
   return new Frame(bytes, envelope, frame.outlineOfEdited(bytes, edits));
 }
 
-/** Where an offset comes to lie; -1 when it is gone or was none. */
+/** Returns the offset after the edits, or -1 if the offset was -1 or its byte is removed. */
 function shifted(offset: number, edits: readonly Edit[]): number {
   if (offset === -1) return -1;
   let shift = 0;
@@ -259,7 +264,7 @@ function shifted(offset: number, edits: readonly Edit[]): number {
 
 const PARAMS_KEY = Buffer.from(',"params":');
 
-/** Replaces the params, result or error of a message by this JSON text. The message must have one of them already. */
+/** Replaces the params, result or error of a message by this JSON text. The message must already have one of them. */
 export function withPayload(frame: Frame, payload: Buffer): Frame {
   const { bytes, payloadStart } = frame;
   if (payloadStart === -1) throw new Error(`a ${frame.kind} without a payload has none to replace`);
@@ -267,7 +272,7 @@ export function withPayload(frame: Frame, payload: Buffer): Frame {
   return editFrame(frame, [{ start: payloadStart, end, replacement: payload }]);
 }
 
-/** Gives a request or notification these params, which are JSON text. */
+/** Sets the params of a request or notification to this JSON text. */
 export function withParams(frame: Frame, params: Buffer): Frame {
   const { bytes, payloadStart } = frame;
   if (payloadStart !== -1) return withPayload(frame, params);

@@ -7,36 +7,38 @@ const EMPTY = Buffer.alloc(0);
 
 /** Called by LineSplitter, synchronously from `push` and `end`. */
 export interface LineSink {
-  /** One line without the whitespace around it, never empty and without CR or LF. The receiver owns the bytes. */
+  /**
+   * Receives a line without the whitespace around it, never empty and without CR or LF. The receiver owns the bytes.
+   */
   line(bytes: Buffer): void;
-  /** A line over the limit went by and was dropped. */
+  /** A line over the limit was dropped. */
   oversized(line: OversizedLine): void;
 }
 
-/** What is left of a line that was too long to keep. */
+/** A line that was too long to keep, reduced to its ends. */
 export interface OversizedLine extends SkippedEnds {
   /** Length of the whole line without its newline. */
   readonly byteLength: number;
 }
 
 /**
- * Cuts a byte stream into lines. It owns the chunks it is given and hands out parts of them uncopied where a line lies
- * within one chunk. Memory stays within `maxLineBytes` plus one chunk, however long a line gets.
+ * Splits a byte stream into lines. It owns the chunks, and returns a line inside one chunk without copying it. Memory
+ * is limited to `maxLineBytes` plus one chunk, however long a line gets.
  *
- * A raw CR inside a line becomes a space: it is whitespace to JSON, but would end a line of an event stream, so a
- * frame must not carry it.
+ * A raw CR inside a line becomes a space: JSON treats it as whitespace, but in an event stream it would end the line,
+ * so a frame must not contain one.
  */
 export class LineSplitter {
   readonly #sink: LineSink;
   readonly #maxLineBytes: number;
-  /** The beginning of a line that has not all come; undefined until a chunk ends within a line. */
+  /** The start of an incomplete line; undefined until a chunk ends inside a line. */
   #pending: ByteCollector | undefined = undefined;
-  /** Set while a line that grew over the limit is being skipped. */
+  /** Set while the rest of an oversized line is skipped. */
   #skipped: SkippedBytes | undefined;
-  /** A chunk has ended in the middle of a line, whose beginning is pending or skipped. */
+  /** True if the last chunk ended inside a line, whose start is pending or skipped. */
   #isWithinLine = false;
   #isFirstLine = true;
-  /** The pending bytes or the current chunk hold a CR somewhere; mostly no, which saves a search per line. */
+  /** True if the pending bytes or the current chunk contain a CR. Usually false, which saves a search per line. */
   #mayHoldCr = false;
 
   constructor(sink: LineSink, maxLineBytes: number) {
@@ -44,19 +46,20 @@ export class LineSplitter {
     this.#maxLineBytes = maxLineBytes;
   }
 
-  /** Kept of a line that has not all come. */
+  /** Bytes kept of an incomplete line. */
   get pendingBytes(): number {
     return this.#pending?.byteLength ?? 0;
   }
 
-  /** Keeps nothing of it. */
+  /** Drops the bytes of an incomplete line. */
   forget(): void {
     this.#pending?.clear();
   }
 
   /**
-   * Takes the whole chunk, or its beginning with so many lines.
-   * @returns how many bytes were taken; the caller pushes those behind them before anything else
+   * Takes the whole chunk, or only its first `maxLines` lines.
+   *
+   * @returns the number of bytes taken; the caller must push the rest before any other chunk
    */
   push(chunk: Buffer, maxLines = Number.POSITIVE_INFINITY): number {
     if (!this.#isWithinLine) this.#mayHoldCr = false;
@@ -81,12 +84,12 @@ export class LineSplitter {
     this.#isWithinLine = true;
   }
 
-  /** The stream is over: a last line without newline counts as a line. */
+  /** Ends the stream: a last line without a newline counts as a line. */
   end(): void {
     this.#finishLine(EMPTY);
   }
 
-  /** There may be a million of them; nothing is cut off for any. */
+  /** Skips empty lines in a loop without subarrays, because there may be a million of them. */
   #skipEmptyLines(chunk: Buffer, start: number): number {
     if (this.#isWithinLine) return start;
     let at = start;

@@ -6,18 +6,21 @@ import { MAX_MEMBERS, Outline, walkOutline } from './json/outline.ts';
 import { isWhitespace, skipValue, skipWhitespace, toOneLine } from './json/scan-json.ts';
 import { type EnvelopeFault, scanEnvelope, scanStrictEnvelope } from './scan-envelope.ts';
 
-/** A batch's own array counts as a level and as a value. */
+/** Limits for one body or line. A batch's own array counts as a level and as a value. */
 export interface ReadLimits extends JsonLimits {
-  /** Messages in one batch. */
+  /** Limit of messages in one batch. */
   readonly maxBatch: number;
   /**
-   * A message need not be one to every parser, as it has to be from clients, who could mean another one by it than is
-   * checked. Its envelope is then read as that of a server's line.
+   * Accepts messages that parsers may read differently, as from a server. A client's message must be unambiguous, or
+   * the client could have one message checked and another one executed.
    */
   readonly isLenient?: true;
 }
 
-/** Limits of what a server sends at once. It may have any number of values, for it keeps waiting those who chose it. */
+/**
+ * Limits for a server's body or line. The number of values is unlimited, because a slow server only delays the clients
+ * that chose it.
+ */
 export const SERVER_LIMITS: ReadLimits = {
   maxDepth: 1000,
   maxBatch: 1000,
@@ -25,7 +28,10 @@ export const SERVER_LIMITS: ReadLimits = {
   isLenient: true,
 };
 
-/** `parse`: not JSON. `message`: JSON, but no acceptable message. `batch`: an array of an unacceptable length. */
+/**
+ * `parse`: the bytes are not JSON. `message`: JSON, but no acceptable message. `batch`: an array that is empty or too
+ * long.
+ */
 export type ReadFault = 'parse' | 'message' | 'batch';
 
 export type ReadResult =
@@ -34,16 +40,16 @@ export type ReadResult =
   | {
       readonly kind: 'fault';
       readonly fault: ReadFault;
-      /** What was wrong and what was expected, in English, without quoting the message. */
+      /** The problem and the expected form in English, without quoting the message. */
       readonly reason: string;
-      /** The message's id where it could be read. */
+      /** The message's id, if it could be read. */
       readonly id: JsonRpcId | undefined;
     };
 
 /**
- * Reads one body or line of a client that is not trusted. What it returns is valid JSON in valid UTF-8, one line, and
- * means the same to every parser as far as the envelope goes. Frames are parts of `bytes`, which is owned from here
- * on: raw newlines between tokens are overwritten with spaces. Never throws.
+ * Reads a body or line of an untrusted client. The result is valid JSON in valid UTF-8, on one line, with an envelope
+ * that all parsers read alike. Frames are views of `bytes`, which the caller must not use any more: raw newlines
+ * between tokens are overwritten with spaces. Never throws.
  */
 export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {
   const text = trimText(bytes);
@@ -69,7 +75,7 @@ function fault(kind: ReadFault, reason: string): ReadResult {
   return { kind: 'fault', fault: kind, reason, id: undefined };
 }
 
-/** Without byte order mark and surrounding whitespace. */
+/** Removes a byte order mark and surrounding whitespace. */
 export function trimText(bytes: Buffer): Buffer {
   const hasBom = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   const start = skipWhitespace(bytes, hasBom ? 3 : 0);
@@ -112,15 +118,15 @@ function readItem(array: Buffer, start: number, limits: ReadLimits): { read: Fra
     return { read: { fault: 'an item of the batch is not an object', id: undefined }, end: skipValue(array, start) };
   }
   const { outline, end: length } = walkOutline(array.subarray(start));
-  // The walk ends early where there are too many members.
+  // The walk ends early if there are too many members.
   const end = length === -1 ? skipValue(array, start) : start + length;
   return { read: readFrame(array.subarray(start, end), outline, limits), end };
 }
 
 /**
- * The messages in what was taken for one by its beginning and its end: some servers write from several threads, and now
- * and then two messages without a line end between them. For whom several clients wait, the second may be somebody
- * else's. Undefined: it is one message, as nearly always. What is no message is left out.
+ * Separates messages that arrived as one line: some servers write from several threads and sometimes miss a line end
+ * between two messages. If several clients share the server, the second message may be another client's. Undefined for
+ * a single message, the usual case. Text that is no message is dropped.
  */
 export function separateMessages({ bytes }: Frame): readonly Frame[] | undefined {
   if (!hasSeam(bytes) || skipValue(bytes, 0) === bytes.length) return undefined;
@@ -139,11 +145,14 @@ export function separateMessages({ bytes }: Frame): readonly Frame[] | undefined
 
 const NEAR_BYTES = 32;
 
-/** In JSON `}{` and `} {` stand within strings only; what ended a line may have become a space. Native looks for `}`. */
+/**
+ * In JSON `}{` and `} {` occur only inside strings; a lost line end may have become a space. indexOf finds the first
+ * `}` of each group.
+ */
 function hasSeam(bytes: Buffer): boolean {
   const last = bytes.length - 1;
   for (let at = bytes.indexOf(CLOSE_BRACE); at !== -1 && at < last; at = bytes.indexOf(CLOSE_BRACE, at)) {
-    // Where one brace is others are near, and a call for each would cost more than to look.
+    // Braces tend to come in groups, so a loop over the next bytes is faster than an indexOf for each brace.
     for (const near = Math.min(at + NEAR_BYTES, last); at < near; at++) {
       if (bytes[at] !== CLOSE_BRACE) continue;
       const next = bytes[at + 1] === SPACE ? bytes[at + 2] : bytes[at + 1];

@@ -1,4 +1,4 @@
-/** Reads the envelope of one JSON-RPC message and leaves its payload alone. */
+/** Reads the envelope of a JSON-RPC message without its payload. */
 import {
   classifyKey,
   EnvelopeDraft,
@@ -15,18 +15,19 @@ import { isWhitespace, MemberCursor, skipValue, skipWhitespace } from './json/sc
 
 const LETTER_N = 0x6e;
 
-/** Longer strings at the tail are no ids and end the walk back. */
+/** Longer strings at the tail are no ids and end the backward walk. */
 const MAX_TAIL_STRING_BYTES = 256;
 
-/** Why a message was refused. */
+/**
+ * The reason for rejecting a message. `fault` gives the problem and the expected form in English, without quoting the
+ * message. `id` is the message's id, if it could be read, so that the sender can be answered.
+ */
 export interface EnvelopeFault {
-  /** What was wrong and what was expected, in English, without quoting the message. */
   readonly fault: string;
-  /** The message's id where it could be read, so that the sender can be answered. */
   readonly id: JsonRpcId | undefined;
 }
 
-/** What could be read from a message of which only the ends were kept. */
+/** Envelope members recovered from a message of which only the ends were kept. */
 export interface RecoveredEnvelope {
   readonly kind: FrameKind | undefined;
   readonly id: JsonRpcId | undefined;
@@ -34,14 +35,15 @@ export interface RecoveredEnvelope {
 }
 
 /**
- * The fast scan, for a line from a server that is trusted to write JSON. It stops as soon as nothing further can
- * change the answer, so whatever follows is not looked at. Undefined: not a JSON-RPC message (a log line, an array).
+ * Fast scan of a line from a server that is trusted to write JSON. It stops as soon as the rest cannot change the
+ * result, so the rest is not checked. Undefined if the line is no JSON-RPC message (for example a log line or an
+ * array).
  */
 export function scanEnvelope(bytes: Buffer): Envelope | undefined {
   return scanMembers(bytes, new EnvelopeDraft(), new MemberCursor(bytes, 0));
 }
 
-/** `draft` is empty, `members` are those of the message. */
+/** `draft` must be empty; `members` iterates over the message's own members. */
 function scanMembers(bytes: Buffer, draft: EnvelopeDraft, members: MemberCursor): Envelope | undefined {
   if (bytes[0] !== OPEN_BRACE || bytes[bytes.length - 1] !== CLOSE_BRACE) return undefined;
   let tailIsRead = false;
@@ -50,7 +52,7 @@ function scanMembers(bytes: Buffer, draft: EnvelopeDraft, members: MemberCursor)
     const key = classifyKey(bytes, members.keyStart, members.keyEnd);
     if (key === undefined) continue;
     if (isPayloadKey(key)) {
-      // Some servers write both outcomes, the one that is none as null. It counts when there is no other.
+      // Some servers write both `result` and `error`, one of them as null. A null counts only if the other is missing.
       if (bytes[members.valueStart] === LETTER_N) {
         none ??= { key, start: members.valueStart };
         continue;
@@ -113,7 +115,7 @@ function skipWhitespaceBack(bytes: Buffer, pos: number): number {
   return at;
 }
 
-/** The nearest quote before the closing one; -1 when there is none near. */
+/** Returns the nearest quote before the closing one, or -1 if there is none within the limit. */
 function openingQuote(bytes: Buffer, closing: number, floor: number): number {
   const last = Math.max(floor, closing - MAX_TAIL_STRING_BYTES);
   let at = closing - 1;
@@ -121,7 +123,7 @@ function openingQuote(bytes: Buffer, closing: number, floor: number): number {
   return at > last ? at : -1;
 }
 
-/** The start of the digits that end at `last`; -1 when there are none. */
+/** Returns the start of the digits that end at `last`, or -1 if there are none. */
 function digitsStart(bytes: Buffer, last: number, floor: number): number {
   let at = last;
   while (at > floor && isDigit(bytes[at])) at--;
@@ -132,12 +134,12 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= DIGIT_0 && byte <= DIGIT_9;
 }
 
-/** Used by one scan after the other: none is interrupted by another. */
+/** Shared by all scans, which is safe because a scan runs synchronously to its end. */
 const STRICT_DRAFT = new EnvelopeDraft();
 
 /**
- * The full scan, for one object of an untrusted client that is known to be valid JSON. Reads the whole top level, so
- * that whoever parses the same bytes later cannot see another message than the one that was checked.
+ * Full scan of one object of an untrusted client that is known to be valid JSON. Reads all top-level members, so that a
+ * later parser of the same bytes cannot read another message than the one that was checked.
  */
 export function scanStrictEnvelope(bytes: Buffer, outline?: Outline): Envelope | EnvelopeFault {
   const draft = STRICT_DRAFT;
@@ -187,7 +189,7 @@ function faultOfPayload(key: PayloadKey, first: number | undefined): string | un
   return first === OPEN_BRACKET ? undefined : '"params" must be an object or an array';
 }
 
-/** What is wrong with a set of members each of which is fine by itself. */
+/** Checks the combination of members; each of them is already valid by itself. */
 function faultOfMembers(seen: readonly EnvelopeKey[], draft: EnvelopeDraft, bytes: Buffer): string | undefined {
   if (!seen.includes('jsonrpc')) return '"jsonrpc" is missing; expected "jsonrpc":"2.0"';
   if (seen.includes('result') && seen.includes('error'))
@@ -205,8 +207,8 @@ function faultOfMembers(seen: readonly EnvelopeKey[], draft: EnvelopeDraft, byte
 }
 
 /**
- * Tells what it can of an over-long message from its first and last bytes, so that the call it answers can be failed
- * instead of left waiting.
+ * Recovers the envelope of an oversized message from its first and last bytes, so that the call it answers can fail at
+ * once instead of waiting for its timeout.
  */
 export function recoverEnvelope(head: Buffer, tail: Buffer): RecoveredEnvelope {
   const draft = new EnvelopeDraft();
@@ -219,47 +221,47 @@ export function recoverEnvelope(head: Buffer, tail: Buffer): RecoveredEnvelope {
   return { kind: outcome ?? kindOfCall(draft, isWhole), id, method };
 }
 
-/** Reads members up to the one that does not fit. */
+/** Reads members up to the first that is cut off. */
 function scanHead(head: Buffer, draft: EnvelopeDraft): void {
   const members = new MemberCursor(head, skipWhitespace(head, 0));
   while (members.next()) {
     const key = classifyKey(head, members.keyStart, members.keyEnd);
     if (key !== undefined && isPayloadKey(key)) draft.takePayload(key, members.valueStart);
     const valueEnd = members.valueEnd();
-    // A number that ends with the head may go on after it.
+    // A number at the end of the head may be cut off.
     if (valueEnd === -1 || valueEnd === head.length) return;
     if (key !== undefined && !isPayloadKey(key)) draft.takeSimple(key, head, members.valueStart, valueEnd);
   }
 }
 
-/** A missing id makes a notification only if the end of the message was there to show one. */
+/** A message without an id is a notification only if its end was available, which could have shown an id. */
 function kindOfCall(draft: EnvelopeDraft, isWhole: boolean): FrameKind | undefined {
   if (draft.method === undefined) return undefined;
   if (draft.id !== undefined) return 'request';
   return isWhole ? 'notification' : undefined;
 }
 
-/** Longer lines are no usual notification; to go over one twice to learn from it costs more than it saves. */
+/** Longer lines are no usual notifications; scanning one twice to learn from it costs more than it saves. */
 const MAX_LINE_BYTES = 16 * 1024;
-/** Longer heads are of no usual notification. */
+/** Usual notifications have shorter heads. */
 const MAX_HEAD_BYTES = 128;
 
 const NOTHING = Buffer.alloc(0);
 const NONE = { head: NOTHING, envelope: undefined } as const;
 
-/** What the last notification was like: its bytes up to and with the `{` of its params, and what the scan said. */
+/** The last notification: its bytes up to and including the `{` of its params, and its envelope. */
 type Known = { readonly head: Buffer; readonly envelope: Envelope } | typeof NONE;
 
 /**
- * `scanEnvelope` for the lines of one sender. Notifications of progress come by the thousand and start alike byte for
- * byte, so what was found in one holds for the next.
+ * `scanEnvelope` for the lines of one sender. Progress notifications come by the thousand and start with the same
+ * bytes, so the envelope of one applies to the next.
  */
 export class EnvelopeScanner {
   readonly #draft = new EnvelopeDraft();
   readonly #members = new MemberCursor(NOTHING, 0);
   #known: Known = NONE;
 
-  /** Returns what `scanEnvelope(bytes)` would. */
+  /** Returns the same as `scanEnvelope(bytes)`. */
   scan(bytes: Buffer): Envelope | undefined {
     const { head, envelope } = this.#known;
     if (bytes.length > MAX_LINE_BYTES) return this.#scan(bytes);
@@ -275,7 +277,7 @@ export class EnvelopeScanner {
     this.#draft.reset();
     this.#members.restart(bytes, 0);
     const envelope = scanMembers(bytes, this.#draft, this.#members);
-    // The cursor would keep the message until the next one comes.
+    // The cursor would otherwise keep the message in memory until the next one.
     this.#members.restart(NOTHING, 0);
     return envelope;
   }
@@ -283,7 +285,7 @@ export class EnvelopeScanner {
   #learn(bytes: Buffer, envelope: Envelope): void {
     const { payloadStart } = envelope;
     if (payloadStart >= MAX_HEAD_BYTES || bytes[payloadStart] !== OPEN_BRACE) return;
-    // A member before the params might be one that a later one would replace.
+    // A member after the params could replace one before them.
     if (!endsWithPayload(bytes, payloadStart)) return;
     this.#known = { head: Buffer.from(bytes.subarray(0, payloadStart + 1)), envelope };
   }
@@ -295,7 +297,7 @@ function startsWith(bytes: Buffer, head: Buffer): boolean {
   return true;
 }
 
-/** After the payload there is the end of the message and nothing else. */
+/** Returns true if only the closing brace of the message follows the payload. */
 function endsWithPayload(bytes: Buffer, payloadStart: number): boolean {
   const last = bytes.length - 1;
   return bytes[last] === CLOSE_BRACE && skipValue(bytes, payloadStart) === last;

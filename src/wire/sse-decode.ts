@@ -4,8 +4,8 @@ import { ByteCollector, SkippedBytes, type SkippedEnds } from './byte-collector.
 import { COLON, CR, LF, SPACE } from './json/ascii.ts';
 
 /**
- * Lines up to this length are read even in an event that is over the limit: an `id` among them must count, or a
- * client that resumes would be sent the same event for ever.
+ * Lines up to this length are read even in an oversized event: an `id` among them must count, or a client that resumes
+ * would be sent the same event for ever.
  */
 const SHORT_LINE_BYTES = 1024;
 
@@ -15,13 +15,13 @@ const NEWLINE = Buffer.of(LF);
 const EMPTY = Buffer.alloc(0);
 
 export interface DecodedEvent {
-  /** Event type, `message` unless the stream says otherwise. */
+  /** Event type; `message` if the stream names none. */
   readonly event: string;
-  /** The `id` field of this very event. */
+  /** The `id` field of this event itself. */
   readonly id: string | undefined;
   /**
-   * Its data lines joined by LF. The receiver owns the bytes. For JSON the LF may become a space (toOneLine): it can
-   * only stand between tokens, for JSON strings hold no raw newline.
+   * The event's data lines joined by LF. The receiver owns the bytes. In JSON the LF may become a space (toOneLine): it
+   * can only be between tokens, because JSON strings contain no raw newline.
    */
   readonly data: Buffer;
 }
@@ -29,58 +29,61 @@ export interface DecodedEvent {
 /** Called by SseDecoder, synchronously from `push`. */
 export interface EventSink {
   event(event: DecodedEvent): void;
-  /** The server asks to wait this long before reconnecting; any size, so the receiver sets its own bound. */
+  /**
+   * The delay that the server requests before a reconnection. It can be any size, so the receiver sets its own limit.
+   */
   retry(ms: number): void;
-  /** An event over the limit went by. `byteLength` counts its lines without their ends; `ends` are those of its data. */
+  /**
+   * An oversized event was dropped. `byteLength` counts its lines without line ends; `ends` are both ends of its data.
+   */
   oversized(byteLength: number, ends: SkippedEnds): void;
 }
 
 type SkippedLine = 'skipped' | 'dropped' | 'comment';
 
 /**
- * Decodes one response body. It owns the chunks it is given and hands out parts of them uncopied when an event's data
- * is one line within one chunk. Memory stays within `maxEventBytes` plus one chunk.
+ * Decodes one response body. It owns the chunks, and returns an event's data without copying if the data is one line
+ * inside one chunk. Memory is limited to `maxEventBytes` plus one chunk.
  *
- * Departs from the standard in one point: an event whose data is empty is not handed out, only its id is kept. No
- * message is empty, and MCP sends such events for their id alone.
+ * Differs from the standard in one point: an event with empty data is not emitted, only its id is kept. No message is
+ * empty, and MCP sends such events only for their id.
  */
 export class SseDecoder {
   readonly #sink: EventSink;
   readonly #maxEventBytes: number;
   #lastEventId: string | undefined;
 
-  /** The line being read, as far as earlier chunks brought it; undefined until a chunk ends within a line. */
+  /** The start of an incomplete line; undefined until a chunk ends inside a line. */
   #line: ByteCollector | undefined = undefined;
   #lineLength = 0;
   /**
-   * - `kept`: as far as it is known.
-   * - `skipped`: data too long for what its event may still hold; all but its ends is counted and not kept.
-   * - `dropped`: too long and no data.
-   * - `comment`: too long and no part of its event.
+   * State of the current line. `kept`: all bytes so far are kept. `skipped`: a data line too long for its event; its
+   * bytes are counted, and only both ends are kept. `dropped`: another field that is too long. `comment`: a comment
+   * that is too long and does not count towards the event.
    */
   #lineState: 'kept' | SkippedLine = 'kept';
   #isFirstLine = true;
-  /** The last chunk ended with CR: an LF at the start of the next one belongs to it. */
+  /** True if the last chunk ended with CR: an LF at the start of the next one belongs to it. */
   #endedWithCr = false;
 
   #eventLength = 0;
   #eventType = '';
   #eventId: string | undefined;
-  /** The first data line, uncopied. */
+  /** The first data line, not copied. */
   #data: Buffer | undefined = undefined;
   /** All data lines of an event that has more than one. */
   #dataLines: ByteCollector | undefined = undefined;
-  /** What is kept of the data once it is too long. */
+  /** The ends of data that is too long; undefined while the data fits. */
   #skippedData: SkippedBytes | undefined = undefined;
 
-  /** @param lastEventId in force when the stream broke that this one resumes */
+  /** @param lastEventId the last event id of the stream that this one resumes */
   constructor(sink: EventSink, maxEventBytes: number, lastEventId?: string) {
     this.#sink = sink;
     this.#maxEventBytes = maxEventBytes;
     this.#lastEventId = lastEventId;
   }
 
-  /** For `Last-Event-ID`: the id in force after the last complete event; undefined when there is none to send. */
+  /** The value for `Last-Event-ID`: the id after the last complete event. Undefined if there is none. */
   get lastEventId(): string | undefined {
     return this.#lastEventId;
   }
@@ -97,7 +100,7 @@ export class SseDecoder {
       if (end === cr) {
         if (start === chunk.length) this.#endedWithCr = true;
         if (lf === start) start++;
-        // Each search goes on from where it stopped, so a chunk is searched once for either byte.
+        // Each search continues where the last one stopped, so a chunk is searched once for either byte.
         cr = chunk.indexOf(CR, start);
       }
       if (lf !== -1 && lf < start) lf = chunk.indexOf(LF, start);
@@ -105,7 +108,7 @@ export class SseDecoder {
     if (start < chunk.length) this.#keepPart(chunk, start, chunk.length);
   }
 
-  /** The stream is over: an event that no empty line ended does not count. */
+  /** Ends the stream: an event without its final empty line is discarded. */
   end(): void {
     this.#resetLine();
     this.#resetEvent();
@@ -122,7 +125,7 @@ export class SseDecoder {
     this.#lineState = this.#skipLine(this.#line.take());
   }
 
-  /** Takes the beginning of a line that is too long. */
+  /** Handles the start of a line that is too long. */
   #skipLine(bytes: Buffer): SkippedLine {
     if (bytes[0] === COLON) return 'comment';
     if (!isText(bytes, 0, DATA_FIELD.length, DATA_FIELD)) return 'dropped';
@@ -134,7 +137,7 @@ export class SseDecoder {
     return lineLength <= SHORT_LINE_BYTES || this.#eventLength + lineLength <= this.#maxEventBytes;
   }
 
-  /** Works with offsets: most lines are read where they lie, and a subarray costs more than reading one. */
+  /** Works with offsets: most lines lie inside one chunk, and a subarray costs more than reading the line. */
   #finishLine(chunk: Buffer, start: number, end: number): void {
     if (this.#lineLength > 0) {
       this.#keepPart(chunk, start, end);
@@ -183,7 +186,7 @@ export class SseDecoder {
       if (this.#isOversized) this.#skipData(bytes.subarray(valueStart, end));
       else this.#addData(bytes.subarray(valueStart, end));
     } else if (isText(bytes, start, nameEnd, 'event')) {
-      // Nearly every event of MCP says so, which saves the decoding.
+      // Nearly every MCP event has this type, so the text is rarely decoded.
       const isMessage = isText(bytes, valueStart, end, MESSAGE);
       this.#eventType = isMessage ? MESSAGE : bytes.toString('utf8', valueStart, end);
     } else if (isText(bytes, start, nameEnd, 'id')) {
@@ -208,7 +211,7 @@ export class SseDecoder {
     this.#dataLines.append(value);
   }
 
-  /** Keeps no more than the ends of this value and of what came before it. */
+  /** Keeps only the ends of this value and of the data before it. */
   #skipData(value: Buffer): void {
     const skipped = this.#skippedData ?? new SkippedBytes();
     this.#skippedData = skipped;

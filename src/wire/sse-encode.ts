@@ -1,17 +1,17 @@
-/** Event streams as we write them. [spec WHATWG HTML server-sent events] */
+/** Writes event streams. [spec WHATWG HTML server-sent events] */
 
 import { LF } from './json/ascii.ts';
 
 export interface EventFields {
-  /** Event type; left out it means `message`. Must be one line. */
+  /** Event type; `message` if left out. Must be one line. */
   readonly event?: string | undefined;
   /** Must be one line without NUL. */
   readonly id?: string | undefined;
-  /** One line, as every Frame's bytes are. */
+  /** Must be one line, like the bytes of every Frame. */
   readonly data: Buffer;
 }
 
-/** One event, in one buffer. */
+/** Encodes an event into one buffer. */
 export function encodeEvent({ event, id, data }: EventFields): Buffer {
   const eventField = event === undefined ? '' : `event: ${event}\n`;
   const idField = id === undefined ? '' : `id: ${id}\n`;
@@ -27,13 +27,13 @@ export function encodeEvent({ event, id, data }: EventFields): Buffer {
 }
 
 /**
- * `message` is what a missing event field means, so it could be left out; @ai-sdk/mcp before 1.0.51 skips events whose
- * type is not written, and waits for ever.
+ * `event: message` is the default and could be left out, but @ai-sdk/mcp before 1.0.51 skips events without an explicit
+ * type and then waits for ever.
  */
 const MESSAGE_DATA = Buffer.from('event: message\ndata: ');
 const NUMBERED_DATA = Buffer.from('\ndata: ');
 
-/** Events of the type `message` without ids, in one buffer. */
+/** Encodes events of the type `message` without ids into one buffer. */
 export function encodeEvents(data: readonly Buffer[]): Buffer {
   const bytes = Buffer.allocUnsafe(lengthOf(data) + data.length * (MESSAGE_DATA.length + 2));
   let at = 0;
@@ -44,7 +44,7 @@ export function encodeEvents(data: readonly Buffer[]): Buffer {
   return bytes;
 }
 
-/** Events of the type `message` in one buffer; their ids are the prefix, in ASCII, and a number that counts up. */
+/** Encodes events of the type `message` into one buffer. Their ids are the prefix, in ASCII, followed by a counter. */
 export function encodeNumberedEvents(idPrefix: string, first: number, data: readonly Buffer[]): Buffer {
   const head = Buffer.from(`event: message\nid: ${idPrefix}`, 'latin1');
   const longestNumber = String(first + data.length - 1).length;
@@ -68,7 +68,7 @@ function lengthOf(data: readonly Buffer[]): number {
   return length;
 }
 
-/** For a few bytes a loop beats the call into native code. */
+/** A loop over a few bytes is faster than a call into native code. */
 function putShort(bytes: Buffer, start: number, text: Buffer): number {
   for (let index = 0; index < text.length; index++) bytes[start + index] = text[index] as number; // index < length
   return start + text.length;
@@ -88,26 +88,29 @@ function putLine(bytes: Buffer, start: number, line: Buffer): number {
   return end + 2;
 }
 
-/** Where in a run of encoded events the one after the first `count` starts: an event holds no empty line. */
+/**
+ * Returns the offset after the first `count` encoded events. An event contains no empty line, so each ends at the next
+ * one.
+ */
 export function skipEvents(events: Buffer, count: number): number {
   let at = 0;
   for (let skipped = 0; skipped < count; skipped++) at = events.indexOf('\n\n', at) + 2;
   return at;
 }
 
-/** A comment, which clients skip: keeps a silent connection alive. Must be one line. */
+/** Encodes a comment, which clients ignore and which keeps an idle connection open. Must be one line. */
 export function encodeComment(text: string): Buffer {
   return Buffer.from(`: ${text}\n\n`);
 }
 
-/** Tells the client how long to wait before it reconnects. */
+/** Encodes the delay that a client should wait before it reconnects. */
 export function encodeRetry(ms: number): Buffer {
   return Buffer.from(`retry: ${ms}\n\n`);
 }
 
 /**
- * An event with an id and empty data, so that the client can resume before the first message came.
- * [spec 2025-11-25 transports#sending-messages-to-the-server]
+ * Encodes an event with an id and empty data, so that the client can resume even before the first message. [spec
+ * 2025-11-25 transports#sending-messages-to-the-server]
  */
 export function encodePriming(id: string, retryMs?: number): Buffer {
   const retryField = retryMs === undefined ? '' : `retry: ${retryMs}\n`;

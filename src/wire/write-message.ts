@@ -1,4 +1,4 @@
-/** Messages of the bridge's own. */
+/** Builds the bridge's own messages. */
 import { decodeToken, encodeId, Frame, type FrameKind, type JsonRpcId } from './frame.ts';
 
 /** The `error` member of a response. */
@@ -8,7 +8,7 @@ export interface RpcError {
   readonly data?: unknown;
 }
 
-/** An id, or its raw token to echo byte-exact. */
+/** An id, or its raw token, which is written byte for byte. */
 export type IdOrToken = JsonRpcId | Buffer;
 
 /** `{"jsonrpc":"2.0","id":…,"method":…,"params":…}` */
@@ -71,7 +71,7 @@ const OPEN_ARRAY = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE_ARRAY = Buffer.from(']');
 
-/** Several messages as one JSON array, their bytes untouched. */
+/** Joins messages to one JSON array, their bytes unchanged. */
 export function joinArray(messages: readonly Buffer[]): Buffer {
   const parts: Buffer[] = [];
   for (const bytes of messages) parts.push(parts.length === 0 ? OPEN_ARRAY : COMMA, bytes);
@@ -82,7 +82,7 @@ export function joinArray(messages: readonly Buffer[]): Buffer {
 const CLOSE_OBJECT = Buffer.from('}');
 const EMPTY_OBJECT = Buffer.from('{}');
 
-/** JSON texts as members of one object, in the order of the map. */
+/** Joins JSON texts to the members of one object, in the order of the map. */
 export function joinMembers(members: ReadonlyMap<string, Buffer>): Buffer {
   if (members.size === 0) return EMPTY_OBJECT;
   const parts: Buffer[] = [];

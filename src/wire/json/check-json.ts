@@ -18,24 +18,29 @@ import { skipWhitespace } from './scan-json.ts';
 export interface JsonLimits {
   /** Levels of arrays and objects; `[]` has one. */
   readonly maxDepth: number;
-  /** Values, those within others counted. */
+  /** Limit of values, including nested ones. */
   readonly maxValues: number;
 }
 
-/** `too-deep`, `too-many`: what comes before the level or the value that is one too many is JSON; the rest was not looked at. */
+/**
+ * For `too-deep` and `too-many` the text before the level or value that exceeds the limit is valid JSON; the rest was
+ * not checked.
+ */
 export type JsonCheck = 'valid' | 'invalid' | 'too-deep' | 'too-many';
 
 /**
- * Is this one JSON value, without whitespace before it? [RFC 8259] Builds nothing, so that it costs a hostile text no
- * more than a harmless one: time is linear in its length, memory in its depth. Whether strings are UTF-8 is not checked.
- * @param outline takes note of the outer members on the way; of what is not valid it says nothing of use
+ * Checks that the text is one JSON value, without whitespace before it. [RFC 8259] Builds nothing, so a hostile text
+ * costs no more than a harmless one: time is linear in its length, memory in its depth. Does not check that strings are
+ * valid UTF-8.
+ *
+ * @param outline records the outer members during the check; its content is meaningless if the text is invalid
  */
 export function checkJson(bytes: Buffer, { maxDepth, maxValues }: JsonLimits, outline?: Outline): JsonCheck {
   const runs = bytes.length < SHORT_BYTES ? undefined : new StringRuns(bytes);
-  /** What closes each array and object that is open, the first `depth` of them. */
+  /** The closing bytes of the open arrays and objects, in the first `depth` entries. */
   const open: number[] = [];
   let depth = 0;
-  /** What closes the innermost one; 0: none is open. */
+  /** The closing byte of the innermost array or object; 0 outside of all. */
   let closing = 0;
   let at = 0;
   let values = 0;
@@ -87,19 +92,19 @@ export function checkJson(bytes: Buffer, { maxDepth, maxValues }: JsonLimits, ou
   }
 }
 
-/** -1 after the end: reading there costs more than asking first. */
+/** Returns -1 after the end, because an index out of bounds is slower than a comparison. */
 function byteAt(bytes: Buffer, at: number): number {
   return at < bytes.length ? (bytes[at] as number) : -1;
 }
 
-/** Skips whitespace, of which there is mostly none. */
+/** Skips whitespace, which most JSON texts do not have between tokens. */
 function toToken(bytes: Buffer, at: number): number {
   return byteAt(bytes, at) > SPACE ? at : skipWhitespace(bytes, at);
 }
 
-// Each of these returns the offset after what it is for, -1 where that is not there.
+// Each function below returns the offset after the token it checks, or -1 if the token is invalid.
 
-/** A key and its colon; what comes after it is the value. */
+/** Checks a key and its colon. Returns the offset of the value. */
 function checkKey(bytes: Buffer, runs: StringRuns | undefined, pos: number): number {
   if (byteAt(bytes, pos) !== QUOTE) return -1;
   const end = checkString(bytes, runs, pos);
@@ -122,7 +127,7 @@ function checkString(bytes: Buffer, runs: StringRuns | undefined, pos: number): 
 }
 
 const LOWER_U = 0x75;
-/** 1 for each byte that makes an escape with the backslash before it. A call into native code would cost more. */
+/** 1 for each byte that can follow a backslash, except `u`. A call into native code would cost more. */
 const SIMPLE_ESCAPES = new Uint8Array(256);
 for (const byte of Buffer.from('"\\/bfnrt')) SIMPLE_ESCAPES[byte] = 1;
 
@@ -190,18 +195,20 @@ function isDecimal(byte: number): boolean {
   return byte >= DIGIT_0 && byte <= DIGIT_9;
 }
 
-/** Up to here it does not pay to prepare for reading words: of a usual call that would be a fifth of its check. */
+/**
+ * Shorter texts are read byte by byte: preparing to read words would take a fifth of the time to check a usual call.
+ */
 const SHORT_BYTES = 512;
-/** This much of a run is read byte by byte before it is taken for a long one. */
+/** Bytes of a run that are read singly before the run is treated as long. */
 const NEAR_BYTES = 8;
 
-/** 1 for each byte that a JSON string does not simply go on with: a quote, a backslash, a control character. */
+/** 1 for each byte that interrupts the plain content of a JSON string: a quote, a backslash, a control character. */
 const ENDS_RUN = new Uint8Array(256);
 ENDS_RUN.fill(1, 0, SPACE);
 ENDS_RUN[QUOTE] = 1;
 ENDS_RUN[BACKSLASH] = 1;
 
-/** Where a run of ordinary bytes in a string ends, in a short text. */
+/** Returns the end of a run of plain bytes in a string, for short texts. */
 function endOfRun(bytes: Buffer, pos: number): number {
   const { length } = bytes;
   let at = pos;
@@ -209,7 +216,7 @@ function endOfRun(bytes: Buffer, pos: number): number {
   return at;
 }
 
-/** Finds where such runs end in a text that is not short; long ones are read four bytes at a time. */
+/** Finds the ends of such runs in longer texts, reading long runs four bytes at a time. */
 export class StringRuns {
   readonly #bytes: Buffer;
   /** The aligned part of the bytes, which begins at `#lead`. */
@@ -241,8 +248,9 @@ export class StringRuns {
 }
 
 /**
- * Does any of the four bytes end a run? Subtracting n from each byte borrows into its top bit where it is below n and
- * the bit was clear. Bytes below 0x20 and the quote are those below 0x21 once their second lowest bit is turned over.
+ * Returns true if any of the four bytes ends a run. Subtracting n from each byte borrows into its top bit if the byte
+ * is below n and the bit was clear. Inverting the second lowest bit maps the quote and the bytes below 0x20 to the
+ * bytes below 0x21.
  */
 function holdsEnd(word: number): boolean {
   const quoteOrControl = (word ^ 0x02020202) - 0x21212121;

@@ -3,8 +3,8 @@ import { NOTES, notesMembersOf, Outline, VALUE_END } from './outline.ts';
 import type { Edit } from './scan-json.ts';
 
 /**
- * The outline of the message that edits make of this one. They must leave it JSON. Undefined: they change more than whole
- * members and what lies within values, so that it takes a walk to tell where its members stand.
+ * Derives the outline of an edited message from the original's. The edited bytes must be valid JSON. Undefined if an
+ * edit changes more than whole members or content inside a value, so that only a walk can find the members.
  */
 export function editedOutline(outline: Outline, bytes: Buffer, edits: readonly Edit[]): Outline | undefined {
   if (!outline.isComplete) return undefined;
@@ -17,17 +17,17 @@ export function editedOutline(outline: Outline, bytes: Buffer, edits: readonly E
   return shifter.end() ? new Outline(bytes, shifter.notes) : undefined;
 }
 
-/** Makes the notes of an edited message of those of the message, in one walk over both the notes and the edits. */
+/** Shifts a message's notes to their positions in the edited message, in one pass over notes and edits. */
 class NoteShifter {
   readonly notes: number[] = [];
   readonly #bytes: Buffer;
   readonly #edits: readonly Edit[];
-  /** The first of the edits that are not yet behind. */
+  /** Index of the first edit that is not applied yet. */
   #edit = 0;
-  /** It removes a member that was noted. */
+  /** True if the current edit removes a noted member. */
   #hasRemoved = false;
   #shift = 0;
-  /** Objects whose members are being gone over, outermost first: where their new notes stand, and their old end. */
+  /** Objects whose members are being visited, outermost first, with the index of their new notes and their old end. */
   readonly #open: { readonly level: number; readonly note: number; readonly end: number }[] = [];
 
   constructor(bytes: Buffer, edits: readonly Edit[]) {
@@ -35,7 +35,7 @@ class NoteShifter {
     this.#edits = edits;
   }
 
-  /** False: an edit changes something else than whole members or what lies within one value. */
+  /** Returns false if an edit changes more than whole members or content inside one value. */
   take(level: number, keyStart: number, valueStart: number, valueEnd: number): boolean {
     if (!this.#close(level) || !this.#passRemovals(keyStart)) return false;
     const edit = this.#edits[this.#edit];
@@ -55,12 +55,12 @@ class NoteShifter {
     return isWithin;
   }
 
-  /** False also: there are edits behind the last member. */
+  /** Ends the message. Returns false in the case of `take`, and if there are edits after the last member. */
   end(): boolean {
     return this.#close(0) && this.#passRemovals(this.#bytes.length);
   }
 
-  /** The objects at this level and below have no more members. */
+  /** Ends the objects at this level and below. */
   #close(level: number): boolean {
     for (;;) {
       const last = this.#open.at(-1);
@@ -71,7 +71,7 @@ class NoteShifter {
     }
   }
 
-  /** Goes on over the edits that end up to here. Each must have removed a member. */
+  /** Applies the edits that end up to this offset. Each must have removed a member. */
   #passRemovals(offset: number): boolean {
     for (;;) {
       const edit = this.#edits[this.#edit];
@@ -81,7 +81,7 @@ class NoteShifter {
     }
   }
 
-  /** Goes on over the edits within a value. At its ends another member, or an object with members, might come to stand. */
+  /** Applies the edits inside a value. At its ends an edit could insert another member, or an object with members. */
   #passWithin(valueStart: number, valueEnd: number, isOpen: boolean): boolean {
     for (;;) {
       const edit = this.#edits[this.#edit];

@@ -5,14 +5,11 @@ import { type Edit, findText, type Span, skipValue, skipWhitespace } from './sca
 /** A member whose name was asked for, and what lies around it. */
 interface NamedMember {
   readonly key: string;
-  /** How many members stand before it. */
   readonly index: number;
   readonly keyStart: number;
   readonly valueStart: number;
   readonly valueEnd: number;
-  /** Where the value of the member before ends; -1 for the first member. */
   readonly previousEnd: number;
-  /** Where the next member begins; -1 for the last member. */
   nextStart: number;
 }
 
@@ -29,18 +26,18 @@ type Change =
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Changes members of one object by edits: all it is not told to change stays as it was written. Where a changed name
- * occurs several times, the first member takes the change and the others go, so that all parsers read the same.
+ * Changes members of one object by edits. All other bytes stay as written. If a changed key occurs several times, the
+ * first member takes the change and the others are removed, so that all parsers read the same value.
  */
 export class ObjectEditor {
   readonly #bytes: Buffer;
   readonly #keys: readonly string[];
-  /** The named members in their order, with repetitions. */
+  /** The members with a requested key in their order, duplicates included. */
   readonly #named: NamedMember[] = [];
-  /** In the order in which they were first asked for; a few, so that no map is worth its making. */
+  /** In the order of the first change to each key. There are few, so a map is not worthwhile. */
   readonly #changes: Change[] = [];
   #memberCount = 0;
-  /** Where the last value ends; after the opening brace when there is none. */
+  /** The end of the last value; after the opening brace if the object is empty. */
   #lastEnd: number;
   #end = -1;
 
@@ -50,7 +47,10 @@ export class ObjectEditor {
     this.#lastEnd = objectStart + 1;
   }
 
-  /** Reads the object at `objectStart`, whose members called one of `keys` may change. Undefined: it is no object. */
+  /**
+   * Reads the object at `objectStart`; only members with one of these keys can be changed. Undefined if the value is no
+   * object.
+   */
   static read(bytes: Buffer, objectStart: number, keys: readonly string[]): ObjectEditor | undefined {
     return ObjectEditor.readIn({ bytes, outline: undefined }, objectStart, keys);
   }
@@ -99,17 +99,17 @@ export class ObjectEditor {
     return this.#named.find((member) => member.key === key);
   }
 
-  /** Nothing happens when there is no such member. */
+  /** Removes the member, if it exists. */
   remove(key: string): void {
     this.#change({ kind: 'remove', key });
   }
 
-  /** Gives the member this JSON text as its value; one that is not there is added at the end. */
+  /** Sets the member's value to this JSON text. A missing member is added at the end. */
   set(key: string, value: Buffer): void {
     this.#change({ kind: 'set', key, value });
   }
 
-  /** Changes something within the member's value. The member must be there. */
+  /** Applies edits inside the member's value. The member must exist. */
   edit(key: string, edits: readonly Edit[]): void {
     this.#change({ kind: 'edit', key, edits });
   }
@@ -126,13 +126,13 @@ export class ObjectEditor {
     return this.#changes.find((change) => change.key === key);
   }
 
-  /** Would the object have no members after the changes? */
+  /** True if the object has no members after the changes. */
   get isEmpty(): boolean {
     const removed = this.#named.filter((member) => this.#isRemoved(member)).length;
     return removed === this.#memberCount && this.#added().length === 0;
   }
 
-  /** The changes in order, ready for `replaceSpans`. Empty when they come to nothing. */
+  /** The changes as sorted edits for `replaceSpans`; empty if nothing changes. */
   edits(): readonly Edit[] {
     const edits: Edit[] = [];
     let removed = 0;
@@ -176,7 +176,7 @@ export class ObjectEditor {
   }
 }
 
-/** Takes the comma before the member along, or the one after it when nothing that stays stands before. */
+/** Removes a member with the comma before it, or with the comma after it if no kept member precedes it. */
 function removal(member: NamedMember, isPreceded: boolean): Edit {
   const { keyStart, valueEnd, previousEnd, nextStart } = member;
   if (isPreceded) return { start: previousEnd, end: valueEnd, replacement: NOTHING };
@@ -184,12 +184,12 @@ function removal(member: NamedMember, isPreceded: boolean): Edit {
 }
 
 /**
- * Items of a list that the bridge looks at one by one, as tools or blocks of content, in one message. Longer lists pass as
- * they are: each item costs as much as a hundred bytes of text, and no list of use is as long.
+ * Limit of items in a list that the bridge reads one by one, such as tools or content blocks. Longer lists are
+ * forwarded unread: each item costs as much as a hundred bytes of text, and no list in use is that long.
  */
 export const MAX_ITEMS = 20_000;
 
-/** The items of the array at `arrayStart`. Undefined: it is no array, or its end is missing, or it has too many. */
+/** The items of the array at `arrayStart`. Undefined if the value is no array, is truncated or has too many items. */
 export function itemSpans(bytes: Buffer, arrayStart: number): readonly Span[] | undefined {
   const items: Span[] = [];
   const isWhole = walkItems(bytes, arrayStart, (start) => {
@@ -201,8 +201,8 @@ export function itemSpans(bytes: Buffer, arrayStart: number): readonly Span[] | 
 }
 
 /**
- * The objects in the array at `arrayStart`, whose members called one of `keys` may change, read in one walk. Items that are
- * no objects are left out. Undefined under the conditions of `itemSpans`.
+ * Editors for the objects in the array at `arrayStart`, read in one walk; members with one of these keys can be
+ * changed. Other items are skipped. Undefined under the conditions of `itemSpans`.
  */
 export function itemEditors(
   bytes: Buffer,
@@ -219,7 +219,7 @@ export function itemEditors(
   return isWhole ? items : undefined;
 }
 
-/** @param take gets where an item begins and returns where it ends, or -1 where that cannot be told */
+/** @param take receives the start of an item and returns its end, or -1 if the item is malformed */
 function walkItems(bytes: Buffer, arrayStart: number, take: (start: number) => number): boolean {
   if (arrayStart < 0 || bytes[arrayStart] !== OPEN_BRACKET) return false;
   let count = 0;

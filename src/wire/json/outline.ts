@@ -1,7 +1,6 @@
 /**
- * Finds members of an object by their names. Where the members of a message's outer objects stand is noted down by
- * whoever goes over all of its bytes anyway, so that those who look for one of them need not walk over the same bytes
- * again.
+ * Finds members of an object by their keys. Code that reads all bytes of a message anyway records the positions of the
+ * outer objects' members, so that later lookups need not scan the bytes again.
  */
 import { BACKSLASH, OPEN_BRACE, QUOTE } from './ascii.ts';
 import {
@@ -14,19 +13,22 @@ import {
   walkMembers,
 } from './scan-json.ts';
 
-/** Members are noted of the message, of its payload and of the payload's `_meta`. Nobody looks twice for others. */
+/**
+ * Members are recorded for the message, its payload and the payload's `_meta`. No other object is searched more than
+ * once.
+ */
 const LEVELS = 3;
 const META = '_meta';
 const UNDERSCORE = META.charCodeAt(0);
 
 /**
- * Members of a message, its payload and the `_meta` of that together. Usual messages have a dozen; what a tool is called
- * with lies deeper and does not count. Each of those who look for a member would have to go over all of them, so a client's
- * message with more is refused, and in a large one of a server only the first ones are found.
+ * Limit of members of a message, its payload and the payload's `_meta` together. Usual messages have a dozen; a tool's
+ * arguments are nested deeper and do not count. Each lookup would visit all members, so a client's message with more is
+ * rejected, and in a server's large message only the first ones are found.
  */
 export const MAX_MEMBERS = 1000;
 
-/** What is noted of each member, in this order. */
+/** Indexes of the values recorded for each member. */
 const LEVEL = 0;
 const KEY_START = 1;
 const VALUE_START = 2;
@@ -34,16 +36,16 @@ export const VALUE_END = 3;
 export const NOTES = 4;
 
 /**
- * An outline of text that turns out not to be JSON says nothing of use. Where there are too many members it has the first
- * ones, and no object that they stand in has an end.
+ * Positions of a message's outer members. Meaningless if the text turns out not to be JSON. With too many members it
+ * has only the first ones, and the objects around the limit have no recorded end.
  */
 export class Outline {
   readonly bytes: Buffer;
-  /** The notes of all members, each before those within its value. */
+  /** The notes of all members, each before those of the members nested in it. */
   readonly #notes: number[];
-  /** For each level the index of the notes of its last member. */
+  /** Index of the notes of the last member, by level. */
   readonly #last: number[] = [0, 0, 0, 0];
-  /** The last member of the payload was its `_meta`. */
+  /** True while the payload's last member is its `_meta`. */
   #isInMeta = false;
   #holdsMeta: boolean;
 
@@ -57,22 +59,22 @@ export class Outline {
     return this.#notes;
   }
 
-  /** False: the payload has no member `_meta`, however that may be spelled. */
+  /** False if the payload certainly has no member `_meta`, also not one spelled with escapes. */
   get mayHoldMeta(): boolean {
     return this.#holdsMeta || !this.isComplete;
   }
 
-  /** False: there are more members than could be noted. */
+  /** False if there are more members than can be recorded. */
   get isComplete(): boolean {
     return this.#notes.length <= MAX_MEMBERS * NOTES;
   }
 
-  /** Are members noted of what is the value of the last member of this level? */
+  /** Returns true if the members of the current member's value are recorded too. */
   notesWithin(level: number): boolean {
     return level < LEVELS - 1 || (level === LEVELS - 1 && this.#isInMeta);
   }
 
-  /** @param level how many objects and arrays the member stands in */
+  /** @param level number of objects and arrays around the member */
   memberBegins(level: number, keyStart: number, valueStart: number): void {
     if (level >= LEVELS && (level > LEVELS || !this.#isInMeta)) return;
     if (!this.isComplete) return;
@@ -84,13 +86,16 @@ export class Outline {
     this.#notes.push(level, keyStart, valueStart, -1);
   }
 
-  /** The last member of this level ends. */
+  /** Ends the last member of this level. */
   memberEnds(level: number, end: number): void {
     if (level >= LEVELS && (level > LEVELS || !this.#isInMeta)) return;
     if (this.isComplete) this.#notes[(this.#last[level] as number) + VALUE_END] = end;
   }
 
-  /** Does what `walkMembers` does, by what was noted; undefined: the members of this object were not. */
+  /**
+   * Visits members like `walkMembers`, from the recorded positions. Undefined if this object's members are not
+   * recorded.
+   */
   visitMembers(bytes: Buffer, objectStart: number, take: TakeMember): number | undefined {
     if (bytes[objectStart] !== OPEN_BRACE) return undefined;
     const notes = this.#notes;
@@ -104,11 +109,14 @@ export class Outline {
       if (!isNoted) return undefined;
       return this.#visit(at + NOTES, level, take) ? (notes[at + VALUE_END] as number) : -1;
     }
-    // What comes after so many members is not looked for.
+    // Objects after the limit of members are not searched.
     return isComplete ? undefined : -1;
   }
 
-  /** The members of one object, whose notes begin at `first`. False: `take` wants no more, or the last has no end. */
+  /**
+   * Visits the members of one object, whose notes begin at `first`. False if `take` ended the visit or the last member
+   * has no end.
+   */
   #visit(first: number, level: number, take: TakeMember): boolean {
     const bytes = this.bytes;
     const notes = this.#notes;
@@ -125,7 +133,7 @@ export class Outline {
   }
 }
 
-/** Are members noted of what is the value of a member of this level? */
+/** Returns true if the members of this member's value are recorded. */
 export function notesMembersOf(level: number, bytes: Buffer, keyStart: number, valueStart: number): boolean {
   return level < LEVELS - 1 || (level === LEVELS - 1 && isMeta(bytes, keyStart, valueStart));
 }
@@ -136,14 +144,14 @@ function isMeta(bytes: Buffer, keyStart: number, valueStart: number): boolean {
   return isStringToken(bytes, keyStart, endOfKey(bytes, keyStart, valueStart), META);
 }
 
-/** Between a key and its value there is no other quote. */
+/** Searches backwards, since there is no other quote between a key and its value. */
 function endOfKey(bytes: Buffer, keyStart: number, valueStart: number): number {
   let at = valueStart - 1;
   while (at > keyStart && bytes[at] !== QUOTE) at--;
   return at + 1;
 }
 
-/** Does what `walkMembers` does, by the outline of the message that the object is in, where there is one. */
+/** Visits members like `walkMembers`, and uses the outline of the message if there is one. */
 export function visitMembers(
   bytes: Buffer,
   objectStart: number,
@@ -154,15 +162,18 @@ export function visitMembers(
 }
 
 /**
- * The outline of the object that begins with these bytes, in one walk; and where it ends. -1: something in it is not JSON,
- * as far as a walk can tell.
+ * Creates the outline of the object at the start of these bytes, in one walk. `end` is the object's end, or -1 if the
+ * walk found invalid JSON or too many members.
  */
 export function walkOutline(bytes: Buffer): { readonly outline: Outline; readonly end: number } {
   const outline = new Outline(bytes);
   return { outline, end: noteMembers(bytes, 0, { level: 1, outline }) };
 }
 
-/** The outline of a whole message; undefined: it is none. With too many members it has the first ones. */
+/**
+ * The outline of a whole message; undefined if the bytes are no JSON object. With too many members it has the first
+ * ones.
+ */
 export function outlineOf(message: Buffer): Outline | undefined {
   const { outline, end } = walkOutline(message);
   return end === message.length || !outline.isComplete ? outline : undefined;
@@ -202,12 +213,12 @@ export function findMember(bytes: Buffer, objectStart: number, key: string, outl
   return found;
 }
 
-/** A member that occurs twice is a `duplicate`; undefined: there is none. */
+/** `duplicate` if the member occurs twice; undefined if it is missing. */
 export type UniqueMember = Span | 'duplicate' | undefined;
 
 /**
- * Like findMember, but reads the object to its end and says when the key occurs twice: parsers differ in which of the
- * two they take, so a check of one says nothing about what the other side will read.
+ * Like findMember, but reads the whole object and detects a key that occurs twice: parsers differ in which of the two
+ * they use, so checking one would not protect the other side.
  */
 export function findUniqueMember(bytes: Buffer, objectStart: number, key: string, outline?: Outline): UniqueMember {
   let found: UniqueMember;
@@ -237,14 +248,14 @@ export function findUniqueMembers(
   return found;
 }
 
-/** Stands for all first units of characters that are not ASCII. */
+/** The table entry for all keys that start with a character beyond ASCII. */
 const BEYOND_ASCII = 0x80;
 
-/** Which keys a key can be that begins with a unit: of many members few begin like one that is looked for. */
+/** The indices of the keys by their first unit, because few of an object's members begin like a requested key. */
 function byInitial(keys: readonly string[]): readonly (readonly number[] | undefined)[] {
   const table: (number[] | undefined)[] = Array.from({ length: BEYOND_ASCII + 1 });
   for (const [index, key] of keys.entries()) {
-    // After the opening quote of the empty key comes the other one.
+    // The byte after the opening quote of an empty key is the closing quote.
     const initial = key === '' ? QUOTE : Math.min(key.charCodeAt(0), BEYOND_ASCII);
     const indices = table[initial];
     if (indices === undefined) table[initial] = [index];
@@ -257,18 +268,21 @@ function spanOf(start: number, end: number): Span | undefined {
   return end === -1 ? undefined : { start, end };
 }
 
-// ---- Members that everybody reads alike. Some servers match the names of members without regard to case (Go's
-// encoding/json does), and of two members with one name some take the first, some the last.
+// ---- Members that all parsers read alike. Some servers match member names without regard to case (Go's encoding/json
+// does), and of two members with one name some take the first, some the last.
 
-/** Sets the bit that makes a letter a small one. */
+/** Setting this bit converts an ASCII letter to lower case. */
 const CASE_BIT = 0x20;
 const SMALL_A = 0x61;
 const SMALL_Z = 0x7a;
 
-/** A member's value; undefined: there is none. `unclear`: several members can be taken for it, or the only one is not spelled like this. */
+/**
+ * A member's value; undefined if it is missing. `unclear` if several members could be read as this one, or if the only
+ * one is spelled in another case.
+ */
 export type Unmistakable = Span | 'unclear' | undefined;
 
-/** A message, or the bytes of one of which nothing else is known. */
+/** A message, or bytes without an outline. */
 interface MessageText {
   readonly bytes: Buffer;
   readonly outline?: Outline | undefined;
@@ -286,7 +300,7 @@ export function findUnmistakable({ bytes, outline }: MessageText, objectStart: n
   return found;
 }
 
-/** Does what `findUnmistakable` does for several keys at once; the values have the order of the keys. */
+/** Like `findUnmistakable` for several keys in one walk. The results are in the order of the keys. */
 export function findAllUnmistakable(
   { bytes, outline }: MessageText,
   objectStart: number,
@@ -304,7 +318,7 @@ export function findAllUnmistakable(
   return found;
 }
 
-/** What is known of a key after another member that is, or looks like, the one it names. */
+/** Updates the result for a key with another member that is, or looks like, the requested one. */
 function foundNext(
   found: Unmistakable,
   likeness: Exclude<Likeness, 'other'>,
@@ -317,8 +331,8 @@ function foundNext(
 type Likeness = 'same' | 'look-alike' | 'other';
 
 /**
- * What the key token bytes[start, end) is to `key`, which is ASCII. Decodes only if it must: up to the first byte that is
- * escaped or not ASCII each byte stands for itself, whatever follows.
+ * Compares the key token bytes[start, end) with `key`, which must be ASCII. Decodes the token only at the first byte
+ * that is escaped or not ASCII; until then each byte is one character.
  */
 function compareKey(bytes: Buffer, start: number, end: number, key: string): Likeness {
   const length = end - start - 2;
@@ -347,7 +361,7 @@ function compareDecoded(bytes: Buffer, start: number, end: number, key: string):
   return name === key ? 'same' : 'look-alike';
 }
 
-/** Upper case first: it makes an `S` of the long s, lower case makes a `k` of the Kelvin sign. */
+/** Folds the case of a key. Upper case first maps the long s to `S`; lower case then maps the Kelvin sign to `k`. */
 export function fold(key: string): string {
   return key.toUpperCase().toLowerCase();
 }

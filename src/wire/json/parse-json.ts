@@ -2,17 +2,17 @@ import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_B
 import { skipString, skipValue, skipWhitespace } from './scan-json.ts';
 
 /**
- * The value of a JSON text, as JSON.parse has it. Throws SyntaxError on anything else.
- * The engines of Node 24 and 26 read a key with an escape as another key of the same length that stood in that place of
- * an object before [https://github.com/nodejs/node/issues/63785]. Peers choose their keys,
- * so a text that spells one with an escape is read here.
+ * Parses a JSON text like JSON.parse, and throws SyntaxError like it. In Node 24 and 26 JSON.parse can return a key
+ * with an escape as another key of the same length that was earlier at that position of an object
+ * [https://github.com/nodejs/node/issues/63785]. Peers choose their keys, so a text with an escaped key is parsed by
+ * JsonReader.
  */
 export function parseJson(text: Buffer): unknown {
   const value: unknown = JSON.parse(text.toString('utf8'));
   return hasEscapedKey(text) ? new JsonReader(text).value() : value;
 }
 
-/** Most texts have no escape at all. */
+/** Most texts have no escape at all, which the first test detects. */
 function hasEscapedKey(text: Buffer): boolean {
   if (!text.includes(BACKSLASH)) return false;
   for (let at = text.indexOf(QUOTE); at !== -1; at = text.indexOf(QUOTE, at)) {
@@ -23,7 +23,10 @@ function hasEscapedKey(text: Buffer): boolean {
   return false;
 }
 
-/** Goes over a text that is known to be JSON, once. As deep as the text is nested, which its sender does not decide alone. */
+/**
+ * Parses a text that is known to be valid JSON, in one pass. Recursion is as deep as the text is nested; the caller
+ * limits the depth.
+ */
 class JsonReader {
   readonly #text: Buffer;
   #at: number;
@@ -48,7 +51,7 @@ class JsonReader {
     return [key, this.value()];
   }
 
-  /** What stands between an opening bracket and the one that closes it. */
+  /** Reads the items or members up to the closing bracket. */
   #all<Item>(close: number, read: () => Item): Item[] {
     const items: Item[] = [];
     this.#pass(this.#text[this.#at] as number);
@@ -60,7 +63,7 @@ class JsonReader {
     return items;
   }
 
-  /** Over whitespace, and over this byte if it is there. */
+  /** Skips whitespace, and this byte if it follows. */
   #pass(byte: number): void {
     const at = skipWhitespace(this.#text, this.#at);
     this.#at = this.#text[at] === byte ? skipWhitespace(this.#text, at + 1) : at;

@@ -1,7 +1,7 @@
 /**
- * Walkers over the bytes of a JSON text. They find where things are and build nothing.
- * They expect valid JSON. On anything else they answer with meaningless offsets or -1, but never throw, never loop
- * for ever, never read in more than linear time and never recurse.
+ * Scanners over the bytes of a JSON text. They find positions and build nothing. They expect valid JSON. For anything
+ * else they return meaningless offsets or -1, but never throw, never loop for ever, never take more than linear time
+ * and never recurse.
  */
 import { BACKSLASH, CLOSE_BRACE, COLON, COMMA, CR, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE, TAB } from './ascii.ts';
 
@@ -11,12 +11,12 @@ export interface Span {
   readonly end: number;
 }
 
-/** Puts `replacement` where bytes[start, end) were; start === end inserts. */
+/** Replaces bytes[start, end) by `replacement`; start === end inserts. */
 export interface Edit extends Span {
   readonly replacement: Buffer;
 }
 
-/** Up to here a loop beats the call into native indexOf. */
+/** Over so few bytes a loop is faster than a call of native indexOf. */
 const NEAR_BYTES = 16;
 
 /** `[` and `{` differ in one bit only, as do `]` and `}`: setting it halves the comparisons in the loops below. */
@@ -26,7 +26,7 @@ const ENDS_SCALAR = new Uint8Array(256);
 for (const byte of Buffer.from(',]} \t\r\n')) ENDS_SCALAR[byte] = 1;
 
 /**
- * What each byte outside of strings does to the depth: one step down or up, or a string begins. One lookup and one addition
+ * The change of depth for each byte outside of strings, or `STRING_BEGINS` for a quote. A table lookup and an addition
  * take half the time of comparing with each bracket.
  */
 const STRING_BEGINS = 2;
@@ -39,9 +39,9 @@ export function isWhitespace(byte: number | undefined): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === TAB;
 }
 
-/** The first offset at or after `pos` that holds no whitespace; the buffer's length when there is none. */
+/** Returns the first offset at or after `pos` without whitespace, or the buffer's length. */
 export function skipWhitespace(bytes: Buffer, pos: number): number {
-  // Mostly there is none.
+  // Fast path: usually there is no whitespace.
   if ((bytes[pos] as number) > SPACE) return pos;
   let at = pos;
   while (isWhitespace(bytes[at])) at++;
@@ -49,8 +49,8 @@ export function skipWhitespace(bytes: Buffer, pos: number): number {
 }
 
 /**
- * Makes one line of a JSON text, in place: every CR and LF becomes a space. JSON strings hold neither raw, so in valid
- * JSON only the space between tokens changes. The caller must own the buffer. Returns it.
+ * Converts a JSON text to one line, in place: every CR and LF becomes a space. JSON strings contain neither raw, so
+ * only whitespace between tokens changes. The caller must own the buffer. Returns the same buffer.
  */
 export function toOneLine(bytes: Buffer): Buffer {
   const firstLf = bytes.indexOf(LF);
@@ -64,7 +64,10 @@ export function toOneLine(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** `pos` is at the opening quote. Returns the offset after the closing one, -1 when the buffer ends before it. */
+/**
+ * Skips the string whose opening quote is at `pos`. Returns the offset after its closing quote, or -1 if the buffer
+ * ends first.
+ */
 export function skipString(bytes: Buffer, pos: number): number {
   const length = bytes.length;
   let at = pos + 1;
@@ -84,7 +87,7 @@ export function skipString(bytes: Buffer, pos: number): number {
   return -1;
 }
 
-/** `from` is at no escaped byte, so an odd run of backslashes between it and the quote escapes the quote. */
+/** Returns true if an odd number of backslashes precedes the quote. The byte at `from` must not be escaped itself. */
 function isEscaped(bytes: Buffer, from: number, quote: number): boolean {
   let at = quote - 1;
   while (at >= from && bytes[at] === BACKSLASH) at--;
@@ -92,8 +95,8 @@ function isEscaped(bytes: Buffer, from: number, quote: number): boolean {
 }
 
 /**
- * `pos` is at the first byte of a value. Returns the offset after it, -1 when it runs off the buffer or is empty.
- * A number or literal has no closing byte: the end of the buffer ends it.
+ * Skips the value at `pos`. Returns the offset after it, or -1 if it is empty or the buffer ends first. A number or
+ * literal has no closing byte, so the end of the buffer also ends it.
  */
 export function skipValue(bytes: Buffer, pos: number): number {
   const first = bytes[pos];
@@ -127,7 +130,10 @@ function skipScalar(bytes: Buffer, pos: number): number {
   return at === pos ? -1 : at;
 }
 
-/** Does any value lie deeper than `maxDepth` arrays and objects? `[]` has depth 1. Walks only if it could be so. */
+/**
+ * Returns true if arrays and objects nest deeper than `maxDepth`; `[]` has depth 1. Scans only texts with enough
+ * opening brackets.
+ */
 export function isDeeperThan(bytes: Buffer, maxDepth: number): boolean {
   if (bytes.length <= maxDepth || countOpenings(bytes, maxDepth + 1) <= maxDepth) return false;
   let depth = 0;
@@ -147,18 +153,20 @@ export function isDeeperThan(bytes: Buffer, maxDepth: number): boolean {
   return false;
 }
 
-/** Does the text have more values than this, those within others counted? Walks only if it could be so. */
+/**
+ * Returns true if the text has more values than this, including nested ones. Scans only texts long enough for so many.
+ */
 export function holdsMoreThan(bytes: Buffer, maxValues: number): boolean {
-  // A value has a byte of its own, and another one that keeps it apart from the next.
+  // A value takes at least one byte, and another one separates it from the next.
   return bytes.length >= 2 * maxValues && countValues(bytes, maxValues) > maxValues;
 }
 
 /**
- * How many values the text has, those within others counted, and empty arrays and objects twice; some number beyond `limit`
- * where it has more than that.
+ * Counts the values of a text, including nested ones; empty arrays and objects count twice. Stops at a count above
+ * `limit`.
  */
 export function countValues(bytes: Buffer, limit: number): number {
-  // Each but the first follows upon a comma, or is the first one within another.
+  // Each value except the first follows a comma, or is the first one in an array or object.
   let count = 1;
   let at = 0;
   while (at < bytes.length) {
@@ -189,7 +197,7 @@ function countOpenings(bytes: Buffer, limit: number): number {
   return count;
 }
 
-/** Decodes the string token bytes[start, end) with its quotes; undefined when its escapes are not JSON. */
+/** Decodes the string token bytes[start, end), quotes included. Undefined if its escapes are invalid. */
 export function decodeString(bytes: Buffer, start: number, end: number): string | undefined {
   const text = bytes.toString('utf8', start + 1, end - 1);
   if (!text.includes('\\')) return text;
@@ -200,19 +208,19 @@ export function decodeString(bytes: Buffer, start: number, end: number): string 
   }
 }
 
-/** The one of these texts that the string token bytes[start, end) is, however it is spelled. */
+/** Returns the text among these that equals the string token bytes[start, end), with or without escapes. */
 export function findText(bytes: Buffer, start: number, end: number, texts: readonly string[]): string | undefined {
   for (const text of texts) if (isStringToken(bytes, start, end, text)) return text;
   return undefined;
 }
 
 /**
- * Is the string token bytes[start, end) the text `expected`, however it is spelled? Compares character by character, and
- * decodes none after the first that differs: a peer can send a million keys, each spelled with escapes.
+ * Returns true if the string token bytes[start, end) decodes to `expected`. Compares character by character and stops
+ * at the first difference, because a peer can send a million keys that are all spelled with escapes.
  */
 export function isStringToken(bytes: Buffer, start: number, end: number, expected: string): boolean {
   const last = end - 1;
-  // No character is shorter than one byte.
+  // A character takes at least one byte.
   if (last - start - 1 < expected.length) return false;
   let at = start + 1;
   for (let index = 0; index < expected.length; index++) {
@@ -229,14 +237,14 @@ export function isStringToken(bytes: Buffer, start: number, end: number, expecte
       const after = skipCharacter(bytes, at, point);
       if (after === -1) return false;
       at = after;
-      // Two units of UTF-16 make one character.
+      // A code point above 0xffff takes two UTF-16 units.
       if (point > 0xffff) index += 1;
     }
   }
   return at === last;
 }
 
-/** The offset after this character beyond ASCII in UTF-8; -1 where another one stands. */
+/** Returns the offset after this non-ASCII character in UTF-8, or -1 if the bytes differ. */
 function skipCharacter(bytes: Buffer, start: number, point: number): number {
   const length = point < 0x80 ? 0 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
   for (let index = 0; index < length; index++) {
@@ -248,19 +256,19 @@ function skipCharacter(bytes: Buffer, start: number, point: number): number {
 }
 
 const LOWER_U = 0x75;
-/** What stands for each byte after a backslash; 0 where that is no escape. */
+/** The character for each byte after a backslash; 0 if the escape is invalid. */
 const ESCAPED_UNITS = new Uint8Array(256);
 for (const pair of ['""', '\\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r', 't\t']) {
   ESCAPED_UNITS[pair.charCodeAt(0)] = pair.charCodeAt(1);
 }
 
-/** The unit of UTF-16 that a string token begins with; of a character beyond ASCII some unit beyond ASCII. */
+/** The first UTF-16 unit of a string token. For a character beyond ASCII the result is only some value beyond ASCII. */
 export function firstUnit(bytes: Buffer, start: number): number {
   const byte = bytes[start + 1] ?? -1;
   return byte === BACKSLASH ? escapedUnit(bytes, start + 2) : byte;
 }
 
-/** The unit of UTF-16 that an escape stands for, whose backslash is before `pos`; -1 where it is none. */
+/** Decodes the escape whose backslash is before `pos` to a UTF-16 unit, or returns -1 if it is invalid. */
 function escapedUnit(bytes: Buffer, pos: number): number {
   const byte = bytes[pos] ?? 0;
   if (byte !== LOWER_U) return ESCAPED_UNITS[byte] || -1;
@@ -280,14 +288,14 @@ for (const [value, digit] of [...'0123456789abcdef'].entries()) {
 }
 
 /**
- * Takes one member of an object: its key with the quotes, and its value, whose end is -1 where it runs off the buffer.
- * False: no more members are wanted.
+ * Receives one member of an object: its key with the quotes, and its value, whose end is -1 if the buffer ends first.
+ * Returns false to end the walk.
  */
 export type TakeMember = (keyStart: number, keyEnd: number, valueStart: number, valueEnd: number) => boolean;
 
 /**
- * Goes over the members of the object at `objectStart` in their order. Returns the offset after its closing brace; -1
- * when that was not reached, because the bytes end or go wrong before it or `take` wants no more.
+ * Visits the members of the object at `objectStart` in their order. Returns the offset after its closing brace, or -1
+ * if the object is truncated or malformed or `take` ended the walk.
  */
 export function walkMembers(bytes: Buffer, objectStart: number, take: TakeMember): number {
   if (bytes[objectStart] !== OPEN_BRACE) return -1;
@@ -309,18 +317,21 @@ export function walkMembers(bytes: Buffer, objectStart: number, take: TakeMember
 }
 
 /**
- * Goes over the members of one object as `walkMembers` does, for those who need not know where every value ends:
- * `while (members.next()) { … members.keyStart, keyEnd, valueStart, valueEnd() … }`.
+ * Visits the members of one object like `walkMembers`, but finds the end of a value only on demand: `while
+ * (members.next()) { … members.keyStart, keyEnd, valueStart, valueEnd() … }`.
  */
 export class MemberCursor {
   #bytes: Buffer;
   #objectStart: number;
   #valueEnd = -1;
-  /** The key with its quotes. */
+  /** The offset of the key's opening quote. */
   keyStart = -1;
   keyEnd = -1;
   valueStart = -1;
-  /** Offset after the object's closing brace once it was reached; stays -1 when the bytes end or go wrong before it. */
+  /**
+   * The offset after the object's closing brace once the walk has reached it; -1 before, and if the object is
+   * malformed.
+   */
   objectEnd = -1;
 
   constructor(bytes: Buffer, objectStart: number) {
@@ -328,7 +339,7 @@ export class MemberCursor {
     this.#objectStart = objectStart;
   }
 
-  /** Begins with another object. */
+  /** Starts over with another object. */
   restart(bytes: Buffer, objectStart: number): void {
     this.#bytes = bytes;
     this.#objectStart = objectStart;
@@ -339,7 +350,9 @@ export class MemberCursor {
     this.objectEnd = -1;
   }
 
-  /** On to the next member, if there is one. Walks over the current value unless `valueEnd` did already. */
+  /**
+   * Moves to the next member and returns whether there is one. Skips the current value unless `valueEnd` did already.
+   */
   next(): boolean {
     const bytes = this.#bytes;
     const keyStart = this.keyStart === -1 ? this.#firstKey() : this.#followingKey();
@@ -355,13 +368,13 @@ export class MemberCursor {
     return true;
   }
 
-  /** Offset after the current value; -1 when it runs off the buffer. */
+  /** Returns the offset after the current value, or -1 if the buffer ends first. */
   valueEnd(): number {
     if (this.#valueEnd === -1) this.#valueEnd = skipValue(this.#bytes, this.valueStart);
     return this.#valueEnd;
   }
 
-  /** The current value ends there, as was found by walking over it. */
+  /** Records the end of the current value, if the caller has found it itself. */
   passTo(end: number): void {
     this.#valueEnd = end;
   }
