@@ -1,20 +1,21 @@
-/** Collections that peers fill, within limits of number and size: a queue, and a map of the latest names. */
-/** How much may wait. */
+/** Collections with limits of number and size, because peers fill them: a queue, and a map of recent names. */
 export interface QueueLimits {
   readonly maxItems: number;
   readonly maxBytes: number;
 }
 
-/** The size of what is, or goes along with, a message. */
+/** The size of an item that holds a message, for a `ByteQueue`. */
 export const frameBytes = ({ frame }: { readonly frame: { readonly bytes: Buffer } }): number => frame.bytes.length;
 
-/** Empty entries at the start that the array may still hold: they are cut off now and then, not one by one. */
+/**
+ * Empty entries that the array may have at its start. They are removed together, because removing each would copy the
+ * array.
+ */
 const MAX_SPENT_ENTRIES = 1024;
 
 /**
- * What waits, first come first served, with a limit on its number and its bytes. What happens at the limit is for the
- * owner to decide, for a queue cannot know: it stops its source (`isFull`), refuses what comes (`fits`), or lets go of the
- * oldest (`shift`, `removeFirst`).
+ * A first-in, first-out queue with a limit of items and of bytes. The queue never acts at a limit; its owner does: it
+ * pauses the source (`isFull`), rejects an item (`fits`), or drops the oldest (`shift`, `removeFirst`).
  */
 export class ByteQueue<Item> {
   readonly limits: QueueLimits;
@@ -37,28 +38,28 @@ export class ByteQueue<Item> {
     return this.#bytes;
   }
 
-  /** A limit is reached. */
+  /** True if a limit is reached. */
   get isFull(): boolean {
     return this.length >= this.limits.maxItems || this.#bytes >= this.limits.maxBytes;
   }
 
-  /** More waits than may. */
+  /** True if a limit is exceeded. */
   get isExceeded(): boolean {
     return this.length > this.limits.maxItems || this.#bytes > this.limits.maxBytes;
   }
 
-  /** No limit would be exceeded. */
+  /** True if adding the item would exceed no limit. */
   fits(item: Item): boolean {
     return this.length < this.limits.maxItems && this.#bytes + this.#sizeOf(item) <= this.limits.maxBytes;
   }
 
-  /** Takes the item in any case. */
+  /** Adds the item even if a limit is exceeded. */
   add(item: Item): void {
     this.#items.push(item);
     this.#bytes += this.#sizeOf(item);
   }
 
-  /** The oldest, which leaves the queue. */
+  /** Removes and returns the oldest item. */
   shift(): Item | undefined {
     if (this.length === 0) return undefined;
     const item = this.#items[this.#first] as Item;
@@ -72,7 +73,7 @@ export class ByteQueue<Item> {
     return item;
   }
 
-  /** Everything, in order; the queue is empty afterwards. */
+  /** Removes and returns all items in their order. */
   takeAll(): readonly Item[] {
     const items = this.toArray();
     this.#items = [];
@@ -81,7 +82,7 @@ export class ByteQueue<Item> {
     return items;
   }
 
-  /** All that meet the condition, in order; they leave the queue. */
+  /** Removes and returns all items that meet the condition, in their order. */
   removeAll(isUnwanted: (item: Item) => boolean): readonly Item[] {
     const removed: Item[] = [];
     for (const item of this.takeAll()) {
@@ -91,7 +92,7 @@ export class ByteQueue<Item> {
     return removed;
   }
 
-  /** The oldest that meets the condition; it leaves the queue. */
+  /** Removes and returns the oldest item that meets the condition. */
   removeFirst(isWanted: (item: Item) => boolean): Item | undefined {
     for (let index = this.#first; index < this.#items.length; index += 1) {
       const item = this.#items[index] as Item;
@@ -110,7 +111,7 @@ export class ByteQueue<Item> {
     return false;
   }
 
-  /** A copy, in order. */
+  /** Returns a copy in the items' order. */
   toArray(): readonly Item[] {
     return this.#items.slice(this.#first) as Item[];
   }
@@ -118,7 +119,7 @@ export class ByteQueue<Item> {
 
 export interface RecentNamesLimits {
   readonly count: number;
-  /** Characters of all of them together. */
+  /** Limit in characters for all names and values together. */
   readonly length: number;
 }
 
@@ -127,10 +128,10 @@ interface Known<Value> {
   readonly length: number;
 }
 
-/** What is known by names that a peer chose, and how many it chose: the latest ones, within limits of both. */
+/** A map of the most recently set names. Limited in number and size, because a peer chooses the names. */
 export class RecentNames<Value> {
   readonly #limits: RecentNamesLimits;
-  /** The latest is at the end. */
+  /** Ordered by the time of the last `set`, the latest at the end. */
   readonly #known = new Map<string, Known<Value>>();
   #length = 0;
 
@@ -150,12 +151,15 @@ export class RecentNames<Value> {
     return this.#known.get(name)?.value;
   }
 
-  /** Up to so many of the names that were set last. */
+  /** Returns at most this many of the most recently set names. */
   latest(count: number): readonly string[] {
     return [...this.#known.keys()].slice(-count);
   }
 
-  /** The oldest make way for it; what is too long by itself is not kept. `more`: characters its value holds. */
+  /**
+   * Sets a value and drops the oldest ones over the limits. A value that exceeds the limit by itself is not kept.
+   * `more` is the value's own length in characters.
+   */
   set(name: string, value: Value, more = 0): void {
     this.delete(name);
     const length = name.length + more;
@@ -180,7 +184,7 @@ export class RecentNames<Value> {
     this.#length = 0;
   }
 
-  /** The names and values, the oldest first. */
+  /** Iterates over names and values, the oldest first. */
   *[Symbol.iterator](): Generator<readonly [name: string, value: Value], undefined> {
     for (const [name, { value }] of this.#known) yield [name, value];
   }

@@ -1,17 +1,15 @@
-/** What waits in a queue, or is held by a table, at one moment. */
+/** The current size of a queue or table. `items` or `bytes` is undefined if it is not counted. */
 export interface QueueSize {
   readonly queue: string;
-  /** Undefined: only its bytes are counted. */
   readonly items: number | undefined;
-  /** Undefined: only its items are counted. */
   readonly bytes: number | undefined;
 }
 
-/** The queues of one server, for those who look at them now and then; nothing is counted meanwhile. */
+/** The queues of one server. Sizes are read only on request, so keeping them costs nothing. */
 export class QueueSizes {
   readonly #sources = new Set<() => readonly QueueSize[]>();
 
-  /** Returns the function that takes them out again, which their owner calls when it ends. */
+  /** Registers queues. Returns the function that removes them again, which their owner calls when it ends. */
   add(look: () => readonly QueueSize[]): () => void {
     this.#sources.add(look);
     return () => void this.#sources.delete(look);
@@ -26,7 +24,7 @@ export class QueueSizes {
   }
 }
 
-/** Queues of one name are shown as one. */
+/** Sums up the queues with the same name. */
 export function sumOfQueues(sizes: readonly QueueSize[]): readonly QueueSize[] {
   const sums = new Map<string, QueueSize>();
   for (const { queue, items, bytes } of sizes) {

@@ -1,14 +1,15 @@
 /**
- * An amount that several takers share: calls, bytes, processes. Half of it belongs to nobody; the other half is divided
- * among them, and nobody takes of the part of another. So whoever takes all it can leaves the others enough to go on.
- * One more gets its part even while others still hold what was theirs before: for that time it may be more than the total.
+ * A capacity of calls, bytes or processes that several users share. Half of it is common; the other half is divided
+ * into guaranteed parts, of which no other user can take anything. A user that takes as much as it can therefore leaves
+ * the others their parts. A new user gets its part at once, even while others still hold more than theirs; until they
+ * release it, the total may be exceeded.
  */
 export class SharedCapacity {
   readonly #total: number;
   readonly #shares = new Set<CapacityShare>();
-  /** What each can take whatever the others have. */
+  /** The guaranteed part of each user. */
   #own = 0;
-  /** What is taken beyond those parts, by all together. */
+  /** The amount that all users together have taken beyond their guaranteed parts. */
   #common = 0;
 
   /** @param total may be infinite */
@@ -20,14 +21,14 @@ export class SharedCapacity {
     return this.#total;
   }
 
-  /** By all together. */
+  /** The amount that all users together have taken. */
   get taken(): number {
     let taken = 0;
     for (const share of this.#shares) taken += share.taken;
     return taken;
   }
 
-  /** A part for one more. It is given back by `close`. */
+  /** Adds a user. Its `close` removes it. */
   share(): CapacityShare {
     const share: CapacityShare = new CapacityShare(this, () => {
       this.#shares.delete(share);
@@ -38,7 +39,7 @@ export class SharedCapacity {
     return share;
   }
 
-  /** How much an amount is beyond the part of whoever has taken it. */
+  /** The part of a user's amount that exceeds its guaranteed part. */
   beyond(taken: number): number {
     return Math.max(0, taken - this.#own);
   }
@@ -47,7 +48,7 @@ export class SharedCapacity {
     return taken >= this.#own && this.#common >= this.#total - this.#own * this.#shares.size;
   }
 
-  /** Whether whoever has taken `taken` can take so much more. */
+  /** Returns true if a user that holds `taken` can take this amount in addition. */
   fits(taken: number, amount: number): boolean {
     const more = this.beyond(taken + amount) - this.beyond(taken);
     return more === 0 || this.#common + more <= this.#total - this.#own * this.#shares.size;
@@ -59,14 +60,14 @@ export class SharedCapacity {
 
   #divide(): void {
     const { size } = this.#shares;
-    // Alone there is nobody to leave anything to.
+    // A single user gets everything.
     this.#own = size === 0 ? 0 : size === 1 ? this.#total : Math.floor(this.#total / (2 * size));
     this.#common = 0;
     for (const { taken } of this.#shares) this.#common += this.beyond(taken);
   }
 }
 
-/** What one of several takers may have. */
+/** The share that a single user has of a SharedCapacity. */
 export class CapacityShare {
   readonly #capacity: SharedCapacity;
   readonly close: () => void;
@@ -85,12 +86,15 @@ export class CapacityShare {
     return this.#capacity.total;
   }
 
-  /** Whether so much more can be taken. */
+  /** Returns true if this amount can be taken in addition. */
   fits(amount: number): boolean {
     return this.#capacity.fits(this.taken, amount);
   }
 
-  /** Takes the amount whether or not it is full: who must not exceed it looks first. */
+  /**
+   * Takes the amount even if there is not enough left. Callers that must respect the limit check `fits` or `isFull`
+   * first.
+   */
   take(amount: number): void {
     this.#change(amount);
   }

@@ -1,16 +1,16 @@
 /**
- * A map and a list for values that come and go with every call. Neither holds on to a value that was removed, as V8's
- * own maps and sets do: they replace their table after some changes and keep the new one reachable from the old. Once a
- * replaced table has survived long enough to be collected rarely, all its successors survive with it, each with
- * whatever was in it when it was replaced: calls by the thousand, with everything they hold.
+ * A map and a list for values that exist only for one call. Neither keeps a removed value reachable, as V8's own maps
+ * and sets do: they replace their table after some changes and keep the new one reachable from the old. Once a replaced
+ * table has survived long enough to be collected rarely, all its successors survive with it, each with its content at
+ * the time it was replaced: thousands of calls, with everything they reference.
  */
 
-/** Where a value of a CellMap stands; empty once it was taken out. */
+/** Holds a value of a CellMap; emptied when the value is removed. */
 interface Cell<Value> {
   value: Value | undefined;
 }
 
-/** A Map, in its order. Replaced tables hold its cells, which were emptied. */
+/** A map in insertion order. Tables that V8 has replaced still reference its cells, but the cells are empty. */
 export class CellMap<Key extends string | number, Value extends object> {
   readonly #cells = new Map<Key, Cell<Value>>();
 
@@ -32,7 +32,7 @@ export class CellMap<Key extends string | number, Value extends object> {
     else cell.value = value;
   }
 
-  /** False: it was not there. */
+  /** Returns false if the key was missing. */
   delete(key: Key): boolean {
     const cell = this.#cells.get(key);
     if (cell === undefined) return false;
@@ -51,13 +51,13 @@ export class CellMap<Key extends string | number, Value extends object> {
 }
 
 /**
- * What can stand in a LinkedList, in one at a time. A member is its own node, so a list costs it no other object, and
- * nothing is looked up to take it out.
+ * A member of a LinkedList, of at most one at a time. It is its own node, so a list needs no further object, and
+ * removing it needs no lookup.
  */
 export class ListMember {
   /**
-   * The neighbours, or the end of the list; the member itself while it is in no list. For LinkedList alone. They are
-   * assigned and not defined as fields: where many classes extend one, V8 defines its fields far more slowly.
+   * The neighbors, or the end of the list; the member itself while it is in no list. Only LinkedList uses them. They
+   * are assigned and not defined as fields: where many classes extend one, V8 defines its fields far more slowly.
    */
   declare listPrevious: ListMember;
   declare listNext: ListMember;
@@ -71,7 +71,7 @@ export class ListMember {
     return this.listNext !== this;
   }
 
-  /** Takes it out of its list. Afterwards it leads to no other member. False: it was in none. */
+  /** Removes the member from its list and clears its references to neighbors. Returns false if it was in no list. */
   unlink(): boolean {
     if (!this.isListed) return false;
     this.listPrevious.listNext = this.listNext;
@@ -82,7 +82,7 @@ export class ListMember {
   }
 }
 
-/** Takes a value into a list that is no member by itself. */
+/** Wraps a value that is no ListMember itself, so that a list can hold it. */
 export class ListedValue<Value> extends ListMember {
   readonly value: Value;
 
@@ -92,22 +92,22 @@ export class ListedValue<Value> extends ListMember {
   }
 }
 
-/** A doubly linked list in the order of arrival. */
+/** A doubly linked list in insertion order. */
 export class LinkedList<Member extends ListMember> {
-  /** Before the first member and after the last. */
+  /** The sentinel before the first member and after the last. */
   readonly #end = new ListMember();
 
   get isEmpty(): boolean {
     return !this.#end.isListed;
   }
 
-  /** The only one, if there is exactly one. */
+  /** The only member, if there is exactly one. */
   get sole(): Member | undefined {
     const { listNext } = this.#end;
     return listNext.listNext === this.#end && !this.isEmpty ? (listNext as Member) : undefined;
   }
 
-  /** Appends the member, which takes itself out again. */
+  /** Appends a member. The member removes itself with `unlink`. */
   add(member: Member): void {
     if (member.isListed) throw new Error('the member is in a list already');
     const last = this.#end.listPrevious;
@@ -117,7 +117,7 @@ export class LinkedList<Member extends ListMember> {
     this.#end.listPrevious = member;
   }
 
-  /** The members in their order. Only the one that is visited may be taken out meanwhile. */
+  /** Iterates over the members in their order. During the iteration only the visited member may be removed. */
   *[Symbol.iterator](): Generator<Member, undefined> {
     for (let member = this.#end.listNext; member !== this.#end; ) {
       const { listNext } = member;
@@ -126,7 +126,7 @@ export class LinkedList<Member extends ListMember> {
     }
   }
 
-  /** A copy, for loops in which other members are taken out. */
+  /** Returns a copy, for loops that remove other members than the visited one. */
   toArray(): Member[] {
     const members: Member[] = [];
     for (let member = this.#end.listNext; member !== this.#end; member = member.listNext) {
@@ -135,7 +135,7 @@ export class LinkedList<Member extends ListMember> {
     return members;
   }
 
-  /** The latest one that meets the condition. */
+  /** Returns the last member that meets the condition. */
   findLast(isWanted: (member: Member) => boolean): Member | undefined {
     for (let member = this.#end.listPrevious; member !== this.#end; member = member.listPrevious) {
       if (isWanted(member as Member)) return member as Member; // all but the end are

@@ -1,4 +1,4 @@
-/** Reads the beginning of a file, and tells what kind of thing its name leads to: a device may have no end. */
+/** Reads the start of a file and reports its kind. Reads are limited, because a device may have no end. */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 
 /** A file as found on disk. */
@@ -7,24 +7,28 @@ export interface FoundFile {
   /** The permission bits. */
   readonly mode: number;
   readonly uid: number;
-  /** Never more than was asked for. */
+  /** At most the requested number of bytes. */
   readonly bytes: Uint8Array;
 }
 
-/** Reads at most `maxBytes`; throws what the system says when it cannot be read. */
+/** Reads at most `maxBytes`. Throws the system's error if the file cannot be read. */
 export type ReadFile = (path: string, maxBytes: number) => FoundFile;
 
-/** How long the start waits for whoever writes into a pipe, as the shell's `<(command)` does. While clients are served: not at all. */
+/**
+ * The time that the bridge, while it starts, waits for data in a pipe, such as the shell's `<(command)`. While it
+ * serves clients, it does not wait.
+ */
 export const PIPE_PATIENCE_MS = 5000;
 const PIPE_PAUSE_MS = 10;
 
-/** Opening a pipe that nobody writes into would wait for ever, and everybody with it. Not on Windows. */
+/** Opening a pipe without a writer would block the whole process for ever. Windows has no such flag. */
 const { O_NONBLOCK = 0 } = constants as Partial<typeof constants>;
 export const OPEN_TO_READ = constants.O_RDONLY | O_NONBLOCK;
 
 /**
- * What is asked about permissions is the very file that is read, whatever the name leads to a moment later.
- * @param pipePatienceMs how long the whole process may wait for what comes through a pipe
+ * Reads a file. Its permissions are those of the opened file itself, even if the path is replaced at the same time.
+ *
+ * @param pipePatienceMs time for which the whole process may block to wait for data in a pipe
  */
 export function readFileOnDisk(path: string, maxBytes: number, pipePatienceMs = 0): FoundFile {
   const handle = openSync(path, OPEN_TO_READ);
@@ -44,7 +48,7 @@ function kindOf(stats: Stats): FoundFile['kind'] {
   return stats.isFile() || stats.isFIFO() ? 'file' : 'other';
 }
 
-/** @param patienceMs of a pipe; undefined: it is none, and its end is where nothing more is read */
+/** @param patienceMs time to wait for data in a pipe; undefined for a file, which ends where a read returns nothing */
 function readAtMost(handle: number, maxBytes: number, patienceMs: number | undefined): Uint8Array {
   const chunks: Buffer[] = [];
   let left = maxBytes;
@@ -52,7 +56,7 @@ function readAtMost(handle: number, maxBytes: number, patienceMs: number | undef
   while (left > 0) {
     const chunk = Buffer.allocUnsafe(Math.min(left, 64 * 2 ** 10));
     const length = tryToRead(handle, chunk);
-    // A pipe that nobody has opened to write yet has an end as well.
+    // A pipe that no writer has opened yet reads like one at its end.
     const mayComeYet = length === 'nothing yet' || (length === 0 && chunks.length === 0);
     if (patienceMs !== undefined && mayComeYet) {
       if (waitedMs >= patienceMs) throw Object.assign(new Error('nobody writes into this pipe'), { code: 'EAGAIN' });
@@ -76,10 +80,13 @@ function tryToRead(handle: number, chunk: Buffer): number | 'nothing yet' {
   }
 }
 
-/** Nobody writes a longer secret, key, certificate or list of them. */
+/** No secret, key, certificate or list of them is longer. */
 const MAX_SMALL_BYTES = 2 ** 20;
 
-/** The text of a small file, and of nothing else that may have its name: a pipe, a device. Throws with a code. */
+/**
+ * Returns the text of a small regular file. Throws an error with a `code` for anything else, such as a pipe or a
+ * device.
+ */
 export function readSmallFile(path: string, maxBytes = MAX_SMALL_BYTES): string {
   const handle = openSync(path, OPEN_TO_READ);
   try {

@@ -1,20 +1,23 @@
 import type { Writable } from 'node:stream';
 import { LF } from '../wire/json/ascii.ts';
 
-/** Messages below this are copied together; larger ones are handed over as they are. */
+/** Shorter messages are copied into one buffer; longer ones are written without a copy. */
 export const JOIN_BELOW_BYTES = 16 * 1024;
-/** From here on the writer is full. Not below Node's own mark, whose `drain` is what ends the wait. */
+/**
+ * The writer is full from this size on. It must not be below Node's own high-water mark, whose `drain` event ends the
+ * wait.
+ */
 export const HIGH_WATER_BYTES = 64 * 1024;
 
 const NEWLINE = Buffer.of(LF);
 
 /**
- * Writes messages as lines. The first one of a turn of the event loop goes out at once; what follows in the same turn
- * is kept and written together at its end, which saves a system call per message when they come in bursts. After a turn
- * with several the first of the next is kept, too.
+ * Writes messages as lines. The first one in a turn of the event loop is written at once; further ones in the same turn
+ * are written together at its end, which saves a system call per message in bursts. After a turn with several messages,
+ * the first of the next turn is also kept until its end.
  *
- * Whatever is sent is taken: the queue is bounded by the caller, who stops its source when `send` returns false and
- * goes on when told that there is capacity. What a caller sends in between (answers, cancellations) is taken as well.
+ * `send` accepts every message: the caller limits the queue by pausing its source when `send` returns false, until
+ * `onDrain` is called. Messages that it sends meanwhile, such as responses and cancellations, are accepted as well.
  */
 export class LineWriter {
   readonly #stream: Writable;
@@ -22,9 +25,9 @@ export class LineWriter {
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #linesInTurn = 0;
-  /** The last turn brought several messages, so this one is likely to bring several. */
+  /** True if the last turn had several messages, so that this one probably has several too. */
   #isBurst = false;
-  /** `send` has returned false and `onDrain` has not been called since. */
+  /** True if `send` has returned false and `onDrain` has not been called since. */
   #owesDrain = false;
 
   /** @param onDrain called once after `send` returned false, when there is capacity again; never from within `send` */
@@ -34,7 +37,10 @@ export class LineWriter {
     stream.on('drain', () => this.#tellDrained());
   }
 
-  /** The bytes must not change afterwards. False: full. A stream that has ended swallows everything. */
+  /**
+   * Sends a line, whose bytes must not change afterwards. Returns false if the writer is full. Drops lines after the
+   * end of the stream.
+   */
   send(line: Buffer): boolean {
     if (this.#stream.destroyed || this.#stream.writableEnded) return true;
     if (this.#linesInTurn === 0) setImmediate(() => this.#endTurn());
@@ -50,7 +56,7 @@ export class LineWriter {
     return false;
   }
 
-  /** Writes what is kept now instead of at the end of the turn. */
+  /** Writes the kept lines now instead of at the end of the turn. */
   flush(): void {
     if (this.#queue.length === 0) return;
     const lines = this.#queue;
@@ -59,12 +65,12 @@ export class LineWriter {
     this.#write(lines);
   }
 
-  /** Would another message have to wait? */
+  /** True if a further message would have to wait. */
   get isFull(): boolean {
     return this.waitingBytes >= HIGH_WATER_BYTES;
   }
 
-  /** Written, and not taken by the operating system yet. */
+  /** Bytes that the operating system has not accepted yet. */
   get waitingBytes(): number {
     return this.#queuedBytes + this.#stream.writableLength;
   }

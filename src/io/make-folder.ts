@@ -1,19 +1,19 @@
 /**
- * Makes a folder, and those above it that are missing. Node's own `recursive` goes on for ever where a folder is there and
- * nothing can be made in it, as in `/proc`, and a process whose thread does that never ends.
+ * Creates a folder and its missing parents. Node's own `recursive` option loops for ever if a folder exists in which
+ * none can be created, as in `/proc`, and a process with such a thread never ends.
  */
 import { mkdirSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Rejects with what the system says. */
+/** Rejects with the system's error. */
 export async function makeFolder(path: string, mode: number): Promise<void> {
   for (const folder of [...foldersAbove(path), path]) {
     await mkdir(folder, { mode }).catch((thrown: unknown) => throwUnlessPassed(thrown, folder === path));
   }
 }
 
-/** Throws what the system says. */
+/** Throws the system's error. */
 export function makeFolderSync(path: string, mode: number): void {
   for (const folder of [...foldersAbove(path), path]) {
     try {
@@ -24,13 +24,13 @@ export function makeFolderSync(path: string, mode: number): void {
   }
 }
 
-/** The folders above this one, the highest first. */
+/** Returns the parents of this folder, the highest first. */
 function foldersAbove(path: string): readonly string[] {
   const above = dirname(path);
   return above === path ? [] : [...foldersAbove(above), above];
 }
 
-/** Folders above may be there, and forbid or be unable to make what is there already. */
+/** Errors for parents are ignored: they may exist, and creating an existing one may be forbidden or impossible. */
 function throwUnlessPassed(thrown: unknown, isWanted: boolean): void {
   if (isWanted && codeOf(thrown) !== 'EEXIST') throw thrown;
 }

@@ -1,16 +1,16 @@
-/** Names the process that a file belongs to, so that another process can tell whether that one still runs. */
+/** Identifies the process that a file belongs to, so that another process can check whether it still runs. */
 import { createHash } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 export interface OwningProcess {
-  /** Tells machines and containers apart. */
+  /** Identifies the machine or container. */
   readonly host: string;
   readonly pid: number;
 }
 
 export interface ThisProcess extends OwningProcess {
-  /** By the clock that the file system stamps files with. */
+  /** The start time in the file system's clock, for comparison with file timestamps. */
   readonly startedAtMs: number;
 }
 
@@ -19,7 +19,7 @@ export function thisProcess(): ThisProcess {
   return { host, pid: process.pid, startedAtMs: Date.now() - process.uptime() * 1000 };
 }
 
-/** Containers may have the name of their machine, and numbers of processes that mean something in them alone. */
+/** Identifies a container. It may have the host name of its machine, and its pids are valid only inside of it. */
 function pidNamespace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid');
@@ -28,10 +28,14 @@ function pidNamespace(): string {
   }
 }
 
-/** Returns true if the owner of a file has certainly ended, which is never certain on another machine or in a container. */
+/**
+ * Returns true if the owner of a file has certainly ended. An owner on another machine or in another container never
+ * counts as ended.
+ */
 export function hasEnded({ host, pid }: OwningProcess, writtenAtMs: number, self: ThisProcess): boolean {
   if (host !== self.host) return false;
-  // A process of the same number that ended earlier, as each container begins with number 1; or a bridge beside this one.
+  // The file may belong to an earlier process with this pid, since each container starts at pid 1, or to a bridge in
+  // this process.
   if (pid === self.pid) return writtenAtMs < self.startedAtMs;
   return !isRunning(pid);
 }
@@ -41,7 +45,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (thrown) {
-    // A process of another user runs, too.
+    // The process of another user exists, too.
     return thrown instanceof Error && 'code' in thrown && thrown.code === 'EPERM';
   }
 }

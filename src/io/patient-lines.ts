@@ -1,32 +1,33 @@
 import { writeSync } from 'node:fs';
 
 /**
- * Lines to a file descriptor whose reader may be slow or asleep, for a log: whoever writes one never waits. A line goes
- * out before `write` returns if the descriptor takes it, so what was logged before a crash is there to be read. Other
- * lines are kept up to a limit, and beyond it they are dropped and counted.
+ * Writes log lines to a file descriptor whose reader may be slow or stopped, without ever blocking. If the descriptor
+ * accepts the line, it is written before `write` returns, so that the log is complete up to a crash. Other lines are
+ * kept up to a limit; beyond it they are dropped and counted.
  *
- * The descriptor has to be non-blocking where it can be full: a pipe or a socket. Files take everything, and a terminal
- * is read by whoever stops it.
+ * A descriptor that can be full, such as a pipe or a socket, must be non-blocking. Files accept everything, and a full
+ * terminal blocks only the user who stopped it.
  */
 export class PatientLines {
   readonly #options: PatientLinesOptions;
-  /** What did not fit, in order; the first may be the rest of a line. */
+  /** Lines that were not accepted yet, in order. The first may be the rest of a line. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #dropped = 0;
   #retry: NodeJS.Timeout | undefined;
-  /** The reader is gone for good: nothing can be said any more. */
+  /** True if the reader has closed the descriptor. Further lines are dropped. */
   #isBroken = false;
 
   constructor(options: PatientLinesOptions) {
     this.#options = options;
   }
 
-  /** Writes a line, which ends with its line break, or keeps it for later. */
+  /** Writes a line, which includes its line break, or keeps it for later. */
   write(line: string): void {
     if (this.#isBroken) return;
     const bytes = Buffer.from(line);
-    // Once a line is lost, all are until the descriptor takes lines again: a log with one gap of known size can be read.
+    // After a lost line, all lines are dropped until the descriptor accepts lines again: a log with one gap of known
+    // size can still be read.
     if (this.#dropped > 0 || this.#waitingBytes + bytes.length > MAX_WAITING_BYTES) {
       this.#dropped += 1;
       return;
@@ -36,7 +37,7 @@ export class PatientLines {
     if (this.#retry === undefined) this.#drain();
   }
 
-  /** Before the process ends: gives a reader that is only slow a moment to take the rest. */
+  /** Called before the process ends: gives a slow reader at most `MAX_FLUSH_MS` to take the rest. */
   flushSync(): void {
     const pause = new Int32Array(new SharedArrayBuffer(4));
     for (let waitedMs = 0; waitedMs < MAX_FLUSH_MS && this.#waiting.length > 0; waitedMs += FLUSH_PAUSE_MS) {
@@ -57,14 +58,14 @@ export class PatientLines {
     else this.#retry = setTimeout(() => this.#drain(), RETRY_MS).unref();
   }
 
-  /** How much of it is done with. */
+  /** Returns the number of bytes that need no further attempt. */
   #tryToWrite(bytes: Buffer): number {
     const { fd, write = writeSync } = this.#options;
     try {
       return write(fd, bytes);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 0;
-      // EPIPE and the like: nobody will ever read it.
+      // EPIPE and similar errors: the reader is gone for good.
       this.#isBroken = true;
       return bytes.length;
     }
@@ -79,18 +80,18 @@ export class PatientLines {
 
 export interface PatientLinesOptions {
   readonly fd: number;
-  /** The descriptor takes lines again after this many were lost; may write a line about it. */
+  /** Called when the descriptor accepts lines again after this many were lost. May write a line about it. */
   readonly onDropped: (count: number) => void;
-  /** Stands for `fs.writeSync`; a test plays a full pipe with it. */
+  /** Replaces `fs.writeSync`; tests use it to simulate a full pipe. */
   readonly write?: (fd: number, bytes: Buffer) => number;
 }
 
 const NOTHING = Buffer.alloc(0);
 
-/** Some thousands of lines: enough for a reader that was busy, too little to matter for memory. */
+/** Some thousands of lines: enough for a reader that was busy, and little memory. */
 export const MAX_WAITING_BYTES = 1024 * 1024;
-/** A pipe that is written like this reports no drain, so it is tried again. */
+/** A pipe written with `writeSync` emits no drain event, so the write is repeated. */
 const RETRY_MS = 50;
-/** Longer nobody wants to wait for the end of a process. */
+/** Limit for the delay of the process's end. */
 const MAX_FLUSH_MS = 500;
 const FLUSH_PAUSE_MS = 5;
