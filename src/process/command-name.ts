@@ -1,6 +1,6 @@
 import { posix, win32 } from 'node:path';
 
-/** Programs that run another one, named by their first argument. */
+/** Programs whose first argument names the program to run. */
 const LAUNCHERS = new Set(
   [
     ['node', 'npx', 'tsx', 'bun', 'bunx', 'pnpx', 'ts-node', 'deno'],
@@ -10,8 +10,8 @@ const LAUNCHERS = new Set(
 const PROGRAM = /\.[cm]?[jt]s$|\.py$|\.rb$|\.php$|\.pl$|^(@[\w.-]+\/)?[\w.-]+(@[\w.^~-]+)?$/;
 
 /**
- * How a command is called in logs and messages: `node server.js`, `npx @scope/server`. Other arguments are left out;
- * they may be credentials.
+ * Returns the name of a command in logs and messages: `node server.js`, `npx @scope/server`. Other arguments are left
+ * out, because they may be credentials.
  */
 export function nameCommand(command: string, args: readonly string[]): string {
   const program = baseName(command).replace(/\.(exe|cmd|bat)$/i, '');
@@ -21,16 +21,16 @@ export function nameCommand(command: string, args: readonly string[]): string {
   return `${program} ${what.startsWith('@') ? what : baseName(what)}`;
 }
 
-/** The shortest word for a command that is named so: `server` of `node server.js`, `server` of `npx @scope/server@1.2.0`. */
+/** Shortens such a name to one word: `server` for `node server.js` and for `npx @scope/server@1.2.0`. */
 export function shortCommandName(name: string): string {
   const program = baseName(name.split(' ').at(-1) ?? name);
   return program.replace(/@[\w.^~-]+$/, '').replace(/\.([cm]?[jt]s|py|rb|php|pl)$/, '') || name;
 }
 
-/** Programs that download what they run when it is not installed. */
+/** Programs that download what they run if it is not installed. */
 const FETCHING = /^(npx|npm|pnpx|pnpm|yarn|bunx|bun|uvx|uv|pipx|deno|docker|podman)\b/;
 
-/** Whether a command of this name may have to download something before it can begin. */
+/** Returns true if a command with this name may have to download something before it can start. */
 export function mayDownload(name: string): boolean {
   return FETCHING.test(name);
 }
@@ -40,7 +40,7 @@ function baseName(path: string): string {
   return win32.basename(posix.basename(path));
 }
 
-/** The program that runs a script of that name; undefined: it has the name of no script. */
+/** Returns the program that runs a script with this file name, or undefined if the name is not a script's. */
 export function scriptRunner(file: string): 'node' | 'python3' | undefined {
   if (/\.[cm]?js$/.test(file)) return 'node';
   return /\.py$/.test(file) ? 'python3' : undefined;

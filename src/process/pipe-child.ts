@@ -43,7 +43,7 @@ export function spawnProcess(spec: ChildSpec, stdio: SpawnOptions['stdio']): Chi
   }
 }
 
-/** The stand-in for a child that the system refused to start. Node reports the reason only in the next tick. */
+/** Stands for a child that the system refused to start. Node reports the reason only in the next tick. */
 export function awaitFailure(spec: ChildSpec, listener: ChildListener, process: ChildProcess): Child {
   process.once('error', (cause) => listener.failed(toSpawnError(spec, cause)));
   return {

@@ -5,15 +5,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 export type EndingSignal = 'SIGHUP' | 'SIGTERM' | 'SIGKILL';
 
 export interface ProcessGroup {
-  /** Sends a signal to every member. It is no error when there is none. */
+  /** Sends a signal to every member. Does nothing if there is none. */
   signal(signal: EndingSignal): void;
-  /** Sends SIGKILL, which has been delivered when the call returns. */
+  /** Sends SIGKILL synchronously. */
   killNow(): void;
-  /** Whether a member still runs; asked once the leader has exited. */
+  /** Returns true if a member still runs. Called once the leader has exited. */
   hasMembers(): boolean;
 }
 
-/** @param leaderPid on POSIX started with `detached`, so that its pid is the id of a group of its own */
+/** @param leaderPid on POSIX a child started with `detached`, so that its pid is also the id of its process group */
 export function openProcessGroup(leaderPid: number): ProcessGroup {
   return process.platform === 'win32' ? windowsTree(leaderPid) : posixGroup(leaderPid);
 }
@@ -23,7 +23,8 @@ function posixGroup(groupId: number): ProcessGroup {
     try {
       return process.kill(-groupId, signal);
     } catch {
-      // ESRCH: no member is left. EPERM: none is left that we may signal (on macOS also: only zombies are left).
+      // ESRCH: there is no member. EPERM: there is none that this user may signal (on macOS also: only zombies are
+      // left).
       return false;
     }
   };
@@ -36,7 +37,7 @@ function posixGroup(groupId: number): ProcessGroup {
 
 /**
  * Zombies count as members for kill(2), and in a container without an init process they may never be reaped. Only Linux
- * lets us tell them apart.
+ * shows which members are zombies.
  */
 function hasRunningMember(groupId: number): boolean {
   if (process.platform !== 'linux') return true;
@@ -50,7 +51,7 @@ function hasRunningMember(groupId: number): boolean {
 function runsInGroup(pid: string, groupId: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // "pid (command) state parent group …"; the command may hold anything, also brackets.
+    // "pid (command) state parent group …"; the command may contain any character, including parentheses.
     const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return Number(group) === groupId && state !== 'Z' && state !== 'X';
   } catch {

@@ -22,17 +22,21 @@ const ROWS = 24;
 /** Opens a pseudo-terminal: its master's descriptor, a descriptor of its slave, the slave's path. */
 export type OpenPty = (columns: number, rows: number) => { master: number; slave: number; pty: string };
 
-/** @throws BridgeError ERR_CONFIG_OPTION where there are no pseudo-terminals to be had */
+/** @throws BridgeError ERR_CONFIG_OPTION if pseudo-terminals are not available */
 export function createPtyStarter(deps: Deps, openPty: OpenPty = loadOpenPty()): StartChild {
   const masters = new Set<number>();
   return (spec, listener) => new PtyStart(deps, openPty, masters).start(spec, listener);
 }
 
-/** Only its prebuilt binary is used, and only for --pty, so it is no dependency: nobody else gets native code. */
+/**
+ * Only the package's prebuilt binary is used, and only for --pty. It is no dependency, so that other installations get
+ * no native code.
+ */
 const PTY_PACKAGE = '@lydell/node-pty';
 
 /**
- * Loaded on demand, as the package is optional; by require, as starting a child is synchronous.
+ * Loads the package on demand, because it is optional, and with `require`, because starting a child is synchronous.
+ *
  * @param load for tests
  */
 export function loadOpenPty(load: (id: string) => unknown = createRequire(import.meta.url)): OpenPty {
@@ -60,7 +64,7 @@ export function loadOpenPty(load: (id: string) => unknown = createRequire(import
 class PtyStart {
   readonly #deps: Deps;
   readonly #openPty: OpenPty;
-  /** The masters that are open in this process, for all children on terminals. */
+  /** The open masters of all children with a terminal in this process. */
   readonly #masters: Set<number>;
 
   constructor(deps: Deps, openPty: OpenPty, masters: Set<number>) {
@@ -90,7 +94,8 @@ class PtyStart {
     master.once('close', () => this.#masters.delete(fd));
     try {
       makeRaw(master);
-      // The slave is opened again: the descriptor we got is non-blocking, which programs do not expect of a terminal.
+      // The slave is opened again, because the first descriptor is non-blocking, which programs do not expect of a
+      // terminal.
       return { fd, master, slave: openSync(pty, constants.O_RDWR | constants.O_NOCTTY) };
     } catch (thrown) {
       master.destroy();
@@ -138,8 +143,8 @@ class PtyStart {
   }
 
   /**
-   * Masters are opened without close-on-exec. A child that held one, its own or a sibling's, would keep terminals from
-   * hanging up when we die; so in the child each is replaced with /dev/null.
+   * The stdio of a child. Masters are opened without close-on-exec. A child that inherited one, its own or another
+   * child's, would keep terminals from hanging up when the bridge dies; so /dev/null replaces each master in the child.
    */
   #stdio(slave: number, devNull: number): (number | 'pipe' | 'ignore')[] {
     const stdio: (number | 'pipe' | 'ignore')[] = [slave, slave, 'pipe'];
@@ -154,14 +159,14 @@ class PtyStart {
 interface Terminal {
   readonly fd: number;
   readonly master: ReadStream;
-  /** Kept open while the child runs: without any open slave, what is buffered for the master would be lost. */
+  /** Kept open while the child runs: without an open slave, bytes buffered for the master would be lost. */
   readonly slave: number;
 }
 
 /**
- * No echo, no signals from input, and no lines on input, which the kernel would cut at 4,096 bytes. Set through the
- * master, before anything has been written to it, so the child never reads otherwise. Newlines still come out as CR
- * LF, which the framing takes as LF.
+ * Raw mode: no echo, no signals from input, and no line input, which the kernel would cut at 4,096 bytes. Set through
+ * the master before the first write, so the child never reads in another mode. Output newlines still arrive as CR LF,
+ * which the framing treats as LF.
  */
 function makeRaw(master: ReadStream): void {
   master.setRawMode(true);
@@ -177,12 +182,12 @@ const FIRST_RETRY_MS = 1;
 const MAX_RETRY_MS = 16;
 
 /**
- * Writes to a pseudo-terminal without ever waiting for the child. The event loop's own stream for terminals would spin
- * until the child reads, and there is no event that tells when it has; so a full terminal is tried again and again, at
- * first after a millisecond. What a terminal takes at once is plenty for that.
+ * Writes to a pseudo-terminal without blocking on the child. The event loop's own terminal stream would spin until the
+ * child reads, and no event tells when it has. A write to a full terminal is therefore repeated, first after a
+ * millisecond, which is fast enough for the amount that a terminal accepts at once.
  */
 export class PtyInput extends Writable {
-  /** Is non-blocking, and open at least as long as this stream. */
+  /** A non-blocking descriptor that stays open at least as long as this stream. */
   readonly #masterFd: number;
   readonly #clock: Clock;
   #cancelRetry: () => void = () => undefined;
@@ -223,13 +228,15 @@ function isFull(thrown: unknown): boolean {
 }
 
 const READ_BYTES = 64 * 1024;
-/** The kernel holds no more than this of what the leader wrote; other processes that still write are not waited for. */
+/**
+ * The kernel buffers no more than this of the leader's output. Output that other processes still write is not awaited.
+ */
 const MAX_LAST_BYTES = 1024 * 1024;
 
 /**
- * What a child writes to its pseudo-terminal, with an end. A terminal has none of its own: when its last slave is
- * closed, the event loop takes the hang-up for the end even if the kernel still holds bytes. So the slave is kept open,
- * and the end is set here once the child has exited and everything buffered has been read.
+ * The output of a child on a pseudo-terminal, as a stream with an end. A terminal has no end: when its last slave is
+ * closed, the event loop takes the hang-up for the end even if the kernel still holds bytes. The slave is therefore
+ * kept open, and this stream ends once the child has exited and everything buffered has been read.
  */
 export class PtyOutput extends Readable {
   readonly #master: ReadStream;
@@ -249,7 +256,7 @@ export class PtyOutput extends Readable {
     this.#master.resume();
   }
 
-  /** The child has exited. The master must still be open and can be closed afterwards. */
+  /** Called when the child has exited. The master must still be open and can be closed afterwards. */
   finish(): void {
     this.#master.off('data', this.#onData);
     this.#master.pause();
@@ -270,7 +277,7 @@ export class PtyOutput extends Readable {
       const byteLength = readSync(this.#masterFd, buffer);
       return byteLength === 0 ? undefined : buffer.subarray(0, byteLength);
     } catch {
-      // EAGAIN: nothing is left. EIO: nothing is left, and no slave is open any more.
+      // EAGAIN: no bytes are left. EIO: no bytes are left, and no slave is open.
       return undefined;
     }
   }

@@ -1,6 +1,4 @@
-/**
- * Finds the file a command stands for before anything is started, so that the error for a typo can say that it is one.
- */
+/** Finds the file of a command before a process is started, so that the error message can name a typo. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 import { BridgeError } from '../errors.ts';
@@ -8,7 +6,7 @@ import { scriptRunner } from './command-name.ts';
 
 export interface CommandLookup {
   readonly command: string;
-  /** The child's working folder; undefined: ours. */
+  /** The child's working folder; undefined for the bridge's own. */
   readonly cwd: string | undefined;
   /** The child's environment, whose PATH is searched. */
   readonly env: Readonly<Record<string, string>>;
@@ -16,20 +14,21 @@ export interface CommandLookup {
 
 export type FileKind = 'missing' | 'folder' | 'not-executable' | 'executable';
 
-/** The part of the system that is looked at; tests pass another. */
+/** The part of the system that is inspected. Tests replace it. */
 export interface FileSystemView {
   readonly platform: NodeJS.Platform;
   readonly currentFolder: string;
   readonly kindOf: (path: string) => FileKind;
 }
 
-/** Where execvp looks when there is no PATH. */
+/** The folders that execvp searches if there is no PATH. */
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
 const DEFAULT_PATHEXT = '.EXE;.CMD;.BAT;.COM';
 
 /**
  * Returns the file's absolute path.
- * @throws BridgeError ERR_UPSTREAM_SPAWN with the way out when there is none that could be started
+ *
+ * @throws BridgeError ERR_UPSTREAM_SPAWN, with advice, if no file can be started
  */
 export function resolveCommand(lookup: CommandLookup, view: FileSystemView = systemView()): string {
   const { command, cwd } = lookup;
@@ -52,14 +51,14 @@ export function resolveCommand(lookup: CommandLookup, view: FileSystemView = sys
     const way = runner === undefined ? '' : `name what runs it, as in -- ${runner} ${command}, or `;
     throw spawnError(`${found.file} is not executable; ${way}make it so with chmod +x`);
   }
-  // A shell would take this for an assignment. The value is not shown: it may be a credential.
+  // A shell would read this as an assignment. The value is not shown, because it may be a credential.
   const [variable] = /^\w+(?==)/.exec(command) ?? [];
   if (variable !== undefined) {
     throw spawnError(
       `"${variable}=..." is not a program; variables of the server are set before --, as --env ${variable}=...`,
     );
   }
-  // Other bridges take a whole command in one argument. The rest is not shown: arguments may be credentials.
+  // Other bridges take a whole command in one argument. The rest is not shown, because arguments may be credentials.
   const [program] = /^[^\s/\\]+(?=\s)/.exec(command) ?? [];
   if (program !== undefined) {
     throw spawnError(
@@ -84,7 +83,7 @@ function spawnError(reason: string): BridgeError {
   return new BridgeError('ERR_UPSTREAM_SPAWN', `Cannot start the server: ${reason}.`);
 }
 
-/** The files that may be meant, the best first. */
+/** The files that the command may mean, best first. */
 function candidates(lookup: CommandLookup, view: FileSystemView, folder: string): string[] {
   const { command } = lookup;
   if (view.platform !== 'win32') {
@@ -107,7 +106,7 @@ function searchPath({ env }: CommandLookup, { platform }: FileSystemView): strin
   return (variableOf(env, 'PATH') ?? '').split(';').filter((entry) => entry !== '');
 }
 
-/** Names of variables have no case on Windows. */
+/** Variable names are case-insensitive on Windows. */
 function variableOf(env: Readonly<Record<string, string>>, name: string): string | undefined {
   const key = Object.keys(env).find((candidate) => candidate.toUpperCase() === name);
   return key === undefined ? undefined : env[key];

@@ -7,10 +7,10 @@ import { openProcessGroup } from './process-group.ts';
 import { StderrLog } from './stderr-log.ts';
 import { Termination } from './terminate.ts';
 
-/** How long output is waited for after the exit when something else still holds the pipe. */
+/** Time to wait for output after the exit, if another process still holds the pipe. */
 const LATE_OUTPUT_MS = 1000;
 /**
- * A process closes its streams a moment before it exits; only after this long does it count as running on without them.
+ * A process closes its streams a moment before it exits. Only after this time does it count as running without them.
  */
 const LINGER_MS = 250;
 
@@ -20,7 +20,7 @@ export interface RunningChildOptions {
   readonly pid: number;
   readonly carrier: 'pipe' | 'pty';
   readonly stdin: Writable;
-  /** The stream has to close some time after the exit. */
+  /** This stream must close some time after the exit. */
   readonly stdout: Readable;
   readonly stderr: Readable;
   readonly graceMs: number;
@@ -28,7 +28,7 @@ export interface RunningChildOptions {
   readonly withheldEnv: readonly string[];
   readonly listener: ChildListener;
   readonly clock: Clock;
-  /** Carries the child's name and pid. */
+  /** A child logger with the child's name and pid. */
   readonly log: Logger;
 }
 
@@ -40,11 +40,9 @@ interface BareExit {
 }
 
 /**
- * - `running`: with all of its streams.
- * - `closing`: it has closed its stdin or stdout, and may be about to exit. Once it has run on for a while without that
- *   stream, the listener is told, unless `cancelReport` is called before.
- * - `exited`: the process has; what it wrote before is still being read.
- * - `ended`: the listener has been told.
+ * State of the child. `running`: with all of its streams. `closing`: it has closed stdin or stdout and may be about to
+ * exit; if it still runs after `LINGER_MS`, the listener is told, unless `cancelReport` is called first. `exited`: the
+ * process has exited, and its remaining output is being read. `ended`: the listener was told.
  */
 type ChildState =
   | { readonly kind: 'running' }
@@ -52,7 +50,7 @@ type ChildState =
   | { readonly kind: 'exited'; readonly exit: BareExit }
   | { readonly kind: 'ended' };
 
-/** A process that has been started, whatever carries its bytes. */
+/** A started process, on pipes or on a pseudo-terminal. */
 export class RunningChild implements Child {
   readonly name: string;
   readonly pid: number;
@@ -125,14 +123,14 @@ export class RunningChild implements Child {
     const { process, stdin, stdout, stderr, listener, clock, log } = this.#options;
     process.on('exit', (code, signal) => this.#exited(code, signal));
     process.on('error', (err) => log.debug({ err }, 'child process error'));
-    // This is EPIPE and the like. That the child does not read any more is learned from `close`.
+    // EPIPE and similar errors need no handling here: `close` reports that the child does not read any more.
     stdin.on('error', (err) => log.debug({ err }, 'child stdin error'));
     stdin.on('close', () => this.#closedEarly('stdin'));
     stdout.on('data', (chunk: Buffer) => {
       this.#lastHeardMs = clock.now();
       listener.output(chunk);
     });
-    // Node resumes the stream of a child that has exited with output unread.
+    // Node resumes stdout when a child exits with unread output.
     stdout.on('resume', () => {
       if (this.#isPaused) stdout.pause();
     });
@@ -141,7 +139,7 @@ export class RunningChild implements Child {
       this.#closedEarly('stdout');
       this.#outputClosed();
     });
-    // Stderr is always read, since a full pipe would stop the child.
+    // Stderr is never paused, because a full pipe would block the child.
     stderr.on('data', (chunk: Buffer) => {
       this.#lastHeardMs = clock.now();
       this.#stderrLog.push(chunk);
@@ -177,7 +175,7 @@ export class RunningChild implements Child {
     if (this.#openOutputs === 0) this.#end();
   }
 
-  /** The limit does not run while the reader has paused the output: then it is not the child that is slow. */
+  /** Limits the wait for late output. The limit does not apply while the bridge itself has paused the output. */
   #limitLateOutput(): void {
     if (this.#state.kind !== 'exited' || this.#isPaused) return;
     const { stdout, stderr, log } = this.#options;
@@ -189,8 +187,8 @@ export class RunningChild implements Child {
   }
 
   /**
-   * Runs something after a delay, and after one more look at pipes and exits: if the bridge itself was held up, its
-   * timers are due before it has looked at those.
+   * Runs a function after a delay and one more poll for pipes and exits: if the event loop was blocked, its timers run
+   * before it has polled for them.
    */
   #after(delayMs: number, run: () => void): () => void {
     let look: NodeJS.Immediate | undefined;

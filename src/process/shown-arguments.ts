@@ -3,7 +3,10 @@ import { toPrintable } from '../printable.ts';
 const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
 const MAX_ARGUMENT_LENGTH = 200;
 
-/** Arguments as they would be typed in a shell, with `…` for what may be a credential: messages end up in logs. */
+/**
+ * Formats arguments for messages as they would be typed in a shell, with `…` for possible credentials, because messages
+ * end up in logs.
+ */
 export function showArguments(args: readonly string[]): string {
   return maskCredentials(args).map(quoteForShell).join(' ');
 }
@@ -12,7 +15,7 @@ function maskCredentials(args: readonly string[]): readonly string[] {
   return args.map((argument, index) => {
     const before = args[index - 1] ?? '';
     const isValue = before.startsWith('-') && !before.includes('=') && !argument.startsWith('-');
-    // The values of these options begin with a name, which is shown: `--env NAME=value`, `--header 'Name: value'`.
+    // The values of these options start with a name, which is shown: `--env NAME=value`, `--header 'Name: value'`.
     const named = before === '--env' ? /^([^=]*=)./s : before === '--header' ? /^([^:]*: *)./s : undefined;
     const name = named?.exec(argument)?.[1];
     if (name !== undefined) return `${name}…`;
@@ -23,12 +26,12 @@ function maskCredentials(args: readonly string[]): readonly string[] {
   });
 }
 
-/** The name of a file that holds a secret is no secret. */
+/** An option whose name ends with `-file` has the path of a file, which is no secret. */
 function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) && !name.endsWith('-file');
 }
 
-/** A user name, password or query can be a credential. */
+/** Masks user name, password and query, each of which can be a credential. */
 function maskUrl(argument: string): string {
   const withoutUser = argument.replace(/\/\/[^/@\s]*@/g, '//…@');
   return withoutUser.replace(/(https?:\/\/[^\s?]*)\?.*/is, '$1?…');
@@ -38,12 +41,12 @@ function isUrl(argument: string): boolean {
   return /^https?:\/\//i.test(argument);
 }
 
-/** As a shell takes it, cut where it is long: to be read, not to be copied. */
+/** Quotes an argument for a shell and truncates a long one: for reading, not for copying. */
 export function quoteForShell(argument: string): string {
   return quoteWord(toPrintable(argument, MAX_ARGUMENT_LENGTH));
 }
 
-/** One word for a shell, whole. */
+/** Quotes a word for a shell without truncating it. */
 export function quoteWord(text: string): string {
   return /^[\w@%+=:,./\u2026-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

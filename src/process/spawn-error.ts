@@ -2,7 +2,7 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import type { ChildSpec } from './child.ts';
 import { resolveCommand } from './resolve-command.ts';
 
-/** Turns whatever starting a child threw or emitted into ERR_UPSTREAM_SPAWN. */
+/** Converts any error from starting a child to ERR_UPSTREAM_SPAWN. */
 export function toSpawnError(spec: ChildSpec, cause: unknown): BridgeError {
   if (cause instanceof BridgeError) return cause;
   const code = codeOf(cause);
@@ -17,7 +17,7 @@ function codeOf(cause: unknown): string {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : 'unknown error';
 }
 
-/** ENOENT and EACCES have several causes, which a look at the files tells apart. */
+/** ENOENT and EACCES have several causes, which `resolveCommand` distinguishes by checking the files. */
 function explainMissingFile(spec: ChildSpec, code: string): BridgeError | undefined {
   if (code !== 'ENOENT' && code !== 'EACCES') return undefined;
   try {

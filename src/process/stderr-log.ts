@@ -3,28 +3,31 @@ import { hideSecrets, toPrintable } from '../printable.ts';
 import { ByteCollector } from '../wire/byte-collector.ts';
 import { LF } from '../wire/json/ascii.ts';
 
-/** The rest of a longer line is dropped: stderr is for people. */
+/** Longer lines are cut, because stderr is meant for people. */
 export const MAX_STDERR_LINE_BYTES = 8 * 1024;
-/** The number of last lines that are kept for error messages. */
+/** The number of last lines kept for error messages. */
 export const MAX_TAIL_LINES = 10;
 export const MAX_TAIL_LINE_LENGTH = 300;
-/** A name counts as long as so many lines follow at most: stack traces stand between the reason and the end. */
+/**
+ * A variable's name is reported only if at most this many lines follow it. Stack traces can separate the reason from
+ * the end.
+ */
 export const MAX_LINES_SINCE_NAME = 50;
 
-/** A name of a variable is told from an ordinary word by a capital letter, an underscore or a digit. */
+/** Variable names have a capital letter, an underscore or a digit, unlike ordinary words. */
 const LIKE_A_VARIABLE = /[A-Z_\d]/;
 
 /**
- * Passes a child's stderr on to the log line by line. Remembers the last lines, and which of the watched names were in
- * them. [spec 2025-11-25 transports#stdio] Output on stderr is no sign of failure, so the level is info.
+ * Logs a child's stderr line by line. Keeps the last lines, and which watched names they contained. [spec 2025-11-25
+ * transports#stdio] Output on stderr does not indicate an error, so the level is info.
  */
 export class StderrLog {
-  /** Carries the child's name and pid. */
+  /** A child logger with the child's name and pid. */
   readonly #log: Logger;
   readonly #line = new ByteCollector();
   readonly #tail: string[] = [];
   readonly #watchedNames: ReadonlySet<string>;
-  /** Each watched name with the number of the line it was last on: as many entries at most as there are such names. */
+  /** The number of the latest line that contained each watched name; at most one entry per name. */
   readonly #lastNamed = new Map<string, number>();
   #lines = 0;
 
@@ -33,12 +36,12 @@ export class StderrLog {
     this.#watchedNames = new Set(watchedNames);
   }
 
-  /** The last lines, oldest first, each short. */
+  /** The last lines, oldest first, each truncated. */
   get tail(): readonly string[] {
     return [...this.#tail];
   }
 
-  /** The watched names that stderr has mentioned lately. */
+  /** The watched names that recent lines of stderr contain. */
   get named(): readonly string[] {
     return [...this.#lastNamed].filter(([, line]) => this.#lines - line <= MAX_LINES_SINCE_NAME).map(([name]) => name);
   }
@@ -54,7 +57,7 @@ export class StderrLog {
     }
   }
 
-  /** A last line without newline counts. */
+  /** Ends the last line, even without a newline. */
   end(): void {
     this.#finishLine();
   }
@@ -69,7 +72,8 @@ export class StderrLog {
     if (text === '') return;
     this.#log.info({ stream: 'stderr' }, text);
     this.#lookForNames(text);
-    // The log has the whole line, which only its operator reads; clients and whoever looks at the status get the tail.
+    // The log has the whole line and only its operator reads it. The tail, without secrets, is shown to clients and in
+    // the status.
     this.#tail.push(toPrintable(hideSecrets(text), MAX_TAIL_LINE_LENGTH));
     if (this.#tail.length > MAX_TAIL_LINES) this.#tail.shift();
   }
@@ -78,14 +82,14 @@ export class StderrLog {
     this.#lines += 1;
     if (this.#watchedNames.size === 0) return;
     for (const name of namesIn(text, this.#watchedNames)) {
-      // The map is ordered by when each name came last.
+      // Deleting first keeps the map ordered by the latest occurrence.
       this.#lastNamed.delete(name);
       this.#lastNamed.set(name, this.#lines);
     }
   }
 }
 
-/** The names of variables that occur in a text as whole words. */
+/** Returns the variable names that occur in a text as whole words. */
 export function namesIn(text: string, names: ReadonlySet<string>): readonly string[] {
   const words = new Set(text.match(/[A-Za-z_]\w{2,}/g));
   return [...words].filter((word) => LIKE_A_VARIABLE.test(word) && names.has(word));

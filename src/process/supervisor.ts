@@ -3,22 +3,23 @@ import { BridgeError } from '../errors.ts';
 
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 30_000;
-/** Failures in a row, none of which followed an answer, that make a crash loop. */
+/** This many failures in a row without a response make a crash loop. */
 export const CRASH_LOOP_FAILURES = 5;
 
 export interface RestartPolicyOptions {
-  /** How the server is called in messages. */
+  /** The server's name in messages. */
   readonly name: string;
   readonly clock: Clock;
-  /** 0 ≤ x < 1; Math.random outside tests. */
+  /** Returns a number x with 0 ≤ x < 1; Math.random outside of tests. */
   readonly random: () => number;
-  /** Called with each start that fails, and each answer. */
+  /** Called for each failed start and each response. */
   readonly noted: (outcome: 'failed' | 'served') => void;
 }
 
 /**
- * - `working`: starts are free; `failures` counts those in a row without an answer since.
- * - `crash-looping`: one start per delay is let through, at `untilMs` the next; an answer of any child ends it.
+ * State of the policy. `working`: starts are not limited; `failures` counts the failures in a row since the last
+ * response. `crash-looping`: one start per delay is allowed, the next at `untilMs`; a response of any child ends this
+ * state.
  */
 type PolicyState =
   | { readonly kind: 'working'; readonly failures: number }
@@ -30,30 +31,30 @@ type PolicyState =
     };
 
 /**
- * Decides when a server may be started again. Counts over all children of one command, so that a server that cannot
- * run is not started once more by every client that asks. Pure: time and chance come from outside.
+ * Decides when a server may be started again. Counts over all children of one command, so that a server that cannot run
+ * is not started again for each client. Pure: time and randomness are injected.
  */
 export class RestartPolicy {
   readonly #options: RestartPolicyOptions;
   #state: PolicyState = { kind: 'working', failures: 0 };
-  /** Why the last start came to nothing; undefined: it did not, or there was none. */
+  /** The error of the last start; undefined if it succeeded or there was none. */
   #failure: BridgeError | undefined;
 
   constructor(options: RestartPolicyOptions) {
     this.#options = options;
   }
 
-  /** A child is about to be started. Throws ERR_UPSTREAM_CRASH_LOOP when it may not. */
+  /** Called before a child is started. Throws ERR_UPSTREAM_CRASH_LOOP if it may not be started now. */
   started(): void {
     const refusal = this.refusal();
     if (refusal !== undefined) throw refusal;
     if (this.#state.kind === 'crash-looping') {
-      // This start is the trial; the next one has to wait until its outcome can be known.
+      // This start is a trial. The next one must wait until its outcome can be known.
       this.#state = { ...this.#state, untilMs: this.#options.clock.now() + this.delayMs() };
     }
   }
 
-  /** A child answered something: the server can run. */
+  /** Called when a child has responded, which proves that the server can run. */
   served(): void {
     this.#state = { kind: 'working', failures: 0 };
     this.#failure = undefined;
@@ -61,8 +62,8 @@ export class RestartPolicy {
   }
 
   /**
-   * A child runs, and was given up because it has answered nothing in all of its time. That is no crash: the next one may
-   * be started at once.
+   * Called when a running child was given up because it did not respond in time. This is no crash, so the next child
+   * may be started at once.
    */
   unanswered(error: BridgeError): void {
     this.#failure = error;
@@ -70,8 +71,9 @@ export class RestartPolicy {
   }
 
   /**
-   * A child could not be started, or ended though nobody wanted it to.
-   * @param hasServed it had answered something before; such an end never adds up to a crash loop
+   * Called when a child could not be started, or ended unexpectedly.
+   *
+   * @param hasServed true if it had responded before; such an end does not count towards a crash loop
    */
   failed(error: BridgeError, hasServed: boolean): void {
     if (hasServed) {
@@ -93,7 +95,7 @@ export class RestartPolicy {
     this.#state = { kind: 'crash-looping', failures, untilMs, lastError: error };
   }
 
-  /** The pause before an automatic restart; 0 while nothing has failed. */
+  /** The delay before an automatic restart; 0 while there is no failure. */
   delayMs(): number {
     return this.#delayAfter(this.#state.failures);
   }
@@ -101,21 +103,21 @@ export class RestartPolicy {
   #delayAfter(failures: number): number {
     if (failures === 0) return 0;
     const fullMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1));
-    // Between half and all of it, so that many bridges on one machine do not restart in step.
+    // A random delay between half and all of it, so that many bridges on one machine do not restart at the same time.
     return Math.round(fullMs * (0.5 + this.#options.random() / 2));
   }
 
-  /** Why the last child did not serve, until one does. */
+  /** The reason why the last child did not respond; undefined once a child has. */
   get failure(): BridgeError | undefined {
     return this.#failure;
   }
 
-  /** Why no child may be started now; undefined: one may. */
+  /** Returns the error that forbids a start now; undefined if a child may be started. */
   refusal(): BridgeError | undefined {
     if (this.#state.kind === 'working') return undefined;
     const { untilMs, failures, lastError } = this.#state;
     const retryAfterMs = untilMs - this.#options.clock.now();
-    // Once the wait is over a call is let through.
+    // After the delay a start is allowed as a trial.
     if (retryAfterMs <= 0) return undefined;
     const message =
       `Server "${this.#options.name}" failed ${failures} times in a row before it answered anything; ` +

@@ -1,4 +1,4 @@
-/** How a child is ended: a ladder of steps, between which it has time. */
+/** Ends a child in a ladder of steps, with time between them. */
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import type { EndReason } from './child.ts';
@@ -8,27 +8,30 @@ export type TerminationAction = 'close-stdin' | EndingSignal;
 
 export interface TerminationStep {
   readonly action: TerminationAction;
-  /** How long the next step waits. */
+  /** Time before the next step. */
   readonly waitMs: number;
 }
 
-/** Between SIGKILL and giving up on a process the kernel does not let go of (stuck in a device, say). */
+/**
+ * Time after SIGKILL before the bridge gives up on a process that the kernel does not end (for example, blocked on a
+ * device).
+ */
 const AFTER_KILL_MS = 1000;
 /** Members that outlive their leader get at most this long to follow it. */
 const MAX_FOLLOW_MS = 1000;
-/** The pause between two looks at a process group, for the end of which there is no event. */
+/** The interval at which a process group is polled, because its end causes no event. */
 const GROUP_POLL_MS = 40;
 
 /**
- * [spec 2025-11-25 lifecycle#stdio] close the input, wait, SIGTERM, wait, SIGKILL. On a raw pseudo-terminal there is no
- * end of input short of hanging up, so SIGHUP stands in its place. A child that ignores everything is gone after the grace
- * period: half of it is for the end of its input, half for SIGTERM; by default 2 s each, as the official SDKs have it. On
- * Windows SIGTERM and SIGKILL are taskkill without and with /F.
+ * [spec 2025-11-25 lifecycle#stdio] close the input, wait, SIGTERM, wait, SIGKILL. A raw pseudo-terminal has no end of
+ * input except a hang-up, so SIGHUP replaces it. A child that ignores everything is gone after the grace period: half
+ * of it follows the end of its input, half SIGTERM; by default 2 s each, as in the official SDKs. On Windows SIGTERM
+ * and SIGKILL are taskkill without and with /F.
  *
- * One that hangs has not looked at its input for long and would not see the end of it, while others wait for the one that
- * replaces it: SIGTERM follows at once, as it does where it is urgent. That ends most of them, for it needs no help of
- * theirs.
- * @param graceMs all that a child has to end by itself
+ * A child that hangs would not notice the end of its input, and its clients wait for its replacement. SIGTERM therefore
+ * follows at once, as it does if the end is urgent. It ends most such children, because they need not handle it.
+ *
+ * @param graceMs total time for the child to end by itself
  */
 export function terminationLadder(
   carrier: 'pipe' | 'pty',
@@ -43,7 +46,7 @@ export function terminationLadder(
   ];
 }
 
-/** What becomes of members of the group that are left when the leader has exited, whatever made it exit. */
+/** Steps for members of the group that still run after the leader has exited, for whatever reason. */
 export function followLadder(graceMs: number): readonly TerminationStep[] {
   return [
     { action: 'SIGTERM', waitMs: Math.min(graceMs, MAX_FOLLOW_MS) },
@@ -55,18 +58,18 @@ export interface TerminationOptions {
   readonly carrier: 'pipe' | 'pty';
   readonly graceMs: number;
   readonly group: ProcessGroup;
-  /** Ends the child's input after what has been written to it. */
+  /** Ends the child's input after everything written so far. */
   readonly closeStdin: () => void;
   readonly clock: Clock;
-  /** Carries the child's name and pid. */
+  /** A child logger with the child's name and pid. */
   readonly log: Logger;
 }
 
 /**
- * - `idle`: the child runs and nobody wants it to end.
- * - `ending`: the leader still runs; `nextSteps` are those of the ladder that have not been taken.
- * - `following`: the leader has exited, others of its group have not; `stopLooking` ends the watch on them.
- * - `gone`: nobody is left, or only what even SIGKILL does not end. The pid may belong to another program by now.
+ * State of the termination. `idle`: the child runs and was not told to end. `ending`: the leader still runs;
+ * `nextSteps` are the remaining steps. `following`: the leader has exited, but other members of its group run;
+ * `stopLooking` ends the polling. `gone`: no member is left, or only one that even SIGKILL does not end. The pid may
+ * belong to another program from then on.
  */
 type TerminationState =
   | { readonly kind: 'idle' }
@@ -76,13 +79,13 @@ type TerminationState =
 
 const GONE: TerminationState = { kind: 'gone' };
 
-/** The end of one child. Owns the timers that this takes. */
+/** The termination of one child. Owns all its timers. */
 export class Termination {
   readonly gone: Promise<void>;
   readonly #options: TerminationOptions;
   #state: TerminationState = { kind: 'idle' };
   #resolveGone: () => void = () => undefined;
-  /** Cancels the step that is taken when the time of the latest one is over. */
+  /** Cancels the next step's timer. */
   #cancelStep: () => void = () => undefined;
 
   constructor(options: TerminationOptions) {
@@ -96,7 +99,7 @@ export class Termination {
     return this.#state.kind !== 'idle';
   }
 
-  /** May be called twice; the first reason counts, unless it has become urgent. */
+  /** Begins the termination. A second call changes nothing, unless its reason is `urgent`. */
   begin(why?: EndReason): Promise<void> {
     const state = this.#state;
     if (state.kind === 'idle') {
@@ -109,14 +112,14 @@ export class Termination {
     return this.gone;
   }
 
-  /** The leader has exited; called once, by whoever waits for it. */
+  /** Called once, by the code that watches the process, when the leader has exited. */
   leaderExited(): void {
     if (this.#state.kind === 'gone') return;
     this.#cancelStep();
     const { group, clock, graceMs } = this.#options;
     if (!group.hasMembers()) return this.#finish();
-    // The clock's timers and processes that are not our children keep no event loop alive; whoever waits would not
-    // see the end.
+    // The clock's timers and processes that are no children of this one do not keep the event loop alive. Without this
+    // timer the bridge could exit before the group has ended.
     const hold = setInterval(() => undefined, AFTER_KILL_MS);
     const cancelPoll = clock.every(GROUP_POLL_MS, () => {
       if (!group.hasMembers()) this.#finish();
@@ -132,14 +135,14 @@ export class Termination {
   killNow(): void {
     if (this.#state.kind === 'gone') return;
     this.#options.group.killNow();
-    // The end is still reported through leaderExited.
+    // `leaderExited` still reports the end.
     if (this.#state.kind === 'idle') this.#state = { kind: 'ending', nextSteps: [] };
   }
 
   #takeStep([step, ...rest]: readonly TerminationStep[]): void {
     const { log, group, closeStdin, clock } = this.#options;
     if (step === undefined) {
-      // The group has ended, but the event loop was held up and has not delivered the exit yet.
+      // The group has ended, but a blocked event loop has not delivered the exit yet.
       if (!group.hasMembers()) return;
       log.warn('still there after SIGKILL; left to the system');
       return this.#finish();
