@@ -1,7 +1,9 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { BridgeError } from '../errors.ts';
 
-/** Characters of a key, as the user writes it. 32 of base64 or hexadecimal digits are 128 bits at least. */
+/**
+ * Minimum length of a key in characters, as the user writes it. 32 base64 or hexadecimal digits have at least 128 bits.
+ */
 const MIN_KEY_LENGTH = 32;
 const KEY_BYTES = 32;
 const ID_BYTES = 4;
@@ -9,26 +11,29 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const OVERHEAD = ID_BYTES + NONCE_BYTES + TAG_BYTES;
 
+/**
+ * The keys derived from one secret. `id` marks the values sealed with this key and reveals nothing about it. Keys for
+ * other purposes are derived from `root`.
+ */
 interface DerivedKey {
-  /** Tells which of several keys has sealed something. It says nothing about the key. */
   readonly id: Buffer;
   readonly encryption: Buffer;
-  /** What keys for other purposes are derived from. */
   readonly root: Buffer;
 }
 
 /**
- * The secret that the replicas share. The first of its keys seals, all of them open: that is how it is exchanged for
- * another while replicas run.
+ * The secret that the replicas share. The first of its keys seals and all of them open, so that a key can be replaced
+ * while replicas run.
  *
- * AES-256-GCM with random nonces: one key is good for 2^32 seals. A thousand a second take seven weeks for that, and the
- * bridge seals when a session changes, not when it is used.
+ * AES-256-GCM with random nonces allows 2^32 seals per key. A thousand seals a second take seven weeks to reach that,
+ * and the bridge seals a session when it changes, not when it is used.
  */
 export class ClusterKey {
   readonly #keys: readonly [DerivedKey, ...DerivedKey[]];
 
   /**
-   * @param text one key a line, or several separated by commas
+   * @param text one key per line, or several separated by commas
+   *
    * @throws BridgeError ERR_CONFIG_OPTION, which does not repeat the key
    */
   constructor(text: string, source: string) {
@@ -42,7 +47,7 @@ export class ClusterKey {
     this.#keys = [first, ...others];
   }
 
-  /** @param context opened only where the same is said again: whatever the value must not be taken out of */
+  /** @param context must be repeated to open the value, so that it cannot be used in another context */
   seal(plain: Buffer, context: string): Buffer {
     const [{ id, encryption }] = this.#keys;
     const nonce = randomBytes(NONCE_BYTES);
@@ -50,7 +55,7 @@ export class ClusterKey {
     return Buffer.concat([id, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Undefined: it was not sealed with any of the keys in this context, or changed since. */
+  /** Returns undefined if the value was not sealed with any of the keys in this context, or has been changed. */
   open(sealed: Buffer, context: string): Buffer | undefined {
     if (sealed.length < OVERHEAD) return undefined;
     const id = sealed.subarray(0, ID_BYTES);
@@ -67,7 +72,7 @@ export class ClusterKey {
     }
   }
 
-  /** Keys for one purpose, the one to seal with first. */
+  /** Derives keys for one purpose. The first one is for sealing. */
   derive(purpose: string): readonly [Buffer, ...Buffer[]] {
     const [first, ...others] = this.#keys.map(({ root }) => expand(root, purpose, KEY_BYTES));
     return [first as Buffer, ...others]; // There is a key.

@@ -1,49 +1,57 @@
 /**
- * What replicas of the bridge keep together: whatever outlives one of them, or is found by another. Implemented by redis/.
+ * The state that replicas of the bridge share: everything that outlives a replica or that another replica must find.
+ * Implemented by redis/.
  *
- * Every operation is atomic, ends within a bounded time, and rejects with ERR_STORE_UNAVAILABLE when it cannot be told
- * whether it was done. Names are chosen by the caller and never stored as they are; values are sealed before they are.
+ * Every operation is atomic, ends within a limited time, and rejects with ERR_STORE_UNAVAILABLE if its outcome is
+ * unknown. The caller chooses the names, which are never stored in plain text; values are sealed before they are
+ * stored.
  */
 export interface Store {
   readonly leases: LeaseStore;
   readonly records: RecordStore;
   readonly logs: LogStore;
-  /** As known from the last attempt to reach it. */
+  /** The result of the latest attempt to reach the store. */
   readonly status: StoreStatus;
-  /** Called each time the store answers after it did not. Returns what stops that. */
+  /** Calls `run` each time the store responds again after a failure. Returns the function that ends these calls. */
   onAvailable(run: () => void): () => void;
   close(): Promise<void>;
 }
 
 export type StoreStatus =
   | { readonly state: 'connected' }
-  /** It is tried again without end. */
+  /** The connection is retried without limit. */
   | { readonly state: 'unavailable'; readonly reason: string };
 
 /**
- * A sign of life for each replica. The store compares signs only and knows no time: how long one stands unchanged is
- * measured by whoever looks at it, so that no clock of another machine has to be right.
+ * A sign of life for each replica. The store only compares signs and knows no time: each reader measures how long a
+ * sign stays unchanged, so that no other machine's clock has to be right.
  */
 export interface LeaseStore {
-  /** Leaves a sign, a number larger than those before. */
+  /** Stores a sign, a number larger than all previous ones. */
   renew(holder: string, sign: number): Promise<Renewal>;
-  /** The latest sign. Where there is none a mark is left in its place, so that two times of nothing differ. */
+  /**
+   * Reads the latest sign. If there is none, a unique mark is stored in its place, so that two readings of a missing
+   * sign differ.
+   */
   read(holder: string): Promise<LeaseReading>;
-  /** Declares the holder dead if this is still what `read` returns. Resolves with what holds from then on. */
+  /** Declares the holder dead if `read` would still return `seen`. Resolves with the holder's state afterwards. */
   condemn(holder: string, seen: LeaseReading): Promise<'dead' | 'alive'>;
-  /** The holder leaves: it is dead at once. */
+  /** Declares the holder itself dead, because it leaves. */
   release(holder: string): Promise<void>;
 }
 
 export type Renewal =
-  /** `since`: the sign that the lease began with. It differs from then on where the store has lost what it knew. */
+  /** `since` is the sign that the lease began with. It changes only if the store has lost its data. */
   | { readonly kind: 'renewed'; readonly since: number }
-  /** Another replica has declared this one dead, for good. */
+  /** Another replica has declared this one dead, which is final. */
   | { readonly kind: 'dead' };
 
 export type LeaseReading = { readonly kind: 'sign'; readonly sign: string } | { readonly kind: 'dead' };
 
-/** Who may write a record. The token grows with each new owner, so that one that was replaced cannot write any more. */
+/**
+ * The replica that may write a record. The token grows with each new owner, so that a previous owner cannot write any
+ * more.
+ */
 export interface Ownership {
   readonly owner: string;
   readonly token: number;
@@ -53,10 +61,10 @@ export interface StoredRecord extends Ownership {
   readonly value: string;
 }
 
-/** Values that have one owner each. */
+/** Records, each with a single owner. */
 export interface RecordStore {
   read(name: string): Promise<StoredRecord | undefined>;
-  /** False: it belongs to somebody else by now, or exists already where `expected` is `absent`. */
+  /** Resolves with false if the record has another owner by now, or if it exists although `expected` is `absent`. */
   put(name: string, write: RecordWrite): Promise<boolean>;
   remove(name: string, expected: Ownership): Promise<void>;
 }
@@ -64,20 +72,20 @@ export interface RecordStore {
 export interface RecordWrite {
   readonly expected: Ownership | 'absent';
   readonly next: StoredRecord;
-  /** Milliseconds, which need not be whole. */
+  /** Lifetime in milliseconds, which may be fractional. */
   readonly ttlMs: number;
 }
 
-/** Entries in the order of their arrival, of which the latest are kept. */
+/** Logs of entries in the order of their arrival, limited to the latest ones. */
 export interface LogStore {
-  /** Without entries, what is there lasts as long as if some were added. */
+  /** Appends entries and renews the log's lifetime. Without entries it only renews the lifetime. */
   append(name: string, entries: readonly Buffer[], limits: LogLimits): Promise<void>;
   read(name: string): Promise<readonly Buffer[]>;
   remove(name: string): Promise<void>;
 }
 
 export interface LogLimits {
-  /** About as many: a few more may be kept where that is cheaper. */
+  /** An approximate limit: a few more may be kept if that is cheaper. */
   readonly maxEntries: number;
   readonly ttlMs: number;
 }

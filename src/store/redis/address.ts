@@ -5,7 +5,7 @@ const EXPECTED =
   'a URL like redis://user:password@host:6379/0, rediss:// for TLS, redis+sentinel://host1:26379,host2:26379/master-name (with ?sentinel-user=…&sentinel-password=… where they ask for them) or redis+cluster://host1:6379,host2:6379';
 const FORM = /^redis(s)?(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
 
-/** @throws BridgeError ERR_CONFIG_OPTION, which repeats nothing: there may be a password in it */
+/** @throws BridgeError ERR_CONFIG_OPTION, which does not repeat the address, because it may contain a password */
 export function parseRedisAddress(text: string, source: string): StoreAddress {
   const refuse = (what: string): BridgeError =>
     new BridgeError('ERR_CONFIG_OPTION', `${source}: expected ${EXPECTED}; ${what}.`);
@@ -48,7 +48,7 @@ function parseHost(text: string, topology: StoreAddress['topology']): StoreHost 
   return host === undefined || number > 65_535 ? undefined : { host, port: number };
 }
 
-/** A password alone has no user before its colon. */
+/** Splits `user:password`. A password without a user is written with a leading colon. */
 function splitCredentials(text: string | undefined): readonly [string | undefined, string | undefined] {
   if (text === undefined || text === '') return [undefined, undefined];
   const colon = text.indexOf(':');

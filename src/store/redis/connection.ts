@@ -4,26 +4,25 @@ import type { StoreAddress, StoreTls } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 import type { StoreStatus } from '../store.ts';
 
-/** A reply that takes longer is not waited for: whoever asked tells its client so, and Redis may recover meanwhile. */
+/** Time limit for a reply. The caller then reports the error to its client, and Redis may recover meanwhile. */
 const COMMAND_TIMEOUT_MS = 2000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** Commands that wait for their replies; more are refused, as a Redis that is this far behind would not catch up. */
+/** Limit of commands that wait for a reply. More are rejected, because a Redis so far behind would not catch up. */
 const MAX_PENDING = 10_000;
-/** What the library says then. */
+/** The message of ioredis for a command that exceeds its time limit. */
 const TIMED_OUT = 'Command timed out';
 const MIN_RECONNECT_MS = 50;
 const MAX_RECONNECT_MS = 2000;
 
-/** A script that runs on one key. */
+/** A Lua script that uses one key. Redis identifies it by its SHA-1 hash. */
 export interface Script {
   readonly lua: string;
-  /** What Redis knows it by. */
   readonly sha1: string;
 }
 
 type Argument = string | number | Buffer;
 
-/** The connection to Redis. It is made again without end; while there is none, commands fail at once. */
+/** The connection to Redis. It reconnects without limit; while it is disconnected, commands fail at once. */
 export class RedisConnection {
   readonly #redis: Redis | Cluster;
   readonly #log: Logger;
@@ -58,7 +57,7 @@ export class RedisConnection {
     return this.#status;
   }
 
-  /** Called each time Redis answers after it did not. Returns what stops that. */
+  /** Calls `run` each time Redis responds again after a failure. Returns the function that ends these calls. */
   onAvailable(run: () => void): () => void {
     this.#onAvailable.add(run);
     return () => void this.#onAvailable.delete(run);
@@ -74,7 +73,7 @@ export class RedisConnection {
     });
   }
 
-  /** Runs a script on a key. Redis is sent its text only where it does not know it yet. */
+  /** Runs a script on a key. Its text is sent only if Redis does not have it yet. */
   run({ lua, sha1 }: Script, key: string, ...args: readonly Argument[]): Promise<unknown> {
     return this.ask(async (redis) => {
       try {
@@ -86,7 +85,7 @@ export class RedisConnection {
     });
   }
 
-  /** Rejects with ERR_STORE_UNAVAILABLE within the time for a command. */
+  /** Rejects with ERR_STORE_UNAVAILABLE, at the latest after the command timeout. */
   async ask<Reply>(command: (redis: Redis | Cluster) => Promise<Reply>): Promise<Reply> {
     if (this.#pending >= MAX_PENDING) throw unavailable(`${MAX_PENDING} commands wait for it`);
     this.#pending += 1;
@@ -104,7 +103,7 @@ export class RedisConnection {
     }
   }
 
-  /** On a connection where replies have stopped to come nothing tells when, or whether, they go on. */
+  /** Reconnects after a timeout, because no event tells whether replies will resume on this connection. */
   #startAnew(): void {
     if (this.#redis.status === 'ready') this.#redis.disconnect(true);
   }
@@ -143,11 +142,11 @@ async function createClient(address: StoreAddress, files: StoreTls): Promise<Red
     ...secret,
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: COMMAND_TIMEOUT_MS,
-    // A connection on which nothing comes back is given up, with what waits on it.
+    // A connection without any reply for this long is closed, and its pending commands fail.
     socketTimeout: 3 * COMMAND_TIMEOUT_MS,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    // A server that has become a replica takes no writes: the next connection leads to its successor.
+    // A server that has become a replica rejects writes; a new connection leads to its successor.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
     connectionName: 'mcp-portage',
   } satisfies RedisOptions;
@@ -158,7 +157,7 @@ async function createClient(address: StoreAddress, files: StoreTls): Promise<Red
         enableOfflineQueue: false,
         slotsRefreshTimeout: COMMAND_TIMEOUT_MS,
         clusterRetryStrategy: reconnectDelay,
-        // Certificates are for names, which the library would otherwise replace by addresses.
+        // Certificates are issued for host names, which the library would otherwise replace by addresses.
         ...(tls && { dnsLookup: (host: string, done: (error: null, found: string) => void) => done(null, host) }),
         redisOptions: common,
       },
@@ -178,19 +177,22 @@ async function createClient(address: StoreAddress, files: StoreTls): Promise<Red
   });
 }
 
-/** Grows, and differs between replicas that have lost it at the same time. */
+/**
+ * Delay before a reconnection. It grows, and is randomized because replicas tend to lose the connection at the same
+ * time.
+ */
 function reconnectDelay(attempts: number): number {
   return Math.min(MAX_RECONNECT_MS, MIN_RECONNECT_MS * 2 ** Math.min(attempts, 10)) * (0.5 + Math.random() / 2);
 }
 
-/** What Redis or the network says; commands and their arguments are not repeated. */
+/** Describes an error by its code or the text of Redis, without the command and its arguments. */
 function describe(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'unknown';
   const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
   return code ?? thrown.message.slice(0, 200);
 }
 
-/** At the start nobody waits for it: whoever has started this reads where it was looked for. */
+/** The error at startup. It names the addresses, since only the operator reads it. */
 function notFound({ hosts }: StoreAddress, reason: string): BridgeError {
   const places = hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(', ');
   const message = `Redis at ${places} does not answer (${reason}). Start it, or correct --store.`;

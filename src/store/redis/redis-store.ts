@@ -22,16 +22,16 @@ import { APPEND_LOG, CONDEMN_LEASE, PUT_RECORD, READ_LEASE, REMOVE_RECORD, RENEW
 export interface RedisStoreOptions {
   readonly address: StoreAddress;
   readonly tls: StoreTls;
-  /** Before each key. */
+  /** Precedes each key. */
   readonly prefix: string;
   readonly key: ClusterKey;
   readonly log: Logger;
 }
 
-/** That a replica is dead must be known for as long as anybody may ask for one of its sessions. */
+/** A replica's death must be known for as long as a client may ask for one of its sessions. */
 const KEPT_LEASE_MS = 24 * 3_600_000;
 
-/** Resolves when Redis has answered for the first time; rejects with ERR_STORE_UNAVAILABLE when it does not. */
+/** Resolves when Redis has responded for the first time; rejects with ERR_STORE_UNAVAILABLE if it does not. */
 export async function connectRedisStore({ address, tls, prefix, key, log }: RedisStoreOptions): Promise<Store> {
   const connection = await RedisConnection.connect(address, tls, log);
   await warnOfEviction(connection, log);
@@ -47,7 +47,9 @@ export async function connectRedisStore({ address, tls, prefix, key, log }: Redi
   };
 }
 
-/** Some providers do not tell; then the documentation has to. */
+/**
+ * Warns if Redis may evict keys. Some providers do not reveal their policy, so the documentation has the same advice.
+ */
 async function warnOfEviction(connection: RedisConnection, log: Logger): Promise<void> {
   const memory = await connection.ask((redis) => redis.info('memory')).catch(() => '');
   const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(memory) ?? [];
@@ -91,7 +93,7 @@ class RedisLeases implements LeaseStore {
   }
 }
 
-/** As the scripts write it. */
+/** The value that the scripts store for a dead holder. */
 const DEAD = 'dead';
 
 class RedisRecords implements RecordStore {
@@ -161,9 +163,9 @@ class RedisLogs implements LogStore {
   }
 }
 
-// ---- What Redis answers
+// ---- Replies of Redis
 
-/** Throws for a reply of another type: something else may stand behind the address, or between it and Redis. */
+/** Throws for a reply of another type: the server may not be Redis, or an intermediary may have changed the reply. */
 function expectReply<Reply>(reply: unknown, isExpected: (reply: unknown) => reply is Reply, expected: string): Reply {
   if (isExpected(reply)) return reply;
   throw new BridgeError(
@@ -172,7 +174,7 @@ function expectReply<Reply>(reply: unknown, isExpected: (reply: unknown) => repl
   );
 }
 
-/** Whether a script has done what it was asked to do. */
+/** Returns true if a script has changed the value as requested. */
 function isDone(outcome: unknown): boolean {
   return expectReply(outcome, isFlag, '0 or 1') === 1;
 }
@@ -206,7 +208,7 @@ function isEntry(entry: unknown): entry is StreamEntry {
   return Array.isArray(fields) && Buffer.isBuffer(fields[1]);
 }
 
-/** Names may say who somebody is, so that they are not stored. */
+/** Hashes the name, because names may identify a user and must not be stored. */
 function keyOf(prefix: string, name: string): string {
   return prefix + createHash('sha256').update(name).digest().subarray(0, 18).toString('base64url');
 }

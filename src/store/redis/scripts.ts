@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Script } from './connection.ts';
 
-/** Steps that must not be interrupted. Each is about one key, so that they run in a Redis Cluster as well. */
+/** Scripts for steps that must be atomic. Each uses a single key, so that they also work in a Redis Cluster. */
 
 /**
- * KEYS lease · ARGV sign, ms it is kept. 0: dead; else the sign that the lease began with. One that was held up on its way
- * does not replace a later one. The mark of another replica that looked is no sign: the lease begins anew with this one.
+ * KEYS lease · ARGV sign, lifetime in ms. Returns 0 if the holder is dead; otherwise the sign that the lease began
+ * with. A delayed renewal does not replace a later one. The mark left by another replica's read is no sign: the lease
+ * begins again with this one.
  */
 export const RENEW_LEASE = toScript(`
 local kept = redis.call('GET', KEYS[1])
@@ -16,7 +17,10 @@ if not first or tonumber(latest) < tonumber(ARGV[1]) then
 end
 return tonumber(first or ARGV[1])`);
 
-/** KEYS lease · ARGV mark, ms it is kept. The mark of whoever looks stands where there is no sign. */
+/**
+ * KEYS lease · ARGV mark, lifetime in ms. Returns the lease. If there is none, the reader's mark is stored in its
+ * place.
+ */
 export const READ_LEASE = toScript(`
 local kept = redis.call('GET', KEYS[1])
 if kept then return kept end
@@ -24,7 +28,7 @@ kept = '0.0.' .. ARGV[1]
 redis.call('SET', KEYS[1], kept, 'PX', ARGV[2])
 return kept`);
 
-/** KEYS lease · ARGV what was seen, ms the verdict is kept. 1: dead. */
+/** KEYS lease · ARGV the lease as read, lifetime of the verdict in ms. Returns 1 if the holder is dead. */
 export const CONDEMN_LEASE = toScript(`
 local kept = redis.call('GET', KEYS[1])
 if kept == 'dead' then return 1 end
@@ -32,7 +36,10 @@ if kept ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], 'dead', 'PX', ARGV[2])
 return 1`);
 
-/** KEYS record · ARGV expected owner ('' for none), expected token, owner, token, value, ms it is kept. 0: it is another's. */
+/**
+ * KEYS record · ARGV expected owner ('' for none), expected token, owner, token, value, lifetime in ms. Returns 0 if
+ * the record has another owner.
+ */
 export const PUT_RECORD = toScript(`
 local owner = redis.call('HGET', KEYS[1], 'o')
 if ARGV[1] == '' then
@@ -51,7 +58,7 @@ if redis.call('HGET', KEYS[1], 'o') == ARGV[1] and redis.call('HGET', KEYS[1], '
 end
 return 0`);
 
-/** KEYS log · ARGV most entries, ms it is kept, entries. */
+/** KEYS log · ARGV maximum of entries, lifetime in ms, entries. */
 export const APPEND_LOG = toScript(`
 for index = 3, #ARGV do
   redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'e', ARGV[index])
