@@ -16,15 +16,16 @@ const MAX_NAMES = 50;
 
 export interface AuthorizationQuestion {
   readonly target: HttpTarget;
-  /** The response that refused. */
+  /** The response that refused the request. */
   readonly head: ResponseHead;
   readonly steps: StepLog;
   readonly signal: AbortSignal;
 }
 
 /**
- * What a server that refuses says about the way in: its `WWW-Authenticate`, and its metadata where that is at the same
- * origin; others are named, not asked. [RFC 9728 3.1, 5.1; spec 2025-11-25 basic/authorization#protected-resource-metadata]
+ * Collects what a server that requires authorization reveals: its `WWW-Authenticate` header and its resource metadata.
+ * Metadata at another origin is only named, not requested. [RFC 9728 3.1, 5.1; spec 2025-11-25
+ * basic/authorization#protected-resource-metadata]
  */
 export async function findAuthorization(question: AuthorizationQuestion): Promise<Authorization> {
   const { target, head } = question;
@@ -56,7 +57,7 @@ export async function findAuthorization(question: AuthorizationQuestion): Promis
   };
 }
 
-/** For the path of the endpoint first, then for the whole server. */
+/** The well-known URLs: first for the endpoint's path, then for the whole server. */
 function wellKnownUrls({ origin, pathname }: URL): readonly URL[] {
   const path = pathname.replace(/\/$/, '');
   return [...new Set([`${WELL_KNOWN}${path}`, WELL_KNOWN])].map((wellKnown) => new URL(wellKnown, origin));

@@ -10,7 +10,7 @@ interface ClientTraits {
   readonly client: ClientKind;
   readonly transport: OfferTransport;
   readonly era: Era;
-  /** The verb with which mcp-portage serves the transport this client needs. */
+  /** The command of mcp-portage that serves the transport this client needs. */
   readonly verb: 'serve' | 'connect';
 }
 
@@ -24,8 +24,9 @@ const CLIENTS: readonly ClientTraits[] = [
 ];
 
 /**
- * What each kind of client has to do to use the server: mcp-portage joins any of them to whatever works.
- * @param shownTarget the target as it stands on a command line
+ * Tells for each kind of client how to use the server. With mcp-portage any of them can use any transport that works.
+ *
+ * @param shownTarget the target as written on a command line
  */
 export function adviseClients(offers: readonly Offer[], shownTarget: string): readonly ClientAdvice[] {
   const working = offers.filter((offer) => offer.works);
@@ -38,7 +39,7 @@ export function adviseClients(offers: readonly Offer[], shownTarget: string): re
   });
 }
 
-/** What one would type behind `mcp-portage serve`, without credentials: the report may end up in a log. */
+/** The arguments for `mcp-portage serve`, without credentials, because the report may end up in a log. */
 export function showTarget(target: Target, remote: RemoteConfig): string {
   if (target.kind === 'url') {
     const url = `${showUrl(target.url)}${target.url.search === '' ? '' : '?…'}`;
@@ -50,12 +51,12 @@ export function showTarget(target: Target, remote: RemoteConfig): string {
   return `-- ${showArguments([target.command, ...target.args])}`;
 }
 
-/** The same for a server of a configuration file. */
+/** The arguments for a server of a configuration file. */
 export function showListed(file: string, name: string): string {
   return ['--config', file, name].map(quoteWord).join(' ');
 }
 
-/** What was needed to reach the server is needed again. */
+/** The options that were needed to reach the server. */
 function remoteOptions({ headers, bearerTokenFile, tls }: RemoteConfig): readonly string[] {
   const files = {
     '--bearer-token-file': bearerTokenFile,

@@ -9,7 +9,7 @@ import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
 import type { Authorization, Offer, Step } from './report.ts';
 
-/** Collects what is found while it is being found; when the time is up, what is there counts. */
+/** Collects the findings of a probe while it runs. After the time limit the report has what was found so far. */
 export class Findings {
   readonly offers: Offer[] = [];
   readonly problems: string[] = [];
@@ -25,12 +25,12 @@ export class Findings {
     return draft;
   }
 
-  /** Why something ended, with the code to look it up by. */
+  /** Adds the reason for a failure, with its error code. */
   failure({ message, code, data }: BridgeError): void {
     this.problem(`${message} (${code})`);
     const status = data?.status;
     if (code !== 'ERR_UPSTREAM_AUTH' || (status !== 401 && status !== 403)) return;
-    // A handshake that was refused says no more than that.
+    // A rejected handshake gives only the status.
     this.authorization ??= {
       status,
       scheme: undefined,
@@ -46,7 +46,7 @@ export class Findings {
   }
 }
 
-/** What a question came to, as far as the log needs it. */
+/** The outcome of a request, as far as the step log needs it. */
 export interface Answered {
   readonly summary: string;
   readonly tookMs: number;
@@ -71,7 +71,7 @@ export class StepLog {
     this.#waiting = waiting;
   }
 
-  /** Runs one question and writes down its outcome. */
+  /** Runs a request and records its outcome. */
   async run<Answer extends Answered>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
     this.#pending = { request, startedMs: this.#clock.now() };
     this.waitFor(`the answer to ${request}`);
@@ -81,7 +81,7 @@ export class StepLog {
     return answer;
   }
 
-  /** Shows what the probe waits for where that is no request whose steps are recorded. */
+  /** Shows what the probe waits for, if that is no recorded request. */
   waitFor(what: string): void {
     this.#waiting(what);
   }
@@ -96,12 +96,14 @@ export class StepLog {
     this.steps.push({ ...step, tookMs: Math.round(step.tookMs * 10) / 10 });
   }
 
-  /** For questions at another path of the same server: the same log, with the path. */
+  /**
+   * Returns a view of this log for requests to another path of the same server, which adds the path to each request.
+   */
   at(path: string): StepLog {
     return new StepLogAt(this, path, this.#clock);
   }
 
-  /** The time is up: what was waited for counts as unanswered. Returns what that was. */
+  /** Records the pending request as unanswered after the time limit, and returns its name. */
   giveUp(): string | undefined {
     const pending = this.#pending;
     if (pending === undefined) return undefined;
@@ -136,21 +138,21 @@ class StepLogAt extends StepLog {
   }
 }
 
-/** Asks for the newest revision with a handshake, and offers the server nothing. */
+/** An `initialize` with the newest legacy revision and no capabilities. */
 export function createInitializeRequest(id: number, clientInfo: Implementation): Frame {
   const protocolVersion = LATEST_LEGACY_REVISION.id;
   return requestFrame(id, INITIALIZE, { protocolVersion, capabilities: {}, clientInfo });
 }
 
 export interface ProbeConfig extends Pick<ServerConfig, 'protocol' | 'remote' | 'child' | 'limits'> {
-  /** The time limit for everything but the clearing up. */
+  /** The time limit for everything except closing. */
   readonly timeoutMs: number;
-  /** Aborted: it ends sooner, and reports what it has. */
+  /** If aborted, the probe ends early and reports what it has found. */
   readonly signal?: AbortSignal;
   readonly waiting?: Waiting;
 }
 
-/** A single question; one that gets no answer in this time gets none. */
+/** Time limit for the response to one request. */
 export const STEP_TIMEOUT_MS = 10_000;
-/** A stream is announced at once or not at all. */
+/** Time limit for the response to a GET; servers open a stream at once or not at all. */
 export const STREAM_TIMEOUT_MS = 5000;

@@ -42,7 +42,7 @@ export interface HttpProbeOptions {
   readonly protocol: Protocol;
   readonly remote: RemoteConfig;
   readonly http: HttpClient;
-  /** The credentials that `http` uses; closed with it. */
+  /** The credentials that `http` uses; the probe closes both. */
   readonly credentials: Credentials | undefined;
   readonly maxMessageBytes: number;
   readonly clientInfo: Implementation;
@@ -51,13 +51,16 @@ export interface HttpProbeOptions {
   readonly deps: Deps;
 }
 
-/** `over`: whatever else could be tried would come to the same. `http-sse`: that is the only transport worth trying. */
+/** `over`: further attempts would have the same outcome. `http-sse`: only this transport is worth trying. */
 export type Progress = 'go-on' | 'over' | 'http-sse';
 
-/** The answer to a POST counts until almost its own time limit: the report is about all that a server speaks. */
+/**
+ * The time for a POST's response, close to the step's own time limit: the report should cover everything a slow server
+ * supports.
+ */
 const SLOW_ANSWER_MS = STEP_TIMEOUT_MS - SILENCE_MS - 1000;
 
-/** What it takes to try a transport at a URL. */
+/** The client, the findings and the cleanups for all attempts at one URL. */
 export class HttpProbe {
   readonly options: HttpProbeOptions;
   readonly findings: Findings;
@@ -76,12 +79,12 @@ export class HttpProbe {
     return this.#nextId++;
   }
 
-  /** Rejects when the time is up, like everything here. */
+  /** Rejects when the time is up, like all methods here. */
   post(frame: Frame, headers: Readonly<Record<string, string>>): Promise<Answer<ProbeOutcome>> {
     return this.findings.steps.run(`POST ${frame.method}`, () => this.#post(frame, headers, this.options.signal));
   }
 
-  /** The first request of a transport, by which a server may show that it speaks HTTP+SSE. */
+  /** Sends the first request of a transport, whose outcome may show that the server only supports HTTP+SSE. */
   postFirst(frame: Frame, headers: Readonly<Record<string, string>>): Promise<Answer<ProbeOutcome>> {
     return this.findings.steps.run(`POST ${frame.method}`, () =>
       askBesideStream(this.target, this.options.signal, (signal) => this.#post(frame, headers, signal), SLOW_ANSWER_MS),
@@ -92,7 +95,7 @@ export class HttpProbe {
     return askHttp(this.target, { frame, headers, timeoutMs: STEP_TIMEOUT_MS, signal });
   }
 
-  /** What follows from an answer that is no way in. */
+  /** Records an outcome that does not open the transport, and returns how to go on. */
   async refused(
     request: string,
     { kind }: ProbeVerdict | InitializeVerdict,
@@ -107,7 +110,7 @@ export class HttpProbe {
     if (kind === 'failing' || kind === 'busy') {
       this.findings.problem(`${request} fails: ${summary}${askForTls(this.options.url, error?.data?.cause)}.`);
     }
-    // Another way may be open all the same: some gateways refuse methods they do not know.
+    // Another transport may still work, since some gateways reject only methods they do not know.
     if (kind === 'unauthorized' && head !== undefined && this.findings.authorization === undefined) {
       const { signal } = this.options;
       const { steps } = this.findings;
@@ -116,7 +119,7 @@ export class HttpProbe {
     return 'go-on';
   }
 
-  /** Runs at the end, even if the time is up. */
+  /** Adds a cleanup that runs at the end, even after the time limit. */
   onClose(cleanup: () => Promise<void>): void {
     this.#cleanups.push(cleanup);
   }
@@ -128,7 +131,7 @@ export class HttpProbe {
 
 const EVENT_STREAM = 'GET for an event stream';
 
-/** HTTP+SSE: first whether the stream is what it should be, then a session over it. */
+/** Probes HTTP+SSE: first checks the stream, then opens a session over it. */
 export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   const { findings, options, target } = probe;
   const { signal, deps, clientInfo, http, remote, maxMessageBytes } = options;
@@ -138,7 +141,7 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   );
   offer.saw = stream.summary;
   if (stream.outcome.kind !== 'found') {
-    // Where POST works nobody needs this stream, and what a server makes of it is its own affair.
+    // If POST works, clients do not need this stream, so a failure of it is no problem to report.
     if (findings.offers.some((other) => other.works)) return 'go-on';
     return probe.refused(EVENT_STREAM, classifyInitialize(stream.outcome), stream);
   }
@@ -165,7 +168,7 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   return 'go-on';
 }
 
-/** Streamable HTTP of the modern era: one POST for each request, and nothing else. */
+/** Probes Streamable HTTP of the modern era, which uses one POST for each request. */
 export async function probeModernHttp(probe: HttpProbe): Promise<Progress> {
   const offer = probe.findings.offer(new OfferDraft('streamable-http', 'modern'));
   const { answer, verdict } = await discover(probe, LATEST_MODERN_REVISION, false);
@@ -214,7 +217,7 @@ async function inspect(
   });
 }
 
-/** Streamable HTTP with a handshake, with or without a session. */
+/** Probes Streamable HTTP with a handshake, with or without a session. */
 export async function probeStreamable(probe: HttpProbe): Promise<Progress> {
   const { findings } = probe;
   const offer = findings.offer(new OfferDraft('streamable-http', 'legacy'));
@@ -259,7 +262,7 @@ async function sayInitialized(probe: HttpProbe, { headers }: SessionKey): Promis
   probe.findings.problem(`It does not take ${INITIALIZED}: ${summary}. Some clients give up on that.`);
 }
 
-/** What servers without the stream answer. */
+/** Statuses of servers that do not offer the stream. */
 const WITHOUT_STREAM: ReadonlySet<number> = new Set([400, 404, 405, 501]);
 
 /** [spec 2025-11-25 transports#listening-for-messages-from-the-server] a server need not offer one. */

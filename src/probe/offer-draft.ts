@@ -10,7 +10,7 @@ import type { ItemCount, Offer, OfferTransport } from './report.ts';
 
 const NOT_ASKED: ItemCount = { state: 'not-asked' };
 
-/** An offer while it is being looked at. What is known when the time is up is what is reported. */
+/** An offer while it is probed. After the time limit the report has what was found so far. */
 export class OfferDraft implements Offer {
   readonly transport: OfferTransport;
   readonly era: Era;
@@ -32,7 +32,7 @@ export class OfferDraft implements Offer {
     this.era = era;
   }
 
-  /** Takes what an InitializeResult says. */
+  /** Records an InitializeResult. */
   accepted(result: unknown, findings: Findings): void {
     const { protocolVersion, capabilities, serverInfo } = asFields(result) ?? {};
     this.works = true;
@@ -46,7 +46,7 @@ export class OfferDraft implements Offer {
     }
   }
 
-  /** Takes what a DiscoverResult says, if there was one. */
+  /** Records a DiscoverResult, if there is one. */
   discovered(revision: string, discovery: Discovery | undefined): void {
     this.works = true;
     this.saw = discovery === undefined ? 'an error of the modern era' : 'answered';
@@ -68,7 +68,7 @@ export function nameCapabilities(capabilities: unknown): readonly string[] {
   return names.sort();
 }
 
-/** A server that has more is counted up to here. */
+/** Limit of pages per list; further entries are not counted. */
 export const MAX_PAGES = 50;
 
 export interface ListAnswer {
@@ -76,7 +76,7 @@ export interface ListAnswer {
   readonly summary: string;
 }
 
-/** Sends one request to the server, over whatever transport. Rejects only when the time is up. */
+/** Sends a request to the server over its transport. Rejects only when the time is up. */
 export type Ask = (method: string, params: Fields) => Promise<ListAnswer>;
 
 const LISTS = [
@@ -91,7 +91,7 @@ const LISTS = [
   { member: 'prompts', capability: 'prompts', method: LIST_PROMPTS, items: 'prompts' },
 ] as const;
 
-/** Counts what a server has of everything it declares. If nothing of that can be listed, the offer does not work. */
+/** Counts the entries of every list that the server declares. If none can be listed, the offer does not work. */
 export async function takeInventory(offer: OfferDraft, findings: Findings, ask: Ask): Promise<void> {
   let asked = 0;
   let failed = 0;

@@ -25,7 +25,7 @@ import { OfferDraft, takeInventory } from './offer-draft.ts';
 import type { Step } from './report.ts';
 
 export interface ConnectionProbeOptions {
-  /** Closed with the probe. */
+  /** The probe closes the dialer. */
   readonly dialer: SessionDialer;
   readonly transport: DuplexTransport;
   readonly protocol: Protocol;
@@ -36,7 +36,7 @@ export interface ConnectionProbeOptions {
   readonly deps: Deps;
 }
 
-/** Connects to a server, asks it in the era it speaks, and sees whether it speaks the other one, too. */
+/** Connects to a server, probes it in the era that it speaks, and checks whether it also speaks the other one. */
 export class ConnectionProbe {
   readonly #options: ConnectionProbeOptions;
   readonly #findings: Findings;
@@ -48,7 +48,7 @@ export class ConnectionProbe {
     this.#dialer = options.dialer;
   }
 
-  /** Rejects when the time is up, or with a BridgeError when the server does not get as far as an answer. */
+  /** Rejects when the time is up, or with a BridgeError if the server fails before it responds. */
   async run(): Promise<void> {
     if (this.#options.protocol === 'legacy') return this.#legacy();
     const { detection, connection } = await this.#detect();
@@ -60,7 +60,8 @@ export class ConnectionProbe {
       case 'modern':
         await this.#modernWorks(detection, connection);
         connection.close();
-        // A server of both eras serves the one that a connection was opened in; the other needs one of its own.
+        // A server of both eras keeps a connection in the era in which it was opened; the other era needs a new
+        // connection.
         if (this.#options.protocol === 'auto') await this.#legacy();
     }
   }
@@ -69,7 +70,7 @@ export class ConnectionProbe {
     return new OfferDraft(this.#options.transport, era);
   }
 
-  /** Ends the server, or the connections to it. */
+  /** Ends the server process, or the connections to the server. */
   close(): Promise<void> {
     return this.#dialer.close();
   }
@@ -84,9 +85,9 @@ export class ConnectionProbe {
       name,
       transport,
       clientInfo,
-      // Half of the time is for what comes after a server that does not answer.
+      // Half of the time is left for the handshake with a server that does not answer the probe.
       probeTimeoutMs: Math.min(DISCOVER_TIMEOUT_MS, timeoutMs / 2),
-      // Slow to start is not broken; the time limit of the whole counts.
+      // A server may be slow to start, so only the overall time limit applies.
       initialize: initializeAs(clientInfo, {}, timeoutMs),
       connectAnew,
       signal,
@@ -115,7 +116,7 @@ export class ConnectionProbe {
     const client = new LinkClient(this.#dialer, this.#options.deps.clock);
     const offer = this.#findings.offer(this.#draft('legacy'));
     const frame = createInitializeRequest(client.takeId(), this.#options.clientInfo);
-    // Slow to start is not broken; the time limit of the whole counts.
+    // A server may be slow to start, so only the overall time limit applies.
     const { outcome, summary, error } = await this.#ask(client, frame, this.#options.timeoutMs);
     offer.saw = summary;
     if (outcome.kind === 'result') return this.#legacyWorks(offer, client, outcome.result);
@@ -139,7 +140,7 @@ export class ConnectionProbe {
 type Spoken = Exclude<Detection, { readonly kind: 'refused' }>;
 type ModernDetection = Extract<Detection, { readonly kind: 'modern' }>;
 
-/** Undefined when the server showed its era by an error. */
+/** Returns undefined if the server revealed its era by an error. */
 function resultOf({ outcome }: Answer): unknown {
   return outcome.kind === 'result' ? outcome.result : undefined;
 }

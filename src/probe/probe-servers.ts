@@ -10,24 +10,24 @@ import { describeAll, exitCodeOfAll, runProbes } from './run-probes.ts';
 
 export interface ProbeRequest {
   readonly config: Pick<Config, 'servers'>;
-  /** For everything that is done with a server, in the order of the servers. */
+  /** The time limit for each server, in the order of the servers. */
   readonly timeoutsMs: readonly number[];
   readonly format: 'human' | 'json';
   /** The width of the terminal that the report is written to. */
   readonly width: number;
   readonly color: boolean;
-  /** Aborted when the user wants it to end: what was found so far is reported. */
+  /** Aborted when the user interrupts the probe, which then reports what it has found. */
   readonly signal: AbortSignal;
   readonly waiting: Waiting;
 }
 
 export interface ProbeResult {
-  /** The text for stdout, in the format that was asked for. */
+  /** The text for stdout, in the requested format. */
   readonly report: string;
   readonly exitCode: number;
 }
 
-/** Reports on the server of the command line, or on those of a file side by side. */
+/** Probes the server of the command line, or all servers of a file at the same time. */
 export async function probeServers(request: ProbeRequest, deps: Deps): Promise<ProbeResult> {
   const { config, timeoutsMs, format, signal, waiting, ...look } = request;
   const [server] = config.servers;

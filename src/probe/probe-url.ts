@@ -15,7 +15,7 @@ import { TRANSPORT_NAMES } from './report.ts';
 
 type TransportProbe = (probe: HttpProbe) => Promise<Progress>;
 
-/** Tries every transport of with a server at a URL, one after the other, and clears up behind itself. */
+/** Tries every transport with a server at a URL, one after the other, and closes everything it has opened. */
 export class UrlProbe {
   readonly #probe: HttpProbe;
   /** The probes of other paths. */
@@ -35,7 +35,7 @@ export class UrlProbe {
     ];
   }
 
-  /** Rejects when the time is up; then the findings hold what is known. */
+  /** Rejects when the time is up; the findings then hold what was found so far. */
   async run(): Promise<void> {
     let progress: Progress = 'go-on';
     for (const tryTransport of this.#transports) {
@@ -43,11 +43,11 @@ export class UrlProbe {
       progress = await tryTransport(this.#probe);
       if (progress === 'over') return;
     }
-    // A login is for the URL that was given, not for one that is guessed.
+    // A login applies to the given URL, so its token must not be sent to a guessed one.
     if (this.#probe.options.credentials === undefined && looksLost(this.#probe.findings)) await this.#lookBeside();
   }
 
-  /** At the paths that are usual, until an MCP server shows. */
+  /** Tries the usual paths until an MCP server responds. */
   async #lookBeside(): Promise<void> {
     const { options, findings } = this.#probe;
     for (const url of placesBeside(options.url)) {
@@ -63,25 +63,28 @@ export class UrlProbe {
 
   async close(): Promise<void> {
     const { http, credentials } = this.#probe.options;
-    // A login that nobody has completed would hold up the rest.
+    // A pending login would delay the end of the probe.
     credentials?.close();
     await Promise.all([this.#probe, ...this.#others].map((probe) => probe.close()));
     http.close();
   }
 }
 
-// ---- Where else on the same origin a server may be whose URL answers 404.
+// ---- Usual paths at the same origin, for a URL that answers 404
 
 const NOT_FOUND = 404;
 const USUAL = ['mcp', 'sse'] as const;
 
-/** Nothing works, and not for want of credentials: nobody is at this path. */
+/**
+ * Returns true if no server is at this path: a request was answered with 404, no transport works, and credentials are
+ * not the reason.
+ */
 export function looksLost({ offers, authorization, steps }: Findings): boolean {
   const isUsable = authorization !== undefined || offers.some(({ works }) => works);
   return !isUsable && steps.steps.some(({ status }) => status === NOT_FOUND);
 }
 
-/** The usual paths beside the one that was given, below it, and at the top; with its query. */
+/** The usual paths beside the given one, below it and at the root, each with its query. */
 export function placesBeside(url: URL): readonly URL[] {
   const path = url.pathname.replace(/\/+$/, '');
   const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')));
@@ -92,16 +95,15 @@ export function placesBeside(url: URL): readonly URL[] {
   return [...paths].map((pathname) => reachedAs(url, Object.assign(new URL(url), { pathname })));
 }
 
+/** Another URL (`url`) with the findings there, and the findings about the URL that was given. */
 export interface Beside {
   readonly url: URL;
-  /** What was found there. */
   readonly there: Findings;
-  /** The findings about the URL that was given. */
   readonly findings: Findings;
   readonly remote: RemoteConfig;
 }
 
-/** True: a server is there, and has been told of. */
+/** Returns true if a server is at the other URL; the problem that names it is then added. */
 export function tellWhatIsBeside({ url, there, findings, remote }: Beside): boolean {
   const spoken = there.offers
     .filter(({ works }) => works)

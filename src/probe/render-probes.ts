@@ -6,11 +6,14 @@ import type { NamedOutcome } from './run-probes.ts';
 const HEADINGS = ['Server', 'Speaks', 'Transport', 'Tools', 'Time', 'Verdict', 'What to do'] as const;
 const MAX_NAME_LENGTH = 24;
 const GAP = 2;
-/** Where less is left for it, what to do stands below its row. */
+/** If less width is left for the advice column, the advice is printed below its row. */
 const MIN_ADVICE_WIDTH = 24;
 const MAX_ADVICE_LENGTH = 300;
 
-/** The report on several servers for people: a table, and everything about those that do not work. Ends with a newline. */
+/**
+ * Renders the report on several servers for people: a table, and the details of those that do not work. Ends with a
+ * newline.
+ */
 export function renderProbes(outcomes: readonly NamedOutcome[], options: RenderOptions): string {
   const table = renderTable(outcomes, options);
   const details = outcomes.flatMap((outcome) =>

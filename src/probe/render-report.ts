@@ -16,13 +16,13 @@ export interface RenderOptions extends PaintOptions {
   readonly width: number;
 }
 
-/** What a server says of itself is shown up to this length. */
+/** Longer texts from a server are cut. */
 const MAX_SHOWN_LENGTH = 300;
 
 const LOGIN = 'a login, with --login on-demand';
 const TOKEN = 'a token, in MCP_PORTAGE_BEARER_TOKEN or --bearer-token-file';
 
-/** The report for people. Ends with a newline. */
+/** Renders the report for people. Ends with a newline. */
 export function renderReport(report: ProbeReport, { color, width }: RenderOptions): string {
   const painter = new Painter({ color }, width);
   const { target, verdict, tookMs, problems, offers, authorization, clients, steps } = report;
@@ -168,19 +168,19 @@ export interface PaintOptions {
 }
 
 /**
- * Two cells; the first of the widest row decides where the second begins. `whole`: the second is to be copied, so that it
- * stands in one line however long it is.
+ * A row of two cells. The widest first cell decides where the second column starts. `whole` keeps the second cell on
+ * one line at any length, so that it can be copied.
  */
 export type Column = readonly [left: string, right: string, wrapping?: 'whole'];
 
 const INDENT = 2;
 const GAP = 2;
-/** Where less than this is left for the second column, it goes below the first. */
+/** If less width is left for the second column, it is printed below the first. */
 const MIN_RIGHT_WIDTH = 24;
-/** Left columns of all tables are at least this wide, so that they line up. */
+/** Minimum width of the left column, so that the tables line up. */
 const MIN_LEFT_WIDTH = 24;
 
-/** Composes text for a terminal: paints, aligns and wraps. */
+/** Composes text for a terminal: colors, aligns and wraps. */
 export class Painter {
   readonly #width: number;
   #lines: string[] = [];
@@ -213,14 +213,14 @@ export class Painter {
     this.#lines.push('', this.bold(text));
   }
 
-  /** A mark and a paragraph beside it. */
+  /** Adds a paragraph with a mark in front. */
   item(mark: string, text: string): void {
     const indent = INDENT + visibleLength(mark) + 1;
     const [first = '', ...rest] = wrap(text, this.#width - indent, 0);
     this.#lines.push(`${' '.repeat(INDENT)}${mark} ${first}`, ...rest.map((line) => `${' '.repeat(indent)}${line}`));
   }
 
-  /** A text that goes on below itself, beside what stands before it. */
+  /** Adds a text after a prefix; its further lines are indented to the same column. */
   hanging(before: string, text: string, start: number): void {
     const [first = '', ...rest] = wrap(text, this.#width - start, 0);
     this.#lines.push(before + first, ...rest.map((line) => ' '.repeat(start) + line));
@@ -249,7 +249,7 @@ function leadingSpaces(text: string): number {
   return text.length - text.trimStart().length;
 }
 
-/** Nothing is made of nothing: it would be seen where a line is empty. */
+/** Leaves empty text empty, because escape sequences alone would count as content of a line. */
 function paintText(paint: Paint): Paint {
   return (text) => (text === '' ? '' : paint(text));
 }
@@ -258,11 +258,11 @@ export function visibleLength(text: string): number {
   return stripVTControlCharacters(text).length;
 }
 
-/** Breaks at spaces; a word longer than a line (a URL to be copied) is left whole. */
+/** Wraps at spaces. A word longer than a line, such as a URL, is not broken, so that it can be copied. */
 function wrap(text: string, width: number, hanging: number): string[] {
   const lines: string[] = [];
   let line = '';
-  // Runs of spaces are alignment and stay.
+  // Runs of several spaces are alignment and are kept.
   for (const word of text.split(/(?<=\S) (?=\S)/)) {
     const longer = line === '' ? word : `${line} ${word}`;
     if (line !== '' && visibleLength(longer) > width) {

@@ -1,29 +1,28 @@
-/** What `mcp-portage probe` finds out. Printed as JSON as it is: members are added over time, never renamed. */
+/** The report of `mcp-portage probe`. Also printed as JSON in this form: members are added over time, never renamed. */
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 
 export interface ProbeReport {
-  /** Raised if a member ever changes its meaning. */
+  /** Increased if the meaning of a member changes. */
   readonly format: 1;
   readonly target: { readonly kind: 'url' | 'stream' | 'command'; readonly name: string };
   readonly verdict: ProbeConclusion;
-  /** Every way of speaking MCP that was tried, whether it works or not. */
+  /** Every combination of transport and era that was tried, whether it works or not. */
   readonly offers: readonly Offer[];
-  /** Undefined: nothing asked for credentials. */
+  /** Undefined if no response required credentials. */
   readonly authorization: Authorization | undefined;
-  /** What does not work although it should, in whole sentences; also why nothing works. */
+  /** Sentences about what should work but does not, and about why nothing works. */
   readonly problems: readonly string[];
   readonly clients: readonly ClientAdvice[];
-  /** Everything that was sent, in order. */
+  /** All requests in their order. */
   readonly steps: readonly Step[];
   readonly tookMs: number;
 }
 
 /**
- * - `usable`: at least one way works, without problems.
- * - `partly-usable`: at least one way works, but something is wrong.
- * - `unauthorized`: it wants credentials, or better ones.
- * - `unusable`: no way works, or nobody is there.
+ * The overall verdict. `usable`: at least one offer works, without problems. `partly-usable`: at least one works, but
+ * there are problems. `unauthorized`: the server requires credentials, or better ones. `unusable`: no offer works, or
+ * the server cannot be reached.
  */
 export type ProbeConclusion = 'usable' | 'partly-usable' | 'unauthorized' | 'unusable';
 
@@ -37,20 +36,20 @@ export const TRANSPORT_NAMES: Readonly<Record<OfferTransport, string>> = {
   'streamable-http': 'Streamable HTTP',
 };
 
-/** One way of speaking with the server. */
+/** A transport and era in which the server was probed. */
 export interface Offer {
   readonly transport: OfferTransport;
   readonly era: Era;
   readonly works: boolean;
-  /** Why not, or what came of it, in plain words. */
+  /** The outcome in plain words, or the reason why the offer does not work. */
   readonly saw: string;
-  /** The revision agreed on: what the server chose when asked for the newest one of the era. */
+  /** The revision that the server chose when asked for the newest one of the era. */
   readonly revision: string | undefined;
-  /** What a modern server says it supports. */
+  /** The revisions that a modern server lists. */
   readonly supportedRevisions: readonly string[] | undefined;
-  /** Undefined where the transport has no such thing. */
+  /** Undefined if the transport has no sessions. */
   readonly session: 'session' | 'stateless' | undefined;
-  /** The stream by GET for what belongs to no call; undefined where there is no such thing. */
+  /** The GET stream for messages outside of calls; undefined if the transport has none. */
   readonly serverStream: 'offered' | 'not-offered' | 'failing' | undefined;
   readonly serverInfo: Implementation | undefined;
   /** Names, sorted; sub-capabilities as `resources.subscribe`. */
@@ -63,19 +62,19 @@ export interface Offer {
 
 export type ItemCount =
   | { readonly state: 'counted'; readonly count: number; readonly isComplete: boolean }
-  /** The capability is not declared, so nobody asks. */
+  /** The capability is not declared, so the list is not requested. */
   | { readonly state: 'not-declared' }
   | { readonly state: 'failed'; readonly saw: string }
-  /** It was not got to. */
+  /** The probe ended before it requested the list. */
   | { readonly state: 'not-asked' };
 
 export interface Authorization {
   /** 401: credentials are missing or wrong. 403: they are not enough. */
   readonly status: number;
   readonly scheme: string | undefined;
-  /** Where the metadata of the protected resource is. [RFC 9728] */
+  /** The URL of the protected resource's metadata. [RFC 9728] */
   readonly resourceMetadata: string | undefined;
-  /** How that was learned: from `WWW-Authenticate`, or by looking at the well-known place. */
+  /** The source of that URL: the `WWW-Authenticate` header or the well-known path. */
   readonly metadataSource: 'header' | 'well-known' | undefined;
   readonly authorizationServers: readonly string[];
   readonly scopes: readonly string[];
@@ -88,10 +87,10 @@ export type ClientKind =
   | 'streamable-http-modern'
   | 'stdio-modern';
 
-/** How a kind of client gets to this server. */
+/** The way for one kind of client to use this server. */
 export interface ClientAdvice {
   readonly client: ClientKind;
-  /** `direct`: without help. `portage`: through mcp-portage, with `command`. `none`: nothing of the server works. */
+  /** `direct`: without mcp-portage. `portage`: through mcp-portage, with `command`. `none`: no offer works. */
   readonly way: 'direct' | 'portage' | 'none';
   readonly command: string | undefined;
 }
@@ -100,12 +99,12 @@ export interface Step {
   /** `POST initialize`, `GET for an event stream`, `tools/list`. */
   readonly request: string;
   readonly saw: string;
-  /** HTTP status, where there was one. */
+  /** HTTP status, if there was a response. */
   readonly status: number | undefined;
   readonly tookMs: number;
 }
 
-/** 0: usable. 69 (EX_UNAVAILABLE): unreachable or unusable. 77 (EX_NOPERM): it wants credentials. */
+/** 0: usable. 69 (EX_UNAVAILABLE): unreachable or unusable. 77 (EX_NOPERM): requires credentials. */
 export function exitCodeOf({ verdict }: ProbeReport): 0 | 69 | 77 {
   switch (verdict) {
     case 'usable':

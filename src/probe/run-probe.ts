@@ -17,8 +17,9 @@ import { UrlProbe } from './probe-url.ts';
 import type { ProbeConclusion, ProbeReport } from './report.ts';
 
 /**
- * Finds out what a server speaks. Whatever it opens or starts it ends again, in up to a few seconds more than the time
- * limit. Resolves with a report whatever the server does.
+ * Probes a server. Everything it opens or starts is closed, which may take a few seconds beyond the time limit.
+ * Resolves with a report whatever the server does.
+ *
  * @throws BridgeError ERR_CONFIG_* for a certificate, proxy or pseudo-terminal that cannot be used
  */
 export async function runProbe(target: Target, config: ProbeConfig, deps: Deps): Promise<ProbeReport> {
@@ -30,7 +31,7 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
   const cancel = deps.clock.after(config.timeoutMs, () => controller.abort(timeUp));
   const interrupt = (): void => controller.abort(interrupted);
   config.signal?.addEventListener('abort', interrupt, { once: true });
-  // Neither the clock's timers nor idle connections keep a process alive, but somebody waits for the report.
+  // The clock's timers and idle connections do not keep the process alive, but the report must still be printed.
   const hold = setInterval(() => {}, HOLD_MS);
   let probe: UrlProbe | ConnectionProbe | undefined;
   try {
@@ -80,7 +81,7 @@ async function createProbe(
   { protocol, remote, child, limits, timeoutMs }: ProbeConfig,
   context: ProbeContext,
 ): Promise<UrlProbe | ConnectionProbe> {
-  // Whoever reads the log of the server should not take a probe for a bridge with a client.
+  // The name tells the server's operator, in its log, that this client is only a probe.
   const clientInfo = { name: 'mcp-portage probe', version: VERSION };
   const { maxMessageBytes } = limits;
   const { deps } = context;
@@ -93,7 +94,7 @@ async function createProbe(
     const dialer = createByteStreamDialer({
       address: target.address,
       tls: remote.tls,
-      // The time limit of the whole counts.
+      // The overall time limit applies instead.
       connectTimeoutMs: 0,
       maxMessageBytes,
       failureLevel: 'debug',
@@ -113,17 +114,17 @@ async function createProbe(
   return new UrlProbe({ url, protocol, remote, http, credentials, maxMessageBytes, clientInfo, ...context });
 }
 
-/** Somebody waits for the report, and nothing is open any more that a server would need its time for. */
+/** Short, because the user waits for the report and the server has no open calls to finish. */
 const CLOSE_GRACE_MS = 2000;
 
-/** Throws BridgeError ERR_UPSTREAM_SPAWN when there is no such program. */
+/** Throws BridgeError ERR_UPSTREAM_SPAWN if the program does not exist. */
 function createProcessDialer(
   server: Pick<StdioDialerOptions, 'target' | 'child' | 'maxMessageBytes' | 'deps'>,
 ): SessionDialer {
   return createStdioDialer({
     ...server,
     shutdownGraceMs: CLOSE_GRACE_MS,
-    // The report says it.
+    // The report has the reason, so the log need not warn.
     failureLevel: 'debug',
     children: new ChildLimit(),
     urgency: undefined,

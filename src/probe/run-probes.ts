@@ -5,7 +5,7 @@ import type { ProbeConfig } from './findings.ts';
 import { exitCodeOf, type ProbeReport } from './report.ts';
 import { runProbe } from './run-probe.ts';
 
-/** Each may start processes, and what it waits for is mostly the server. */
+/** Limit of concurrent probes. Each may start processes, but mostly waits for its server. */
 const AT_A_TIME = 4;
 
 export interface NamedProbe {
@@ -14,16 +14,16 @@ export interface NamedProbe {
   readonly config: Omit<ProbeConfig, 'waiting'>;
 }
 
-/** One server of several: what was found out, or why it could not even be asked. */
+/** The outcome for a single server of several: its report, or the error that kept it from being probed. */
 export type NamedOutcome =
   | { readonly name: string; readonly kind: 'report'; readonly report: ProbeReport }
   | { readonly name: string; readonly kind: 'error'; readonly error: BridgeError };
 
 /**
- * Asks several servers side by side. What one of them does changes nothing for the others. Resolves with an outcome for
- * each, in the order they were given.
+ * Probes several servers at the same time, independently of each other. Resolves with an outcome for each, in the given
+ * order.
  *
- * @param waiting hears what is waited for from now on
+ * @param waiting receives what is waited for next
  */
 export async function runProbes(
   probes: readonly NamedProbe[],
@@ -58,10 +58,10 @@ async function ask({ name, target, config }: NamedProbe, deps: Deps): Promise<Na
   }
 }
 
-/** The worst last. */
+/** Exit codes by severity, the worst last. */
 const BY_SEVERITY: readonly number[] = [0, 77, 69, 2, 70];
 
-/** That of the server that it is worst with. */
+/** The exit code of the server with the worst outcome. */
 export function exitCodeOfAll(outcomes: readonly NamedOutcome[]): number {
   const codes = outcomes.map((outcome) =>
     outcome.kind === 'report' ? exitCodeOf(outcome.report) : (outcome.error.audiences.exit ?? 70),
@@ -69,7 +69,7 @@ export function exitCodeOfAll(outcomes: readonly NamedOutcome[]): number {
   return codes.reduce((worst, code) => (BY_SEVERITY.indexOf(code) > BY_SEVERITY.indexOf(worst) ? code : worst), 0);
 }
 
-/** For programs: the report of each, as it is printed for one server alone. */
+/** The outcomes for programs: for each server its report, as it is printed for a single server. */
 export function describeAll(outcomes: readonly NamedOutcome[]): object {
   const servers = outcomes.map((outcome) => {
     const { name } = outcome;
