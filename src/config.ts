@@ -3,22 +3,22 @@ import type { ListenerConfig } from './config/listener.ts';
 import type { ObservationConfig } from './config/observation.ts';
 import type { ServerConfig } from './config/server.ts';
 
-/** What the user asked for, parsed once; inside the bridge nothing re-checks it. Times in ms, sizes in bytes. */
+/** The user's configuration, parsed once and not checked again inside the bridge. Times are in ms, sizes in bytes. */
 export interface Config {
   readonly listener: ListenerConfig;
   readonly servers: readonly [ServerConfig, ...ServerConfig[]];
   readonly limits: ProcessLimits;
   readonly observation: ObservationConfig;
-  /** Undefined: this is the only one that serves these servers. */
+  /** Undefined if this process is the only replica. */
   readonly cluster: ClusterConfig | undefined;
   readonly log: LogConfig;
 }
 
-/** Stands above the limits of each server. */
+/** Limits for the whole process, in addition to those of each server. */
 export interface ProcessLimits {
-  /** Calls of all clients together that wait for an answer. */
+  /** Open calls of all clients together. */
   readonly maxInFlight: number;
-  /** Processes of all servers, those that are ending included. */
+  /** Processes of all servers, including those that are ending. */
   readonly maxChildren: number;
   readonly shutdownGraceMs: number;
 }
@@ -28,7 +28,7 @@ export interface LogConfig {
   readonly format: 'pretty' | 'json';
 }
 
-/** Equal for configurations that say the same. It holds what they hold, secrets too. */
+/** Equal for equal configurations. Contains everything in the configuration, including secrets. */
 export function fingerprint(config: unknown): string {
   return JSON.stringify(config, (_key, value: unknown) => (value instanceof Map ? [...value] : value));
 }

@@ -1,16 +1,15 @@
-/** What a request has to show before it is served. */
+/** The checks that a request must pass before it is served. Without `auth`, callers need no credentials. */
 export interface AccessConfig {
   /** Host header names accepted besides the loopback names and the listening address. */
   readonly allowHosts: readonly string[];
   /** Web origins that may call, and get CORS headers. */
   readonly allowOrigins: readonly string[];
-  /** How callers show who they are; undefined: nobody is asked. */
   readonly auth: AuthConfig | undefined;
 }
 
 /**
- * Whether there can be callers of several names: where all have one, what is for one caller is for all. What a header says
- * of a caller is part of its name.
+ * Returns true if callers can have different names. If all share one name, everything for one caller is for all of
+ * them. Mapped headers are part of a caller's name.
  */
 export function hasSeveralNames({ auth }: Pick<AccessConfig, 'auth'>, mapHeaders: readonly MappedHeader[]): boolean {
   if (mapHeaders.length > 0 || auth?.oauth !== undefined) return true;
@@ -24,30 +23,30 @@ export interface MappedHeader {
   readonly variable: string;
 }
 
-/** How callers may show who they are: any of these is enough, and there is at least one. */
+/** The accepted credentials. Any one of them is enough, and at least one is configured. */
 export interface AuthConfig {
   readonly tokens: readonly TokenSource[];
   readonly oauth: OAuthConfig | undefined;
 }
 
-/** A token the user handed out, and the name of whom it belongs to. */
+/** A token that the user handed out, and the name of its caller. */
 export type TokenSource =
   | { readonly kind: 'value'; readonly principal: string; readonly token: string }
-  /** Re-read when it changes. */
+  /** The file is read again when it changes. */
   | { readonly kind: 'file'; readonly principal: string; readonly file: string };
 
-/** The issuer whose access tokens are accepted, and what a token must be for. */
+/** The issuer whose access tokens are accepted, and the audiences and scopes that a token must have. */
 export interface OAuthConfig {
-  /** What the issuer calls itself, compared as text. */
+  /** The issuer's identifier, compared as text. */
   readonly issuer: string;
-  /** One of these, or the URL of the server that is called. */
+  /** A token must name one of these audiences, or the URL of the called server. */
   readonly audiences: readonly string[] | 'own-urls';
   readonly keys: KeyLocation;
   readonly scopes: readonly string[];
 }
 
 export type KeyLocation =
-  /** Where the issuer's metadata says. */
+  /** At the URL that the issuer's metadata names. */
   | { readonly kind: 'discovered' }
   | { readonly kind: 'url'; readonly url: URL }
   | { readonly kind: 'file'; readonly file: string };

@@ -1,41 +1,43 @@
-/** Several replicas behind one address. */
+/** Configuration of several replicas behind one address. */
 export interface ClusterConfig {
   readonly store: {
     readonly address: StoreAddress;
     readonly tls: StoreTls;
-    /** Before each key. */
+    /** Precedes each key in Redis. */
     readonly prefix: string;
   };
-  /** Where the others reach this one: an origin. */
+  /** The origin at which the other replicas reach this one. */
   readonly advertise: URL;
-  /** What they share: one key a line, of which the first seals. */
+  /** The replicas' shared secret: one key per line; the first one seals, all of them open. */
   readonly key: string;
-  /** After this much silence of a replica others take over what they can. */
+  /** After a replica has been silent for this long, the others take over what they can. */
   readonly leaseMs: number;
-  /** For whom the limits of a server hold: for each replica, or for all of them together. */
+  /** A server's limits apply to each replica separately, or to all replicas together. */
   readonly limits: 'of-each-replica' | 'of-all-replicas';
 }
 
-/** Where Redis is. */
+/** The address of Redis, with the credentials to connect. */
 export interface StoreAddress {
   /**
-   * - `single`: one server, or whatever stands for it at one address.
-   * - `sentinel`: the sentinels know which server it is now.
-   * - `cluster`: some nodes of a Redis Cluster, which know the others.
+   * `single`: one server, or any setup that has a single address. `sentinel`: the hosts are sentinels, which know the
+   * current master. `cluster`: the hosts are nodes of a Redis Cluster, which know the others.
    */
   readonly topology: 'single' | 'sentinel' | 'cluster';
   readonly hosts: readonly [StoreHost, ...StoreHost[]];
-  /** What the sentinels call it; only they need it. */
+  /** The master's name at the sentinels; undefined for other topologies. */
   readonly masterName: string | undefined;
   readonly user: string | undefined;
   readonly password: string | undefined;
-  /** How to log in at the sentinels, which have users of their own; undefined: they ask nobody. */
+  /** The login at the sentinels, which have users of their own; undefined if they require none. */
   readonly sentinelLogin: { readonly user: string | undefined; readonly password: string } | undefined;
   readonly database: number;
   readonly tls: boolean;
 }
 
-/** Whom we trust as Redis, and as whom we show ourselves: contents of PEM files. Undefined: what Node has, or nobody. */
+/**
+ * TLS for the connection to Redis: contents of PEM files. Without `ca`, Node's certificate authorities are trusted;
+ * without `cert` and `key`, no client certificate is sent.
+ */
 export interface StoreTls {
   readonly ca: string | undefined;
   readonly cert: string | undefined;

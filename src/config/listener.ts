@@ -1,87 +1,89 @@
 import type { AccessConfig } from './access.ts';
 
-/** The side towards clients. */
+/** The configuration of the client side. */
 export type ListenerConfig = HttpListenerConfig | PipeListenerConfig;
 
-/** `serve`: clients of every era over HTTP. */
+/** `serve`: clients of every era connect over HTTP. */
 export interface HttpListenerConfig {
   readonly kind: 'http';
-  /** Where it listens, everywhere for the same clients; empty: nowhere over HTTP. */
+  /** Addresses that all serve the same clients. Empty: no HTTP listener. */
   readonly addresses: readonly ListenAddress[];
-  /** Where it takes lines on byte streams; each connection is one client of one server. */
+  /** Addresses for byte streams of JSON lines. Each connection is one client of one server. */
   readonly streams: readonly StreamConfig[];
-  /** For ports: a socket of this machine has nobody on the way who could read along. */
+  /** Applies to TCP ports only: traffic over a local socket does not leave this machine. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly endpoints: EndpointConfig;
   readonly access: AccessConfig;
-  /** Limits the head of a request. */
+  /** Limit for the head of a request. */
   readonly maxHeaderBytes: number;
-  /** The way to an issuer of access tokens: HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
+  /**
+   * The proxy for connections to an issuer of access tokens: HTTP_PROXY, HTTPS_PROXY, NO_PROXY from the environment.
+   */
   readonly proxyEnv: Readonly<Record<string, string>>;
 }
 
-/** An address at which byte streams are taken, for one server. */
+/** An address for byte streams to one server. */
 export interface StreamConfig {
   readonly address: BoundAddress;
-  /** What comes before the paths of the server that it leads to, as in its listing; undefined: it has none. */
+  /** The segment of the server's listing; undefined for a server without a listing. */
   readonly segment: string | undefined;
 }
 
 export type ListenAddress = BoundAddress | InheritedAddress;
 
-/** What an address is once something listens there. */
+/** An address on which a listener is open. */
 export type BoundAddress = TcpAddress | SocketAddress;
 
 export interface TcpAddress {
   readonly kind: 'tcp';
   readonly host: string;
-  /** 0 lets the system choose. */
+  /** 0: the system chooses a port. */
   readonly port: number;
 }
 
-/** A Unix socket; on Windows a named pipe, which has no mode. */
+/** A Unix socket, or on Windows a named pipe, which has no mode. */
 export interface SocketAddress {
   readonly kind: 'socket';
   readonly path: string;
-  /** Permissions of the file, which say who may connect. */
+  /** Permissions of the socket file, which control who may connect. */
   readonly mode: number;
 }
 
-/** A socket that whoever started this process has opened and listens on, and that stays theirs: systemd, for example. */
+/** A listening socket that the parent process, such as systemd, has opened and continues to own. */
 export interface InheritedAddress {
   readonly kind: 'inherited';
   readonly fd: number;
   readonly bound: BoundAddress;
 }
 
-/** `connect`: one client on this process's own stdin and stdout. */
+/** `connect`: a single client on stdin and stdout of this process. */
 export interface PipeListenerConfig {
   readonly kind: 'pipes';
 }
 
-/** The paths that are served, and what is served at them. */
+/** The served paths and the transport at each. */
 export interface EndpointConfig {
   /** Streamable HTTP. */
   readonly path: string;
-  /** HTTP+SSE, the transport of 2024-11-05, as a whole: its paths, and its streams at `path`. */
+  /** The HTTP+SSE transport of 2024-11-05, including its streams at `path`. */
   readonly httpSse: 'served' | 'off';
-  /** HTTP+SSE: the GET stream and the POST endpoint it announces. */
+  /** HTTP+SSE: the path of the GET stream, and of the POST endpoint that it announces. */
   readonly ssePath: string;
   readonly messagePath: string;
-  /** When HTTP+SSE ends; undefined: that is not known yet. */
+  /** The end of HTTP+SSE; undefined if no date is announced. */
   readonly sunset: SunsetConfig | undefined;
   readonly webSocket: 'served' | 'off';
   readonly wsPath: string;
-  /** How clients reach this process from outside, without a trailing slash; undefined: as it listens. */
+  /** The public URL of this process, without a trailing slash; undefined if clients use the listen address. */
   readonly baseUrl: URL | undefined;
 }
 
 /** The announced end of HTTP+SSE. */
 export interface SunsetConfig {
-  /** As the user wrote it. */
+  /** The date as the user wrote it. */
   readonly date: string;
-  /** Milliseconds since 1970. */
+  /** The date in milliseconds since 1970. */
   readonly atMs: number;
-  /** What its clients get from then on. */
+  /** The response to HTTP+SSE clients after that date: an error, or service as before. */
   readonly afterwards: 'refuse' | 'serve';
 }

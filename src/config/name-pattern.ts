@@ -1,20 +1,20 @@
 /**
- * Patterns for names of tools, in the language of shells: `*` any characters, `?` one, `[a-z]` one of these, `[!a-z]` one of
- * all others, `{a,b}` either of two, `\\` takes the meaning from what follows. A name is one word: no character of it is
- * special, neither a dot nor a slash. Names come from peers, so the time for one depends on its length alone, whatever it
- * contains: all places up to which a name can match are followed at once, and nothing is tried again.
+ * Patterns for tool names in shell syntax: `*` matches any characters, `?` a single one, `[a-z]` one of these, `[!a-z]`
+ * one of all others, `{a,b}` either alternative, and `\\` makes the next character literal. Dots and slashes have no
+ * special meaning, because a name is a single word. Names come from peers, so matching takes time linear in the name's
+ * length: all positions up to which a name can match are tracked at once, without backtracking.
  */
 
-/** Does the pattern match the whole name? */
+/** Returns true if the pattern matches the whole name. */
 export type MatchName = (name: string) => boolean;
 
-/** Undefined: the pattern has something that other shells know, and that would be read otherwise here. */
+/** Undefined for a pattern with syntax of other shells that would have another meaning here. */
 export type CompiledPattern = MatchName | undefined;
 
 type Part =
-  /** One character. */
+  /** Matches a single character. */
   | { readonly kind: 'one'; readonly takes: (character: string) => boolean }
-  /** Any number of characters. */
+  /** Matches any number of characters. */
   | { readonly kind: 'any' }
   | { readonly kind: 'either'; readonly choices: readonly (readonly Part[])[] };
 
@@ -22,7 +22,7 @@ export function compileNamePattern(pattern: string): CompiledPattern {
   const reader = new PatternReader(pattern);
   const parts = reader.read();
   if (reader.isForeign) return undefined;
-  // A name that looks like a pattern can be given as it is.
+  // A name that looks like a pattern also matches itself.
   return (name) => name === pattern || matchesWhole(parts, Array.from(name));
 }
 
@@ -32,7 +32,9 @@ function matchesWhole(parts: readonly Part[], name: readonly string[]): boolean 
   return follow(parts, name, places)[name.length] === 1;
 }
 
-/** For each place in the name whether the parts can end there. @param places where they can begin */
+/**
+ * Returns 1 for each position of the name at which the parts can end. @param places positions at which they can begin
+ */
 function follow(parts: readonly Part[], name: readonly string[], places: Uint8Array): Uint8Array {
   let from = places;
   for (const part of parts) from = step(part, name, from);
@@ -57,7 +59,7 @@ function step(part: Part, name: readonly string[], from: Uint8Array): Uint8Array
   }
 }
 
-/** Deeper braces are nobody's list of names, and each level is a call within a call. */
+/** Limit for nested braces, more than any list of names needs, because each level is a recursive call. */
 const MAX_DEPTH = 10;
 
 class PatternReader {
@@ -69,7 +71,10 @@ class PatternReader {
     this.#characters = Array.from(pattern);
   }
 
-  /** It has groups like `!(a|b)`, ranges like `{1..3}`, a range that ends before it begins, or too many levels. */
+  /**
+   * True if the pattern has groups such as `!(a|b)`, numeric ranges such as `{1..3}`, a reversed range, or too many
+   * levels.
+   */
   get isForeign(): boolean {
     return this.#isForeign;
   }
@@ -78,7 +83,7 @@ class PatternReader {
     return this.#sequence(0);
   }
 
-  /** Up to the end, or within braces up to a comma or the closing brace. */
+  /** Reads to the end, or inside braces up to a comma or the closing brace. */
   #sequence(depth: number): readonly Part[] {
     const parts: Part[] = [];
     while (this.#at < this.#characters.length) {
@@ -111,7 +116,7 @@ class PatternReader {
     }
   }
 
-  /** Behind the opening bracket. One that is never closed is a character like any other. */
+  /** Called after the opening bracket. An unclosed bracket is a literal character. */
   #oneOf(): Part {
     const end = this.#closingBracket();
     if (end === -1) return only('[');
@@ -133,7 +138,7 @@ class PatternReader {
     return { kind: 'one', takes: (character) => isListed(character) !== isOther };
   }
 
-  /** What comes first in brackets is no closing one. */
+  /** Finds the closing bracket. A bracket directly after the opening one is literal. */
   #closingBracket(): number {
     let at = this.#at;
     if (this.#characters[at] === '!' || this.#characters[at] === '^') at += 1;
@@ -150,7 +155,7 @@ class PatternReader {
     return escaped === undefined ? [character, at + 1] : [escaped, at + 2];
   }
 
-  /** Behind the opening brace. Braces without a comma, or that are never closed, are characters like any other. */
+  /** Called after the opening brace. Braces without a comma and unclosed braces are literal characters. */
   #either(depth: number): Part {
     const start = this.#at;
     if (depth === MAX_DEPTH) {

@@ -1,23 +1,29 @@
 import type { TokenSource } from './access.ts';
 
-/** What is kept and told of clients and their calls. */
+/** Which data about clients and their calls is collected, and where it is sent or shown. */
 export interface ObservationConfig {
-  /** The page about the running bridge, and what programs get of it. */
+  /** The status page of the running bridge, and the same data for programs. */
   readonly status: 'served' | 'off';
-  /** The status is shown to whoever has it. Undefined: to whoever may call, if only this machine can and no token is asked for. */
+  /**
+   * The token that the status requires. Undefined: the status is shown to all callers, if only this machine can connect
+   * and no token is required.
+   */
   readonly statusToken: TokenSource | undefined;
-  /** Figures for Prometheus. */
+  /** Metrics for Prometheus. */
   readonly metrics: 'served' | 'off';
-  /** Calls are counted for the migration report, and kept in a folder; without one, as long as the process runs. Undefined: neither. */
+  /**
+   * Counts of calls for the migration report, kept in a folder, or in memory if there is none. Undefined: calls are not
+   * counted.
+   */
   readonly usage: { readonly stateDirectory: string | undefined } | undefined;
-  /** A line for each call; undefined: none. */
+  /** The audit log with a line for each call; undefined: none. */
   readonly audit: { readonly file: string; readonly unwritable: 'refuses-calls' | 'is-logged' } | undefined;
   /**
-   * Calls are traced, and a collector of OpenTelemetry gets their spans. Where it is, and all that is not here, the SDK of
-   * OpenTelemetry reads from the environment. Undefined: neither.
+   * Spans of calls for an OpenTelemetry collector. The OpenTelemetry SDK reads the collector's address and all other
+   * settings from the environment. Undefined: no tracing.
    */
   readonly traces: { readonly protocol: TraceProtocol } | undefined;
 }
 
-/** How spans are written; over HTTP both. */
+/** The encoding of spans; both are sent over HTTP. */
 export type TraceProtocol = 'http/protobuf' | 'http/json';

@@ -1,9 +1,9 @@
-/** How a remote server is reached. */
+/** The connection to a remote server. */
 export interface RemoteConfig {
   readonly transport: 'auto' | 'streamable-http' | 'sse';
-  /** Sent with every request, `${ENV}` already expanded; names in lower case. */
+  /** Sent with every request. `${ENV}` is already expanded; names are in lower case. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Re-read when it changes; its content is sent as a bearer token. */
+  /** A file whose content is sent as a bearer token. It is read again when it changes. */
   readonly bearerTokenFile: string | undefined;
   readonly tls: {
     readonly caFile: string | undefined;
@@ -17,9 +17,9 @@ export interface RemoteConfig {
   readonly exchange: ExchangeConfig | undefined;
   /** How to log in when the server asks for it; undefined: that is reported and nothing done. */
   readonly login: LoginConfig | undefined;
-  /** Pause between pings on an idle connection; 0: none. */
+  /** Interval of pings on an idle connection; 0: none. */
   readonly keepAliveMs: number;
-  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
+  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY from the environment. */
   readonly proxyEnv: Readonly<Record<string, string>>;
 }
 
@@ -45,30 +45,30 @@ export interface LoginConfig {
   readonly assertion: AssertionSource | undefined;
   /** What to do with the tokens of the last run. */
   readonly stored: 'use' | 'forget';
-  /** Known to the authorization server beforehand; undefined: it gets to know us now. */
+  /** A client registered in advance; undefined: it registers now. */
   readonly client: RegisteredClient | undefined;
-  /** Where a document describes the client, whose URL is then its id. */
+  /** The URL of a document that describes the client; the URL is then its id. */
   readonly clientMetadataUrl: string | undefined;
-  /** The only authorization server that is trusted, as it writes itself; undefined: whichever the server names. */
+  /** The only trusted authorization server, by its own identifier; undefined: the one that the server names. */
   readonly issuer: string | undefined;
-  /** The endpoint that gives tokens, in place of the one in the metadata. */
+  /** The token endpoint to use instead of the one in the metadata. */
   readonly tokenEndpoint: URL | undefined;
-  /** The way in which the client authenticates there; undefined: one that the metadata offers. */
+  /** The client's authentication method at that endpoint; undefined: one that the metadata offers. */
   readonly authMethod: ClientMethod | undefined;
-  /** True: an authorization server whose metadata does not mention PKCE counts as one that supports it. */
+  /** True if PKCE is assumed to be supported by an authorization server whose metadata does not mention it. */
   readonly assumesPkce: boolean;
-  /** Asked for in place of those that the server names. */
+  /** Requested instead of the scopes that the server names. */
   readonly scopes: readonly string[];
   readonly resource: ResourceChoice;
-  /** The token that the server is shown: the access token, or the ID token in its place. */
+  /** The token sent to the server: the access token, or the ID token instead. */
   readonly token: 'access' | 'id';
-  /** Parameters that are added to the request with which a login begins. */
+  /** Additional parameters of the authorization request. */
   readonly extraParameters: ReadonlyMap<string, string>;
-  /** Where the browser comes back to, on this machine; port 0 picks a free one. */
+  /** The redirect URI on this machine; port 0 picks a free one. */
   readonly callback: URL;
-  /** A program and its arguments, among them `%s` for the address; undefined: the address is only logged. */
+  /** A program with its arguments, in which `%s` stands for the URL; undefined: the URL is only logged. */
   readonly browser: readonly string[] | undefined;
-  /** Where logins are kept; undefined: nowhere. */
+  /** The folder for logins; undefined: they are not stored. */
   readonly stateDirectory: string | undefined;
 }
 
@@ -107,30 +107,30 @@ export interface ExchangeConfig
 /** [RFC 7591 2] `token_endpoint_auth_method` */
 export type ClientMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
 
-/** [RFC 8707] The resource that tokens are for: the server, as it names itself; one that the user names; or none. */
+/** [RFC 8707] The resource that tokens are for: the server by its own identifier, one that the user names, or none. */
 export type ResourceChoice =
   | { readonly kind: 'server' }
   | { readonly kind: 'named'; readonly uri: string }
   | { readonly kind: 'left-out' };
 
-/** How a client proves that it is the one; `none`: it cannot. */
+/** A registered client and its authentication; `none` for a public client. */
 export interface RegisteredClient {
   readonly id: string;
   readonly proof:
     | { readonly kind: 'none' }
     | { readonly kind: 'secret'; readonly secret: string }
-    /** A private key (PEM). */
+    /** A private key in PEM format. */
     | { readonly kind: 'key'; readonly file: string };
 }
 
-/** Milliseconds; 0: no limit. The limit on a call's silence is ServerLimits.requestTimeoutMs. */
+/** Timeouts in milliseconds; 0: no limit. The limit for a silent call is ServerLimits.requestTimeoutMs. */
 export interface RemoteTimeouts {
-  /** Name resolution, TCP and TLS. */
+  /** Limit for name resolution, TCP and TLS together. */
   readonly connectMs: number;
-  /** From the request's last byte to the response's head. */
+  /** Limit from the request's last byte to the response's head. */
   readonly firstByteMs: number;
-  /** Silence on a stream, keep-alive comments included. */
+  /** Limit for silence on a stream. Keep-alive comments end the silence. */
   readonly idleMs: number;
-  /** One request and all of its answer, however talkative. */
+  /** Limit for a request and its whole response, even if data keeps arriving. */
   readonly callMs: number;
 }

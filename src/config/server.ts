@@ -1,76 +1,86 @@
 import type { MappedHeader, TokenSource } from './access.ts';
 import type { RemoteConfig } from './remote.ts';
 
-/** One server that is carried to clients, and what they may take of it. */
+/** A bridged server, and its limits for clients. */
 export interface ServerConfig {
-  /** How it is known where there are several; undefined: it is the one of the command line, at the listener's own paths. */
+  /**
+   * The server's entry in a file; undefined for the server of the command line, which is served at the listener's own
+   * paths.
+   */
   readonly listing: Listing | undefined;
   readonly target: Target;
   readonly protocol: Protocol;
-  /** How it is reached, where it is somewhere else. */
+  /** Applies to a server with a URL. */
   readonly remote: RemoteConfig;
-  /** How it is started, where it is a command. */
+  /** Applies to a server that is started by a command. */
   readonly child: ChildConfig;
-  /** What its process is told of the caller that it is started for; none where processes are shared or not ours. */
+  /**
+   * Headers of the caller that its server process receives as variables. Empty if callers share processes, or for
+   * servers that the bridge does not start.
+   */
   readonly mapHeaders: readonly MappedHeader[];
   readonly tools: ToolChoice;
   readonly sessions: SessionConfig;
   readonly limits: ServerLimits;
-  /** Where it is served besides, by calling there. */
+  /** Hubs at which the server is offered in addition, over connections that the bridge opens. */
   readonly hubs: readonly HubConfig[];
 }
 
-/** Where clients wait to be called. */
+/** A hub: a WebSocket endpoint whose clients wait for servers to connect. */
 export interface HubConfig {
-  /** ws or wss, without userinfo; its query may hold a credential. */
+  /** A ws or wss URL without userinfo; its query may hold a credential. */
   readonly url: URL;
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   readonly token: TokenSource | undefined;
   readonly caFile: string | undefined;
-  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
+  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY from the environment. */
   readonly proxyEnv: Readonly<Record<string, string>>;
 }
 
 /** A server of a configuration file. */
 export interface Listing {
-  /** As the file writes it. */
+  /** The name as written in the file. */
   readonly name: string;
-  /** What comes before the listener's own paths: one segment of a URL. */
+  /** The URL segment before the listener's own paths. */
   readonly segment: string;
-  /** Whether the process is ready only when this server is. */
+  /** True if the bridge counts as ready only when this server is. */
   readonly isRequired: boolean;
-  /** Principals that it exists for; undefined: whoever may come in. */
+  /** The callers that may use the server, by their names; for others it does not exist. Undefined: all callers. */
   readonly callers: readonly string[] | undefined;
 }
 
-/** Which tools of a server its clients see and call, as patterns for names. */
+/**
+ * The tools of a server that clients see and may call, as name patterns. An empty `include` means all; `exclude` has
+ * precedence.
+ */
 export interface ToolChoice {
-  /** Only these; empty: all of them. */
   readonly include: readonly string[];
-  /** None of these, whatever is included. */
   readonly exclude: readonly string[];
 }
 
 export type Target = CommandTarget | UrlTarget | StreamTarget;
 
-/** A server to start: the arguments after `--`. */
+/** A server that the bridge starts: the arguments after `--`. */
 export interface CommandTarget {
   readonly kind: 'command';
   readonly command: string;
   readonly args: readonly string[];
 }
 
-/** A server that runs already, somewhere else. */
+/** A running server with a URL. */
 export interface UrlTarget {
   readonly kind: 'url';
-  /** http or https, or ws or wss where a WebSocket is opened; without userinfo. */
+  /** An http or https URL, or ws or wss for WebSocket; without userinfo. */
   readonly url: URL;
-  /** The Unix socket or named pipe where it is asked for, which the host of the URL then says nothing of; undefined: over the network. */
+  /**
+   * The Unix socket or named pipe of the server, which replaces the host of the URL; undefined: the server is reached
+   * over the network.
+   */
   readonly socketPath: string | undefined;
 }
 
-/** A server that runs already, and takes lines of JSON on a byte stream. */
+/** A running server that exchanges lines of JSON on a byte stream. */
 export interface StreamTarget {
   readonly kind: 'stream';
   readonly address: StreamAddress;
@@ -81,60 +91,66 @@ export type StreamAddress =
   /** A Unix socket. */
   | { readonly kind: 'socket'; readonly path: string };
 
-/** The era the server speaks; `auto`: it is asked. */
+/** The server's era; `auto` detects it. */
 export type Protocol = 'auto' | 'legacy' | 'modern';
 
-/** How the process of a server is started. */
+/** The process of a server. */
 export interface ChildConfig {
   readonly cwd: string | undefined;
-  /** The child's whole environment, already composed from --env and --inherit-env. */
+  /** The child's whole environment, composed from --env and --inherit-env. */
   readonly env: Readonly<Record<string, string>>;
-  /** Names that were withheld because --inherit-env is off; for the hint when a child fails to start. */
+  /** Variables that were withheld because --inherit-env is off; named in the hint when a child fails to start. */
   readonly withheldEnv: readonly string[];
   readonly pty: boolean;
 }
 
 export type Isolation = 'session' | 'shared';
 
-/** How long sessions with a server live, how many there may be, and who shares its process. */
+/** Lifetime and number of a server's sessions, and whether they share a process. */
 export interface SessionConfig {
   readonly isolation: Isolation;
-  /** Children kept started ahead of need. */
+  /** Number of children that are started before a client needs them. */
   readonly prewarm: number;
   readonly sessionTimeoutMs: number;
-  /** How long a session without a connection or an open call stays: after its client left, and of a client that uses no stream. */
+  /**
+   * Lifetime of a session without a connection or an open call: `leftMs` after its client closed the stream, `quietMs`
+   * for a client that uses no stream.
+   */
   readonly idleTimeouts: { readonly leftMs: number; readonly quietMs: number };
   readonly maxSessions: number;
   readonly maxSessionsPerCaller: number;
-  /** Sessions of a legacy server for clients that have none of their own. */
+  /** Number of sessions with a legacy server for clients that have no session of their own. */
   readonly poolSize: number;
-  /** Age at which the connection of a stream is closed, for clients that resume it; 0: never. */
+  /** Age at which a stream's connection is closed, for clients that can resume it; 0: never. */
   readonly pollAfterMs: number;
 }
 
-/** What may come and go of one server. */
+/** Limits for one server. */
 export interface ServerLimits {
-  /** Its processes, those that are ending included. */
+  /** Number of its processes, including those that are ending. */
   readonly maxChildren: number;
   readonly maxMessageBytes: number;
-  /** The longest line for a client on stdin and stdout, with its line break; undefined: what most of them take. */
+  /**
+   * The longest line for a client on stdin and stdout, including its line break; undefined: a default that most clients
+   * accept.
+   */
   readonly maxLineBytes: number | undefined;
-  /** Levels of arrays and objects in a message of a client. */
+  /** Nested arrays and objects in a client's message. */
   readonly maxJsonDepth: number;
-  /** Calls of one session, or of one caller with a name but no sessions, that wait for an answer. */
+  /** Open calls of one session, or of one named caller without sessions. */
   readonly maxInFlightPerSession: number;
-  /** Event streams of one session over Streamable HTTP, and calls whose answer may become one. */
+  /** Event streams of one Streamable HTTP session, including calls whose response may become a stream. */
   readonly maxStreamsPerSession: number;
-  /** Kept of a session's streams for clients that come back. */
+  /** Bytes of a session's streams that are kept for clients that reconnect. */
   readonly maxReplayBytes: number;
-  /** Calls that wait for what their clients are asked. */
+  /** Calls that wait for their client's answer to an input request. */
   readonly maxParkedCalls: number;
-  /** What those hold, and as much again of outcomes. */
+  /** Bytes held by parked calls; outcomes that were not fetched may take the same amount again. */
   readonly maxParkedBytes: number;
-  /** Silence allowed to one call; 0: no limit. */
+  /** Limit for the silence of a call; 0: none. */
   readonly requestTimeoutMs: number;
-  /** Time for one call in all; 0: no limit. */
+  /** Limit for the whole duration of a call; 0: none. */
   readonly maxCallMs: number;
-  /** For a process that serves several clients, to show life when it is asked to; 0: it is never asked. */
+  /** Time for a process that serves several clients to answer a liveness request; 0: none is sent. */
   readonly hangTimeoutMs: number;
 }
