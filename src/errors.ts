@@ -1,7 +1,7 @@
 /**
- * The one error class and the one table that tells each audience what a code means: the JSON-RPC peer, the HTTP
- * client, the shell. Conversion to those forms happens at the edges only (a transport, the command line).
- * Every code has a paragraph in docs/reference/errors.md.
+ * The only error class, and the table of what each code means to its three audiences: the JSON-RPC peer, the HTTP
+ * client and the shell. Errors are converted to these forms only at the edges (a transport, the command line). Every
+ * code has a paragraph in docs/reference/errors.md.
  */
 import {
   INTERNAL_ERROR,
@@ -14,11 +14,11 @@ import {
 } from './mcp/vocabulary/rpc-codes.ts';
 import { printableLines } from './printable.ts';
 
-/** What a code looks like to its three audiences. `undefined`: the code never reaches that audience. */
+/** A code's form for each of the three audiences; undefined if the code never reaches that audience. */
 export interface ErrorAudiences {
   /** JSON-RPC error code. */
   readonly rpc: number | undefined;
-  /** HTTP status, used only while no response has been started. */
+  /** HTTP status, used only if no response has started. */
   readonly http: number | undefined;
   /** Process exit code (sysexits.h where one fits). */
   readonly exit: number | undefined;
@@ -98,13 +98,13 @@ export interface BridgeErrorOptions {
   readonly cause?: unknown;
   /** Goes to the peer as `error.data`; never credentials, payloads or command lines. */
   readonly data?: Readonly<Record<string, unknown>>;
-  /** For refusals that pass: becomes `Retry-After`. */
+  /** For temporary errors: becomes `Retry-After`. */
   readonly retryAfterMs?: number;
 }
 
 /**
- * Message style: what happened, to what, expected and got, then the way out. Whatever it quotes of a peer is made printable:
- * messages end up in logs, on terminals and with other peers.
+ * Messages say what happened and to what, what was expected and received, and what to do about it. Quotations of peers
+ * are made printable, because messages end up in logs, on terminals and with other peers.
  */
 export class BridgeError extends Error {
   override readonly name = 'BridgeError';
@@ -113,8 +113,8 @@ export class BridgeError extends Error {
   readonly retryAfterMs: number | undefined;
 
   /**
-   * Without a stack trace, which takes most of the time of a refusal, and is shown nowhere: the code tells what happened. A
-   * fault of ours is the cause of one, and has its own.
+   * Creates the error without a stack trace, which would take most of the time of a rejection and is never shown: the
+   * code says what happened. An internal error is passed as `cause` and has its own stack.
    */
   constructor(code: ErrorCode, message: string, options: BridgeErrorOptions = {}) {
     const { stackTraceLimit } = Error;
@@ -131,7 +131,7 @@ export class BridgeError extends Error {
   }
 }
 
-/** Turns whatever was thrown into a BridgeError; anything unknown is our own bug. */
+/** Converts any thrown value to a BridgeError. An unknown one counts as a bug of the bridge. */
 export function toBridgeError(thrown: unknown): BridgeError {
   if (thrown instanceof BridgeError) return thrown;
   return new BridgeError('ERR_INTERNAL', 'mcp-portage failed internally; please report this with the log above.', {
@@ -144,22 +144,22 @@ export function assertNever(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
 }
 
-/** To whoever sent a message that two servers may read in two ways, where something depends on what it says. */
+/** For the sender of an ambiguous message, if the bridge or a server must act on its content. */
 export const UNCLEAR = new BridgeError(
   'ERR_WIRE_MESSAGE',
   'This message can be read in several ways: a member occurs twice or in another case, the name of a tool is not a ' +
     'string, or progressToken is neither a string nor a number; send each member once, as the specification spells it.',
 );
 
-/** To all that is still open when the process ends. */
+/** For everything that is still open when the process ends. */
 export const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
 
-/** The server that a client is connected to is the bridge itself. */
+/** For a client whose server is the bridge itself. */
 export const OWN_SERVER = new BridgeError(
   'ERR_UPSTREAM_LOOP',
   'This bridge has called itself: the URL of one of its servers leads back to it, or to another of its replicas. Give it the URL of the MCP server.',
 );
 
-/** Said of a server that has been silent from the start, besides other reasons that it may have. */
+/** A hint for servers that have been silent from the start, in addition to other possible reasons. */
 export const MAY_BE_FRAMED =
   'Over stdio, it may also wait for a Content-Length header before each message, as servers of the Language Server Protocol do, where MCP has lines.';

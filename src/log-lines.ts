@@ -1,26 +1,25 @@
-/** Lines of the log as people read them on a terminal. */
+/** Formats log lines for people at a terminal. */
 import picocolors from 'picocolors';
 import { toPrintable } from './printable.ts';
 import { shortCommandName } from './process/command-name.ts';
 
 export interface LineOptions {
   readonly colors: boolean;
-  /** What the sentence does not say stands behind it; otherwise it is left out. */
+  /** Fields that the message does not mention are appended to it, or left out. */
   readonly fields: 'shown' | 'left-out';
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Longer names are cut: they stand before each line of their server. */
+/** Longer server names are cut, because they precede each line of their server. */
 const MAX_NAME_LENGTH = 40;
-/** These are told by the line itself, or mean nothing to a reader. */
+/** Fields that the line already shows, or that mean nothing to a reader. */
 const NO_FIELDS: ReadonlySet<string> = new Set(['level', 'time', 'pid', 'msg', 'err', 'endpoint', 'banner', 'stream']);
 
 /**
- * - what the bridge says: the time, the level unless it is `info`, and the sentence. Whose it is and the code of an error
- *   are put in where the sentence does not say so.
- * - what a server writes to its stderr: `everything │ …`.
- * - the banner at the start, and addresses, stand as they are.
+ * Renders three kinds of lines. Messages of the bridge: time, level unless it is `info`, and text, with the server's
+ * name and the error code added if the text has neither. Lines from a server's stderr: `everything │ …`. The banner at
+ * startup and the addresses: as they are.
  */
 export function createLineRenderer({ colors, fields: shown }: LineOptions): (json: string) => string {
   const paint = picocolors.createColors(colors);
@@ -58,13 +57,13 @@ function fieldsOf(line: Fields): string {
   return fields.length === 0 ? '' : ` ${JSON.stringify(Object.fromEntries(fields))}`;
 }
 
-/** The stack of an error, which is a fault of ours, below its line. */
+/** The stack of an internal error, below its line. */
 function stackOf({ err }: Fields): string {
   const stack = typeof err === 'object' && err !== null && 'stack' in err ? textOf(err.stack) : '';
   return stack === '' ? '' : `${stack.replaceAll(/^/gm, '    ')}\n`;
 }
 
-/** The time of day where this machine is. */
+/** The time of day in this machine's time zone. */
 function clockTime(iso: string, shown: LineOptions['fields']): string {
   const time = new Date(iso);
   const digits = (value: number, length: number): string => String(value).padStart(length, '0');

@@ -1,6 +1,6 @@
 /**
- * The log: pino on stderr, one line an event. stdout belongs to the protocol and is never written here. A reader of
- * stderr that is slow, or sleeps for ever, costs lines of the log and nothing else.
+ * The log: pino on stderr, one line per event. stdout belongs to the protocol and is never written here. If the reader
+ * of stderr is slow or stopped, log lines are lost and the bridge goes on.
  */
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
 import type { LogConfig } from './config.ts';
@@ -9,9 +9,9 @@ import { createLineRenderer } from './log-lines.ts';
 import { printableLine, printableLines, toPrintable } from './printable.ts';
 
 export interface LogOptions extends LogConfig {
-  /** Colours for the pretty format. */
+  /** Enables colors in the pretty format. */
   readonly colors: boolean;
-  /** Where lines go; stderr unless a test listens. */
+  /** The destination of the lines; default: stderr. Tests pass another. */
   readonly destination?: DestinationStream;
   /** Called before each line is written. */
   readonly beforeLine?: (() => void) | undefined;
@@ -22,12 +22,12 @@ export async function createLog(options: LogOptions): Promise<Logger> {
     level: options.level,
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
-    // pino's own `redact`, with paths at three depths, costs 40 µs a line; this about 1.
+    // pino's own `redact`, with paths at three depths, takes 40 µs per line; this takes about 1.
     formatters: { level: (label) => ({ level: label }), log: redactCredentials },
     hooks: {
       logMethod(args, method) {
         const [first, second] = args as readonly unknown[];
-        // Messages quote peers. What is written to the log is one line, whatever they said.
+        // Messages may quote peers, so line breaks and control characters are removed.
         if (typeof first === 'string') method.call(this, printableLine(first));
         else if (typeof second === 'string') method.call(this, first, printableLine(second));
         else method.apply(this, args);
@@ -46,12 +46,12 @@ export async function createLog(options: LogOptions): Promise<Logger> {
   return log;
 }
 
-/** Longer words of a peer are cut. */
+/** Longer text from a peer is cut. */
 const MAX_CHOSEN_LENGTH = 300;
 
 /**
- * What the peer has chosen that a line is about, as the method of its message: it may be as long as a message, and hold
- * what drives the terminal it is shown on.
+ * Makes a field printable whose value a peer has chosen, such as a method. The value may be as long as a message and
+ * contain terminal control sequences.
  */
 function showChosen(value: unknown): unknown {
   return typeof value === 'string' ? toPrintable(value.slice(0, 2 * MAX_CHOSEN_LENGTH), MAX_CHOSEN_LENGTH) : value;
@@ -68,19 +68,19 @@ function announceLines(destination: DestinationStream, beforeLine: (() => void) 
 }
 
 function openStderr(onDropped: (count: number) => void): DestinationStream {
-  // Node makes a stderr that is a pipe or a socket non-blocking when it is first asked for.
+  // The first access to `process.stderr` makes a pipe or a socket non-blocking.
   const { fd } = process.stderr;
   const lines = new PatientLines({ fd, onDropped });
   process.once('exit', () => lines.flushSync());
   return lines;
 }
 
-/** It is logged as an error: whoever wants to see nothing less than errors may have missed one. */
+/** Logged as an error, because the lost lines may have included errors. */
 function tellDropped(log: Logger, dropped: number): void {
   log.error({ dropped }, `${dropped} lines of the log were lost because nobody read stderr`);
 }
 
-/** Who looks for details has asked for a level that has them. */
+/** Fields are only shown at the levels for details. */
 function prettify(destination: DestinationStream, { colors, level }: LogOptions): DestinationStream {
   const fields = level === 'debug' || level === 'trace' ? 'shown' : 'left-out';
   const render = createLineRenderer({ colors, fields });
@@ -88,8 +88,8 @@ function prettify(destination: DestinationStream, { colors, level }: LogOptions)
 }
 
 /**
- * Fields whose name says that they hold a credential, compared without case, `-` and `_`. `env` and `headers` are not
- * secret as such, but what is in them cannot be told apart by name.
+ * Names of fields that hold credentials, compared without case, `-` and `_`. `env` and `headers` are included because
+ * their members cannot be classified by name.
  */
 const CREDENTIAL_NAMES: ReadonlySet<string> = new Set(
   [
@@ -99,13 +99,13 @@ const CREDENTIAL_NAMES: ReadonlySet<string> = new Set(
   ].flat(),
 );
 
-/** Log fields nest little; deeper things are someone else's objects, and cycles end here. */
+/** Limit for nested fields, which are rare. Deeper objects are not the bridge's own, and the limit also ends cycles. */
 const MAX_DEPTH = 4;
 const CENSOR = '[redacted]';
 
 /**
- * Replaces credentials in the fields, and makes texts printable. Copies only what has to change: most lines have
- * nothing to hide.
+ * Redacts credentials in the fields and makes text printable. Copies only objects that must change, because most lines
+ * have no credentials.
  */
 export function redactCredentials(fields: object): Record<string, unknown> {
   return redactObject(fields as Record<string, unknown>, 1);
@@ -125,13 +125,13 @@ function redactObject(object: Record<string, unknown>, depth: number): Record<st
 
 function redactValue(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return printableLine(value);
-  // Errors have their own form in the log, made by a serializer.
+  // A serializer formats errors.
   if (typeof value !== 'object' || value === null || value instanceof Error) return value;
   if (depth >= MAX_DEPTH) return value;
   return redactObject(value as Record<string, unknown>, depth + 1);
 }
 
-/** Makes the stack of an error printable, whose lines stay apart. */
+/** Makes the stack of an error printable, but keeps its line breaks. */
 function showStack(value: unknown): unknown {
   return typeof value === 'string' ? printableLines(value) : value;
 }

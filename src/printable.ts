@@ -1,37 +1,37 @@
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * Control characters, ends of lines, marks that turn the reading direction, and all that is never seen: zero widths,
- * fillers, variation selectors, tags. They forge lines, drive terminals, and hide text or make it look like another.
+ * Control characters, line ends, marks that change the text direction, and invisible characters: zero widths, fillers,
+ * variation selectors, tags. They can forge lines, control terminals, hide text or imitate another text.
  */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-/** All hidden characters except the end of a line. */
+/** All these characters except LF. */
 const HIDDEN_IN_LINES = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-/** Most texts are plain, and cost one look. */
+/** Fast path: most texts contain only printable ASCII. */
 const PLAIN = /^[\x20-\x7e]*$/;
 
 /**
- * What a peer chose or wrote, made fit for one line of a log, a message or a report: it can neither forge a line of its own
- * nor drive the terminal it is shown on, and everything that is there is seen. Longer text is cut to `maxLength` characters.
+ * Makes a peer's text safe for a single line of a log, a message or a report: it cannot forge another line or control
+ * the terminal, and contains no invisible characters. Longer text is cut to `maxLength` characters.
  */
 export function toPrintable(text: string, maxLength: number): string {
   const clean = printableLine(text).trim();
   return clean.length <= maxLength ? clean : `${clean.slice(0, maxLength)}…`;
 }
 
-/** Makes a text fit for one line, whatever its length; see `toPrintable`. */
+/** Makes text of any length safe for a single line; see `toPrintable`. */
 export function printableLine(text: string): string {
   if (PLAIN.test(text)) return text;
   return stripVTControlCharacters(text).replaceAll('\t', ' ').replace(HIDDEN, '');
 }
 
-/** Makes a text of several lines printable, in which peers are quoted; its line breaks stay. */
+/** Makes a text printable that quotes peers in several lines. Its line breaks stay. */
 export function printableLines(text: string): string {
   if (PLAIN.test(text)) return text;
   return stripVTControlCharacters(text).replaceAll('\t', ' ').replace(HIDDEN_IN_LINES, '');
 }
 
-/** JSON that means the same, and shows what is hidden in its strings as escapes. */
+/** Replaces invisible characters in JSON strings by escapes. The JSON has the same value. */
 export function escapeHidden(json: string): string {
   return json.replace(HIDDEN_IN_LINES, (character) =>
     Array.from({ length: character.length }, (_, index) => {
@@ -42,27 +42,27 @@ export function escapeHidden(json: string): string {
 }
 
 /**
- * A name that a peer or a file has chosen, in which everything is seen: what is hidden stands there as its code, as in
- * `admin\\u{200b}`. Two names that differ look different.
+ * Shows the invisible characters in a name of a peer or a file by their codes, as in `admin\\u{200b}`, so that
+ * different names look different.
  */
 export function showHidden(name: string): string {
   if (PLAIN.test(name)) return name;
   return name.replace(HIDDEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
-/** What is behind these names in a text, after a colon or an equals sign. */
+/** Values after these names, separated by a colon or an equals sign. */
 const NAMED_SECRET =
   /((?:key|token|secret|passw(?:or)?d|passphrase|credentials?)[\w-]{0,40}["']?\s{0,3}[:=]\s{0,3}["']?)[^\s"',;]+/gi;
 const AUTHORIZATION = /\b(bearer|basic)\s{1,3}[^\s"',;]+/gi;
 const USER_OF_URL = /\/\/[^\s/@]+@/g;
-/** How the keys of well-known services begin. */
+/** The prefixes of keys of well-known services. */
 const KNOWN_KEY = /\b(?:sk|pk|rk|gh[a-z]|github_pat|glpat|xox[a-z]|npm|hf|AKIA|ASIA|AIza|ya29|eyJ)[-_.A-Za-z0-9]{8,}/g;
-/** A word with digits is longer than this only if it is a key, an id or a number. */
+/** Words of letters and digits that are as long as this are keys, ids or numbers. */
 const LONG_WORD = /[A-Za-z0-9]{12,}/g;
 
 /**
- * A text that a server wrote for whoever runs it, made fit to be told to others: `…` stands for what looks like a
- * credential. No rule knows all of them, so such texts are told only where they are needed.
+ * Makes a server's text for its operator fit for others: replaces likely credentials by `…`. No rule detects all of
+ * them, so such texts are shown only if necessary.
  */
 export function hideSecrets(text: string): string {
   return text

@@ -1,3 +1,3 @@
-/** What is built into one file: the command line, and the library that programs import. */
+/** The contents of dist/cli.cjs: the command line, and the library that programs import. */
 export { main } from './cli.ts';
 export * from './library.ts';

@@ -1,4 +1,4 @@
-/** What to paste into a host so that it reaches what is served here, in the words of that host. */
+/** Configuration snippets for MCP hosts that connect them to the served addresses, in each host's own format. */
 import { quoteWord } from './process/shown-arguments.ts';
 
 export const HOSTS = [
@@ -16,33 +16,33 @@ export type HostName = (typeof HOSTS)[number];
 
 /** A served address. */
 export interface SnippetServer {
-  /** How the host shall call it: letters, digits, `_` and `-`. */
+  /** The server's name in the host: letters, digits, `_` and `-`. */
   readonly name: string;
   readonly url: string;
   readonly transport: 'streamable-http' | 'http-sse';
-  /** Whether callers are asked for a token. */
+  /** `needed` if the address requires a token. */
   readonly token: 'needed' | 'none';
 }
 
+/**
+ * A configuration for one host. `place` says which file it belongs to. `text` is a complete file that ends with a line
+ * break. `instead` lists alternatives: shell commands, or links to open. `notes` lists further steps.
+ */
 export interface Snippet {
-  /** The file that it belongs into, and what it is called there. */
   readonly place: string;
-  /** A whole file with nothing else in it; ends with a line break. */
   readonly text: string;
-  /** What else does the same: commands for a shell, or links to open. */
   readonly instead: readonly string[];
-  /** What else there is to do. */
   readonly notes: readonly string[];
 }
 
-/** Where a host finds the token, which stands in no file. */
+/** The environment variable from which a host reads the token, so that no file contains it. */
 const TOKEN_VARIABLE = 'MCP_TOKEN';
 const SET_TOKEN = `Set ${TOKEN_VARIABLE} to the token in the environment that the host is started in.`;
 
-/** The file that a host has its servers in, where the very same file is served. */
+/** The kind of file that is served: the same file in which the host keeps a project's servers, or another one. */
 export type ServedFile = 'of-project' | 'other';
 
-/** Claude Code has the servers of a project in the folder of that project. */
+/** Claude Code keeps a project's servers in `.mcp.json` in the project's folder. */
 export function servedFileOf(path: string | undefined): ServedFile {
   return path !== undefined && /(?:^|[/\\])\.mcp\.json$/.test(path) ? 'of-project' : 'other';
 }
@@ -53,12 +53,12 @@ const SERVED_ITSELF =
 interface Host {
   readonly place: string;
   render(servers: readonly SnippetServer[]): string;
-  /** Undefined: the host has none for this server. */
+  /** Undefined if the host has no alternative for this server. */
   instead(server: SnippetServer, file: ServedFile): string | undefined;
   readonly notes: { readonly always: readonly string[]; readonly withToken: readonly string[] };
 }
 
-/** @param file what is served */
+/** @param file the kind of the served file */
 export function renderSnippet(host: HostName, servers: readonly SnippetServer[], file: ServedFile = 'other'): Snippet {
   const { place, render, instead, notes } = BY_NAME[host];
   const needsToken = servers.some(({ token }) => token === 'needed');
@@ -90,7 +90,8 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
         }),
       }),
     instead: (server, file) => {
-      // For a project that scope is .mcp.json: mcp-portage would serve itself, under a name that is taken there.
+      // For a project that scope would write to .mcp.json itself: mcp-portage would serve itself, under a name that
+      // already exists there.
       const add = ['claude', 'mcp', 'add', '--scope', file === 'of-project' ? 'local' : 'project'];
       if (isAtSocket(server))
         return shell([...add, server.name, ...environment(server), '--', ...connectCommand(server)]);
@@ -131,7 +132,7 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
       const input = { type: 'promptString', id: 'mcp-token', description: 'Token for mcp-portage', password: true };
       return json({ ...(asked && { inputs: [input] }), servers: byName(servers, ofVsCode) });
     },
-    // What VS Code asks its user for stands in a file, and not in what a command adds.
+    // The command can only add the server itself, not the prompt for the token, which needs the file.
     instead: (server) =>
       server.token === 'needed'
         ? undefined
@@ -157,7 +158,7 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
         mcpServers: byName(servers, (server) => {
           const token = `\${${TOKEN_VARIABLE}}`;
           if (isAtSocket(server)) return connected(server, token);
-          // Newer versions speak Streamable HTTP at a `url` without a type; older ones ignore the type.
+          // Newer versions use Streamable HTTP at a `url` without a type; older ones ignore the type.
           const at = server.transport === 'http-sse' ? { type: 'sse', url: server.url } : { httpUrl: server.url };
           return { ...at, ...headers(server, token) };
         }),
@@ -198,12 +199,12 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
   },
 };
 
-/** Only VS Code reaches sockets and pipes itself; for all other hosts mcp-portage does. */
+/** Only VS Code connects to sockets and pipes itself; other hosts need mcp-portage. */
 function isAtSocket({ url }: SnippetServer): boolean {
   return /^(unix|pipe):/.test(url);
 }
 
-/** Codex speaks no HTTP+SSE. */
+/** Codex does not support HTTP+SSE. */
 function needsCommand(server: SnippetServer): boolean {
   return server.transport === 'http-sse' || isAtSocket(server);
 }
@@ -227,8 +228,9 @@ function ofVsCode(server: SnippetServer): object {
 }
 
 /**
- * For hosts that start commands.
- * @param token how the host writes a variable that it replaces
+ * An entry for hosts that start commands.
+ *
+ * @param token a reference to a variable, in the host's syntax
  */
 function connected(server: SnippetServer, token: string): object {
   const [command, ...args] = connectCommand(server);
@@ -239,7 +241,7 @@ function connectCommand({ url }: SnippetServer): readonly string[] {
   return ['npx', '-y', 'mcp-portage', 'connect', url];
 }
 
-/** Strings and names of these characters are written in TOML as in JSON. */
+/** Writes strings and keys as JSON, which for these characters is also valid TOML. */
 function codexTable(server: SnippetServer): string {
   const head = `[mcp_servers.${server.name}]`;
   if (!needsCommand(server)) {
@@ -256,12 +258,12 @@ function environment({ token }: SnippetServer): readonly string[] {
   return token === 'needed' ? ['--env', 'MCP_PORTAGE_BEARER_TOKEN=<token>'] : [];
 }
 
-/** @param token how the host writes a variable that it replaces */
+/** @param token a reference to a variable, in the host's syntax */
 function headers(server: SnippetServer, token: string): object {
   return server.token === 'needed' ? { headers: { Authorization: `Bearer ${token}` } } : {};
 }
 
-/** The host replaces the variable, not the shell: what it writes into its file holds no token. */
+/** The host expands the variable, not the shell, so the file that the host writes contains no token. */
 function headerArguments({ token }: SnippetServer): readonly string[] {
   return token === 'needed' ? ['--header', `Authorization: Bearer \${${TOKEN_VARIABLE}}`] : [];
 }
@@ -278,7 +280,7 @@ function shell(words: readonly string[]): string {
   return words.map(quoteWord).join(' ');
 }
 
-/** A name that every host takes; those that would be alike get a number. */
+/** Converts names to ones that every host accepts. Duplicates get a number. */
 export function nameForHosts(names: readonly string[]): readonly string[] {
   const taken = new Set<string>();
   return names.map((name) => {

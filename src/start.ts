@@ -1,6 +1,6 @@
 /**
- * What bin/ runs: loads the program, dist/cli.cjs, with the code that V8 compiled of it at earlier starts. To compile it
- * takes a third of a cold start. Built into a file of its own, which is small.
+ * The entry point of bin/: loads the program, dist/cli.cjs, with code that V8 compiled at earlier starts. Compiling it
+ * takes a third of a cold start. This file is built separately and is small.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire, wrap } from 'node:module';
@@ -16,7 +16,7 @@ interface Program {
   main(keepCompiledCode: () => void): Promise<void>;
 }
 
-/** Compiled code is kept anew this often: what a first run had no use for, a later one adds. */
+/** Number of runs that store the compiled code again, because later runs use functions that the first one did not. */
 const GENERATIONS = 4;
 
 /** Runs the command line of this process. */
@@ -26,7 +26,7 @@ export function start(): void {
   const path = join(__dirname, 'cli.cjs');
   const file = findCodeFile({ argv, env: process.env, digest: PROGRAM_DIGEST });
   const kept = file?.read();
-  // Beside comments nothing but ASCII is in there: esbuild escapes all but regular expressions, where a test looks.
+  // Outside of comments the file is ASCII: esbuild escapes everything except regular expressions, which a test checks.
   const source = wrap(readFileSync(path, 'latin1'));
   const script = new Script(source, { filename: path, cachedData: kept?.code });
   const generation = kept === undefined || script.cachedDataRejected ? 0 : kept.generation;
@@ -39,12 +39,12 @@ export function start(): void {
 }
 
 function printVersion(): void {
-  // A reader that went away is no reason to crash.
+  // A closed stdout must not crash the process.
   process.stdout.on('error', () => undefined);
   process.stdout.write(`${VERSION}\n`);
 }
 
-/** Who asks for the version only should not wait for the program. */
+/** Prints the version without loading the whole program. */
 function isVersionOnly(argv: readonly string[]): boolean {
   return argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v');
 }

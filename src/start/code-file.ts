@@ -1,7 +1,7 @@
 /**
- * Compiled code in a file of the user's cache folder. V8 runs it as it is, so it is read only where nobody but this user
- * could have written it, and only if it is what was written: V8 does not look, and damaged code ends the process. That it
- * belongs to this V8 and its flags, V8 checks itself; to which program, the name says.
+ * Compiled code in a file of the user's cache folder. V8 runs it without checks, and damaged code crashes the process.
+ * It is therefore read only if no other user can have written it and its digest is right. V8 itself checks its version
+ * and flags; the file name identifies the program.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -31,21 +31,21 @@ export interface CodeFileOptions {
 
 export interface CompiledCode {
   readonly code: Buffer;
-  /** How many runs have added to it. */
+  /** The number of runs that have stored the code. */
   readonly generation: number;
 }
 
-/** Undefined where nothing is to be kept. */
+/** Returns undefined if compiled code is not to be stored. */
 export function findCodeFile({ argv, env, digest }: CodeFileOptions): CodeFile | undefined {
   const base =
     process.platform === 'win32' ? env.LOCALAPPDATA : env.XDG_CACHE_HOME || (env.HOME && `${env.HOME}/.cache`);
-  // Node's own switch for the same thing.
+  // Node's own switch for its compile cache.
   if (env.NODE_DISABLE_COMPILE_CACHE || !base || !isAbsolute(base)) return undefined;
   const name = `${nameRun(argv)}-${process.version}-${process.arch}-${digest}${SUFFIX}`;
   return new CodeFile(join(base, 'mcp-portage', name));
 }
 
-/** Runs with the same name need much the same code. */
+/** Names a kind of run. Runs with the same name use mostly the same code. */
 function nameRun(argv: readonly string[]): string {
   const verb = VERBS.find((candidate) => candidate === argv[0]) ?? 'serve';
   return `${verb}-${argv.includes('--') ? 'command' : 'url'}`;
@@ -54,13 +54,13 @@ function nameRun(argv: readonly string[]): string {
 const VERBS = ['connect', 'probe'];
 
 /**
- * The digest of all that follows, then the generation, then the code, which V8 would have to copy if it did not begin at a
- * multiple of eight.
+ * Layout of the file: the digest of everything after it, the generation, the code. V8 would have to copy code that does
+ * not start at a multiple of eight.
  */
 const DIGEST_BYTES = 32;
 const HEAD_BYTES = DIGEST_BYTES + 8;
 const SUFFIX = '.v8';
-/** Enough for a few versions of the program and of Node; each takes about a megabyte. */
+/** Enough for a few versions of the program and of Node. Each file takes about a megabyte. */
 export const MAX_FILES = 16;
 
 export class CodeFile {
@@ -70,7 +70,7 @@ export class CodeFile {
     this.#path = path;
   }
 
-  /** Undefined when there is none, or none to be trusted. */
+  /** Returns undefined if there is no file, or none that can be trusted. */
   read(): CompiledCode | undefined {
     try {
       const bytes = readPrivate(this.#path);
@@ -82,7 +82,7 @@ export class CodeFile {
     }
   }
 
-  /** Writes the whole file or nothing. Without a place for it the next start is slower, which is no reason to say anything. */
+  /** Writes the whole file or nothing. A failure is not reported, because it only makes the next start slower. */
   write({ code, generation }: CompiledCode): void {
     const draft = `${this.#path}.${process.pid}`;
     try {
@@ -99,7 +99,7 @@ export class CodeFile {
   }
 }
 
-/** The program needs node:crypto anyway; of a megabyte it takes a millisecond. */
+/** The program loads node:crypto anyway, and the digest of a megabyte takes a millisecond. */
 function digestOf(bytes: Buffer): Buffer {
   return createHash('sha256').update(bytes).digest();
 }
@@ -116,7 +116,7 @@ function remove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // Where nothing can be removed nothing was written.
+    // If the file cannot be removed, it was not written either.
   }
 }
 
@@ -129,7 +129,7 @@ function readPrivate(path: string): Buffer | undefined {
   }
 }
 
-/** The home directory itself is not made: a user that has none is not meant to have one. */
+/** Creates the folder and its parent, but not the home directory: a user without one is not meant to have one. */
 function makePrivateDirectory(path: string): void {
   for (const directory of [dirname(path), path]) {
     try {
@@ -141,7 +141,10 @@ function makePrivateDirectory(path: string): void {
   if (!isPrivate(lstatSync(path))) throw new Error(`${path} belongs to somebody else, too`);
 }
 
-/** Written by this user, and by nobody else. On Windows the folder says who may write, and neither bits nor ids do. */
+/**
+ * Returns true if only this user can have written the file. On Windows the folder's permissions decide, which mode bits
+ * and ids do not show.
+ */
 function isPrivate({ uid, mode }: Stats): boolean {
   return process.geteuid === undefined || (uid === process.geteuid() && (mode & 0o022) === 0);
 }
