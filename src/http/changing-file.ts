@@ -2,16 +2,19 @@ import { statSync } from 'node:fs';
 import { readSmallFile } from '../io/bounded-file.ts';
 
 /**
- * Some systems count the time of a file in hundredths of a second, some in seconds: a file that was changed so recently
- * may be changed again without a sign of it.
+ * Some file systems have timestamps of hundredths of a second, others of whole seconds. A file changed this recently
+ * may change again without a new timestamp.
  */
 const UNSETTLED_MS = 2000;
 
-/** A small file that somebody else renews, read again when it has changed. */
+/** A small file that another program renews; it is read again after a change. */
 export class ChangingFile<Content> {
   readonly path: string;
   readonly #parse: (text: string) => Content;
-  /** What was in the file, and what it looked like then; undefined: it may have changed since without a sign. */
+  /**
+   * The content at the last read, with the file's attributes then; `seen` is undefined if the file may have changed
+   * since without new attributes.
+   */
   #read: { readonly seen: string | undefined; readonly text: string; readonly content: Content } | undefined;
 
   constructor(path: string, parse: (text: string) => Content) {
@@ -19,7 +22,10 @@ export class ChangingFile<Content> {
     this.#parse = parse;
   }
 
-  /** Looks at the file each time (microseconds). Throws what the system or the parser says. */
+  /**
+   * Returns the current content. Checks the file at each call, which takes microseconds. Throws the error of the system
+   * or the parser.
+   */
   current(): Content {
     const { mtimeMs, size, ino } = statSync(this.path);
     const signs = `${mtimeMs} ${size} ${ino}`;

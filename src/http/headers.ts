@@ -1,4 +1,4 @@
-/** What the bridge reads of the headers of HTTP, and which of a client's headers it passes on. */
+/** The HTTP headers that the bridge reads, and the rules for forwarding a client's headers. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { ForwardedHeader } from '../config/remote.ts';
 import type { TraceContext } from '../mcp/vocabulary/meta.ts';
@@ -8,26 +8,24 @@ import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 export const JSON_TYPE = 'application/json';
 export const EVENT_STREAM_TYPE = 'text/event-stream';
 
-/** A header that came more than once is joined, and each part has to say so: whoever reads one of them reads JSON. */
+/** Returns true if every part of a repeated header, which Node joins, names JSON, so that all readers agree. */
 export function isJson(contentType: string | undefined): boolean {
   if (contentType === JSON_TYPE) return true;
   return contentType?.split(',').every((part) => mediaType(part) === JSON_TYPE) ?? false;
 }
 
 /**
- * How a client wants its answers.
- * - `json`: as JSON; an event stream is acceptable as well.
- * - `only-json`: as JSON, whatever else is said before the answer.
- * - `stream`: as an event stream.
- * - `neither`: the client reads no type that a bridge sends.
+ * The response format that a client asks for. `json`: JSON; an event stream is also acceptable. `only-json`: JSON, even
+ * if other messages precede the response. `stream`: an event stream. `neither`: the client accepts no type that the
+ * bridge sends.
  */
 export type AnswerType = 'json' | 'only-json' | 'stream' | 'neither';
 
 const USUAL = 'application/json, text/event-stream';
 
 /**
- * Reads the Accept header of a request. An absent header accepts everything. [RFC 9110 12.5.1] With the same weight for
- * both types the server may choose; taking their order as the client's wish lets a client ask for a stream.
+ * Reads the Accept header of a request. A missing header accepts everything. [RFC 9110 12.5.1] If both types have the
+ * same weight, the server may choose; treating the first one as preferred lets a client ask for a stream.
  */
 export function readAccept(accept: string | undefined): AnswerType {
   if (accept === undefined || accept === USUAL) return 'json';
@@ -39,7 +37,7 @@ export function readAccept(accept: string | undefined): AnswerType {
   return isStreamFirst ? 'stream' : 'json';
 }
 
-/** Whether a client reads event streams, by its Accept header. */
+/** Returns true if the client's Accept header allows event streams. */
 export function acceptsStream(accept: string | undefined): boolean {
   const type = readAccept(accept);
   return type === 'json' || type === 'stream';
@@ -47,7 +45,7 @@ export function acceptsStream(accept: string | undefined): boolean {
 
 interface MediaRange {
   readonly type: string;
-  /** The quality value, from 0, which is not acceptable, to 1. */
+  /** The quality value, from 0 (not acceptable) to 1. */
   readonly weight: number;
   readonly index: number;
 }
@@ -59,7 +57,7 @@ function parseRange(text: string, index: number): MediaRange {
   return { type: mediaType(text), weight: weight === undefined ? 1 : Number(weight) || 0, index };
 }
 
-/** What the header says about a type: the range that names it, else its group, else everything. */
+/** Returns the most specific range for a type: the type itself, its group, or everything. */
 function mostSpecific(ranges: readonly MediaRange[], type: string): MediaRange {
   const group = type.replace(/\/.*/, '/*');
   for (const name of [type, group, '*/*']) {
@@ -75,19 +73,19 @@ function mediaType(value: string): string {
 }
 
 /**
- * Names under which a body is sent as it is. Some senders leave the header empty, or take it for that of the character
- * set; were such a body packed after all, it would be read as what it is not and refused for that.
+ * Content-Encoding values of a body that is not encoded. Some senders leave the header empty or put a character set
+ * there. If such a body is compressed after all, it is rejected as invalid JSON.
  */
 const UNPACKED: ReadonlySet<string> = new Set(['', 'identity', 'utf-8', 'utf8']);
 
-/** What has to be undone before a body can be read, by its Content-Encoding; undefined: nothing. [RFC 9110 8.4] */
+/** Returns the encoding that must be undone before the body can be read; undefined if there is none. [RFC 9110 8.4] */
 export function packingOf(contentEncoding: string | undefined): string | undefined {
   return contentEncoding === undefined || UNPACKED.has(contentEncoding.toLowerCase()) ? undefined : contentEncoding;
 }
 
 /**
- * The mark of the bridge that sends a request: a random text for each run, or one that all replicas derive from their key. A
- * bridge that gets its own mark has been given its own URL as that of a server, and would call itself without end.
+ * The mark of the bridge that sends a request: random for each run, or derived by all replicas from their key. A bridge
+ * that receives its own mark was configured with its own URL as a server's, and would call itself endlessly.
  */
 export const BRIDGE_MARK_HEADER = 'x-mcp-portage-bridge';
 
@@ -100,7 +98,7 @@ export const CALLER_HEADER = 'mcp-portage-caller';
 // ---- Which header names may come from outside. The transports alone write the headers of HTTP framing and of MCP;
 // configuration may add others, and a client's inbound request far fewer.
 
-/** Headers about one connection, which nobody passes on. [RFC 9110 7.6.1] */
+/** Headers about a single connection, which are never forwarded. [RFC 9110 7.6.1] */
 export const ABOUT_CONNECTION: readonly string[] = [
   'connection',
   'keep-alive',
@@ -114,7 +112,7 @@ export const ABOUT_CONNECTION: readonly string[] = [
   'expect',
 ];
 
-/** What is about our connection, or describes the body, which is ours. */
+/** Headers about the bridge's own connection or about the body, which the bridge writes. */
 const OWN: ReadonlySet<string> = new Set([
   ...ABOUT_CONNECTION,
   'content-length',
@@ -140,7 +138,7 @@ const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   'forwarded',
 ]);
 
-/** May the user set this header for every request? */
+/** Returns true if the user may set this header for every request. */
 export function isConfigurable(name: string): boolean {
   return !OWN.has(name) && !name.startsWith(MCP_PREFIX);
 }
@@ -178,7 +176,7 @@ export function forwardedHeaders(
   return forwarded;
 }
 
-/** A copy of the entries whose name (lower case) passes. */
+/** A copy of the headers whose name (in lower case) is allowed. */
 export function pickHeaders(
   headers: Iterable<readonly [string, string]>,
   isAllowed: (name: string) => boolean,
@@ -191,15 +189,15 @@ export function pickHeaders(
   return picked;
 }
 
-// ---- Traces
+// ---- Trace context
 
-/** What the headers of a client's request say of its trace; undefined: nothing. */
+/** Reads the trace context of a client's request; undefined if it has none. */
 export function traceContextOf({ traceparent, tracestate, baggage }: IncomingHttpHeaders): TraceContext | undefined {
   if (traceparent === undefined && baggage === undefined) return undefined;
   return { traceparent: textOf(traceparent), tracestate: textOf(tracestate), baggage: textOf(baggage) };
 }
 
-/** A header that came several times counts as one list, as both of the specifications say. */
+/** Joins a repeated header to one list, as both specifications define. */
 function textOf(header: string | readonly string[] | undefined): string | undefined {
   return typeof header === 'object' ? header.join(',') : header;
 }

@@ -1,37 +1,38 @@
 import type { Socket } from 'node:net';
 
-/** A client that has read nothing for this long while bytes wait is let go. */
+/** A client that reads nothing for this long while bytes are waiting is disconnected. */
 export const STALL_MS = 30_000;
 
-/** How far the writing to a client has come. */
+/**
+ * The progress of writing to a client: all bytes written so far, and how many of them the operating system has not
+ * accepted yet.
+ */
 export interface Written {
-  /** All bytes that were written. */
   readonly bytes: number;
-  /** The part of them that the operating system has not taken yet. */
   readonly queuedBytes: number;
   readonly socket: Socket | null;
 }
 
-/** Tells by looks now and then whether a peer still reads. */
+/** Detects by polling whether a peer still reads. */
 export class ReadingWatch {
   readonly #stallMs: number;
-  /** What the peer's side had taken when it last took something, and when that was seen. */
+  /** Bytes that were accepted at the latest progress, and the time when it was seen. */
   #takenBytes = 0;
   #takenAtMs: number;
   #unsentBytes = 0;
 
-  /** @param stallMs how long a peer may take nothing of what waits for it */
+  /** @param stallMs time without progress, while bytes are waiting, after which a peer counts as stopped */
   constructor(nowMs: number, stallMs = STALL_MS) {
     this.#takenAtMs = nowMs;
     this.#stallMs = stallMs;
   }
 
-  /** There is a reason why it takes nothing: its time begins anew. */
+  /** Restarts the time limit, if there is a known reason why the peer reads nothing. */
   excuse(nowMs: number): void {
     this.#takenAtMs = nowMs;
   }
 
-  /** True: bytes wait, and it has read nothing for too long. */
+  /** Returns true if bytes are waiting and the peer has read nothing for too long. */
   hasStopped({ bytes, queuedBytes, socket }: Written, nowMs: number): boolean {
     const takenBytes = bytes - queuedBytes;
     const unsentBytes = countUnsent(socket);
@@ -45,9 +46,9 @@ export class ReadingWatch {
 }
 
 /**
- * What the operating system has not taken yet of the slice it is working on. Node counts a slice as waiting until all of
- * it is gone and keeps the finer number on the socket's handle, where its own socket timeout reads it for this very
- * purpose; without it a reader counts by the slice.
+ * Returns how much of the chunk being written the operating system has not accepted yet. Node counts a chunk as waiting
+ * until all of it is written and keeps the exact number on the socket's handle, where its own socket timeout reads it
+ * for the same purpose. Without it, progress is only visible per chunk.
  */
 function countUnsent(socket: Socket | null): number {
   const inside: { readonly _handle?: { readonly writeQueueSize?: unknown } | null } | null = socket as object;

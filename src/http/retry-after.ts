@@ -1,7 +1,7 @@
-/** A server that asks for more is not waited for by anybody. */
+/** Longer delays are cut, because no caller waits for so long. */
 const MAX_RETRY_AFTER_S = 24 * 60 * 60;
 
-/** [RFC 9110 10.2.3] seconds, or a date; undefined: neither. */
+/** Parses seconds or a date to milliseconds; undefined if the value is neither. [RFC 9110 10.2.3] */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d+$/.test(value)) return Math.min(Number(value), MAX_RETRY_AFTER_S) * 1000;

@@ -1,31 +1,34 @@
 import { toPrintable } from '../printable.ts';
 import { isSocketUrl, showSocketPath } from './socket-addresses.ts';
 
-/** A name that holds digits among its letters is at most this long; what is longer is more likely a key or a UUID. */
+/** Longest word with digits that counts as a name. A longer one is more likely a key or a UUID. */
 const LONGEST_NAME = 11;
 const LONGEST_SEGMENT = 40;
 
 /**
- * A URL as it may stand in logs and messages: userinfo, query and fragment can hold credentials, and hosted servers put
- * keys into the path. What looks like one there is shown as `…`.
+ * Shows a URL in logs and messages. Userinfo, query and fragment are left out, because they can hold credentials;
+ * hosted servers also put keys into the path, so likely ones there become `…`.
  */
 export function showUrl(url: URL): string {
-  // The path of a socket is no credential: who may use it is a matter of its file.
+  // A socket's path is no credential, because access is controlled by the file's permissions.
   if (isSocketUrl(url)) return toPrintable(`${showSocketPath(url.socketPath)}#${hideKeys(url.pathname)}`, LONGEST_PATH);
   return `${url.protocol}//${url.host}${hideKeys(url.pathname)}`;
 }
 
-/** Longer paths are cut in logs. */
+/** Longer paths are cut. */
 const LONGEST_PATH = 200;
 
-/** What a client has asked for, without the query, as it may stand in a log. A proxy's client asks for a whole URL. */
+/**
+ * Shows the target of a client's request in logs, without its query. The request target of a proxy's client is a whole
+ * URL.
+ */
 export function showRequestTarget(target: string): string {
   const [path = ''] = target.split(/[?#]/, 1);
   const whole = path.startsWith('/') || !URL.canParse(path) ? undefined : new URL(path);
   return toPrintable(whole === undefined ? hideKeys(path) : showUrl(whole), LONGEST_PATH);
 }
 
-/** A path of this machine, which may name what was fetched with a key. */
+/** Shows a path of this machine. It may contain a key, if the file was downloaded with one. */
 export function showFile(path: string): string {
   return toPrintable(hideKeys(path), LONGEST_PATH);
 }
@@ -44,7 +47,7 @@ function isLikeKey(encoded: string): boolean {
     .some((word) => word.length > LONGEST_NAME && /\d/.test(word));
 }
 
-/** Percent signs would part a word that is one. */
+/** Decodes the segment, because percent escapes would split a word. */
 function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);

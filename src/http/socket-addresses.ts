@@ -1,13 +1,13 @@
-/** Addresses other than those of HTTP over TCP: Unix sockets and named pipes, with or without HTTP, and byte streams. */
+/** Addresses of local sockets and byte streams: Unix sockets and named pipes, with or without HTTP. */
 import type { StreamAddress } from '../config/server.ts';
 import { toPrintable } from '../printable.ts';
 
-/** What named pipes of Windows are called to Node. */
+/** The prefix of named pipes on Windows. */
 const PIPE_PREFIX = '\\\\.\\pipe\\';
 
 /**
- * A URL that is asked for over a socket of this machine: its host is `localhost` whatever the socket is called, and leads
- * nowhere. A redirect or another address that comes from it has to be made with `at`, so that messages name the socket.
+ * A URL that is requested over a local socket. Its host is always `localhost` and not used to connect. URLs derived
+ * from it, such as redirects, must be created with `at`, so that messages name the socket.
  */
 export class SocketUrl extends URL {
   readonly socketPath: string;
@@ -17,23 +17,26 @@ export class SocketUrl extends URL {
     this.socketPath = socketPath;
   }
 
-  /** Another path on the same socket. */
+  /** Returns another path on the same socket. */
   at({ pathname, search }: URL): SocketUrl {
     return new SocketUrl(`http://localhost${pathname}${search}`, this.socketPath);
   }
 }
 
-/** By what it has: a part of the program that is loaded by itself has a class of its own. */
+/**
+ * Checks for the property and not with `instanceof`, because a separately loaded part of the program has its own copy
+ * of the class.
+ */
 export function isSocketUrl(url: URL): url is SocketUrl {
   return 'socketPath' in url;
 }
 
-/** A URL that was made from another one is reached as that one is. */
+/** Returns a derived URL that is reached over the same socket as its origin, if there is one. */
 export function reachedAs(from: URL, made: URL): URL {
   return isSocketUrl(from) ? from.at(made) : made;
 }
 
-/** `unix:///run/mcp.sock`, `pipe:///pipe/mcp`: as VS Code reads them. */
+/** Formats a socket's path in the syntax of VS Code: `unix:///run/mcp.sock`, `pipe:///pipe/mcp`. */
 export function showSocketPath(path: string): string {
   if (path.startsWith(PIPE_PREFIX)) return `pipe:///pipe/${encodePath(path.slice(PIPE_PREFIX.length))}`;
   return `unix://${encodePath(path)}`;
@@ -51,12 +54,15 @@ function encodePath(path: string): string {
   return path.split('/').map(encodeURIComponent).join('/');
 }
 
-// ---- Byte streams: an address is shown as it is written.
+// ---- Byte stream addresses, shown as they are written
 
-/** Longer ones cannot be paths of sockets. */
+/** Socket paths cannot be longer. */
 const LONGEST_PATH = 1024;
 
-/** `tcp://host:port`, `tls://host:port`, `unix:///path.sock`. Holds no credential: who may use a socket is up to its file. */
+/**
+ * Formats the address as `tcp://host:port`, `tls://host:port` or `unix:///path.sock`. It holds no credential, because
+ * access to a socket is controlled by its file.
+ */
 export function showStreamAddress(address: StreamAddress): string {
   if (address.kind === 'socket') return toPrintable(showSocketPath(address.path), LONGEST_PATH);
   const { host, port, tls } = address;
