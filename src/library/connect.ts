@@ -18,12 +18,13 @@ export async function connect(given: ConnectOptions): Promise<Connection> {
   for (const warning of warnings) log.warn(warning);
   const observers = observer === undefined ? [] : [new GivenObserver(observer)];
   const bridge = await connectStdio(config, { ...createSystemDeps(log), observers }, pipes);
-  // Timers of the bridge keep no process alive, and when input has ended, nothing else does while one is all that is waited for.
+  // The bridge's timers do not keep the process alive. After the end of the input, a timer may be all that it waits
+  // for.
   const held = setInterval(() => undefined, MAX_TIMER_MS);
   let closing: Promise<void> | undefined;
   const ended = bridge.ended.then((error) => {
     clearInterval(held);
-    // Whoever has closed it knows.
+    // The program itself has closed the connection, so there is no error to report.
     if (error === undefined || closing !== undefined) return undefined;
     tellSafely(log, () => observer?.failed?.(error));
     return error;
@@ -35,7 +36,10 @@ export async function connect(given: ConnectOptions): Promise<Connection> {
   return { ended, close, killNow: () => bridge.killNow(), [Symbol.asyncDispose]: close };
 }
 
-/** Whether the other end of our own pipes is gone can be seen; that of a program's streams ends when they do. */
+/**
+ * Opens the client's streams. For the process's own stdio a change of the parent's pid shows that the client is gone;
+ * for the program's streams their destruction does.
+ */
 function openPipes(client: ConnectOptions['client']): ClientPipes {
   if (client === 'stdio') {
     const parent = process.ppid;

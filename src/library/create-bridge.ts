@@ -63,7 +63,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 
 const NOT_OURS = new BridgeError('ERR_HTTP_PATH', 'This bridge serves nothing at that path.');
 
-/** Without a slash at the end; empty: there is none. */
+/** Returns the prefix without a trailing slash; empty if there is none. */
 function parsePrefix(prefix: string | undefined): string {
   const path = prefix?.replace(/\/+$/, '') ?? '';
   if (path === '' || /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)+$/.test(path)) return path;
@@ -82,10 +82,7 @@ async function openBridge(given: ServeOptions): Promise<LibraryBridge> {
   return new LibraryBridge(bridge, observer ?? {}, log);
 }
 
-/**
- * - `open`: it takes what comes.
- * - `closed`: it is ending, or has ended.
- */
+/** State of the bridge. `open`: requests are accepted. `closed`: the bridge is ending or has ended. */
 type State = { readonly kind: 'open' } | { readonly kind: 'closed'; readonly ended: Promise<void> };
 
 class LibraryBridge {

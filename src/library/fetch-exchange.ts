@@ -1,4 +1,4 @@
-/** A request and a response of the Fetch standard, in the shape of Node's: what serves one serves the other. */
+/** A request and a response of the Fetch standard in the shape of Node's, so that the same code serves both kinds. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import {
@@ -8,10 +8,10 @@ import {
   type WrittenHeader,
 } from '../http/server/detached-exchange.ts';
 
-/** Serves a request of Node. */
+/** Serves a Node request. */
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Resolves with the head of the response; its body goes on. */
+/** Resolves with the response once its head is written; the body follows as a stream. */
 export function serveFetch(request: Request, serve: Serve): Promise<Response> {
   return new Promise((resolve) => {
     const url = new URL(request.url);
@@ -34,7 +34,7 @@ class FetchRequest extends DetachedRequest {
   readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
   constructor({ method, headers, body }: Request, url: URL, socket: Socket) {
-    // Where a runtime leaves the header out, the URL has it from there.
+    // Some runtimes leave out the Host header; its value is then taken from the URL.
     const all = { host: url.host, ...Object.fromEntries(headers) };
     super({ method, url: url.pathname + url.search, headers: all, socket });
     this.#body = body?.getReader();
@@ -48,29 +48,29 @@ class FetchRequest extends DetachedRequest {
     const next = this.#body?.read() ?? Promise.resolve({ done: true, value: undefined } as const);
     next.then(
       ({ done, value }) => this.push(done ? null : value),
-      // The client has left in the middle of its message.
+      // The client has disconnected in the middle of its message.
       () => this.destroy(),
     );
   }
 
   override _destroy(error: Error | null, destroyed: (error: Error | null) => void): void {
-    // A body that was refused is not wanted any more.
+    // The rest of a rejected body is not read.
     this.#body?.cancel().catch(() => undefined);
     destroyed(error);
   }
 }
 
-/** Bytes that wait for whoever reads the body, above which the writer is told to wait. */
+/** The writer is paused while more bytes than this wait for the reader of the body. */
 const FULL_BYTES = 64 * 1024;
-/** [Fetch 2.2.3] A response with one of these cannot have a body. */
+/** [Fetch 2.2.3] A response with one of these statuses cannot have a body. */
 const WITHOUT_BODY: readonly number[] = [204, 205, 304];
 
 class FetchResponse extends DetachedResponse {
-  /** There is none between us and whoever reads the body. */
+  /** No socket is known: the program's web server owns the connection. */
   readonly socket = null;
   readonly #begin: (response: Response) => void;
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** Takes the next bytes when the reader wants some. */
+  /** Continues writing when the reader wants more bytes. */
   #resume: (() => void) | undefined;
 
   constructor(req: FetchRequest, begin: (response: Response) => void) {
@@ -114,7 +114,7 @@ class FetchResponse extends DetachedResponse {
   }
 
   override _destroy(error: Error | null, destroyed: (error: Error | null) => void): void {
-    // Somebody waits for it, though the client may have left.
+    // The caller's promise must resolve even if the client has disconnected.
     if (!this.headersSent) this.#begin(new Response(null, { status: 503 }));
     this.headersSent = true;
     this.#body?.error(error ?? new Error('the response was cut'));

@@ -4,10 +4,10 @@ import type { BridgeLog } from './public-types.ts';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 type Level = (typeof LEVELS)[number];
 
-/** The log of the bridge: that of the program, or none. Nothing else is ever written. */
+/** Creates the bridge's log: the program's logger, or none. The bridge then writes nothing anywhere else. */
 export function createGivenLog(given: BridgeLog | undefined): Logger {
   const log = given === undefined ? SILENT : new GivenLog(given, {});
-  // The bridge uses the levels, `child` and `isLevelEnabled` of pino's logger, all of which are there.
+  // The bridge uses only the levels, `child` and `isLevelEnabled` of a pino logger, and this class has all of them.
   return log as unknown as Logger;
 }
 
@@ -26,7 +26,7 @@ const SILENT: Used = {
   child: () => SILENT,
 };
 
-/** Writes with some fields in every line. */
+/** A logger with additional fields in every line. */
 class GivenLog {
   readonly #log: BridgeLog;
   readonly #bindings: object;

@@ -1,4 +1,7 @@
-/** The observer of a program as the relay's own kind, which is told the end of something by the function it returned. */
+/**
+ * Adapts a program's observer to the relay's interface, which reports the end of something by calling the function that
+ * its start returned.
+ */
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import type { Inspection } from '../observe/inspection.ts';
@@ -46,7 +49,7 @@ function toInfo({ transport, principal, server, era, revision, name, version }: 
   return { transport, principal, server, era, revision, name, version };
 }
 
-/** For what is told outside of a call. What an observer throws is its own fault, and ends nothing of ours. */
+/** Calls an observer outside of a call. An exception of the observer is logged and does not stop the bridge. */
 export function tellSafely(log: Logger, tell: () => void): void {
   try {
     tell();
@@ -55,7 +58,7 @@ export function tellSafely(log: Logger, tell: () => void): void {
   }
 }
 
-/** What a program is told of the servers. */
+/** The public status of the servers. */
 export function toStatuses({ servers }: Inspection): readonly ServerStatus[] {
   return servers.map(({ name, state, problem, sessions, openCalls, processes, restarts }) => ({
     name,
@@ -68,10 +71,13 @@ export function toStatuses({ servers }: Inspection): readonly ServerStatus[] {
   }));
 }
 
-/** What decides the state of a server is in several places, none of which tells when it changes. */
+/**
+ * Interval at which the states are polled: several places determine a server's state, and none of them emits an event
+ * when it changes.
+ */
 const LOOK_MS = 1000;
 
-/** Tells of servers whose state is another one than before. Returns the function that ends it. */
+/** Reports each server whose state has changed. Returns the function that stops this. */
 export function watchServers(
   inspect: () => readonly ServerStatus[],
   changed: (server: ServerStatus) => void,

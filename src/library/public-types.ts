@@ -1,4 +1,4 @@
-/** What a program gives to mcp-portage and gets of it. Everything here is public: members are added, never renamed. */
+/** The types that a program exchanges with mcp-portage. All of them are public: members are added, never renamed. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable, Writable } from 'node:stream';
 import type { BridgeError, ErrorCode } from '../errors.ts';
@@ -11,9 +11,9 @@ export interface CommandServer {
   readonly type?: 'stdio' | undefined;
   readonly command: string;
   readonly args?: readonly string[] | undefined;
-  /** Variables of the process, besides harmless ones of this process such as PATH and HOME. */
+  /** Variables of the process, in addition to harmless ones of this process such as PATH and HOME. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** A file of variables, one `NAME=value` per line; `env` wins over it. */
+  /** A file of variables, one `NAME=value` per line. `env` has precedence. */
   readonly envFile?: string | undefined;
   /** Default: the working directory of this process. */
   readonly cwd?: string | undefined;
@@ -21,7 +21,7 @@ export interface CommandServer {
   readonly portage?: EntryOptions | undefined;
 }
 
-/** A server that runs already, somewhere else. */
+/** A running server with a URL. */
 export interface UrlServer {
   readonly type?: 'http' | 'streamable-http' | 'sse' | undefined;
   readonly url: string | URL;
@@ -31,27 +31,29 @@ export interface UrlServer {
   readonly portage?: EntryOptions | undefined;
 }
 
-/** A server as an entry of `mcpServers` has it. Texts are taken as they are: no variable in them is replaced. */
+/** A server in the form of an entry of `mcpServers`. Texts are used unchanged: variables in them are not expanded. */
 export type ServerEntry = CommandServer | UrlServer;
 
-/** What is said of one server alone. */
+/** Options of a single server. */
 export interface EntryOptions extends ServerOptions {
-  /** Where there are several servers: whether the bridge is ready only when this one is. Default: false. */
+  /** With several servers: true if the bridge counts as ready only when this one is. Default: false. */
   readonly required?: boolean | undefined;
-  /** Where there are several servers: names of the only callers that may use this one; for others it does not exist. */
+  /**
+   * With several servers: names of the only callers that may use this one. For other callers the server does not exist.
+   */
   readonly callers?: readonly string[] | undefined;
 }
 
-/** Either one server at the paths of the bridge, or several, each below its name: `/<name>/mcp`. */
+/** A single server at the paths of the bridge, or several, each below its name: `/<name>/mcp`. */
 export type Servers =
   | { readonly server: ServerEntry; readonly servers?: undefined }
   | { readonly servers: Readonly<Record<string, ServerEntry>>; readonly server?: undefined };
 
 // ---- serve and createBridge
 
-/** What a program may want to know of what happens. */
+/** The log and the observer of a program. */
 export interface Listening {
-  /** Nothing is logged without it. */
+  /** Without it, nothing is logged. */
   readonly log?: BridgeLog | undefined;
   readonly observer?: BridgeObserver | undefined;
 }
@@ -61,22 +63,24 @@ export type ServeOptions = BridgeOptions;
 
 export type CreateBridgeOptions = BridgeOptions & {
   /**
-   * What comes before the paths of the bridge in the URLs that `handle` is given, such as `/tools`. Not needed where the
-   * framework takes it off, as Express does with what `app.use` mounts.
+   * The prefix of the bridge's paths in the URLs that `handle` receives, such as `/tools`. Not needed if the framework
+   * removes it, as Express does for handlers mounted with `app.use`.
    */
   readonly prefix?: string | undefined;
 };
 
 export interface RunningServer extends AsyncDisposable {
-  /** Where clients of Streamable HTTP connect; of several servers the first. */
+  /** The URL for clients of Streamable HTTP; with several servers, that of the first one. */
   readonly url: string;
-  /** All addresses, with what is there. */
+  /** All addresses, each with a label. */
   readonly urls: readonly BridgeUrl[];
-  /** What is known of the servers now. */
+  /** The current status of the servers. */
   inspect(): readonly ServerStatus[];
-  /** Lets running calls finish within `shutdownGrace`, then ends streams and server processes. May be called again. */
+  /**
+   * Lets running calls finish within `shutdownGrace`, then ends streams and server processes. Can be called repeatedly.
+   */
   close(): Promise<void>;
-  /** Ends the server processes at once, without waiting: for a listener of `process.on('exit')`. */
+  /** Kills the server processes synchronously, for a listener of `process.on('exit')`. */
   killNow(): void;
 }
 
@@ -85,61 +89,64 @@ export interface BridgeUrl {
   readonly url: string;
 }
 
-/** A bridge as part of a web server that a program has already; it may listen on a port of its own as well. */
+/** A bridge inside a program's own web server. It can also listen on a port of its own. */
 export interface Bridge extends AsyncDisposable {
   /**
-   * Serves a request that is for the bridge: its endpoints, their metadata for OAuth, `/healthz`, `/readyz`, and `/status`
-   * and `/metrics` where they are served. Every other request is left untouched for `next`, or for whoever called.
+   * Serves a request for the bridge: its endpoints, their OAuth metadata, `/healthz`, `/readyz`, and `/status` and
+   * `/metrics` if they are enabled. Any other request is left untouched for `next` or the caller.
    */
   readonly handle: Handle;
   /**
-   * Serves requests of the Fetch standard, as some web servers have them (Hono, for one). What is not for the bridge is
-   * answered 404. As such a request does not say where it came in, this takes authentication, or `host: '0.0.0.0'` and
-   * `allowAnonymous`.
+   * Serves requests of the Fetch standard, for web servers such as Hono. A request for another path is answered with
+   * 404. Such a request does not reveal the address it arrived at, so authentication is required, or `host: '0.0.0.0'`
+   * and `allowAnonymous`.
    */
   readonly fetch: (request: Request) => Promise<Response>;
   /** Listens on `host` and `port`, and resolves with the addresses. */
   listen(): Promise<readonly BridgeUrl[]>;
   inspect(): readonly ServerStatus[];
-  /** As of a running server. Whatever `handle` gets from then on for the bridge is refused. */
+  /**
+   * Closes the bridge as `RunningServer.close` does. Requests for the bridge that `handle` receives afterwards are
+   * rejected.
+   */
   close(): Promise<void>;
   killNow(): void;
 }
 
-/** Needs no `this`. */
+/** Can be passed on as a function, because it does not use `this`. */
 export interface Handle {
-  /** As middleware of Express, Connect and their like. */
+  /** For use as middleware of Express, Connect and similar frameworks. */
   (request: HandledRequest, response: ServerResponse, next: () => void): void;
-  /** Returns whether the request was for the bridge. */
+  /** Returns true if the request was for the bridge. */
   (request: HandledRequest, response: ServerResponse): boolean;
 }
 
-/** A request of Node, with what frameworks add to it. */
+/** A Node request, with members that frameworks add. */
 export type HandledRequest = IncomingMessage & {
-  /** The URL as it came, where the framework has taken a part off. */
+  /** The URL as received, if the framework has removed a prefix. */
   readonly originalUrl?: string;
-  /** The body, where something has read it before. */
+  /** The body, if the framework has already read it. */
   readonly body?: unknown;
 };
 
 /**
- * - `idle`: nobody has come for it yet; it has no process and no connection.
+ * - `idle`: no client has used the server yet; it has no process and no connection.
  * - `ready`: clients can be served, as far as is known.
- * - `unproven`: it did not work last time.
- * - `refused`: it cannot be served now.
+ * - `unproven`: the last attempt failed.
+ * - `refused`: clients cannot be served now.
  */
 export type ServerState = 'idle' | 'ready' | 'unproven' | 'refused';
 
 export interface ServerStatus {
   readonly name: string;
   readonly state: ServerState;
-  /** Why it is not ready; undefined where it is. */
+  /** The reason why the server is not ready; undefined if it is. */
   readonly problem: string | undefined;
   readonly sessions: number;
   readonly openCalls: number;
-  /** Running ones, those that are ending included. */
+  /** Number of running processes, including those that are ending. */
   readonly processes: number;
-  /** Processes that ended though nobody wanted that. */
+  /** Number of processes that ended unexpectedly. */
   readonly restarts: number;
 }
 
@@ -149,16 +156,19 @@ export type ConnectOptions = ServedOptions &
   Listening & {
     readonly server: ServerEntry;
     /**
-     * The client's end. `'stdio'`: the stdin and stdout of this process, which nothing else may then use. Streams are the
-     * program's own and stay open when the connection ends.
+     * The client's side. `'stdio'`: stdin and stdout of this process, which nothing else may use then. Streams belong
+     * to the program and stay open when the connection ends.
      */
     readonly client: 'stdio' | { readonly input: Readable; readonly output: Writable };
   };
 
 export interface Connection extends AsyncDisposable {
-  /** Resolves when all is over: with what went wrong, or with undefined when the client or the program has ended it. */
+  /**
+   * Resolves when the connection has ended: with the error, or with undefined if the client or the program has ended
+   * it.
+   */
   readonly ended: Promise<BridgeError | undefined>;
-  /** Lets running calls finish within `shutdownGrace`, then ends the server's process. May be called again. */
+  /** Lets running calls finish within `shutdownGrace`, then ends the server's process. Can be called repeatedly. */
   close(): Promise<void>;
   killNow(): void;
 }
@@ -166,16 +176,16 @@ export interface Connection extends AsyncDisposable {
 // ---- probe
 
 export interface ProbeOptions extends CommonOptions {
-  /** For everything that is done with the server. Default: 15 s for a URL, 2 min for a command. */
+  /** Time limit for the whole probe. Default: 15 s for a URL, 2 min for a command. */
   readonly timeout?: Duration | undefined;
-  /** Ends it early; what was found until then is reported. */
+  /** Ends the probe early; the report then has what was found so far. */
   readonly signal?: AbortSignal | undefined;
   readonly log?: BridgeLog | undefined;
 }
 
 // ---- log and observer
 
-/** A logger of pino, or anything with these methods. */
+/** A pino logger, or any object with these methods. */
 export interface BridgeLog {
   trace(fields: object, message?: string): void;
   debug(fields: object, message?: string): void;
@@ -183,42 +193,42 @@ export interface BridgeLog {
   warn(fields: object, message?: string): void;
   error(fields: object, message?: string): void;
   fatal(fields: object, message?: string): void;
-  /** Absent: every level is. */
+  /** Without it, all levels are enabled. */
   isLevelEnabled?(level: string): boolean;
 }
 
 /**
- * Hears of clients and calls. It sees no payload, no credential and no session id. Called in the middle of a message's way:
- * a method must not take long, and what it throws is logged once and goes no further. Where it has neither `callBegan` nor
- * `callEnded`, nothing is read of a call for its sake.
+ * Receives events about clients and calls, without payloads, credentials and session ids. Methods are called while a
+ * message is processed, so they must return quickly; an exception is logged once and otherwise ignored. Without
+ * `callBegan` and `callEnded`, the bridge parses nothing of a call for the observer.
  */
 export interface BridgeObserver {
-  /** A client has a session. One of 2026-07-28 over HTTP has none, and is known by its calls. */
+  /** A client has a session. Clients of 2026-07-28 over HTTP have none and appear only in calls. */
   clientConnected?(client: ClientInfo): void;
   clientLeft?(client: ClientInfo, reason: ErrorCode): void;
-  /** A client got no session. */
+  /** A client was refused a session. */
   clientRefused?(client: ClientOrigin, reason: ErrorCode): void;
   callBegan?(call: CallInfo): void;
   /** @param call the object that `callBegan` was given */
   callEnded?(call: CallInfo, ending: CallEnding): void;
-  /** The state of a server is another one than before; looked at once a second. */
+  /** The state of a server has changed. States are checked once a second. */
   serverChanged?(server: ServerStatus): void;
-  /** The bridge itself has failed: its listening socket broke, say. */
+  /** The bridge itself has failed, for example because its listening socket broke. */
   failed?(error: BridgeError): void;
 }
 
-/** Further ones may come. */
+/** Further values may be added. */
 export type ClientTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket';
 
 export interface ClientOrigin {
   readonly transport: ClientTransport;
-  /** The authenticated caller; undefined: nobody is asked. */
+  /** The authenticated caller; undefined if no authentication is configured. */
   readonly principal: string | undefined;
-  /** The name of the server that it is for. */
+  /** The name of the server that the client uses. */
   readonly server: string;
 }
 
-/** What a client says of itself; nobody has checked it. */
+/** A client's unverified description of itself. */
 export interface ClientInfo extends ClientOrigin {
   /** `legacy`: the revisions up to 2025-11-25. `modern`: 2026-07-28. */
   readonly era: 'legacy' | 'modern';
@@ -238,8 +248,8 @@ export interface CallInfo {
 /**
  * - `answered`: the server sent a result.
  * - `error`: the server answered with an error of this code.
- * - `cancelled`: the client withdrew the request, or left.
- * - `failed`: the bridge could not have it answered, or refused it.
+ * - `cancelled`: the client cancelled the request or disconnected.
+ * - `failed`: the bridge rejected the call or could not get a response.
  */
 export type CallOutcome =
   | { readonly kind: 'answered' }
@@ -249,7 +259,7 @@ export type CallOutcome =
 
 export interface CallEnding {
   readonly outcome: CallOutcome;
-  /** What was sent to the client for it. */
+  /** Bytes that were sent to the client for this call. */
   readonly bytes: number;
   readonly durationMs: number;
 }

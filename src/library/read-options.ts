@@ -1,4 +1,4 @@
-/** From the options of a program to the Config, by the parsers of the command line and of configuration files. */
+/** Converts a program's options to the Config, using the parsers of the command line and of configuration files. */
 import { homedir } from 'node:os';
 import { checkFiles, readTextFile } from '../cli/check-files.ts';
 import type { ConfigFile, WrittenServer } from '../cli/config-file/config-file.ts';
@@ -15,21 +15,23 @@ import { BridgeError } from '../errors.ts';
 import { readFileOnDisk } from '../io/bounded-file.ts';
 import { toTree } from './value-tree.ts';
 
-/** What is done with the servers. */
+/** The function of the library that gets the options. */
 export type LibraryVerb = 'serve' | 'connect' | 'probe';
 
 export interface ReadOptions extends Pick<ParsedConfig, 'config' | 'probe' | 'warnings'> {}
 
-/** The keys of an entry that the library documents; a host's own have no meaning here. */
+/** The keys of an entry that the library documents. Keys that only hosts define have no meaning here. */
 const ENTRY_KEYS = ['type', 'command', 'args', 'env', 'envFile', 'cwd', 'url', 'headers', 'disabled'];
-/** What a single server is called where it needs a name. */
+/** The name of a single server, if it needs one. */
 const ONLY = 'server';
 const NO_COMMAND_LINE = { kind: 'bridge', target: undefined, names: [], options: new Map() } as const;
 
 /**
  * @param given `server` or `servers`, and options by their names in camel case; nothing else
- * @param timeout of a probe; undefined: not given
- * @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION, in the words of the library
+ *
+ * @param timeout of a probe; undefined if not given
+ *
+ * @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION, with the library's option names
  */
 export async function readOptions(
   verb: LibraryVerb,
@@ -80,7 +82,7 @@ async function read(verb: LibraryVerb, given: object, timeout: number | string |
 }
 
 interface Members {
-  /** The only server; undefined: there are several. */
+  /** The only server; undefined if there are several. */
   readonly server: ConfigNode | undefined;
   readonly servers: ConfigNode;
   /** All other options. */
@@ -104,9 +106,10 @@ async function createReader(): Promise<EntryReader> {
   const { checkEntry } = await import('../cli/config-file/entry-schema.ts');
   return {
     report: new FileReport({ kind: 'options' }),
-    // A program has variables of its own, and texts of others in its hands: `${NAME}` in one of them is no wish of its user.
+    // Variables are not expanded: the program can do that itself, and `${NAME}` may come from text that its user did
+    // not write.
     variables: { expand: (text) => ({ ok: true, text }) },
-    // A program chooses its files itself; nobody else can have written their names into it.
+    // Permissions of files are not checked, because the program itself names them.
     readers: { platform: process.platform, uid: process.getuid?.(), readFile: readFileOnDisk, mayBeWritable: true },
     homeFolder: homedir(),
     workspaceFolder: process.cwd(),
@@ -139,7 +142,10 @@ function refuseInapplicable(names: Iterable<OptionName>, verb: LibraryVerb): voi
   }
 }
 
-/** A program that has not asked for it wants no browser to open, and no page among its own. */
+/**
+ * Defaults for programs: without the option no browser is opened and no status page is added to the program's own
+ * pages.
+ */
 const QUIET: readonly (readonly [OptionName, WrittenOption])[] = [
   ['login', { texts: ['never'], source: 'login' }],
   ['status', { texts: ['false'], source: 'status' }],
@@ -154,12 +160,12 @@ function isWanted(
   return names.some((other) => other === name || (name === 'login' && other.startsWith('oauth-')));
 }
 
-/** What is set for the command line is not meant for a program that has options. */
+/** Variables that configure the command line do not apply to a program, which has options. */
 function environmentOfServers(): Readonly<Record<string, string | undefined>> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith(ENV_PREFIX)));
 }
 
-/** The only server stands at the paths of the bridge itself. */
+/** A single server is served at the paths of the bridge itself. */
 function withoutNames(config: Config): Config {
   const [server] = config.servers;
   return { ...config, servers: [{ ...server, listing: undefined }] };
@@ -170,7 +176,7 @@ function inWordsOfLibrary(error: BridgeError): BridgeError {
   return new BridgeError(error.code, withNamesOfLibrary(error.message), { cause, ...(data !== undefined && { data }) });
 }
 
-/** `--max-sessions` → `maxSessions`: the messages of the parsers name options as they are on the command line. */
+/** Replaces `--max-sessions` by `maxSessions` in messages of the parsers, which use the names of the command line. */
 export function withNamesOfLibrary(message: string): string {
   return message.replaceAll(/--(no-)?([a-z][a-z-]*)/g, (written, no: string | undefined, name: string) => {
     if (!isOptionName(name)) return written;

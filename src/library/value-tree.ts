@@ -1,11 +1,14 @@
-/** Options that a program gives, as the tree that a configuration file becomes: one reader for both. */
+/**
+ * Converts a program's options to the tree that a configuration file is parsed to, so that the same reader handles
+ * both.
+ */
 import { type ConfigNode, MAX_DEPTH, type ObjectNode, type Position } from '../cli/config-file/config-tree.ts';
 import { BridgeError } from '../errors.ts';
 
-/** Values of a program are found by their path. */
+/** A value has no position in a file; error messages name its path instead. */
 const NOWHERE: Position = { line: 0, column: 0 };
 
-/** Members that are undefined are not there. Throws ERR_CONFIG_OPTION for what no option can be. */
+/** Skips undefined members. Throws ERR_CONFIG_OPTION for a value that no option can have. */
 export function toTree(value: object, path: string): ObjectNode {
   const node = toNode(value, path, 0);
   if (node.kind === 'object') return node;
