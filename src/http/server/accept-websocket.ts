@@ -8,7 +8,9 @@ import type { Upgrade } from './upgrades.ts';
 const KEY = /^[A-Za-z0-9+/]{22}==$/;
 const VERSION = '13';
 
-/** Why a request cannot be answered with a WebSocket, and headers that go with the refusal; undefined: it can. */
+/**
+ * Returns why a request cannot be answered with a WebSocket, and headers for the error response; undefined if it can.
+ */
 export function findHandshakeFault(request: IncomingMessage, upgrade: Upgrade | undefined): HandshakeFault | undefined {
   const { headers } = request;
   if (upgrade === undefined) {
@@ -30,8 +32,8 @@ export interface HandshakeFault {
 }
 
 /**
- * Completes handshakes. The subprotocol of MCP is chosen where it is offered. Clients that offer none get none: those of the
- * official SDKs offer it and insist on it, but plain WebSocket clients mostly do not know of it.
+ * Completes handshakes and selects the MCP subprotocol if the client offers it. Clients that offer no subprotocol get
+ * none: those of the official SDKs offer it and require it, but most plain WebSocket clients do not know it.
  */
 export class WebSocketAcceptor {
   readonly #server: WebSocketServer;
@@ -40,7 +42,7 @@ export class WebSocketAcceptor {
     this.#server = server;
   }
 
-  /** The library is loaded with the first connection. */
+  /** Loads the library, when the first connection arrives. */
   static async load(maxMessageBytes: number): Promise<WebSocketAcceptor> {
     const { WebSocketServer } = await import('ws');
     const server = new WebSocketServer({
@@ -53,7 +55,10 @@ export class WebSocketAcceptor {
     return new WebSocketAcceptor(server);
   }
 
-  /** Takes a request in which nothing is wrong. Calls `opened` at once, unless the subprotocols are no list: that is answered here. */
+  /**
+   * Accepts a request without a fault. Calls `opened` synchronously, unless the subprotocol header is malformed; the
+   * library then rejects the request.
+   */
   accept(request: IncomingMessage, { socket, head }: Upgrade, opened: (webSocket: WebSocket) => void): void {
     this.#server.handleUpgrade(request, socket, head, opened);
   }

@@ -11,43 +11,46 @@ import { BRIDGE_MARK_HEADER } from '../headers.ts';
 
 export interface AccessOptions {
   /**
-   * The addresses it listens on. `any`: it may be called whatever its client calls it, as over a socket of this machine,
-   * which no name leads to.
+   * The addresses on which the server listens. `any`: every Host is accepted, as on a local socket, to which no host
+   * name leads.
    */
   readonly addresses: readonly string[] | 'any';
-  /** Further names by which clients may call it, with or without a port. */
+  /** Additional Host names for the server, with or without a port. */
   readonly allowHosts: readonly string[];
-  /** Web origins that may call. */
+  /** Web origins whose pages may call the server. */
   readonly allowOrigins: readonly string[];
-  /** Marks of requests that this bridge itself, or another of its replicas, sends to servers; undefined: none is looked for. */
+  /**
+   * Marks of requests that this bridge, or another of its replicas, sends to servers; undefined if they are not
+   * checked.
+   */
   readonly ownMarks?: readonly string[];
 }
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 const WILDCARD_ADDRESSES = ['0.0.0.0', '::', '[::]'];
 /**
- * A page that this server has sent, and the user (the address bar, a bookmark). `same-site` is no better than
- * `cross-site`: all ports of localhost are one site. Whatever else there is counts as another origin, too.
+ * Sites of requests from the server's own pages, and of requests by the user (address bar, bookmark). `same-site` is no
+ * safer than `cross-site`, because all ports of localhost are the same site. All other values count as another origin.
  */
 const OWN_SITES = ['same-origin', 'none'];
 
 /**
- * Who may call, judged by Host, Origin and Sec-Fetch-Site before anything else is looked at. A web page can reach a
- * server on this machine by making its own name point to 127.0.0.1 (DNS rebinding); its Host or Origin gives it away.
- * [spec 2025-11-25 transports#security-warning]
+ * Accepts or rejects requests by Host, Origin and Sec-Fetch-Site before any other check. A web page can reach a server
+ * on this machine if its own name resolves to 127.0.0.1 (DNS rebinding); its Host or Origin reveals it. [spec
+ * 2025-11-25 transports#security-warning]
  *
- * A page can also use our address as that of an image, a script, a frame or a link. Browsers send no Origin with these,
- * but say where the request comes from. [W3C Fetch Metadata 2.3]
+ * A page can also use the server's address for an image, a script, a frame or a link. Browsers send no Origin with such
+ * requests, but Sec-Fetch-Site shows where they come from. [W3C Fetch Metadata 2.3]
  */
 export class AccessPolicy {
   readonly #hosts: ReadonlySet<string> | undefined;
   readonly #origins: ReadonlySet<string>;
   readonly #ownMarks: readonly string[];
-  /** The latest name that was one of ours: clients say the same with every request. */
+  /** The Host most recently accepted; clients send the same one with every request. */
   #latestHost: string | undefined;
 
   constructor(options: AccessOptions) {
-    // Listening on every interface, the names clients use cannot be known unless the user says them.
+    // On a wildcard address the names that clients use are unknown unless the user lists them.
     const { addresses, allowHosts } = options;
     const isAnyTaken =
       addresses === 'any' || (addresses.some((host) => WILDCARD_ADDRESSES.includes(host)) && allowHosts.length === 0);
@@ -58,7 +61,7 @@ export class AccessPolicy {
     this.#origins = new Set(options.allowOrigins.map((origin) => origin.toLowerCase()));
   }
 
-  /** Undefined: welcome. */
+  /** Returns undefined if the request is allowed. */
   check(request: IncomingMessage): BridgeError | undefined {
     const { host, origin, 'sec-fetch-site': site, [BRIDGE_MARK_HEADER]: mark } = request.headers;
     if (mark !== undefined && this.#ownMarks.some((own) => own === mark)) return OWN_SERVER;
@@ -84,7 +87,7 @@ export class AccessPolicy {
     return undefined;
   }
 
-  /** CORS headers for an origin that was named by --allow-origin; never a wildcard. */
+  /** Writes CORS headers for an origin that --allow-origin lists; never a wildcard. */
   writeCors(request: IncomingMessage, response: ServerResponse): void {
     const { origin } = request.headers;
     if (origin === undefined || !this.#isNamed(origin)) return;
@@ -114,8 +117,8 @@ export class AccessPolicy {
 }
 
 /**
- * Only pages of this server itself, and programs that send its own address as their Origin, need no name. A page of
- * another port has to be named: whoever wrote it may be a stranger.
+ * Only pages of this server itself, and programs that send its own address as their Origin, need not be listed. A page
+ * on another port must be listed, because it may be anyone's.
  */
 function isOfThisMachine(origin: string): boolean {
   const authority = authorityOf(origin);
@@ -123,14 +126,14 @@ function isOfThisMachine(origin: string): boolean {
 }
 
 /**
- * Stands for Sec-Fetch-Site where that is missing: old browsers never send it, and Chromium does not with a WebSocket,
- * which a page may read whatever its origin is. Programs send no Origin, or that of the URL they call.
+ * Replaces Sec-Fetch-Site if it is missing: old browsers never send it, and Chromium does not send it for a WebSocket,
+ * which a page of any origin may read. Programs send no Origin, or that of the URL they call.
  */
 function isSameOrigin(origin: string | undefined, host: string | undefined): boolean {
   return origin === undefined || (host !== undefined && authorityOf(origin) === host.toLowerCase());
 }
 
-/** The host and the port of a web origin. */
+/** Returns the host and port of a web origin. */
 function authorityOf(origin: string): string | undefined {
   return /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
 }
@@ -154,7 +157,7 @@ function bracketed(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }
 
-/** For messages: what the peer sent, cut and without control characters. */
+/** Quotes a peer's value for a message, truncated and without control characters. */
 function quoted(value: string | undefined): string {
   return value === undefined ? '(absent)' : JSON.stringify(value.slice(0, 100));
 }

@@ -1,13 +1,13 @@
 import type { Server } from 'node:net';
 import type { BridgeError } from '../../errors.ts';
 
-/** What a server can be told to listen at. */
+/** A host and port, the path of a local socket, or an open file descriptor to listen on. */
 export type ListenTarget =
   | { readonly host: string; readonly port: number }
   | { readonly path: string }
   | { readonly fd: number };
 
-/** @param explain what is said when that fails */
+/** @param explain converts an error of the system to the one that is thrown */
 export function begin(
   server: Server,
   target: ListenTarget,

@@ -5,7 +5,7 @@ import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { ChangingFile } from '../changing-file.ts';
 
-/** Files that cannot be used are looked at again after this long, however many clients come meanwhile. */
+/** Delay before unusable files are read again, independent of the number of new clients. */
 const RETRY_MS = 1000;
 
 export interface CertificateFilesOptions {
@@ -16,20 +16,21 @@ export interface CertificateFilesOptions {
 }
 
 /**
- * The certificate of a server in two files, which somebody else renews: in place, by renaming, or by turning a link to
- * another folder. Between two writes they may be cut off, missing, or not belong together; the last good pair stays then.
+ * A server's certificate and key in two files that another program renews: in place, by renaming, or by redirecting a
+ * link to another folder. During a renewal they may be truncated, missing or not match; the last valid pair is then
+ * used.
  */
 export class CertificateFiles {
   readonly #options: CertificateFilesOptions;
   readonly #cert: ChangingFile<string>;
   readonly #key: ChangingFile<string>;
-  /** What is served. */
+  /** The last valid pair. */
   #pair: CertificatePair;
-  /** What was wrong when it was looked at last; said once. */
+  /** The latest problem, so that each is logged only once. */
   #fault: string | undefined;
   #nextLookMs = Number.NEGATIVE_INFINITY;
 
-  /** Throws ERR_CONFIG_OPTION when a file cannot be read. */
+  /** Throws ERR_CONFIG_OPTION if a file cannot be read. */
   constructor(options: CertificateFilesOptions) {
     this.#options = options;
     this.#cert = new ChangingFile(options.certFile, (text) => text);
@@ -37,12 +38,14 @@ export class CertificateFiles {
     this.#pair = { cert: readNow(this.#cert, '--tls-cert'), key: readNow(this.#key, '--tls-key') };
   }
 
-  /** What is served now. */
+  /** The pair to use for new connections. */
   get pair(): CertificatePair {
     return this.#pair;
   }
 
-  /** The pair that has taken the place of the one before; undefined: none has. Looks at the files (microseconds). */
+  /**
+   * Returns the new pair if it has changed, else undefined. Checks the files at each call, which takes microseconds.
+   */
   renewed(): CertificatePair | undefined {
     const { clock } = this.#options;
     if (clock.now() < this.#nextLookMs) return undefined;
@@ -85,13 +88,16 @@ function readNow(file: ChangingFile<string>, option: string): string {
   }
 }
 
-/** A chain and its private key, as PEM. */
+/** A certificate chain and its private key in PEM format. */
 export interface CertificatePair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Throws what is wrong with it, with a code. A context is made without complaint of an empty file, and serves nobody. */
+/**
+ * Throws an error with a `code` if the pair cannot be used. Creating a context is not enough: that accepts an empty
+ * file, but no client could connect.
+ */
 export function checkPair(pair: CertificatePair): void {
   createSecureContext({ ...pair });
   if (new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key))) return;

@@ -1,7 +1,7 @@
 /**
- * A request and a response in the shape of Node's that have no connection of their own: of the Fetch standard, or passed on by
- * another replica. What serves those of Node serves these: the bridge uses the head of both, the streams with their counters
- * and events, and the socket of a request, which is one that was never connected.
+ * A request and a response in the shape of Node's but without a connection of their own: from the Fetch standard, or
+ * forwarded by another replica. The same code serves both kinds. It uses the head of both, the streams with their
+ * counters and events, and the request's socket, which here is one that was never connected.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -10,14 +10,14 @@ import { Readable, Writable } from 'node:stream';
 export interface DetachedHead {
   readonly method: string;
   readonly url: string;
-  /** Names in lower case, each once. */
+  /** Names in lower case, each at most once. */
   readonly headers: Readonly<Record<string, string>>;
   readonly socket: Socket;
 }
 
 export abstract class DetachedRequest extends Readable {
   readonly method: string;
-  /** Changed by whoever takes a prefix off. */
+  /** Changed by code that removes a prefix. */
   url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly socket: Socket;
@@ -30,22 +30,22 @@ export abstract class DetachedRequest extends Readable {
     this.socket = socket;
   }
 
-  /** All values of each name. */
+  /** All values of each header. */
   abstract get headersDistinct(): Readonly<Record<string, readonly string[]>>;
 
-  /** Names and values in turn. */
+  /** Header names and values, alternating. */
   get rawHeaders(): readonly string[] {
     return Object.entries(this.headersDistinct).flatMap(([name, values]) => values.flatMap((value) => [name, value]));
   }
 }
 
-/** A name as it was written, and its value. */
+/** A header's name as written, and its value. */
 export type WrittenHeader = readonly [name: string, value: string];
 
 export abstract class DetachedResponse extends Writable {
   statusCode = 200;
   headersSent = false;
-  /** As Node names it. */
+  /** The request, under Node's name for it. */
   readonly req: DetachedRequest;
   #headers: WrittenHeader[] = [];
 
@@ -76,16 +76,16 @@ export abstract class DetachedResponse extends Writable {
     this.begin(this.#headers);
   }
 
-  /** Sends the head, before anything of the body. Called once at most. */
+  /** Sends the head, before any part of the body. Called at most once. */
   protected abstract begin(headers: readonly WrittenHeader[]): void;
 }
 
-/** Hands both over to what serves those of Node. */
+/** Passes the request and the response to code that expects Node's types. */
 export function serveDetached(
   request: DetachedRequest,
   response: DetachedResponse,
   serve: (request: IncomingMessage, response: ServerResponse) => void,
 ): void {
-  // What the bridge uses of the two is named above, and all of it is there.
+  // The two classes have all members that the bridge uses.
   serve(request as unknown as IncomingMessage, response as unknown as ServerResponse);
 }

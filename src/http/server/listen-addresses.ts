@@ -1,9 +1,9 @@
-/** What is known of the addresses where we listen before anybody comes. */
+/** Properties of listen addresses that are known before a client connects. */
 import type { BoundAddress, HttpListenerConfig, ListenAddress, SocketAddress } from '../../config/listener.ts';
 import { isLoopback } from '../addresses.ts';
 import { showSocketPath } from '../socket-addresses.ts';
 
-/** Write permission is what connecting takes. */
+/** Connecting to a socket file requires write permission. */
 const GROUP_OR_OTHERS_CONNECT = 0o022;
 const OTHERS_CONNECT = 0o002;
 
@@ -11,15 +11,15 @@ export function boundAddress(address: ListenAddress): BoundAddress {
   return address.kind === 'inherited' ? address.bound : address;
 }
 
-/** Can other machines reach it? */
+/** Returns true if other machines can reach the address. */
 export function isExposed(address: ListenAddress): boolean {
   const bound = boundAddress(address);
   return bound.kind === 'tcp' && !isLoopback(bound.host);
 }
 
 /**
- * Does whoever can reach it belong to the user who runs us? This machine is taken to be one user's, unless the mode of a
- * socket says that others use it, too.
+ * Returns true if only programs of the user who runs the bridge can reach the address. The machine is assumed to have a
+ * single user, unless the mode of a socket lets others connect.
  */
 export function isForOneUser(address: ListenAddress): boolean {
   const bound = boundAddress(address);
@@ -27,12 +27,12 @@ export function isForOneUser(address: ListenAddress): boolean {
   return (bound.mode & GROUP_OR_OTHERS_CONNECT) === 0;
 }
 
-/** May every user of this machine connect to it? */
+/** Returns true if every user of this machine may connect to the socket. */
 export function isOpenToAllUsers({ mode }: SocketAddress): boolean {
   return (mode & OTHERS_CONNECT) !== 0;
 }
 
-/** How clients find it: what comes before the path of an endpoint. */
+/** The part of a client's URL before the path of an endpoint. */
 export function addressBase(address: BoundAddress, tls: HttpListenerConfig['tls']): string {
   if (address.kind === 'socket') return `${showSocketPath(address.path)}#`;
   const { host, port } = address;

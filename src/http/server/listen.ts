@@ -1,4 +1,4 @@
-/** A server begins to listen: at a port, at a socket of this machine, or at what somebody else has opened for it. */
+/** Starts listening on a port, on a local socket, or on an inherited socket. */
 import type { AddressInfo, Server } from 'node:net';
 import type { BoundAddress, ListenAddress, TcpAddress } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
@@ -6,15 +6,16 @@ import { isPipePath } from '../socket-addresses.ts';
 import { begin } from './begin-listening.ts';
 import { listenAtSocketFile, type SocketFile } from './socket-file.ts';
 
-/** Where a server listens. */
+/**
+ * A listener's address, with the port that the system has chosen, and its socket file. `file` is undefined if there is
+ * none, or if it belongs to another process.
+ */
 export interface Listening {
-  /** With the port that the system has chosen. */
   readonly bound: BoundAddress;
-  /** The file that goes when it ends; undefined: there is none, or it is somebody else's. */
   readonly file: SocketFile | undefined;
 }
 
-/** What users have written to have us listen, so that they are told what to change. */
+/** The options that users have written for this kind of listener, so that errors name the one to change. */
 export interface ListenOptionWords {
   readonly port: string;
   readonly anyPort: string;
@@ -59,7 +60,7 @@ export async function listenAt(server: Server, address: ListenAddress, options: 
   }
 }
 
-/** What has broken a server that listened. */
+/** Explains an error of a server that was already listening. */
 export function explainListenError(
   error: NodeJS.ErrnoException,
   address: ListenAddress,

@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 
 export interface PublicUrlOptions {
-  /** `--base-url`; undefined: there is no reverse proxy. */
+  /** `--base-url`; undefined if there is no reverse proxy. */
   readonly baseUrl: URL | undefined;
-  /** How the bridge listens; what clients see may differ behind a reverse proxy, which is for --base-url to say. */
+  /** The scheme of the listener. Behind a reverse proxy clients may use another, which --base-url then names. */
   readonly scheme: 'http' | 'https';
 }
 
-/** The URL of a path of ours, as the client that sent this request reaches it. */
+/** Returns the URL of one of the bridge's paths, as the client of this request reaches it. */
 export type PublicUrl = (path: string, request: IncomingMessage) => string;
 
-/** Without --base-url, clients are told the name they call us by themselves; it was checked together with the request. */
+/** Without --base-url, clients get the Host that they have sent themselves. The access policy has checked it. */
 export function createPublicUrl({ baseUrl, scheme }: PublicUrlOptions): PublicUrl {
   if (baseUrl !== undefined) {
     const base = baseUrl.href.replace(/\/$/, '');
@@ -24,9 +24,11 @@ export function createPublicUrl({ baseUrl, scheme }: PublicUrlOptions): PublicUr
   };
 }
 
-/** Where a request was taken from a server that is not ours. */
+/**
+ * The place of the bridge in a program's web server that passed the request on. `prefix` precedes the bridge's own
+ * path, without a trailing slash, and may be empty.
+ */
 export interface Mount {
-  /** What stood before our own path: without a slash at the end, and empty where nothing did. */
   readonly prefix: string;
   readonly scheme: 'http' | 'https';
 }
@@ -35,15 +37,18 @@ const MOUNT = Symbol('mount');
 
 type MountedRequest = IncomingMessage & { [MOUNT]?: Mount };
 
-/** Records how the client of this request reaches us. A property of the request, as the caller is (http/auth/callers.ts). */
+/**
+ * Records how the client of this request reaches the bridge. Stored as a property of the request, like its caller
+ * (http/auth/callers.ts).
+ */
 export function recordMount(request: IncomingMessage, mount: Mount): void {
   (request as MountedRequest)[MOUNT] = mount;
 }
 
-/** Undefined: it came to our own listener. */
+/** Returns undefined if the request arrived at the bridge's own listener. */
 export function mountOf(request: IncomingMessage): Mount | undefined {
   return (request as MountedRequest)[MOUNT];
 }
 
-/** Listening on all interfaces, any Host is served, and it may be none. */
+/** On a wildcard address any Host is accepted, even one that is no valid host. */
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?$/i;

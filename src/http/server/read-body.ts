@@ -9,19 +9,20 @@ export interface BodyLimits {
   readonly bodies: BodyBudget;
 }
 
-/** As with callers (http/auth/callers.ts), what is known of a request is a property of it. */
+/** A body that was already read is stored as a property of the request, like its caller (http/auth/callers.ts). */
 const BODY = Symbol('body');
 
 type ProvidedRequest = IncomingMessage & { [BODY]?: Buffer };
 
-/** The body has been read already, by somebody who did not serve the request after all. */
+/** Provides a body that was already read by code that then did not serve the request. */
 export function provideBody(request: IncomingMessage, body: Buffer): void {
   (request as ProvidedRequest)[BODY] = body;
 }
 
 /**
- * Collects a request body of at most `maxMessageBytes` and hands it over once. A declared length over the limit is
- * refused before a byte is read. A client that goes away midway gets no callback: there is nobody left to answer.
+ * Collects a request body of at most `maxMessageBytes` and calls `done` once. A declared length over the limit is
+ * rejected before a byte is read. If the client disconnects midway, `done` is not called, because no response can be
+ * sent.
  */
 export function readBody(
   request: IncomingMessage,
@@ -33,7 +34,7 @@ export function readBody(
     return provided.length > maxMessageBytes ? done(tooLarge(maxMessageBytes), EMPTY) : done(undefined, provided);
   }
   if (Number(request.headers['content-length'] ?? 0) > maxMessageBytes) return done(tooLarge(maxMessageBytes), EMPTY);
-  /** Most bodies come in one chunk, which is kept as it is. */
+  /** The body, while it has a single chunk. Most bodies do, and need no copy. */
   let only: Buffer | undefined;
   const chunks = new ByteCollector();
   let length = 0;
@@ -81,17 +82,25 @@ function tooLarge(maxBytes: number): BridgeError {
   );
 }
 
-/** Taken of every body without asking: most messages are no larger, and get in whoever else sends slowly. */
+/**
+ * Bytes of each body that count towards no limit. Most messages are smaller, and are accepted even while others send
+ * large ones slowly.
+ */
 export const FREE_BODY_BYTES = 16 * 1024;
-/** Largest messages that may be on their way in at the same time; a sender decides how long one takes. */
+/**
+ * Number of messages of the largest size that may be received at the same time; the sender decides how long one takes.
+ */
 export const BODIES_AT_A_TIME = 16;
 
-/** Whose a request is, where callers have several names: of one caller there may then be half of all. */
+/**
+ * Returns the caller of a request. Undefined if callers do not have different names; otherwise one caller may hold at
+ * most half of the capacity.
+ */
 type CallerOf = ((request: IncomingMessage) => string) | undefined;
 
 /**
- * What all messages that are still being read may hold together, whatever server they are for, as bodies of requests or
- * otherwise. Without it every connection could keep one message short of its last byte.
+ * Limit of memory for all messages that are being received, for all servers, as request bodies or on other connections.
+ * Without it every connection could hold a message that lacks its last byte.
  */
 export class BodyCapacity {
   readonly #bytes: SharedCapacity;
@@ -101,17 +110,17 @@ export class BodyCapacity {
     this.#bytes = new SharedCapacity(BODIES_AT_A_TIME * maxMessageBytes);
   }
 
-  /** The part of one server. */
+  /** Returns the part of one server. */
   share(callerOf: CallerOf): BodyBudget {
     return new BodyBudget(this.#bytes.share(), this.#byCaller, callerOf);
   }
 }
 
-/** What the messages for one server that are still being read may hold. */
+/** The part of the BodyCapacity that a single server may use. */
 export class BodyBudget {
   readonly #share: CapacityShare;
   readonly #callerOf: CallerOf;
-  /** For all servers together. */
+  /** Bytes held by each caller, for all servers together. */
   readonly #byCaller: Map<string, number>;
   #isClosed = false;
 
@@ -121,18 +130,18 @@ export class BodyBudget {
     this.#callerOf = callerOf;
   }
 
-  /** The server is gone. Its part goes to the others when what is still being read for it has come to an end. */
+  /** Called when the server is gone. Its part is released to the others once all messages for it have ended. */
   close(): void {
     this.#isClosed = true;
     if (this.#share.taken === 0) this.#share.close();
   }
 
-  /** Held now, beyond what is free. */
+  /** Bytes held now, without the free ones. */
   get bytes(): number {
     return this.#share.taken;
   }
 
-  /** For the body of this request. False: that exceeds the limit. */
+  /** Takes bytes for the body of this request. Returns false if that exceeds the limit. */
   take(bytes: number, request: IncomingMessage): boolean {
     return bytes === 0 || this.#take(bytes, this.#callerOf?.(request));
   }
@@ -164,7 +173,7 @@ export class BodyBudget {
     else this.#byCaller.delete(caller);
   }
 
-  /** For the messages of a connection that is kept, one after the other. */
+  /** Accounts for the messages of a persistent connection, one after the other. */
   forConnection(callerName: string): ArrivingMessage {
     const caller = this.#callerOf === undefined ? undefined : callerName;
     let taken = 0;
@@ -180,16 +189,17 @@ export class BodyBudget {
   }
 }
 
-/** A message that comes in on a connection in parts. */
+/** A message that arrives on a connection in parts. */
 export interface ArrivingMessage {
   /**
-   * So much of it is here; 0: none is on its way, or nobody wants it any more.
-   * @returns false: with those of others it exceeds the limit
+   * Sets the number of bytes held of the message; 0 if none is incomplete, or if it was dropped.
+   *
+   * @returns false if the limit is exceeded
    */
   holds(bytes: number): boolean;
 }
 
-/** Why a message was not read to its end. */
+/** The error for a message that was not read to its end. */
 export const TOO_MANY_ARRIVE = new BridgeError(
   'ERR_SESSION_BUSY',
   'Too many large messages are being received at the same time; send this one again later.',

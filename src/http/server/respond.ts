@@ -6,25 +6,26 @@ import { errorFrame } from '../../wire/write-message.ts';
 import { JSON_TYPE } from '../headers.ts';
 
 const AS_IT_IS: OutgoingHttpHeaders = {
-  // It is about one caller and its session, which is no part of the URL that caches go by. [RFC 9111 4.2.2]
+  // The response is for one caller and its session, which the URL that caches use as key does not contain. [RFC 9111
+  // 4.2.2]
   'Cache-Control': 'no-store',
-  // It may repeat a part of the request: nobody shall take that for a page.
+  // The response may repeat parts of the request, which browsers must not treat as a page.
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Why a request was refused is a property of its response itself, for those who count that. */
+/** The error code of a rejected request, stored as a property of the response for metrics. */
 const REFUSAL = Symbol('refusal');
 
 type RefusedResponse = ServerResponse & { [REFUSAL]?: ErrorCode };
 
-/** Undefined: it was not refused by `respondError`. */
+/** Returns undefined if `respondError` did not write the response. */
 export function refusalOf(response: ServerResponse): ErrorCode | undefined {
   return (response as RefusedResponse)[REFUSAL];
 }
 
 /**
- * Refuses a request whose response has not started: the status of the error's code, and a JSON-RPC error as body so
- * that an MCP client can show it. Without a readable id the member is left out: current clients reject null.
+ * Rejects a request whose response has not started: with the status of the error's code, and a JSON-RPC error as body,
+ * which MCP clients can show. Without a readable id the member is left out, because current clients reject null.
  */
 export function respondError(
   response: ServerResponse,
@@ -45,12 +46,12 @@ export function respondError(
   response.writeHead(error.audiences.http ?? 500, headers).end(body);
 }
 
-/** Answers something that needs no answer. */
+/** Sends a response without a body. */
 export function respondEmpty(response: ServerResponse, status: 200 | 202 | 204): void {
   response.writeHead(status, status === 204 ? {} : { 'Content-Length': 0 }).end();
 }
 
-/** Responds with text that people read. */
+/** Responds with text for people. */
 export function respondText(response: ServerResponse, status: number, text: string): void {
   const body = Buffer.from(text);
   response

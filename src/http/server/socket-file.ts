@@ -1,6 +1,6 @@
 /**
- * The file of a Unix socket: when another may be replaced by it, who may connect from its first moment on, and whose it is
- * at the end. See docs/decisions/0029-sockets.md.
+ * The file of a Unix socket: when it may replace an existing one, who may connect from the first moment on, and which
+ * process removes it at the end. See docs/internals/decisions/0029-sockets.md.
  */
 import { randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, lstatSync, renameSync, type Stats, statSync, unlinkSync } from 'node:fs';
@@ -10,22 +10,25 @@ import type { SocketAddress } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
 import { begin } from './begin-listening.ts';
 
-/** The length of `sun_path` without the zero at its end. The system would cut a longer path short, and listen elsewhere. */
+/**
+ * The length of `sun_path` without its terminating zero. The system would truncate a longer path and listen elsewhere.
+ */
 const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
-/** Nobody but us may connect while a socket still waits for its mode. */
+/** A umask: only this user may connect until the socket's mode is set. */
 const ONLY_OURS = 0o077;
-/** A process that is stopped with its backlog full answers nobody, and is not gone. */
+/** Time to wait for a connection. A stopped process with a full backlog does not answer, but still runs. */
 const ANSWER_MS = 2000;
 
-/** The file of a socket that we listen on. */
+/** The socket file of a listener. */
 export interface SocketFile {
-  /** Takes the file away, unless it has been replaced by somebody else's. May be called twice. */
+  /** Removes the file, unless another process has replaced it. Can be called repeatedly. */
   remove(): void;
 }
 
 /**
- * Rejects with ERR_CONFIG_LISTEN.
- * @param option by which the path was given
+ * Starts listening. Rejects with ERR_CONFIG_LISTEN.
+ *
+ * @param option the option that gave the path
  */
 export async function listenAtSocketFile(
   server: Server,
@@ -33,8 +36,8 @@ export async function listenAtSocketFile(
   option: string,
 ): Promise<SocketFile> {
   const folder = dirname(path);
-  // Under this name only until it is complete: it then takes the place of a stale one in one step. Node would also remove
-  // the name that it has listened on in the end, whoever's that is by then.
+  // The socket has a temporary name until it is complete, and then replaces a stale one atomically. Node removes the
+  // name that it listened on at the end, even if the file is then another process's; here that is the temporary name.
   const draft = join(folder, `.${randomBytes(3).toString('hex')}`);
   refuseLongPath(path, draft, option);
   refuseFolder(folder, { path, option });
@@ -46,7 +49,7 @@ export async function listenAtSocketFile(
     put(draft, { path, option }, stale);
     return new OwnFile(path, { dev, ino });
   } catch (thrown) {
-    // Node takes the draft with it.
+    // Node also removes the temporary file.
     server.close();
     if (thrown instanceof BridgeError) throw thrown;
     throw unusable(thrown, path);
@@ -71,12 +74,16 @@ class OwnFile implements SocketFile {
     try {
       unlinkSync(this.#path);
     } catch {
-      // Somebody was quicker, or has taken the folder from us. The next to listen there finds a stale file.
+      // The file is already gone, or this user may not change the folder any more. The next listener there finds a
+      // stale file.
     }
   }
 }
 
-/** The system makes the file while `listen` is called, so nothing else of this process sees the other mask. */
+/**
+ * Starts listening with a restrictive umask. The system creates the file during the call of `listen`, so no other code
+ * of this process runs with that mask.
+ */
 async function beginAsOurs(server: Server, draft: string, path: string): Promise<void> {
   const before = process.umask(ONLY_OURS);
   let begun: Promise<void>;
@@ -93,7 +100,10 @@ interface GivenPath {
   readonly option: string;
 }
 
-/** What there was is looked at once more: it may have become somebody's. */
+/**
+ * Moves the draft to its final name. The existing file is checked once more, because another process may have started
+ * to use it.
+ */
 function put(draft: string, { path, option }: GivenPath, stale: Stats | undefined): void {
   const found = lookAt(path);
   if (stale === undefined && found === undefined && linked(draft, { path, option })) return;
@@ -101,7 +111,10 @@ function put(draft: string, { path, option }: GivenPath, stale: Stats | undefine
   renameSync(draft, path);
 }
 
-/** Unlike renaming, that fails where there is a file by now. False: this file system has no links for sockets. */
+/**
+ * Links the draft to its final name. Unlike a rename, that fails if a file exists by now. Returns false if the file
+ * system has no links for sockets.
+ */
 function linked(draft: string, { path, option }: GivenPath): boolean {
   try {
     linkSync(draft, path);
@@ -113,7 +126,7 @@ function linked(draft: string, { path, option }: GivenPath): boolean {
   return true;
 }
 
-/** The file of a process that has ended without taking it away; undefined: there is no file. */
+/** Returns the file left behind by a process that has ended; undefined if there is no file. */
 async function findStale(path: string, option: string): Promise<Stats | undefined> {
   const found = lookAt(path);
   if (found === undefined) return undefined;
@@ -145,7 +158,7 @@ async function findStale(path: string, option: string): Promise<Stats | undefine
   }
 }
 
-/** Whether somebody listens there: `connected`, `silent`, or the code of the error. */
+/** Tests for a listener by connecting. Resolves with `connected`, `silent`, or the code of the error. */
 function ask(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ path });

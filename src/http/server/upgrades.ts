@@ -2,35 +2,34 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 
-/** The connection of a request that asks to go on with another protocol. */
+/** The connection of a request to switch to another protocol. `head` has the bytes received after the request. */
 export interface Upgrade {
   readonly socket: Socket;
-  /** What has come behind the request already. */
   readonly head: Buffer;
 }
 
-/** A property of the request itself, as its caller is (http/auth/callers.ts). */
+/** Stored as a property of the request, like its caller (http/auth/callers.ts). */
 const UPGRADE = Symbol('upgrade');
 
 type UpgradingRequest = IncomingMessage & { [UPGRADE]?: Upgrade };
 
-/** What can be taken over to answer the request; undefined: it asks for an ordinary answer. */
+/** Returns the connection that may be taken over to answer the request; undefined for an ordinary request. */
 export function upgradeOf(request: IncomingMessage): Upgrade | undefined {
   return (request as UpgradingRequest)[UPGRADE];
 }
 
-/** [RFC 6455 4.1] It is a GET, and brings no body. */
+/** [RFC 6455 4.1] The request must be a GET without a body. */
 function asksFor({ method, headers }: IncomingMessage, protocols: readonly string[]): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
   return method === 'GET' && protocols.includes(headers.upgrade?.toLowerCase() ?? '') && !hasBody;
 }
 
 /**
- * Has requests for one of these protocols handled as all others are, with a response to refuse them by. Whoever serves one
- * takes its connection over, and leaves the response open for as long as that lasts.
+ * Handles upgrade requests for these protocols like all other requests, with a response to reject them. The handler
+ * that accepts one takes over its connection, and leaves the response open as long as it is in use.
  *
- * Node hands over every request that asks for any protocol, and Java's HTTP client asks for h2c with the first request on
- * each connection, whatever it is about. A server may pass over such a wish [RFC 9110 7.8], and so is done here.
+ * Node emits `upgrade` for any protocol, and Java's HTTP client asks for h2c with the first request on each connection,
+ * whatever its purpose. A server may ignore such a request's Upgrade header [RFC 9110 7.8], as is done here.
  */
 export function handleUpgrades(
   server: Server,
@@ -44,15 +43,15 @@ export function handleUpgrades(
         handle(request, respondOn(request, socket));
       });
     } else {
-      // Before the wait: a connection with something unread does not tell of its end.
+      // Must precede the wait, because a connection with unread bytes does not report its end.
       unread(request, { socket, head });
-      // Gives it back to Node.
+      // Passes the connection back to Node.
       whenAnswered(socket, () => server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', socket));
     }
   });
 }
 
-/** Node's mark on a connection: the response whose turn it is to be sent. */
+/** Node's internal property of a connection: the response that is being sent. */
 type ServedSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
 
 function unansweredOn(socket: Socket): ServerResponse | undefined {
@@ -60,8 +59,8 @@ function unansweredOn(socket: Socket): ServerResponse | undefined {
 }
 
 /**
- * Goes on when the requests that came before on the connection are answered. Node has let go of it, although it still sends
- * their responses one after the other. A connection that ends with one of them ends here, too.
+ * Continues when the earlier requests on the connection have been answered. Node has detached the connection, but still
+ * sends their responses one after the other. If the connection ends with one of them, `goOn` is not called.
  */
 function whenAnswered(socket: Socket, goOn: () => void): void {
   if (unansweredOn(socket) === undefined) return goOn();
@@ -69,14 +68,14 @@ function whenAnswered(socket: Socket, goOn: () => void): void {
     const response = unansweredOn(socket);
     if (response?.writableNeedDrain) response.emit('drain');
   };
-  // Without a reader, what is still done with those requests would have the connection read, and its bytes lost.
+  // Without this listener, Node's handling of those requests would resume the connection, and its bytes would be lost.
   const notYet = (): void => {};
   socket.on('error', ignore).on('drain', drained).on('readable', notYet);
   const answered = (): void => {
     const next = unansweredOn(socket);
     if (next !== undefined) return void next.once('close', answered);
     if (!socket.writable) return;
-    // Set by Node, which does not remember it after this.
+    // Node has set this timeout and does not clear it after detaching the connection.
     socket.setTimeout(0);
     goOn();
     socket.off('error', ignore).off('drain', drained).off('readable', notYet);
@@ -84,10 +83,10 @@ function whenAnswered(socket: Socket, goOn: () => void): void {
   answered();
 }
 
-/** What breaks is seen by the end of the connection. */
+/** Ignores an error, because the end of the connection reports it. */
 function ignore(): void {}
 
-/** Node has let go of the connection, so the answer is its last. */
+/** Creates a response on a connection that Node has detached. The connection closes after it. */
 function respondOn(request: IncomingMessage, socket: Socket): ServerResponse {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
@@ -97,7 +96,7 @@ function respondOn(request: IncomingMessage, socket: Socket): ServerResponse {
   return response;
 }
 
-/** Puts a request back in front of its connection, as if it had never been read, and without its wish. */
+/** Puts a request back in front of its connection as if it had never been read, but without its Upgrade header. */
 function unread({ method, url, httpVersion, rawHeaders }: IncomingMessage, { socket, head }: Upgrade): void {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -1,4 +1,4 @@
-/** What a fragment or a chunk costs beside its bytes, measured: the object that stands for it, and its place in a list. */
+/** Measured memory per fragment and per chunk in addition to their bytes: the object and its place in a list. */
 export const FRAGMENT_COST_BYTES = 128;
 export const CHUNK_COST_BYTES = 512;
 
@@ -12,39 +12,42 @@ const MASKED = 0x80;
 const SHORT_LENGTH = 0x7f;
 
 /**
- * Follows the frames that come in from one connection by their heads alone: where each ends, and how much memory the message
- * has that is not complete. The library keeps that to itself: each fragment as an object of its own, and with a part of a
- * chunk all of it.
+ * Tracks the frames of one connection by their headers: where each frame ends, and how much memory an incomplete
+ * message uses. The library does not report that, although it keeps an object for each fragment, and a whole chunk for
+ * any part of it.
  */
 export class ArrivingFrames {
   readonly #head = Buffer.alloc(MAX_HEAD_BYTES);
   #headBytes = 0;
-  /** What has still to come of the frame whose head is complete. */
+  /** Bytes still missing of the frame whose header is complete. */
   #payloadLeft = 0;
   #opcode = 0;
   #endsMessage = false;
   #heldBytes = 0;
-  /** The memory that was counted last: several parts of it may come one after the other. */
+  /** The buffer that was counted last, because several consecutive chunks may be parts of it. */
   #heldMemory: ArrayBufferLike | undefined;
   #ended = 0;
   #isClosed = false;
 
-  /** Memory of the message that is not complete; 0: there is none. */
+  /** Memory used by the incomplete message; 0 if there is none. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
-  /** Frames that ended in what was followed last. */
+  /** Number of frames that ended in the bytes of the last `push`. */
   get ended(): number {
     return this.#ended;
   }
 
-  /** A close frame is complete. Nothing that comes behind it counts. [RFC 6455 5.5.1] */
+  /** True after a complete close frame. Later bytes are ignored. [RFC 6455 5.5.1] */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Follows a chunk up to the end of so many frames, or of a close frame, or to its own end. Returns how many bytes these are. */
+  /**
+   * Processes a chunk until `maxFrames` frames have ended, a close frame has ended, or the chunk ends. Returns the
+   * number of bytes processed.
+   */
   push(chunk: Buffer, maxFrames: number): number {
     let isKept = this.#payloadLeft > 0 && !this.#isControl;
     let fragments = 0;
@@ -57,7 +60,7 @@ export class ArrivingFrames {
         at += passed;
       } else {
         at = this.#readHead(chunk, at);
-        // A head that is not complete is kept as well, but it is short, and may be one of a ping.
+        // An incomplete header is kept too, but it is short and may belong to a ping.
         if (this.#headBytes > 0) break;
         if (!this.#isControl) {
           isKept = true;
@@ -88,7 +91,7 @@ export class ArrivingFrames {
     return this.#opcode >= FIRST_CONTROL_OPCODE;
   }
 
-  /** Returns where it ends, or where the chunk does: then there are bytes of an incomplete head. */
+  /** Returns the end of the header, or the end of the chunk if the header is incomplete. */
   #readHead(chunk: Buffer, start: number): number {
     let at = start;
     while (at < chunk.length) {

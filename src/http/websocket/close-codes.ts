@@ -1,14 +1,14 @@
 import { type BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 
-/** Why a connection is closed, as its peer is told. [RFC 6455 7.4.1, and the registry it opened] */
+/** Status codes of close frames, which tell the peer why the connection ends. [RFC 6455 7.4.1 and the IANA registry] */
 export const CLOSE_CODES = {
   normal: 1000,
   goingAway: 1001,
   protocolError: 1002,
   unsupportedData: 1003,
-  /** Never sent: the peer gave no code. */
+  /** Never sent; means that the peer gave no code. */
   noStatus: 1005,
-  /** Never sent: the connection broke without a word. */
+  /** Never sent; means that the connection broke without a close frame. */
   abnormal: 1006,
   invalidText: 1007,
   policyViolation: 1008,
@@ -18,7 +18,7 @@ export const CLOSE_CODES = {
   tryAgainLater: 1013,
 } as const;
 
-/** The words of a close frame have at most 125 bytes, two of which are the code. [RFC 6455 5.5] */
+/** Limit for the reason: a close frame has at most 125 bytes, two of which are the code. [RFC 6455 5.5] */
 export const MAX_REASON_BYTES = 123;
 
 const BY_ERROR: Partial<Record<BridgeError['code'], number>> = {
@@ -34,18 +34,18 @@ const BY_ERROR: Partial<Record<BridgeError['code'], number>> = {
 };
 
 /**
- * The code for a conversation that ends with this error, which is the fault of the bridge or of the server behind it unless
- * the error says otherwise. A session that is closed while the bridge goes on can be opened again at once.
+ * Returns the code for a connection that ends with this error. Unless the error says otherwise, the bridge or the
+ * server behind it is at fault. A session that was closed while the bridge keeps running can be opened again at once.
  */
 export function closeCodeOf(error: BridgeError): number {
   if (error === SHUTTING_DOWN) return CLOSE_CODES.goingAway;
   return BY_ERROR[error.code] ?? CLOSE_CODES.internalError;
 }
 
-/** As much of the words as a close frame can hold, whole characters only. */
+/** Truncates a reason to the limit, without splitting characters. */
 export function fitReason(words: string): string {
   const bytes = Buffer.from(words);
   if (bytes.length <= MAX_REASON_BYTES) return words;
-  // The bytes of a cut character decode to replacement characters at the end.
+  // The bytes of a split character decode to replacement characters at the end.
   return `${bytes.toString('utf8', 0, MAX_REASON_BYTES - 3).replace(/\uFFFD+$/, '')}…`;
 }

@@ -7,46 +7,47 @@ import { ReadingWatch } from '../reading-watch.ts';
 import { ArrivingFrames } from './arriving-frames.ts';
 import { CLOSE_CODES, fitReason, MAX_REASON_BYTES } from './close-codes.ts';
 
-/** From here on the connection is full. Not below Node's own mark, as nothing would wait behind it. */
+/**
+ * The connection is full from this size on. It must not be below Node's own high-water mark, or no `drain` event would
+ * follow.
+ */
 export const HIGH_WATER_BYTES = 64 * 1024;
 /**
- * A peer that has been silent for this long is pinged: what sits in between (load balancers, routers of homes) forgets
- * connections after a minute, and a peer that vanished would never be missed.
+ * A peer that has been silent for this long is pinged. Intermediaries (load balancers, home routers) drop connections
+ * that are idle for a minute, and without pings a vanished peer would not be noticed.
  */
 export const PING_MS = 25_000;
-/** Pings without a byte in return, after which the peer counts as gone. */
+/** After this many pings without a byte in return the peer counts as gone. */
 export const MAX_MISSED_PINGS = 2;
-/** How long the peer has to close its side when it was told of the end. */
+/** Time for the peer to close its side after a close frame. */
 export const CLOSE_TIMEOUT_MS = 5000;
 
-/** The one subprotocol of MCP. */
+/** The only subprotocol of MCP. */
 export const SUBPROTOCOL = 'mcp';
 
 /**
- * Frames of one peer that are taken before all others get a turn: what is read at a time may hold ten thousand of them, and
- * the system hands over megabytes in a row. It is enough to have the answers to them written together.
+ * Frames of one peer that are processed before all others get a turn. A single read may have ten thousand of them, and
+ * the system delivers megabytes at once. The number is large enough for their responses to be written together.
  */
 export const FRAMES_PER_TURN = 32;
 
 /**
- * What both sides ask of the library. Compression is off: it costs each connection 300 KB and a turn through the thread pool
- * for each message, and what is compressed together can be guessed from the length. Pongs are sent here. Messages are told
- * at once, as the library is given no more of them than there is time for.
+ * Options of the library for both sides. Compression is off: it takes 300 KB per connection and a pass through the
+ * thread pool per message, and the length of data compressed together can reveal its content. The bridge sends pongs
+ * itself. Messages are emitted synchronously, because the library only gets as many frames as there is time for.
  */
 export const LIBRARY_OPTIONS = { perMessageDeflate: false, autoPong: false, allowSynchronousEvents: true } as const;
 
-/** The library counts in 32 bits. */
+/** The library stores this limit in 32 bits. */
 export function maxPayloadOf(maxMessageBytes: number): number {
   return Math.min(maxMessageBytes, 2 ** 31 - 1);
 }
 
 /**
- * - `closed`: the peer has closed it; 1005 stands for no code. Its words are fit for a log.
- * - `refused`: what the peer sent was not acceptable, and it was told so.
- * - `silent`: the peer answered no pings.
- * - `stalled`: the peer took nothing of what waited for it, whatever it said meanwhile.
- * - `cut`: whoever uses it has let the peer go.
- * - `lost`: it broke without a word.
+ * The reason for the end of a connection. `closed`: by the peer; 1005 stands for a missing code, and `reason` is
+ * printable. `refused`: the peer sent something unacceptable and was told so. `silent`: the peer did not answer pings.
+ * `stalled`: the peer read none of the waiting bytes, even if it sent messages. `cut`: this side destroyed the
+ * connection. `lost`: the connection broke without a close frame.
  */
 export type ConnectionEnd =
   | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
@@ -54,31 +55,30 @@ export type ConnectionEnd =
   | { readonly kind: 'silent' | 'lost' | 'cut' }
   | { readonly kind: 'stalled'; readonly forMs: number };
 
-/** What a connection tells whoever uses it. */
+/** The events of a connection. */
 export interface WebSocketListener {
-  /** One message; the receiver owns the bytes. */
+  /** Receives a message and owns its bytes. */
   message(bytes: Buffer): void;
-  /** So much memory is held of a message that is not complete; 0: there is none. Called with each part that comes. */
+  /** Memory used by the incomplete message; 0 if there is none. Called for each part that arrives. */
   holds?(bytes: number): void;
-  /** There is capacity again after `send` had none. */
+  /** The connection can take messages again, after `send` returned false. */
   drained(): void;
-  /** Nothing more comes or goes. Called once, and not for a connection that was closed from here. */
+  /** The connection has ended. Called once, and not for a connection that this side closed. */
   ended(end: ConnectionEnd): void;
 }
 
 export interface WebSocketConnectionOptions {
-  /** Open, and made with LIBRARY_OPTIONS. */
+  /** An open WebSocket, created with LIBRARY_OPTIONS. */
   readonly socket: WebSocket;
-  /** What carries it. */
+  /** The underlying TCP or TLS connection. */
   readonly stream: Socket;
   readonly clock: Clock;
   readonly pingMs?: number;
 }
 
 /**
- * - `open`: messages flow.
- * - `ending`: the peer has been told of the end, and has a moment to agree.
- * - `over`: nothing is left of it.
+ * State of the connection. `open`: messages flow. `ending`: a close frame was sent, and the peer has `CLOSE_TIMEOUT_MS`
+ * to answer it. `over`: the connection is closed.
  */
 type State =
   | { readonly kind: 'open'; readonly stopPings: () => void }
@@ -87,34 +87,34 @@ type State =
 
 const TEXT = { binary: false } as const;
 
-/** Messages over a WebSocket, of either side: one message is one frame of text. */
+/** Sends and receives messages over a WebSocket, on either side. Each message is a text frame. */
 export class WebSocketConnection {
   readonly #socket: WebSocket;
   readonly #stream: WebSocketConnectionOptions['stream'];
   readonly #clock: Clock;
   readonly #listener: WebSocketListener;
   readonly #reading: ReadingWatch;
-  /** How long a peer may take nothing: as long as one may be silent. */
+  /** Time limit for a peer that reads nothing, the same as for a silent one. */
   readonly #stallMs: number;
   #state: State;
-  /** Whether somebody still wants to know of messages and of the end. */
+  /** True while the listener still gets messages and the end. */
   #isHeard = true;
   #isPaused = false;
   readonly #frames = new ArrivingFrames();
-  /** The library's own listener for what comes in. */
+  /** The library's own `data` listener. */
   readonly #deliver: (chunk: Buffer) => void;
-  /** Frames that may be taken before others get a turn; none: this peer waits for its own. */
+  /** Frames that may be processed in this turn. With 0, the peer waits for the next turn. */
   #framesLeft = FRAMES_PER_TURN;
-  /** Something has come that waits for the next turn. */
+  /** True if received bytes wait for the next turn. */
   #hasRest = false;
-  /** Nothing that still comes is looked at: the peer has said that nothing does, or broke the rules. */
+  /** True if received bytes are ignored, because the peer has sent a close frame or violated the protocol. */
   #isDeaf = false;
-  /** `send` has returned false and `drained` has not been called since. */
+  /** True if `send` has returned false and `drained` has not been called since. */
   #owesDrain = false;
   #sentInTurn = 0;
   #bytesSeen: number;
   #missedPings = 0;
-  /** The payload of the peer's latest ping, as long as that is not answered. */
+  /** The payload of the peer's latest ping until it is answered. */
   #ping: Buffer | undefined;
 
   constructor(options: WebSocketConnectionOptions, listener: WebSocketListener) {
@@ -138,7 +138,10 @@ export class WebSocketConnection {
 
   // ---- messages
 
-  /** The bytes must not change afterwards. False: full, but taken. An ended connection swallows everything. */
+  /**
+   * Sends a message, whose bytes must not change afterwards. Returns false if the connection is full; the message is
+   * still sent. Drops messages after the end.
+   */
   send(bytes: Buffer): boolean {
     if (this.#state.kind !== 'open') return true;
     this.#gather();
@@ -148,7 +151,10 @@ export class WebSocketConnection {
     return false;
   }
 
-  /** The first message of a turn of the event loop leaves at once; those that follow in it leave together at its end. */
+  /**
+   * The first message in a turn of the event loop is written at once; further ones in the same turn are written
+   * together at its end.
+   */
   #gather(): void {
     this.#sentInTurn += 1;
     if (this.#sentInTurn === 1) setImmediate(() => this.#endTurn());
@@ -165,7 +171,7 @@ export class WebSocketConnection {
     return this.waitingBytes >= HIGH_WATER_BYTES;
   }
 
-  /** Sent, and not taken by the operating system yet. */
+  /** Bytes that were sent but not yet accepted by the operating system. */
   get waitingBytes(): number {
     return this.#socket.bufferedAmount;
   }
@@ -180,7 +186,7 @@ export class WebSocketConnection {
     this.#listener.drained();
   }
 
-  /** Resolves when what was sent has left for the peer, or cannot. */
+  /** Resolves when everything sent so far was accepted by the operating system, or the connection is closed. */
   flush(): Promise<void> {
     const stream = this.#stream;
     if (stream.destroyed || this.#socket.bufferedAmount === 0) return Promise.resolve();
@@ -192,14 +198,14 @@ export class WebSocketConnection {
 
   #received(data: Buffer, isBinary: boolean): void {
     if (!this.#isHeard) return;
-    // The library has looked at text. [RFC 6455 8.1]
+    // The library has checked text messages. [RFC 6455 8.1]
     if (isBinary && !isUtf8(data)) {
       return this.#refuse(CLOSE_CODES.unsupportedData, 'a binary message that is not UTF-8; messages are JSON');
     }
     this.#listener.message(data);
   }
 
-  /** Messages that the library has already, those of one turn at most, are still told. */
+  /** Pauses reading. Messages that the library already has, at most those of one turn, are still delivered. */
   pause(): void {
     if (this.#isPaused || this.#state.kind !== 'open') return;
     this.#isPaused = true;
@@ -212,7 +218,10 @@ export class WebSocketConnection {
     if (!this.#hasRest) this.#socket.resume();
   }
 
-  /** Bytes that have no time in this turn are put back, so that they are not forgotten if the connection ends meanwhile. */
+  /**
+   * Passes bytes to the library. Those beyond this turn's frames are put back into the stream, so that they are not
+   * lost if the connection ends meanwhile.
+   */
   #arrived(chunk: Buffer): void {
     if (this.#isDeaf) return;
     const taken = this.#frames.push(chunk, this.#framesLeft);
@@ -227,7 +236,10 @@ export class WebSocketConnection {
     this.#listener.holds?.(this.#frames.heldBytes);
   }
 
-  /** Counted from turn to turn, not anew in each: a peer that sends little pays one `setImmediate` for so many frames. */
+  /**
+   * The count continues across turns, so a peer that sends little costs one `setImmediate` per `FRAMES_PER_TURN`
+   * frames.
+   */
   #count(frames: number): void {
     this.#framesLeft -= frames;
     if (this.#framesLeft === 0) setImmediate(() => this.#beginTurn());
@@ -240,15 +252,15 @@ export class WebSocketConnection {
     if (!this.#isPaused) this.#socket.resume();
   }
 
-  // ---- whether the peer is there
+  // ---- Liveness of the peer
 
-  /** Of the pings of one turn only the latest has to be answered. [RFC 6455 5.5.3] */
+  /** Only the latest ping of a turn is answered. [RFC 6455 5.5.3] */
   #pinged(data: Buffer): void {
     if (this.#ping === undefined) setImmediate(() => this.#answerPing());
     this.#ping = data;
   }
 
-  /** A peer that reads none of the answers gets no more of them than it has capacity for. */
+  /** A peer that does not read its pongs gets no further ones while the connection is full. */
   #answerPing(): void {
     const data = this.#ping;
     this.#ping = undefined;
@@ -261,7 +273,7 @@ export class WebSocketConnection {
       return this.terminate();
     }
     const { bytesRead } = this.#stream;
-    // While nothing is read, an answer would not be seen.
+    // While reading is paused, a pong would not be seen.
     if (bytesRead !== this.#bytesSeen || this.#isPaused) {
       this.#bytesSeen = bytesRead;
       this.#missedPings = 0;
@@ -275,7 +287,7 @@ export class WebSocketConnection {
     this.#socket.ping();
   }
 
-  /** A peer that we do not read may itself wait for us before it reads on. */
+  /** A paused connection is excused: the peer may not read on until the bridge reads its messages. */
   #hasStalled(): boolean {
     const nowMs = this.#clock.now();
     const { bytesWritten, writableLength } = this.#stream;
@@ -285,9 +297,9 @@ export class WebSocketConnection {
     return false;
   }
 
-  // ---- the end
+  // ---- Closing
 
-  /** Closes it and says why. The listener hears nothing more. May be called twice. */
+  /** Closes the connection with a code and a reason. The listener is not called any more. Can be called repeatedly. */
   close(code: number, reason: string): void {
     this.#isHeard = false;
     if (this.#state.kind !== 'open') return;
@@ -295,7 +307,7 @@ export class WebSocketConnection {
     this.#socket.close(code, fitReason(reason));
   }
 
-  /** Closes the connection without reading anything more: the peer is cut as soon as it has been told. */
+  /** Closes the connection without reading any further, and destroys it as soon as the close frame is written. */
   dismiss(code: number, reason: string): void {
     this.close(code, reason);
     this.#isPaused = true;
@@ -303,13 +315,13 @@ export class WebSocketConnection {
     void this.flush().then(() => this.#socket.terminate());
   }
 
-  /** Lets the peer go without a word, and tells the listener so. */
+  /** Destroys the connection without a close frame, and tells the listener. */
   cut(): void {
     this.#tell({ kind: 'cut' });
     this.terminate();
   }
 
-  /** Cuts it. The listener hears nothing more. */
+  /** Destroys the connection without a close frame. The listener is not called any more. */
   terminate(): void {
     this.#isHeard = false;
     this.#isOver();
@@ -318,7 +330,7 @@ export class WebSocketConnection {
 
   #beginEnding(): void {
     if (this.#state.kind === 'open') this.#state.stopPings();
-    // The peer's own close is to be read.
+    // Reading must continue to receive the peer's close frame.
     this.resume();
     const cancelTimeout = this.#clock.after(CLOSE_TIMEOUT_MS, () => this.#socket.terminate());
     this.#state = { kind: 'ending', cancelTimeout };
@@ -335,7 +347,10 @@ export class WebSocketConnection {
     this.close(code, problem);
   }
 
-  /** The library has found something that is no WebSocket, or too large, and has sent a close frame that says so. */
+  /**
+   * Called when the library has received an invalid or oversized frame. It has already sent a close frame with the
+   * reason.
+   */
   #failed(error: Error): void {
     this.#isDeaf = true;
     const { code, problem } = describeFault(error);
@@ -360,8 +375,8 @@ export class WebSocketConnection {
 }
 
 /**
- * Takes the place of the library's listener for what the stream reads, and returns that listener: whoever gives it less at a
- * time decides how many messages the library tells of in a row.
+ * Removes the library's listener for the stream's data and returns it. By passing smaller pieces to that listener, the
+ * caller limits how many messages the library emits in a row.
  */
 function takeOver(stream: Socket): (chunk: Buffer) => void {
   const listener = stream.listeners('data').at(-1) as ((chunk: Buffer) => void) | undefined;
@@ -375,7 +390,7 @@ interface Fault {
   readonly problem: string;
 }
 
-/** By the codes that the library documents; all others are about the framing. */
+/** Faults by the library's documented error codes. All other codes are about framing. */
 const FAULTS: ReadonlyMap<unknown, Fault> = new Map([
   [
     'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',

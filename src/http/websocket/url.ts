@@ -1,9 +1,9 @@
-/** Is a WebSocket opened there? */
+/** Returns true for a ws or wss URL. */
 export function isWebSocketUrl({ protocol }: URL): boolean {
   return protocol === 'ws:' || protocol === 'wss:';
 }
 
-/** The URL of the handshake, which is a request over HTTP, as are those of a login for the server. [RFC 6455 3] */
+/** The URL of the handshake, which is an HTTP request. A login for the server uses the same URL. [RFC 6455 3] */
 export function handshakeUrlOf(url: URL): URL {
   if (!isWebSocketUrl(url)) return url;
   const handshake = new URL(url);
@@ -11,7 +11,7 @@ export function handshakeUrlOf(url: URL): URL {
   return handshake;
 }
 
-/** The reverse: as the user has written it. */
+/** The reverse of `handshakeUrlOf`: the URL as the user wrote it. */
 export function webSocketUrlOf(handshake: URL): URL {
   const url = new URL(handshake);
   url.protocol = handshake.protocol === 'https:' ? 'wss:' : 'ws:';
