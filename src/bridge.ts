@@ -7,7 +7,9 @@ import type { Deps } from './deps.ts';
 export { changeLogins, type LoginJob, type LoginTerminal, listLogins } from './bridge/logins.ts';
 export type { ClientPipes, RunningBridge, StrayClient } from './bridge/running-bridge.ts';
 
-/** The composition root: this and bridge/ are the only places that know every folder. Resolves once a client can connect. */
+/**
+ * The composition root: only this file and bridge/ depend on every other folder. Resolves once a client can connect.
+ */
 export function runBridge(
   config: Config,
   deps: Deps,

@@ -113,8 +113,8 @@ export interface SessionConfig {
   readonly prewarm: number;
   readonly sessionTimeoutMs: number;
   /**
-   * Lifetime of a session without a connection or an open call: `leftMs` after its client closed the stream, `quietMs`
-   * for a client that uses no stream.
+   * Lifetime of a session without a connection or an open call: `leftMs` if its client has left or has never come back
+   * after opening it; `quietMs` for a client that uses no stream.
    */
   readonly idleTimeouts: { readonly leftMs: number; readonly quietMs: number };
   readonly maxSessions: number;

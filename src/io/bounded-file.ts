@@ -21,7 +21,7 @@ export type ReadFile = (path: string, maxBytes: number) => FoundFile;
 export const PIPE_PATIENCE_MS = 5000;
 const PIPE_PAUSE_MS = 10;
 
-/** Opening a pipe without a writer would block the whole process for ever. Windows has no such flag. */
+/** Opening a pipe without a writer would block the whole process forever. Windows has no such flag. */
 const { O_NONBLOCK = 0 } = constants as Partial<typeof constants>;
 export const OPEN_TO_READ = constants.O_RDONLY | O_NONBLOCK;
 

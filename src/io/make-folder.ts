@@ -1,5 +1,5 @@
 /**
- * Creates a folder and its missing parents. Node's own `recursive` option loops for ever if a folder exists in which
+ * Creates a folder and its missing parents. Node's own `recursive` option loops forever if a folder exists in which
  * none can be created, as in `/proc`, and a process with such a thread never ends.
  */
 import { mkdirSync } from 'node:fs';

@@ -28,7 +28,7 @@ export interface Child {
   readonly name: string;
   /** Undefined if the process could not be started; `failed` then follows. */
   readonly pid: number | undefined;
-  /** Emits no error when the child exits or stops reading; `closed('stdin')` follows instead. */
+  /** Writing never fails because of the child. When it exits or stops reading, `closed('stdin')` follows. */
   readonly stdin: Writable;
   /** The time of the latest output on stdout or stderr, or of the start, by the bridge's clock. */
   readonly lastHeardMs: number;

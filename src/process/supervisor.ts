@@ -73,7 +73,7 @@ export class RestartPolicy {
   /**
    * Called when a child could not be started, or ended unexpectedly.
    *
-   * @param hasServed true if it had responded before; such an end does not count towards a crash loop
+   * @param hasServed true if it had responded before; such an end does not count toward a crash loop
    */
   failed(error: BridgeError, hasServed: boolean): void {
     if (hasServed) {

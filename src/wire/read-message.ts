@@ -18,8 +18,8 @@ export interface ReadLimits extends JsonLimits {
 }
 
 /**
- * Limits for a server's body or line. The number of values is unlimited, because a slow server only delays the clients
- * that chose it.
+ * Limits for a server's body or line. The number of values is unlimited, because the delay only affects those who chose
+ * the server.
  */
 export const SERVER_LIMITS: ReadLimits = {
   maxDepth: 1000,

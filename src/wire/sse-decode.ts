@@ -5,7 +5,7 @@ import { COLON, CR, LF, SPACE } from './json/ascii.ts';
 
 /**
  * Lines up to this length are read even in an oversized event: an `id` among them must count, or a client that resumes
- * would be sent the same event for ever.
+ * would be sent the same event forever.
  */
 const SHORT_LINE_BYTES = 1024;
 
@@ -59,7 +59,7 @@ export class SseDecoder {
   /**
    * State of the current line. `kept`: all bytes so far are kept. `skipped`: a data line too long for its event; its
    * bytes are counted, and only both ends are kept. `dropped`: another field that is too long. `comment`: a comment
-   * that is too long and does not count towards the event.
+   * that is too long and does not count toward the event.
    */
   #lineState: 'kept' | SkippedLine = 'kept';
   #isFirstLine = true;

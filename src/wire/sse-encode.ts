@@ -28,7 +28,7 @@ export function encodeEvent({ event, id, data }: EventFields): Buffer {
 
 /**
  * `event: message` is the default and could be left out, but @ai-sdk/mcp before 1.0.51 skips events without an explicit
- * type and then waits for ever.
+ * type and then waits forever.
  */
 const MESSAGE_DATA = Buffer.from('event: message\ndata: ');
 const NUMBERED_DATA = Buffer.from('\ndata: ');

@@ -83,7 +83,7 @@ function tooLarge(maxBytes: number): BridgeError {
 }
 
 /**
- * Bytes of each body that count towards no limit. Most messages are smaller, and are accepted even while others send
+ * Bytes of each body that count toward no limit. Most messages are smaller, and are accepted even while others send
  * large ones slowly.
  */
 export const FREE_BODY_BYTES = 16 * 1024;

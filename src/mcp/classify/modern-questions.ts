@@ -4,7 +4,7 @@ import type { Frame } from '../../wire/frame.ts';
 const MAX_SHOWN_LENGTH = 100;
 
 /**
- * Ignores requests of a modern server, which must not send any. A server may repeat them for ever, so only the first is
+ * Ignores requests of a modern server, which must not send any. A server may repeat them forever, so only the first is
  * logged as a warning. It may explain why a call does not return. [spec 2026-07-28 transports/stdio#receiving-messages]
  */
 export class ModernQuestions {

@@ -1,6 +1,6 @@
 /**
  * Scanners over the bytes of a JSON text. They find positions and build nothing. They expect valid JSON. For anything
- * else they return meaningless offsets or -1, but never throw, never loop for ever, never take more than linear time
+ * else they return meaningless offsets or -1, but never throw, never loop forever, never take more than linear time
  * and never recurse.
  */
 import { BACKSLASH, CLOSE_BRACE, COLON, COMMA, CR, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE, TAB } from './ascii.ts';
