@@ -36,8 +36,8 @@ export function readListenFilter(frame: Frame): ListenFilter | undefined {
 }
 
 /**
- * Change notifications for everything the client subscribed to and the server granted, after a time without a stream.
- * `subscriptionId` is the JSON token of the client's request id.
+ * Notifications of possible changes to everything that the client asked for and the server granted, after a time
+ * without a stream. `subscriptionId` is the JSON token of the client's request id.
  */
 export function missedChanges(request: Frame, acknowledgment: Frame, subscriptionId: Buffer): readonly Frame[] {
   const wanted = readListenFilter(request);
