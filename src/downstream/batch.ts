@@ -13,7 +13,8 @@ import { errorFrame, joinArray } from '../wire/write-message.ts';
 export type BatchItem = Frame | EnvelopeFault;
 
 /**
- * Why this array cannot be taken, undefined if it can. `revision` is that of the session, undefined while there is none.
+ * Returns the error for an array that cannot be accepted, or undefined if it can. `revision` is that of the session,
+ * undefined before `initialize`.
  * [spec 2025-03-26 basic#batching] Only that revision has arrays, and `initialize` must not be part of one.
  */
 export function refusalOfBatch(items: readonly BatchItem[], revision: Revision | undefined): BridgeError | undefined {
@@ -32,7 +33,7 @@ export const HOLDS_INITIALIZE = new BridgeError(
   'initialize must not be part of a batch; send it alone.',
 );
 
-/** The answers that the array has to get: one for each request, and one for each item that is no message. */
+/** Returns how many answers the array gets: one for each request, and one for each item that is not a message. */
 export function countAnswers(items: readonly BatchItem[]): number {
   return items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
 }
@@ -51,15 +52,15 @@ export interface BatchLaneOptions {
 }
 
 /**
- * The answers to one array of requests on a pipe. They leave together, as one array; where the budget is too small to
- * wait for the others, those that are there leave as an array, and the others in one that follows. A client finds them
- * by their ids. [spec 2025-03-26 basic#batching]
+ * Collects the answers to one array of requests on a pipe and writes them together, as one array. If the budget is too
+ * small to wait for the rest, the answers collected so far leave as one array and the others in a later one. A client
+ * matches them by id. [spec 2025-03-26 basic#batching]
  */
 export class BatchLane implements Lane {
   readonly #budget: BatchBudget;
   readonly #write: (line: Buffer) => boolean;
   #answers: Buffer[] = [];
-  /** What they take of the budget. */
+  /** Bytes that the collected answers take of the budget. */
   #collectedBytes = 0;
   #expected: number;
 
@@ -85,7 +86,7 @@ export class BatchLane implements Lane {
     return true;
   }
 
-  /** One of the expected answers will not come. */
+  /** Called when one of the expected answers will not come. False: the pipe is full. */
   release(): boolean {
     this.#expected -= 1;
     return this.#expected > 0 || this.#answers.length === 0 || this.#leave();
@@ -101,16 +102,16 @@ export class BatchLane implements Lane {
 }
 
 /**
- * Answers to an array are collected for one JSON array up to this size, for each POST and for all arrays of a pipe
- * together; beyond it they leave as they come.
+ * Largest total size of answers that are collected for one JSON array, for each POST and for all arrays of a pipe
+ * together. Beyond it answers leave as they arrive.
  */
 export const MAX_COLLECTED_BYTES = 1024 * 1024;
 
-/** Bounds the answers that wait for the others of their array, for all arrays of a pipe together. */
+/** Bounds the answers that wait for the rest of their array, over all arrays of a pipe. */
 export class BatchBudget {
   #bytes = 0;
 
-  /** False: so many bytes more would exceed the budget. */
+  /** Reserves bytes of the budget. False: they would exceed it, and nothing was reserved. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > MAX_COLLECTED_BYTES) return false;
     this.#bytes += bytes;

@@ -16,11 +16,17 @@ export interface McpEndpointOptions {
   readonly sessions: StreamableEndpoint;
   /** Serves clients of the modern era. */
   readonly stateless: StatelessEndpoint;
-  /** What bodies of POSTs may hold. */
+  /** Limits of POST bodies. */
   readonly bodies: TurnLimits;
-  /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. Undefined: that is not served. */
+  /**
+   * Serves a GET without a session, which is how an old client opens HTTP+SSE at this URL. Undefined: such a GET is
+   * rejected.
+   */
   readonly openWithoutSession: HttpRoute | undefined;
-  /** Where requests without a session are served; undefined: here. */
+  /**
+   * Routes a request without a session to the replica that holds what it continues; undefined: every request is served
+   * here.
+   */
   readonly routeCall: RouteCall | undefined;
 }
 
@@ -53,7 +59,7 @@ export class McpEndpoint {
     if (request.headers[SESSION_ID_HEADER] !== undefined) return this.#options.sessions.get(request, response);
     const { openWithoutSession } = this.#options;
     const { accept } = request.headers;
-    // What asks for nothing, such as the handshake of a WebSocket, is no client of HTTP+SSE.
+    // A request without an Accept header, such as a WebSocket handshake, does not come from an HTTP+SSE client.
     const isOld = accept !== undefined && acceptsStream(accept) && !isModernCaller(request);
     if (openWithoutSession === undefined || !isOld) return refuseMethod(response);
     openWithoutSession(request, response, query);
@@ -71,13 +77,16 @@ export class McpEndpoint {
     });
   }
 
-  /** Whose messages go before this one is not known before its body was read; its headers tell it of honest clients. */
+  /**
+   * Chooses the gate by the headers, since the body has not been read yet. Honest clients name their session or era
+   * there.
+   */
   #gateOf(request: IncomingMessage): TurnGate | undefined {
     const isOfSession = request.headers[SESSION_ID_HEADER] !== undefined && !namesModern(request.headers);
     return isOfSession ? this.#options.sessions.gateOf(request) : this.#options.stateless.gate;
   }
 
-  /** Serves a message without a session where what it continues is. */
+  /** Serves a message without a session at the replica that holds what it continues. */
   #serve(frame: Frame, request: IncomingMessage, response: ServerResponse, serve: () => void): void {
     const { routeCall } = this.#options;
     if (routeCall === undefined) serve();
@@ -97,7 +106,7 @@ export class McpEndpoint {
         if (messages.kind !== 'message') return respondEmpty(response, 202);
         return this.#serve(messages.frame, request, response, () => {
           stateless.notify(messages.frame, request);
-          // Nobody waits for what becomes of it.
+          // A notification has no result that the client waits for.
           respondEmpty(response, 202);
         });
       case 'sessionless':
@@ -117,7 +126,7 @@ export class McpEndpoint {
   }
 }
 
-/** Modern by its header, without a session that says otherwise. */
+/** Returns true if the headers name a modern revision and no session. */
 function isModernCaller(request: IncomingMessage): boolean {
   return request.headers[SESSION_ID_HEADER] === undefined && namesModern(request.headers);
 }
@@ -133,8 +142,9 @@ const MODERN_BATCH = new BridgeError(
 );
 
 /**
- * What is wrong with the Accept header of a POST to the MCP endpoint. The specification wants both types in it; a client
- * that names one gets its answers as that one. [spec 2025-11-25 transports#sending-messages-to-the-server]
+ * Returns the error of a POST whose Accept header allows neither JSON nor an event stream. The specification requires
+ * both types in it; a client that names only one gets its answers as that type. [spec 2025-11-25
+ * transports#sending-messages-to-the-server]
  */
 export function checkAccept(request: IncomingMessage): BridgeError | undefined {
   if (readAccept(request.headers.accept) !== 'neither') return undefined;
@@ -144,14 +154,14 @@ export function checkAccept(request: IncomingMessage): BridgeError | undefined {
   );
 }
 
-/** A request of the modern era whose body was read, and that may have to be served elsewhere. */
+/** A request without a session whose body was read, and that another replica may have to serve. */
 export interface RoutedCall {
   readonly frame: Frame;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Serves it here. */
+  /** Serves the request at this replica. */
   readonly serve: () => void;
 }
 
-/** Leads requests without a session to the replica where what they continue is. */
+/** Routes a request without a session to the replica that holds what it continues. */
 export type RouteCall = (call: RoutedCall) => void;

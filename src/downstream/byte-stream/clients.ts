@@ -3,7 +3,7 @@ import type { BridgeError } from '../../errors.ts';
 import { drained } from '../../relay/exchanges.ts';
 import { ByteStreamEndpoint, type ByteStreamEndpointOptions, type StreamReach } from './endpoint.ts';
 
-/** How often clients are looked for that say nothing, or read nothing. */
+/** Interval at which clients are checked for silence and for output that they do not read. */
 const CHECK_MS = 5000;
 
 /** The clients of one server on byte streams. */
@@ -17,7 +17,7 @@ export class ByteStreamClients {
     this.#options = options;
   }
 
-  /** The socket of a client, of which nothing has been read. */
+  /** Serves the client of a new connection. Nothing may have been read from the socket. */
   add(socket: Socket, reach: StreamReach): void {
     const endpoint = new ByteStreamEndpoint({ ...this.#options, socket, reach });
     if (this.#closedFor !== undefined) return endpoint.refuse(this.#closedFor);
@@ -39,8 +39,8 @@ export class ByteStreamClients {
   }
 
   /**
-   * Takes nobody new, and lets go of each client when none of its calls is open: it connects again, elsewhere. Resolves
-   * when none is left, or after `graceMs`.
+   * Accepts no new client, and closes each connection once none of its calls is open, so that its client reconnects
+   * elsewhere. Resolves when all connections are closed, or after `graceMs`.
    */
   retire(graceMs: number, reason: BridgeError): Promise<void> {
     this.#closedFor = reason;

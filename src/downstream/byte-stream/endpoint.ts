@@ -11,35 +11,41 @@ import { type ClientEnd, DuplexEndpoint } from '../duplex/endpoint.ts';
 import { LineConnection } from '../duplex/message-connection.ts';
 import { MAX_QUEUED_BYTES } from '../http/response-writer.ts';
 
-/** A client sends its first message at once; who has sent none by then only takes a place. */
+/** Time limit for the first message. Clients send it at once; a connection without one only takes up a slot. */
 export const FIRST_MESSAGE_MS = 10_000;
-/** A connection that has neither a session nor sends anything is let go: its client can make another one. */
+/** A connection without a session that sends nothing for this long is closed. Its client can open another one. */
 export const IDLE_MS = 60_000;
-/** A client that has been told the end has so long to close its side, too. */
+/** After an error that ends the connection, its client has this long to close its side. */
 export const CLOSE_GRACE_MS = 5000;
 
 /**
- * - `network`: a port. Web pages can have a browser send something to it.
- * - `file`: a Unix socket, which only programs reach that may use its file.
+ * - `network`: a TCP port. Web pages can make a browser send something to it.
+ * - `file`: a Unix socket, which only programs with access to its file can reach.
  */
 export type StreamReach = 'network' | 'file';
 
 export interface ByteStreamEndpointOptions {
   readonly socket: Socket;
   readonly reach: StreamReach;
-  /** May have sessions of others, too. */
+  /** The registry may be shared with other transports. */
   readonly sessions: SessionRegistry;
   readonly maxMessageBytes: number;
   /** Levels of arrays and objects. */
   readonly maxJsonDepth: number;
-  /** How long a server may take nothing of what waits for it where nothing more is read; 0: as long as it takes. */
+  /**
+   * After the client has ended its input or is paused, time limit of a server that takes none of the client's waiting
+   * messages; 0: no limit.
+   */
   readonly untakenTimeoutMs: number;
   /** Shared by all messages that are being read. */
   readonly bodies: BodyBudget;
   readonly deps: Deps;
 }
 
-/** One client on a byte stream: a message a line, in both eras at once. The socket must not be read before. */
+/**
+ * A client on a byte stream, with one message per line and both eras on the same connection. Nothing may have been read
+ * from the socket before.
+ */
 export class ByteStreamEndpoint {
   readonly #socket: Socket;
   readonly #endpoint: DuplexEndpoint;
@@ -49,7 +55,7 @@ export class ByteStreamEndpoint {
   #heardBytes = 0;
   #heardAtMs: number;
   #cancelDestroy: (() => void) | undefined;
-  /** Resolves when nothing is left of the connection. */
+  /** Resolves when the socket is closed. */
   readonly gone: Promise<void>;
 
   constructor(options: ByteStreamEndpointOptions) {
@@ -64,7 +70,8 @@ export class ByteStreamEndpoint {
     this.#reading = new ReadingWatch(nowMs);
     this.#endpoint = new DuplexEndpoint({
       ...options,
-      // Nobody knows whether two connections are one client, so what is of one is never shown to another.
+      // Two connections cannot be recognized as the same client's, so each is a caller of its own and sees nothing of
+      // the others.
       client: {
         transport: 'byte-stream',
         principal: ANONYMOUS,
@@ -97,7 +104,7 @@ export class ByteStreamEndpoint {
     const { log } = this.#deps;
     switch (end.kind) {
       case 'input':
-        // What was asked has the time that it would have had anyway; who reads no more is found out meanwhile.
+        // Open calls keep their usual time limits. A client that stops reading meanwhile is detected by `check`.
         await this.#endpoint.drain();
         return this.close(CLIENT_GONE);
       case 'untaken':
@@ -131,7 +138,10 @@ export class ByteStreamEndpoint {
     }
   }
 
-  /** Looks whether the client is still there and still wanted; called every few seconds. */
+  /**
+   * Closes the connection if its client reads nothing, has sent no first message in time, or is idle without a session.
+   * Called every few seconds.
+   */
   check(nowMs: number): void {
     const { bytesRead, bytesWritten, writableLength } = this.#socket;
     if (bytesRead > this.#heardBytes) this.#heardAtMs = nowMs;
@@ -147,25 +157,25 @@ export class ByteStreamEndpoint {
     }
   }
 
-  /** Says why, and ends the connection. */
+  /** Writes the reason as a JSON-RPC error and ends the connection. */
   refuse(reason: BridgeError): void {
     this.#deps.log.debug({ code: reason.code }, `a connection to a byte stream was closed: ${reason.message}`);
     sayOnSocket(this.#socket, reason);
     this.close(reason);
   }
 
-  /** Answers what is open with this reason, lets go of the servers, and ends the connection. */
+  /** Answers open calls with this reason, releases the servers, and ends the connection. */
   close(reason: BridgeError): void {
     this.#endpoint.close(reason);
     if (this.#cancelDestroy !== undefined || this.#socket.destroyed) return;
     this.#cancelDestroy = this.#deps.clock.after(CLOSE_GRACE_MS, () => this.#socket.destroy());
     void this.#endpoint.flush().then(() => this.#socket.end());
-    // What is still sent is of no interest, but its end is.
+    // Further input is discarded, but has to be read for its end to be noticed.
     this.#socket.resume();
   }
 }
 
-/** There may be no request that it is the answer to. */
+/** Writes the reason as a JSON-RPC error without an id, since it may belong to no request. */
 export function sayOnSocket(socket: Socket, reason: BridgeError): void {
   socket.write(Buffer.concat([errorFrame(undefined, rpcErrorOf(reason)).bytes, Buffer.from('\n')]));
 }

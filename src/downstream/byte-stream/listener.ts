@@ -8,20 +8,23 @@ import { explainListenError, type Listening, listenAt, STREAM_OPTIONS } from '..
 import type { CertificateSource } from '../listener/http-server.ts';
 import { type StreamReach, sayOnSocket } from './endpoint.ts';
 
-/** At one address; more than there are sessions, for a client may be about to leave while its next one comes. */
+/**
+ * Connections at one address. The limit exceeds that of sessions, since a client may reconnect before its previous
+ * connection has closed.
+ */
 export const MAX_CONNECTIONS = 512;
-/** So many more are told why they are not let in; others are closed without a word. */
+/** Refused connections that are told the reason at a time. Connections beyond those are closed without a message. */
 const MAX_REFUSED_AT_ONCE = 64;
 /** A peer that is told why its connection ends has this long to close its side. */
 const REFUSED_MS = 1000;
-/** A handshake of TLS takes no longer. */
+/** Time limit of a TLS handshake. */
 const HANDSHAKE_MS = 10_000;
-/** A connection is checked this often for a peer that vanished without a word (laptop asleep, cable). */
+/** TCP keep-alive interval, which detects a peer that vanished without closing (laptop asleep, cable unplugged). */
 const TCP_KEEP_ALIVE_MS = 30_000;
-/** One line for all that are refused meanwhile. */
+/** At most one refusal is logged in this time. */
 const REFUSAL_LOG_PAUSE_MS = 60_000;
 
-/** An address, and who takes the connections that are made to it. */
+/** An address with the handler of its connections. */
 export interface StreamPlace {
   readonly address: BoundAddress;
   /** Called with a socket of which nothing has been read. */
@@ -30,7 +33,7 @@ export interface StreamPlace {
 
 export interface StreamListenerOptions {
   readonly places: readonly StreamPlace[];
-  /** For ports; undefined: what is said there can be read on the way. */
+  /** Certificate for TCP ports; undefined: connections are not encrypted. */
   readonly certificate: CertificateSource | undefined;
   readonly deps: Deps;
 }
@@ -40,7 +43,7 @@ interface ListeningServer extends StreamPlace {
   readonly sockets: Set<Socket>;
 }
 
-/** Listens for clients that speak lines on byte streams. */
+/** Listens for clients on byte streams. */
 export class StreamListener {
   readonly #options: StreamListenerOptions;
   readonly #servers: readonly ListeningServer[];
@@ -79,7 +82,7 @@ export class StreamListener {
   }
 
   #take(socket: Socket, sockets: Set<Socket>, accept: () => void): void {
-    // Whoever takes it hears of errors by the end that follows.
+    // Only logged here: after an error the socket closes, and the endpoint reacts to that.
     socket.on('error', (error) => this.#options.deps.log.debug({ err: error }, 'a byte stream broke'));
     if (sockets.size >= MAX_CONNECTIONS) {
       this.#tellRefused();
@@ -119,19 +122,22 @@ export class StreamListener {
     this.removeSocketFiles();
   }
 
-  /** Cuts what is still connected. */
+  /** Stops accepting and destroys all open connections. */
   close(): void {
     this.stopAccepting();
     for (const { sockets } of this.#servers) for (const socket of sockets) socket.destroy();
   }
 
-  /** Synchronous, for the end of the process, too. May be called twice. */
+  /** Removes the socket files. Synchronous, so that it can also run when the process exits. May be called twice. */
   removeSocketFiles(): void {
     for (const { file } of this.#listening) file?.remove();
   }
 }
 
-/** Connections that are established go on with the certificate that they have begun with. */
+/**
+ * Creates a TLS server that reloads a renewed certificate. Established connections keep the certificate of their
+ * handshake.
+ */
 function createSecureServer(
   options: { readonly keepAlive: boolean; readonly allowHalfOpen: boolean },
   certificate: CertificateSource,
@@ -140,7 +146,7 @@ function createSecureServer(
   let used: CertificatePair = certificate.pair;
   const handshake = { ...options, ...used, handshakeTimeout: HANDSHAKE_MS };
   const server = createTlsServer(handshake, take);
-  // Before the listener of Node, which begins the handshake.
+  // Runs before Node's own listener, which starts the handshake.
   server.prependListener('connection', () => {
     certificate.renewed();
     if (certificate.pair === used) return;
@@ -150,7 +156,7 @@ function createSecureServer(
   return server;
 }
 
-/** Says why somebody is not let in, before the connection is closed. */
+/** Sends a refused client the reason before the connection is closed. */
 export function refuseSocket(socket: Socket, reason: BridgeError, { clock }: Deps): void {
   const cancel = clock.after(REFUSED_MS, () => socket.destroy());
   socket.once('close', cancel);

@@ -2,12 +2,12 @@ import type { Logger } from 'pino';
 import type { BridgeError, ErrorCode } from '../../errors.ts';
 
 /**
- * What is wrong with what one client says. The client decides how often something is wrong, so of each kind the log has the
- * first, and at the end their number; with `--log-level debug` it has all of them.
+ * Logs the invalid messages of one client. A client could flood the log, so at the usual level each kind is logged
+ * once, and its number when the client leaves; with `--log-level debug` all of them are logged.
  */
 export class Complaints {
   readonly #log: Logger;
-  /** How many came after the first, by code. */
+  /** Number of complaints after the first, by error code. */
   readonly #further = new Map<ErrorCode, number>();
 
   constructor(log: Logger) {
@@ -20,7 +20,7 @@ export class Complaints {
     this.#log[further === undefined ? level : 'debug']({ code, err: cause }, message);
   }
 
-  /** The client is gone. May be called several times. */
+  /** Logs the numbers of further complaints once the client is gone. May be called several times. */
   close(): void {
     for (const [code, further] of this.#further) {
       if (further > 0)

@@ -1,4 +1,4 @@
-/** The client of a long-lived connection as its conversations see it: where they write to, and the input they share. */
+/** The client of a long-lived connection, as its conversations see it, and the input that the conversations share. */
 import type { Logger } from 'pino';
 import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Clock, Deps } from '../../deps.ts';
@@ -13,27 +13,27 @@ import { errorFrame } from '../../wire/write-message.ts';
 import type { Complaints } from './complaints.ts';
 import type { MessageConnection } from './message-connection.ts';
 
-/** Who is at the other end, as the sessions are told. */
+/** The client of a connection, as described to its sessions. */
 export interface ConnectionClient extends Pick<SessionClient, 'transport' | 'principal' | 'environment'> {
-  /** The caller's name in modern requests, which belong to somebody in any case. */
+  /** Caller of the modern requests, which always need one. */
   readonly callerName: string;
-  /** See `Lane`. */
+  /** Forwarded headers of the client's HTTP request; see `Lane`. */
   readonly headers: Lane['headers'];
 }
 
 export interface ConnectionPeerOptions {
   readonly connection: Pick<MessageConnection, 'send'>;
-  /** The longest message for the client, with what ends it. */
+  /** The largest message that may be sent to the client, its line break included. */
   readonly maxSentBytes: number;
   readonly log: Logger;
   readonly input: SharedInput;
   readonly client: Pick<ConnectionClient, 'headers'>;
   readonly listener: ClientListener;
-  /** The relay has let go of this client. */
+  /** Called when the relay has released this client. */
   readonly onClose: (reason: BridgeError) => void;
 }
 
-/** The client, as one of its conversations sees it. Its connection is also the lane of each of its calls. */
+/** The client as seen by one of its conversations. The connection is also the lane of each call. */
 export class ConnectionPeer implements DownstreamPeer, Lane {
   readonly isOpen = true;
   readonly isConnected = true;
@@ -53,8 +53,9 @@ export class ConnectionPeer implements DownstreamPeer, Lane {
   }
 
   /**
-   * What the client gets instead of a message that it would not take, and of a response that is an error, so that only its
-   * call fails. Undefined: nothing. `more`: bytes that go along in its line.
+   * Returns the frame to send. A message over the limit is replaced or dropped, so that only its call fails: a response
+   * becomes an error response, a request of the server is reported as undeliverable. Undefined: nothing is sent. `more`
+   * is the number of bytes that share the message's line.
    */
   protected fitting(frame: Frame, more: number): Frame | undefined {
     const { maxSentBytes, listener, log } = this.#options;
@@ -66,7 +67,7 @@ export class ConnectionPeer implements DownstreamPeer, Lane {
     return undefined;
   }
 
-  /** False: full, the listener is told when there is capacity. */
+  /** Writes one message. False: the connection is full, and the listener's `clientDrained` follows. */
   write(message: Buffer): boolean {
     const hasCapacity = this.#options.connection.send(message);
     if (!hasCapacity) this.#isFull = true;
@@ -104,7 +105,10 @@ function tooLargeToSend({ kind, bytes }: Frame, maxSentBytes: number): BridgeErr
   return new BridgeError('ERR_UPSTREAM_TOO_LARGE', message);
 }
 
-/** What a client says in one era goes to one server; what it says in the other is another conversation. */
+/**
+ * Options of a conversation: the messages of one era on a connection. Each era has a session, and so a relay, of its
+ * own.
+ */
 export interface ConversationOptions {
   readonly connection: Pick<MessageConnection, 'send'>;
   readonly client: ConnectionClient;
@@ -113,11 +117,14 @@ export interface ConversationOptions {
   readonly complaints: Complaints;
   readonly maxSentBytes: number;
   readonly deps: Deps;
-  /** The other conversation has a call open under this id: there is one space of ids on a connection. */
+  /** Returns true if the other conversation has an open call with this id. Both share one id space. */
   readonly isTaken: (id: JsonRpcId) => boolean;
 }
 
-/** Why a request cannot be handed to a server; its client is told, too. At our own end there may be many, and no fault. */
+/**
+ * Logs why a request could not be passed to a server. The client gets the same error. ERR_SESSION_CLOSED goes to the
+ * debug level: when the bridge itself ends, there may be many, and none is a fault.
+ */
 export function logRefusal({ deps, complaints }: ConversationOptions, error: BridgeError): void {
   if (error.code !== 'ERR_SESSION_CLOSED') return complaints.tell('error', error);
   deps.log.debug({ code: error.code, err: error.cause }, error.message);
@@ -133,43 +140,49 @@ export function takenId(id: JsonRpcId): BridgeError {
 // ---- Its input
 
 /**
- * Read of a client while it is held back: only behind what it has said can be seen that it says no more. The end of a
- * client that says more than this meanwhile is seen late; it is read on when there is capacity.
+ * Bytes that are read ahead of a paused client, since only reading reveals that its input has ended. If more than this
+ * is waiting, the end is noticed once there is capacity again.
  */
 export const MAX_AHEAD_BYTES = 8 * 1024 * 1024;
-/** What a short piece counts as, for it costs about as much. */
+/** Smallest size that a queued piece counts as, since a shorter one costs about as much. */
 const MIN_PIECE_BYTES = 1024;
 /**
- * Messages of one client that are taken before all others get a turn: whoever sends many small ones at once has some tens
- * of thousands of them in what is read at a time. It is enough to have their way out written together.
+ * Messages of one client that are processed before other clients get a turn. One read can hold tens of thousands of
+ * small messages. This many is enough for the output to be written in batches.
  */
 export const MESSAGES_PER_TURN = 32;
-/** A message that is longer than this counts as several, for it takes as long. */
+/** A message counts once more for each of these bytes, as it takes that much longer. */
 const BYTES_OF_A_MESSAGE = 16 * 1024;
 
 export interface SharedInputOptions {
-  /** Where it comes from; `read` and `over` are told what comes. */
+  /** The connection that the input comes from. Its owner passes on what it reads by calling `read` and `over`. */
   readonly source: Pick<MessageConnection, 'pause' | 'resume'>;
   readonly clock: Clock;
-  /** After the end of input, how long nothing of what was read ahead may be taken; 0: as long as it takes. */
+  /** After the end of input, how long nothing of what was read ahead may be taken; 0: no limit. */
   readonly untakenTimeoutMs: number;
   /**
-   * How long a client that is not read may have to wait until something is taken: nobody would see that it is gone. 0: as
-   * long as it takes.
+   * While the client is paused, how long nothing of what was read ahead may be taken; its departure would go unnoticed
+   * meanwhile. 0: no limit.
    */
   readonly heldTimeoutMs: number;
-  /** Takes so many messages at most. Returns what is left of the piece; undefined: nothing. */
+  /**
+   * Processes at most this many messages of the piece. Returns the rest of the piece; undefined: all of it was taken.
+   */
   readonly take: (piece: Buffer, maxMessages: number) => Buffer | undefined;
-  /** Called once. Nothing more is taken: the client has ended its input, or so many bytes have waited for too long. */
+  /** Called once, when the input is over: all of it was taken (0), or this many bytes have waited too long. */
   readonly onEnd: (untakenBytes: number) => void;
 }
 
-/** `open`: more may come. `ending`: no more comes, but not all was taken. `ended`: told. */
+/**
+ * - `open`: more input may arrive.
+ * - `ending`: the input has ended, but not all of it was taken.
+ * - `ended`: `onEnd` was called.
+ */
 type State = 'open' | 'ending' | 'ended';
 
 /**
- * The client's input while several conversations read it: it is taken when none of them holds it back, and as much in one
- * turn of the event loop as leaves time for others.
+ * The input of a client that several conversations share. It is processed while no conversation holds it back, and in
+ * portions that leave other clients their turns of the event loop.
  */
 export class SharedInput {
   readonly #options: SharedInputOptions;
@@ -178,11 +191,11 @@ export class SharedInput {
     { maxItems: Number.POSITIVE_INFINITY, maxBytes: MAX_AHEAD_BYTES },
     ({ length }) => Math.max(length, MIN_PIECE_BYTES),
   );
-  /** What is left of the piece that was begun last. */
+  /** Rest of the piece that was taken in part. */
   #rest: Buffer | undefined;
   #state: State = 'open';
   #isStopped = false;
-  /** Messages that may be taken before others get a turn; none: this client waits for its own. */
+  /** Messages that may still be taken in this turn. At 0 the client waits for its next turn. */
   #left = MESSAGES_PER_TURN;
   #isWaitingForTurn = false;
   #stopWaiting = (): void => {};
@@ -195,17 +208,20 @@ export class SharedInput {
     this.#holders.add(holder);
   }
 
-  /** What was read ahead is taken afterwards, not from within: the holder may be about to let go of its client. */
+  /**
+   * Releases one hold. Input that was read ahead is processed on the next tick, not within this call: the holder may be
+   * about to release its client.
+   */
   resumeFor(holder: object): void {
     if (this.#holders.delete(holder)) process.nextTick(() => this.#takeAhead());
   }
 
-  /** A message of so many bytes was taken. */
+  /** Counts a processed message against this turn. */
   tookMessage(bytes: number): void {
     this.#left -= 1 + Math.floor(bytes / BYTES_OF_A_MESSAGE);
   }
 
-  /** Something has come. */
+  /** Queues a piece of input and processes what may be processed. */
   read(piece: Buffer): void {
     if (this.#state === 'ended') return;
     this.#ahead.add(piece);
@@ -238,7 +254,10 @@ export class SharedInput {
     return this.#rest === undefined && this.#ahead.length === 0;
   }
 
-  /** Whoever waits for its own turn is not read meanwhile: what it sends then would only wait as well. */
+  /**
+   * Pauses the connection while the queue is full, or while unprocessed input waits for the client's next turn: reading
+   * on would only lengthen the queue.
+   */
   #stopOrResume(): void {
     const { source, heldTimeoutMs } = this.#options;
     const mustStop = this.#ahead.isFull || (this.#isWaitingForTurn && !this.#isEmpty);
@@ -253,7 +272,7 @@ export class SharedInput {
     }
   }
 
-  /** No more comes. May be called several times. */
+  /** Called at the end of input. May be called several times. */
   over(): void {
     if (this.#state !== 'open') return;
     this.#state = 'ending';

@@ -1,4 +1,4 @@
-/** What a client says on a long-lived connection: a conversation for each era, with a relay of its own. */
+/** The two conversations on a long-lived connection: one for each era, each with a relay of its own. */
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { MetadataReader } from '../../mcp/classify/request-metadata.ts';
 import { validateModern } from '../../mcp/classify/route-era.ts';
@@ -13,13 +13,15 @@ import { BatchBudget, type BatchItem, BatchLane, countAnswers, faultAnswer, MAX_
 import { ConnectionPeer, type ConversationOptions, logRefusal, takenId } from './connection-peer.ts';
 
 export interface LegacyConversationOptions extends ConversationOptions {
-  /** The server ended after the handshake: the client could not know that another one is new. */
+  /**
+   * Called when the server has ended after the handshake: the client could not tell that another server is a new one.
+   */
   readonly onServerEnded: (reason: BridgeError) => void;
 }
 
 /**
- * The legacy session of the connection, one at a time. A server that cannot be reached is an answer to the request that was
- * to open it; the client may try again.
+ * The legacy session of the connection, one at a time. If the server cannot be reached, the request that was to open
+ * the session gets an error, and the client may try again.
  */
 export class LegacyConversation {
   readonly #options: LegacyConversationOptions;
@@ -34,7 +36,7 @@ export class LegacyConversation {
     return this.#session !== undefined;
   }
 
-  /** The revision of the session; undefined: none is open. */
+  /** Revision of the session; undefined: no session is open. */
   get revision(): Revision | undefined {
     return this.#session?.peer.revision;
   }
@@ -55,7 +57,7 @@ export class LegacyConversation {
     else if (frame.kind !== 'request') deps.log.debug({ kind: frame.kind }, 'message dropped: no session is open');
   }
 
-  /** Called with what `refusalOfBatch` lets through. */
+  /** Takes an array that `refusalOfBatch` has accepted. */
   takeBatch(items: readonly BatchItem[]): void {
     const session = this.#session;
     if (session === undefined) return;
@@ -109,14 +111,20 @@ export class LegacyConversation {
     );
   }
 
-  /** Before the handshake nothing is lost with a session. */
+  /**
+   * Forgets the session. One that ends before its handshake costs the client nothing, so it may open another; a later
+   * end is reported.
+   */
   #sessionEnded(peer: LegacyPeer, reason: BridgeError): void {
     if (this.#session?.peer !== peer) return;
     this.#session = undefined;
     if (peer.isReady) this.#options.onServerEnded(reason);
   }
 
-  /** Nothing of what the client has said waits any more, so it answers nothing that is not answered yet. */
+  /**
+   * Called when all input was processed. The client can send no more answers, so what the server has asked or asks is
+   * rejected.
+   */
   inputEnded(): void {
     this.#session?.relay.refuseQuestions(INPUT_ENDED);
   }
@@ -144,7 +152,7 @@ const INPUT_ENDED = new BridgeError(
   'The client has ended its input and can no longer answer; it only waits for the results of its calls.',
 );
 
-/** The other answers in the array of one, and what stands between them. */
+/** Room for the other answers of an array and the commas between them. */
 const MAX_ARRAY_BYTES = 2 * MAX_COLLECTED_BYTES;
 
 class LegacyPeer extends ConnectionPeer {
@@ -154,7 +162,7 @@ class LegacyPeer extends ConnectionPeer {
     return this.#revision ?? OLDEST_REVISION;
   }
 
-  /** The handshake has succeeded. */
+  /** True once the handshake has succeeded. */
   get isReady(): boolean {
     return this.#revision !== undefined;
   }
@@ -175,9 +183,9 @@ class LegacyPeer extends ConnectionPeer {
 }
 
 /**
- * The modern requests of the connection. They share one to the server but nothing else: each says everything of
- * itself, so that one may end, and another one be made for the next request, without the client losing more than
- * the answers that are open. [spec 2026-07-28 transports/stdio#unexpected-termination]
+ * The modern requests of the connection. They share one connection to the server but no state, since each request is
+ * self-contained. If that connection ends, the next request opens another, and the client loses only the open answers.
+ * [spec 2026-07-28 transports/stdio#unexpected-termination]
  */
 export class ModernConversation {
   readonly #options: ConversationOptions;
@@ -189,7 +197,7 @@ export class ModernConversation {
     this.#options = options;
   }
 
-  /** The client has sent a modern request that was in order. */
+  /** True once the client has sent a valid modern request. */
   get hasServed(): boolean {
     return this.#hasServed;
   }
@@ -271,7 +279,8 @@ export class ModernConversation {
     if (this.#link?.peer !== peer) return;
     this.#link = undefined;
     const { log } = this.#options.deps;
-    // Closed by ourselves, or never let in: nobody lost anything. Why it was not let in is told where it was refused.
+    // The bridge closed the connection or the server rejected the credentials, so the client lost nothing. A rejection
+    // is logged where it occurs.
     const level = reason.code === 'ERR_SESSION_CLOSED' || reason.code === 'ERR_UPSTREAM_AUTH' ? 'debug' : 'info';
     log[level]({ code: reason.code }, `the next modern request connects anew: ${reason.message}`);
   }
@@ -296,8 +305,8 @@ export class ModernConversation {
 
 class ModernPeer extends ConnectionPeer {
   /**
-   * The specification names two signs that a subscription has ended, the result and this notification; here clients get
-   * both. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure, basic/patterns/cancellation]
+   * Sends a notification after the result of a subscription. The specification names both as signs of its end, so
+   * clients get both. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure, basic/patterns/cancellation]
    */
   override send(frame: Frame, exchange?: Exchange): boolean {
     const hasCapacity = super.send(frame);

@@ -23,37 +23,39 @@ import type { ConnectionListener, MessageConnection, OpenConnection } from './me
 export interface DuplexEndpointOptions {
   readonly openConnection: OpenConnection;
   readonly client: ConnectionClient;
-  /** May have sessions of others, too. */
+  /** The registry may be shared with other transports. */
   readonly sessions: SessionRegistry;
   readonly maxMessageBytes: number;
   /** Levels of arrays and objects. */
   readonly maxJsonDepth: number;
   /**
-   * A client is let go that lets this much wait beside the largest message that it was sent: its server may be one that
-   * several use, and then waits for none of them.
+   * A client that leaves more than this unread, beside the largest message that it was sent, is disconnected: its
+   * server may be shared, and a shared server is not paused for one client.
    */
   readonly maxWaitingBytes: number;
-  /** The longest message for the client, with what ends it; default: any. */
+  /** The largest message that may be sent to the client, its line break included; default: any size. */
   readonly maxSentBytes?: number | undefined;
   /**
-   * What is not JSON is skipped, as behind a program that prints to the wrong place, or ends the connection: over the
-   * network it may be what a web page has a browser send, whose next line could be a message.
+   * Handling of input that is not JSON. `is-skipped`: it is dropped, as with a program that prints to the wrong stream.
+   * `ends-connection`: over the network it may come from a web page that has a browser send it, and the next line could
+   * then be a message.
    */
   readonly unreadable: 'is-skipped' | 'ends-connection';
-  /** After the end of input, how long a server may take nothing of what waits for it; default 0: as long as it takes. */
+  /** After the end of input, how long a server may take nothing of what waits for it; default 0: no limit. */
   readonly untakenTimeoutMs?: number;
-  /** While the client is not read, how long nothing may be taken of what it has said; default 0: as long as it takes. */
+  /** While the client is paused, how long a server may take nothing of what waits for it; default 0: no limit. */
   readonly heldTimeoutMs?: number;
   readonly deps: Deps;
 }
 
 /**
- * - `input`: the client has ended its input, and all of it was taken. It may still wait for answers.
- * - `untaken`: the server takes nothing of so many bytes, behind which the client has ended its input or is not read.
- * - `output`: nobody reads any more.
- * - `server`: the server of its session has ended.
- * - `unreadable`: it has sent what is not JSON, and nothing of it is taken any more.
- * - `crowded`: it has sent a large message that exceeds the limit of all together, and nothing more is read from it.
+ * Why nothing more is taken from a client.
+ * - `input`: the client has ended its input, and all of it was taken. The client may still wait for answers.
+ * - `untaken`: the client has ended its input or is paused, and the server takes none of these bytes.
+ * - `output`: the client no longer reads.
+ * - `server`: the server of the legacy session has ended.
+ * - `unreadable`: the client has sent something that is not JSON.
+ * - `crowded`: a large message of the client exceeded what all clients together may have in memory.
  */
 export type ClientEnd =
   | { readonly kind: 'input' | 'output' }
@@ -61,8 +63,8 @@ export type ClientEnd =
   | { readonly kind: 'server' | 'unreadable' | 'crowded'; readonly reason: BridgeError };
 
 /**
- * One client on a connection, in both eras at once: each message says itself which one it is of.
- * [spec 2026-07-28 basic/versioning]
+ * Serves one client on a connection in both eras at once: each message shows its own era. [spec 2026-07-28
+ * basic/versioning]
  */
 export class DuplexEndpoint implements ConnectionListener {
   readonly #options: DuplexEndpointOptions;
@@ -73,22 +75,22 @@ export class DuplexEndpoint implements ConnectionListener {
   readonly #limits: ReadLimits;
   readonly #complaints: Complaints;
   #hasSpoken = false;
-  /** The length of the largest message that was sent since the client last took everything. */
+  /** Length of the largest message that was sent since the client last took everything. */
   #largestSentBytes = 0;
-  /** Nothing that the client says is taken any more. */
+  /** True once further messages of the client are dropped. */
   #isDeaf = false;
   #resolveEnded: (end: ClientEnd) => void = () => {};
   #resolveClientGone: () => void = () => {};
   #resolveUnread: () => void = () => {};
-  /** Resolves once, when nothing more comes of this client. */
+  /** Resolves once, with the first end of this client. */
   readonly ended = new Promise<ClientEnd>((resolve) => {
     this.#resolveEnded = resolve;
   });
-  /** Resolves when the client has ended its input or reads no more, whatever has ended before. */
+  /** Resolves when the client has ended its input or no longer reads, also if `ended` has resolved with another end. */
   readonly clientGone = new Promise<void>((resolve) => {
     this.#resolveClientGone = resolve;
   });
-  /** Resolves when nobody reads any more, whatever has ended before. */
+  /** Resolves when the client no longer reads, also if `ended` has resolved with another end. */
   readonly unread = new Promise<void>((resolve) => {
     this.#resolveUnread = resolve;
   });
@@ -140,7 +142,10 @@ export class DuplexEndpoint implements ConnectionListener {
     else this.#legacy.take(frame);
   }
 
-  /** A client that has only been modern so far and forgets to say so is told what is missing, not served as legacy. */
+  /**
+   * Returns true for a message of the modern era. A client that has sent only modern messages and omits the envelope
+   * once is told what is missing instead of being served as a legacy client.
+   */
   #isModern(frame: Frame): boolean {
     if (claimsModern(frame)) return true;
     if (!this.#modern.hasServed) return false;
@@ -188,7 +193,10 @@ export class DuplexEndpoint implements ConnectionListener {
     if (id !== undefined && kind === 'request') this.#write(errorFrame(id, rpcErrorOf(error)));
   }
 
-  /** Without an id there is nobody to answer: the client would not know what the error is about. */
+  /**
+   * Logs the error and answers the message, if it has an id: the client could not tell what an error without one is
+   * about.
+   */
   #refuse(error: BridgeError, id: JsonRpcId | undefined): void {
     this.#complaints.tell('warn', error);
     if (id !== undefined) this.#write(errorFrame(id, rpcErrorOf(error)));
@@ -216,17 +224,17 @@ export class DuplexEndpoint implements ConnectionListener {
 
   // ---- the connection
 
-  /** The client has sent a message. */
+  /** True once the client has sent a message. */
   get hasSpoken(): boolean {
     return this.#hasSpoken;
   }
 
-  /** It has a session, or a connection for its modern requests. */
+  /** True while the client has a legacy session, or a connection to a server for its modern requests. */
   get isJoined(): boolean {
     return this.#legacy.hasSession || this.#modern.hasLink;
   }
 
-  /** Its calls that wait for an answer. */
+  /** Number of the client's calls that wait for an answer. */
   get openCalls(): number {
     return this.#legacy.openCalls + this.#modern.openCalls;
   }
@@ -242,7 +250,7 @@ export class DuplexEndpoint implements ConnectionListener {
 
   inputEnded(): void {
     this.#input.over();
-    // Behind it may be what a server has yet to take, and the client has no part in that any more.
+    // Input that a server has yet to take may still be waiting, but the client has no part in that any more.
     this.#resolveClientGone();
   }
 
@@ -253,7 +261,7 @@ export class DuplexEndpoint implements ConnectionListener {
     this.#resolveEnded({ kind: 'input' });
   }
 
-  /** Nobody reads what is written: seen at the connection, or known otherwise. */
+  /** Called when the client no longer reads, as detected by the connection or by the caller. */
   readerGone(): void {
     this.#resolveEnded({ kind: 'output' });
     this.#resolveClientGone();
@@ -282,14 +290,14 @@ export class DuplexEndpoint implements ConnectionListener {
     return false;
   }
 
-  /** Resolves when what was written has left for the client, or cannot. */
+  /** Resolves when everything written has left for the client, or cannot. */
   flush(): Promise<void> {
     return this.#connection.flush();
   }
 
   // ---- the end
 
-  /** Takes no new calls. Resolves when those that are open are answered, and the answers have left for the client. */
+  /** Takes no new calls. Resolves when the open calls are answered and the answers have left, or after `graceMs`. */
   async drain(graceMs = Number.POSITIVE_INFINITY): Promise<void> {
     this.#legacy.drain();
     this.#modern.drain();
@@ -297,7 +305,7 @@ export class DuplexEndpoint implements ConnectionListener {
     await this.flush();
   }
 
-  /** Answers what is open with this reason, and lets go of the servers. */
+  /** Answers open calls with this reason and releases the servers. */
   close(reason: BridgeError): void {
     this.#isDeaf = true;
     this.#legacy.close(reason);

@@ -1,63 +1,66 @@
-/** What carries messages on a long-lived connection, and the lines that pipes and sockets carry them as. */
+/** Long-lived connections that carry messages both ways, and the lines of JSON that pipes and sockets use. */
 import type { Readable, Writable } from 'node:stream';
 import type { ArrivingMessage } from '../../http/server/read-body.ts';
 import { LineWriter } from '../../io/line-writer.ts';
 import { LineSplitter, type OversizedLine } from '../../wire/ndjson.ts';
 
 /**
- * What carries messages both ways to one client for as long as both want: a pair of pipes, a byte stream, a WebSocket.
- * What it reads it hands over in pieces, and takes the messages out of a piece when it is asked to; in between they
- * wait, for a client may be held back while the end of what it says has still to be seen.
+ * A long-lived connection to one client: a pair of pipes, a byte stream or a WebSocket. It passes on raw pieces as it
+ * reads them, and extracts their messages when `take` is called. Pieces wait in between, since a paused client must
+ * still be read for the end of its input to be noticed.
  */
 export interface MessageConnection {
-  /** How a message is called in errors: what the client knows it as. */
+  /** Name of a message in errors, in the client's terms. */
   readonly unit: 'line' | 'message';
   /**
-   * Tells the listener of the messages in this piece, of so many at most. Called in the order of `read`, and then with what
-   * it returns: what is left of the piece; undefined: nothing.
+   * Passes at most `maxMessages` messages of the piece to the listener. Called with the pieces in the order of `read`.
+   * Returns the rest of the piece, which the next call gets; undefined: all of it was taken.
    */
   take(piece: Buffer, maxMessages: number): Buffer | undefined;
-  /** So it does with what is left when all pieces are taken and no more come. */
+  /** Passes on the unfinished message, if any, after the last piece was taken and the input has ended. */
   takeRest(): void;
-  /** Stop and go on reading. */
+  /** Pauses and resumes reading. */
   pause(): void;
   resume(): void;
-  /** Writes a message, whose bytes must not change afterwards. False: full, `drained` follows; it is taken all the same. */
+  /**
+   * Writes a message, whose bytes must not change afterwards. False: the message was accepted, but the connection is
+   * full and `drained` follows.
+   */
   send(message: Buffer): boolean;
-  /** Written, and not taken by the operating system yet. */
+  /** Bytes that were written and not taken by the operating system yet. */
   readonly waitingBytes: number;
-  /** Resolves when what was written has left for the client, or cannot. */
+  /** Resolves when everything written has left for the client, or cannot. */
   flush(): Promise<void>;
-  /** Lets the client go, whatever waits for it. The listener hears of it as of a client that is gone. */
+  /** Ends the connection at once and drops what is unsent. The listener is told that the reader is gone. */
   cut(): void;
 }
 
-/** What a connection tells of its client; nothing while it is being made. */
+/** Receives the events of a connection. None is emitted before the connection has been created. */
 export interface ConnectionListener {
-  /** Something was read, and waits for `take`. */
+  /** A piece was read and waits for `take`. */
   read(piece: Buffer): void;
   message(bytes: Buffer): void;
-  /** A message over the limit went by and was dropped. */
+  /** A message over the size limit was dropped. */
   oversized(message: OversizedLine): void;
-  /** The client says no more. It may still read. May be called several times. */
+  /** The client has ended its input but may still read. May be called several times. */
   inputEnded(): void;
-  /** The incoming message and those of others exceed the limit. Nothing more is read. */
+  /** The incoming message and those of other clients exceed the limit of all together. Nothing more is read. */
   crowded(): void;
-  /** There is capacity again after `send` had none. */
+  /** The connection has capacity again after `send` has returned false. */
   drained(): void;
-  /** Nobody reads what is written any more. May be called several times. */
+  /** The client no longer reads. May be called several times. */
   readerGone(): void;
 }
 
-/** Makes the connection, which reads from then on. */
+/** Creates the connection, which starts reading at once. */
 export type OpenConnection = (listener: ConnectionListener) => MessageConnection;
 
 export interface LineConnectionOptions {
   readonly input: Readable;
-  /** May be the same stream: a socket. */
+  /** May be the same stream as the input, as with a socket. */
   readonly output: Writable;
   readonly maxMessageBytes: number;
-  /** Its part of what all clients may have on their way in. */
+  /** This connection's share of the memory for incoming messages of all clients. */
   readonly arriving: ArrivingMessage;
 }
 
@@ -86,7 +89,7 @@ export class LineConnection implements MessageConnection {
     this.#writer = new LineWriter(output, () => listener.drained());
     input.on('data', (chunk: Buffer) => listener.read(chunk));
     for (const end of ['end', 'error']) input.on(end, () => listener.inputEnded());
-    // EPIPE: whoever read our output is gone, so nothing can be answered any more.
+    // EPIPE: the reader of our output is gone, so nothing can be answered any more.
     output.on('error', () => listener.readerGone());
     output.on('close', () => listener.readerGone());
     input.on('close', () => void arriving.holds(0));
@@ -104,7 +107,7 @@ export class LineConnection implements MessageConnection {
     return undefined;
   }
 
-  /** A last line without newline counts. */
+  /** A last line without a line break counts as a message. */
   takeRest(): void {
     this.#splitter.end();
   }

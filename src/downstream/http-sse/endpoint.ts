@@ -18,7 +18,10 @@ import type { LiveStreams } from '../http/response-writer.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
 import type { Sunset } from './sunset.ts';
 
-/** Early clients of the C# SDK take an answer without this word for a refusal. A string leaves with the headers in one write. */
+/**
+ * Body of each 202 response: early clients of the C# SDK take a response without this word for an error. A string is
+ * written together with the headers.
+ */
 const ACCEPTED = 'Accepted';
 const ACCEPTED_HEADERS = { 'Content-Type': 'text/plain', 'Content-Length': ACCEPTED.length };
 export const SESSION_PARAMETER = 'sessionId';
@@ -27,19 +30,19 @@ export interface HttpSseEndpointOptions {
   readonly sessions: SessionRegistry;
   readonly live: LiveStreams;
   readonly deps: Deps;
-  /** What bodies of POSTs may hold. */
+  /** Limits of POST bodies. */
   readonly bodies: TurnLimits;
   /** The headers that pass to a remote server with every message of a session, by the GET that opened it. */
   readonly headersOf: (request: IncomingMessage) => Lane['headers'];
   /** Who sent a request that was let in; sessions belong to who opened them. */
   readonly principalOf: (request: IncomingMessage) => string;
-  /** What the process of a caller is told about it (`--map-header`). */
+  /** Returns the environment variables that the caller's server process gets from headers (`--map-header`). */
   readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
-  /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
+  /** Returns the path of the POST endpoint as clients see it through proxies. */
   readonly announcedMessagePath: (request: IncomingMessage) => string;
-  /** Where this client finds Streamable HTTP. */
+  /** Returns the URL of Streamable HTTP for this client. */
   readonly streamableUrl: (request: IncomingMessage) => string;
-  /** Undefined: nobody has said when this transport ends. */
+  /** Announced end of this transport; undefined: none is announced. */
   readonly sunset: Sunset | undefined;
 }
 
@@ -54,7 +57,7 @@ interface OpenSession {
  */
 export class HttpSseEndpoint {
   readonly #options: HttpSseEndpointOptions;
-  /** POSTs whose messages were taken in this turn of the event loop. */
+  /** Responses to POSTs whose messages were taken in this turn of the event loop. */
   #taken: ServerResponse[] = [];
 
   constructor(options: HttpSseEndpointOptions) {
@@ -64,8 +67,8 @@ export class HttpSseEndpoint {
   readonly openStream: HttpRoute = (request, response) => {
     const { sunset } = this.#options;
     sunset?.announce(request, response);
-    // Clients that try Streamable HTTP first take a 405 for a sign of an older server, and open the stream by GET.
-    // [spec 2025-11-25 transports#backwards-compatibility]
+    // Clients that try Streamable HTTP first take a 405 as the sign of an older server, and then open the stream by
+    // GET. [spec 2025-11-25 transports#backwards-compatibility]
     if (request.method !== 'GET') return refuseMethod(response, 'GET', this.#options.streamableUrl(request));
     const { sessions, live, headersOf, principalOf, environmentOf } = this.#options;
     const principal = principalOf(request);
@@ -102,7 +105,7 @@ export class HttpSseEndpoint {
     const over = sunset?.refusalOf(request);
     if (over !== undefined) {
       respondError(response, over);
-      // A session that was open when the time came ends when its client next has something to say.
+      // A session that is still open after the sunset ends at its client's next message.
       if (!(session instanceof BridgeError)) session.relay.close(over);
       return;
     }
@@ -134,7 +137,7 @@ export class HttpSseEndpoint {
     this.#taken.push(response);
   }
 
-  /** All at once: the first of these writes may have to wake its reader, who takes the others along. */
+  /** Responds to all of them in one go: the first write may wake a client that reads the others along with it. */
   #respondTaken(): void {
     const taken = this.#taken;
     this.#taken = [];
@@ -187,7 +190,7 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
     return this.#stream.isOpen;
   }
 
-  /** It would be the end of the session. */
+  /** A closed stream ends the session, so a client without a stream has left. */
   get hasLeft(): boolean {
     return !this.#stream.isOpen;
   }
@@ -227,13 +230,13 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
     this.#listener.clientDrained();
   }
 
-  /** The stream is the session: nothing can be resumed. */
+  /** The stream is the session, so nothing can be resumed. */
   streamClosed(): void {
     this.#listener.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'The client closed its stream.'));
   }
 }
 
-/** The lane of the messages of one POST which says of its trace what the stream, opened by another request, does not. */
+/** Lane for the messages of a POST with its own trace context. The stream was opened by another request. */
 class TracedLane implements Lane {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly traceHeaders: TraceContext;
@@ -250,7 +253,7 @@ class TracedLane implements Lane {
   }
 }
 
-/** What is served at the paths of HTTP+SSE where it is switched off. */
+/** Responds at the paths of HTTP+SSE when that transport is switched off. */
 export function refuseHttpSse(streamableUrl: HttpSseEndpointOptions['streamableUrl']): HttpRoute {
   return (request, response) => {
     const message = `HTTP+SSE is switched off here (--no-sse); Streamable HTTP is at ${streamableUrl(request)}.`;

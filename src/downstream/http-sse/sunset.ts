@@ -4,7 +4,7 @@ import { findDeprecation, HTTP_SSE_DEPRECATED_ON } from '../../mcp/vocabulary/de
 
 /** The announced end of HTTP+SSE. */
 export interface AnnouncedSunset {
-  /** For people. */
+  /** The date as shown to people. */
   readonly date: string;
   /** Milliseconds since 1970. */
   readonly atMs: number;
@@ -13,11 +13,11 @@ export interface AnnouncedSunset {
 
 export interface SunsetOptions extends AnnouncedSunset {
   readonly wallClock: () => number;
-  /** Where this client finds Streamable HTTP. */
+  /** Returns the URL of Streamable HTTP for this client. */
   readonly streamableUrl: (request: IncomingMessage) => string;
 }
 
-/** Tells the clients of HTTP+SSE when it ends, and what to use then. */
+/** Tells clients of HTTP+SSE when the transport ends and what replaces it. */
 export class Sunset {
   readonly #options: SunsetOptions;
   readonly #headers: OutgoingHttpHeaders;
@@ -32,7 +32,7 @@ export class Sunset {
     };
   }
 
-  /** Writes the headers that every answer to such a client has. */
+  /** Sets the headers that every response of HTTP+SSE carries. */
   announce(request: IncomingMessage, response: ServerResponse): void {
     for (const [name, value] of Object.entries(this.#headers)) response.setHeader(name, value as string);
     const links = [
@@ -43,7 +43,10 @@ export class Sunset {
     response.setHeader('Link', links.join(', '));
   }
 
-  /** Why a request comes too late; undefined: it does not. The clock is asked each time: the day comes while the bridge runs. */
+  /**
+   * Returns the error of a request after the sunset; undefined: the transport is still served. The clock is read for
+   * each request, since the bridge may be running when the sunset comes.
+   */
   refusalOf(request: IncomingMessage): BridgeError | undefined {
     const { atMs, date, afterwards, wallClock, streamableUrl } = this.#options;
     if (afterwards === 'serve' || wallClock() <= atMs) return undefined;

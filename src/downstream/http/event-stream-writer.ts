@@ -4,27 +4,30 @@ import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { encodeComment, encodeEvents } from '../../wire/sse-encode.ts';
 import { type LiveStreams, ResponseWriter, type Ticking } from './response-writer.ts';
 
-/** A comment after this much silence keeps proxies and clients from giving the connection up. */
+/** After this much silence a comment is sent, so that proxies and clients keep the connection open. */
 export const KEEP_ALIVE_MS = 15_000;
 export interface EventStreamOwner {
   /** The stream has capacity again. */
   streamDrained(): void;
-  /** The connection is gone or was ended; called once. */
+  /** The connection is closed, by either side. Called once. */
   streamClosed(stream: EventStreamWriter): void;
 }
 
-/** Messages of one turn are encoded together up to this size. */
+/** Messages of one turn of the event loop are encoded together up to this size. */
 const MAX_SENT_BYTES = 64 * 1024;
 const KEEP_ALIVE = encodeComment('keep-alive');
 
-/** One HTTP response that carries server-sent events. */
+/** An HTTP response that carries server-sent events. */
 export class EventStreamWriter extends ListMember implements Ticking {
   readonly #owner: EventStreamOwner;
   readonly #writer: ResponseWriter;
-  /** When it was last looked at, and whether something has been written since: a clock is read once a tick, not an event. */
+  /**
+   * Time of the latest tick, and whether anything was written since: the clock is read once per tick, not once per
+   * event.
+   */
   #lastTickMs: number;
   #hasWritten = false;
-  /** Not before this. */
+  /** Lower bound of the time of the latest write. */
   #lastWriteMs: number;
   /** Messages that leave at the end of this turn. */
   #sent: Buffer[] = [];
@@ -40,7 +43,7 @@ export class EventStreamWriter extends ListMember implements Ticking {
     response.writeHead(200, {
       'Content-Type': EVENT_STREAM_TYPE,
       'Cache-Control': 'no-cache, no-transform',
-      // Tells nginx and its kin not to hold events back.
+      // Keeps nginx and similar proxies from buffering the events.
       'X-Accel-Buffering': 'no',
     });
     response.flushHeaders();
@@ -52,12 +55,12 @@ export class EventStreamWriter extends ListMember implements Ticking {
     return this.#state === 'open';
   }
 
-  /** False: full, `streamDrained` follows. One that is over swallows everything. */
+  /** False: full, and `streamDrained` follows. Always true once the stream has ended, since writes are then dropped. */
   get hasCapacity(): boolean {
     return this.#state !== 'open' || !this.#writer.isFull;
   }
 
-  /** Takes a message, which becomes an event of the type `message` without an id. False: full, `streamDrained` follows. */
+  /** Sends a message as an event of type `message` without an id. False: full, and `streamDrained` follows. */
   send(message: Buffer): boolean {
     if (this.#state !== 'open') return true;
     if (this.#sent.length === 0) process.nextTick(() => this.#flush());
@@ -75,7 +78,7 @@ export class EventStreamWriter extends ListMember implements Ticking {
     this.write(encodeEvents(sent));
   }
 
-  /** Takes encoded events. False: full, `streamDrained` follows. */
+  /** Writes encoded events. False: full, and `streamDrained` follows. */
   write(events: Buffer): boolean {
     if (this.#state !== 'open') return true;
     this.#hasWritten = true;
@@ -90,7 +93,7 @@ export class EventStreamWriter extends ListMember implements Ticking {
     this.#writer.end();
   }
 
-  /** Ends the connection, whatever has not been read. */
+  /** Ends the connection at once and drops what is unsent. */
   cut(): void {
     this.#writer.cut();
   }
@@ -112,7 +115,7 @@ export class EventStreamWriter extends ListMember implements Ticking {
     this.#state = 'closed';
     this.unlink();
     this.#owner.streamClosed(this);
-    // What was waiting waits no longer.
+    // Sources that were paused for this stream have to be resumed, as their messages are dropped from now on.
     if (this.#writer.isFull) this.#owner.streamDrained();
   }
 }

@@ -1,4 +1,4 @@
-/** Reads what clients post, each message when it is its turn: one that cannot be taken is held back or stays unread. */
+/** Reads POST bodies. Each message has its turn: one that cannot be taken yet is held in memory or stays unread. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ByteQueue } from '../../collections/bounded-collections.ts';
 import type { Clock } from '../../deps.ts';
@@ -11,17 +11,17 @@ import { type ReadLimits, type ReadResult, readMessage } from '../../wire/read-m
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 
 /**
- * Limits of what a client sends at once. A batch of a hundred messages is more than any client was seen to send. Each value
- * costs as much time as a hundred bytes of a string: 16 MiB with three million of them would keep all other clients waiting.
+ * Limits of one body. No client was seen to send a batch of more than a hundred messages. Each value costs as much time
+ * as a hundred bytes of a string: 16 MiB with three million values would keep all other clients waiting.
  */
 export const CLIENT_LIMITS = { maxBatch: 100, maxValues: 1_000_000 };
 
-/** What a POST brought: one message, or several in an array. */
+/** The content of a POST: one message, or several in an array. */
 export type PostedMessages =
   | { readonly kind: 'message'; readonly frame: Frame }
   | { readonly kind: 'batch'; readonly items: readonly (Frame | EnvelopeFault)[] };
 
-/** The id to answer under, where there is one. */
+/** Returns the id for a response; undefined: there is no single request to respond to. */
 export function idOf(messages: PostedMessages): JsonRpcId | undefined {
   return messages.kind === 'message' && messages.frame.kind === 'request' ? messages.frame.id : undefined;
 }
@@ -40,11 +40,11 @@ const waysOut: Readonly<Record<Fault['fault'], string>> = {
   batch: 'post one message or a few in an array',
 };
 
-/** What is wrong with what the headers say of the body. */
+/** Returns the error of a request whose headers declare a body that is not acceptable. */
 function checkDeclared({ headers }: IncomingMessage): BridgeError | undefined {
   const type = headers['content-type'];
   if (!isJson(type)) return wrongType(`Expected Content-Type: application/json, got ${quoted(type)}.`);
-  // Unpacked it could be a thousand times as large; no specification of MCP wants bodies packed.
+  // A decompressed body could be a thousand times as large, and no MCP specification requires compression.
   const packing = packingOf(headers['content-encoding']);
   if (packing === undefined) return undefined;
   return wrongType(`Expected a body as it is, without Content-Encoding: ${quoted(packing)}; send it uncompressed.`);
@@ -59,10 +59,10 @@ function quoted(value: string | undefined): string {
 }
 
 export interface TurnLimits extends BodyLimits {
-  /** What the JSON of a body may hold. */
+  /** Limits of the JSON in a body. */
   readonly messages: ReadLimits;
   readonly clock: Clock;
-  /** How long a message may wait for its turn; 0: no limit. */
+  /** Time limit of a message that waits for its turn; 0: no limit. */
   readonly maxWaitMs: number;
 }
 
@@ -70,15 +70,15 @@ export interface PostInTurn {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly limits: TurnLimits;
-  /** Undefined: the sender has no session and waits for nobody. */
+  /** Undefined: the sender has no session, so its messages wait for no turn. */
   readonly gate: TurnGate | undefined;
   accepted(messages: PostedMessages): void;
 }
 
 /**
- * Reads a POST when its session has capacity for one more message, and hands its content over when there still is: many
- * may be read at a time, and the first of them may fill the server's pipe. The content is checked completely, as the
- * client is not trusted to write JSON. Refuses what cannot be taken.
+ * Reads a POST once its session has capacity for one more message, and passes the content on if there is still capacity
+ * then: many bodies may be read at a time, and the first of them may fill the server's pipe. The content is checked
+ * completely, since the client is not trusted to write valid JSON. Rejects what cannot be taken.
  */
 export function readInTurn(post: PostInTurn): void {
   if (post.gate?.lets('unread') ?? true) return read(post);
@@ -103,7 +103,10 @@ function faultOf({ fault, reason }: Fault): BridgeError {
   return new BridgeError(faultCodes[fault], `The body was refused: ${reason}. Instead, ${waysOut[fault]}.`);
 }
 
-/** A server that hangs never takes what waits for it, and nobody else knows of the message yet, so its wait has an end. */
+/**
+ * Holds a message back until its turn, with a time limit: a server that hangs would never take it, and no other timer
+ * covers a message that was not passed on yet.
+ */
 function hold({ gate, response, limits }: PostInTurn, turn: Turn): void {
   const { clock, maxWaitMs } = limits;
   let stopWaiting = (): void => {};
@@ -150,38 +153,39 @@ function bytesOf(messages: PostedMessages): number {
 export type GateReason = 'server' | 'reader';
 
 /**
- * What waits:
- * - `unread`: a request whose body has not been read; it waits for the server, and while much waits in memory.
- * - `message`: what makes the server say more; it waits for the server and for the client's own reading.
- * - `answer`: what a server waits for; a client that reads one thing after the other may send it before it reads on,
- *   so it waits for the server only.
+ * A POST that waits for its turn.
+ * - `unread`: its body has not been read. It waits while the server takes nothing, or while MAX_HELD_BYTES wait in
+ *   memory.
+ * - `message`: it may make the server send more. It waits for the server, and for the client to read.
+ * - `answer`: the server waits for it. It waits for the server only, since a client that does one thing after the other
+ *   may send it before it reads on.
  */
 export interface Turn {
   readonly kind: 'unread' | 'message' | 'answer';
-  /** Held in memory meanwhile. */
+  /** Bytes held in memory while it waits. */
   readonly bytes: number;
   run(): void;
 }
 
-/** Turns of one client that may wait at once; each holds a connection. */
+/** Turns of one client that may wait at a time; each holds a connection. */
 export const MAX_WAITING_TURNS = 256;
-/** Once so much waits in memory, further bodies stay unread. */
+/** Once this many bytes wait in memory, further bodies stay unread. */
 export const MAX_HELD_BYTES = 1024 * 1024;
 /**
- * Those whose reading had begun before may still come: any number, each as large as a message may be. So much of it is
- * taken, a burst of large calls; or one message, however large.
+ * Limit of the bytes that wait. Bodies whose reading began below MAX_HELD_BYTES may still arrive: any number, each as
+ * large as a message may be. The limit leaves room for a burst of large calls; a single message may exceed it.
  */
 export const MAX_BURST_BYTES = 8 * 1024 * 1024;
 const LIMITS = { maxItems: MAX_WAITING_TURNS, maxBytes: MAX_BURST_BYTES };
 
-/** Holds a client's messages back while they cannot be taken; then lets them go in order. */
+/** Holds a client's messages back while they cannot be taken, and releases them in order. */
 export class TurnGate {
   readonly #closedFor = new Set<GateReason>();
-  /** Most gates never hold anything: undefined until one does. */
+  /** Undefined until the gate holds its first message, which most gates never do. */
   #waiting: ByteQueue<Turn> | undefined;
   #isOpenForGood = false;
 
-  /** May what is of this kind go on now? Where not, it is held. */
+  /** Returns true if a turn of this kind may go on now; otherwise it has to be held. */
   lets(kind: Turn['kind']): boolean {
     if (this.#closedFor.has('server')) return false;
     switch (kind) {
@@ -194,7 +198,10 @@ export class TurnGate {
     }
   }
 
-  /** Keeps it until the gate opens for it, and runs it then. False: too many wait already, refuse this one. */
+  /**
+   * Keeps the turn until the gate lets it pass, and then runs it. False: too many wait already, so this one has to be
+   * rejected.
+   */
   hold(turn: Turn): boolean {
     this.#waiting ??= new ByteQueue<Turn>(LIMITS, ({ bytes }) => bytes);
     if (!mayHold(this.#waiting, turn)) return false;
@@ -202,7 +209,7 @@ export class TurnGate {
     return true;
   }
 
-  /** One that is held back waits no longer. */
+  /** Removes a turn that no longer waits. */
   leave(turn: Turn): void {
     this.#waiting?.removeFirst((other) => other === turn);
   }
@@ -216,14 +223,14 @@ export class TurnGate {
     this.#letPass();
   }
 
-  /** The client is gone: those who wait find that out by themselves. */
+  /** Opens the gate permanently, once the client is gone. The turns that waited find that out when they run. */
   openForGood(): void {
     this.#isOpenForGood = true;
     this.#closedFor.clear();
     this.#letPass();
   }
 
-  /** One that passes may close the gate again: the others then keep waiting, in order. */
+  /** Runs the turns that may pass. Each may close the gate again; the others then keep waiting, in order. */
   #letPass(): void {
     for (;;) {
       const turn = this.#waiting?.removeFirst(({ kind }) => this.lets(kind));

@@ -1,4 +1,4 @@
-/** Writes the responses of the HTTP server, no faster than clients read, and looks after those that stay open. */
+/** Writes HTTP responses no faster than clients read them, and watches those that stay open. */
 import type { ServerResponse } from 'node:http';
 import { LinkedList, type ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
@@ -7,33 +7,40 @@ import { ReadingWatch, type Written } from '../../http/reading-watch.ts';
 /** Bytes waiting for the client above which a response counts as full. */
 export const FULL_BYTES = 256 * 1024;
 /**
- * A client is let go that lets this much pile up beside the largest message that waits: where its sender cannot be stopped
- * (it is one of several on a link), or has sent more before it could be.
+ * A client is disconnected if more than this is unsent beside the largest waiting message. That happens where the
+ * sender cannot be paused (a client on a shared link) or had sent more before the pause took effect.
  */
 export const MAX_QUEUED_BYTES = 8 * 1024 * 1024;
-/** Handed to the socket at a time. Not less: each slice costs a turn of the event loop, 16 of them half an answer of 1 MiB. */
+/**
+ * Bytes written to the socket at a time. Not less, since each slice costs a turn of the event loop: 16 of them take
+ * half as long as a whole answer of 1 MiB.
+ */
 export const SLICE_BYTES = 1024 * 1024;
 
 /**
- * Writes to a response whose headers are set, no faster than the client reads. What is written in one turn of the
- * event loop leaves together. Its owner calls `tick` now and then.
+ * Writes to a response whose headers are set, no faster than the client reads. Everything written in one turn of the
+ * event loop leaves together. The owner calls `tick` periodically.
  */
 export class ResponseWriter {
   readonly #response: ServerResponse;
   readonly #onDrain: () => void;
   #pending: Buffer[] = [];
-  /** Index of the first pending part; what lies before it is cut off now and then, not one by one. */
+  /** Index of the first pending part. Earlier entries are cut off in bulk, not one by one. */
   #first = 0;
   #pendingBytes = 0;
-  /** Size of the largest message among those that wait. */
+  /** Size of the largest waiting message. */
   #largestBytes = 0;
   #givenBytes = 0;
-  /** - `idle`: the socket takes bytes. - `scheduled`: and gets some at the end of this turn. - `blocked`: it has enough. */
+  /**
+   * - `idle`: the socket takes bytes.
+   * - `scheduled`: bytes are written at the end of this turn.
+   * - `blocked`: the socket is full until `drain`.
+   */
   #socket: 'idle' | 'scheduled' | 'blocked' = 'idle';
   #isFull = false;
   #isEnding = false;
   readonly #openedAtMs: number;
-  /** Made when it is first looked at: most responses are over by then. */
+  /** Created at the first tick, since most responses are over by then. */
   #reading: ReadingWatch | undefined;
 
   /** `onDrain` is called when there is capacity again after `write` has returned false. */
@@ -52,7 +59,7 @@ export class ResponseWriter {
     return this.#pendingBytes + this.#response.writableLength;
   }
 
-  /** False: full. */
+  /** Queues bytes. False: full. */
   write(bytes: Buffer): boolean {
     this.#add(bytes);
     if (this.queuedBytes > MAX_QUEUED_BYTES + this.#largestBytes) this.#response.destroy();
@@ -78,7 +85,10 @@ export class ResponseWriter {
     this.hasEnded(body.length);
   }
 
-  /** The response was ended with a body of this size, and the writer looks after what the system has not taken of it. */
+  /**
+   * Called when the response was ended with a body of this size. From then on the writer watches what the operating
+   * system has not taken of it.
+   */
   hasEnded(bodyBytes: number): void {
     this.#isEnding = true;
     this.#givenBytes += bodyBytes;
@@ -87,15 +97,16 @@ export class ResponseWriter {
     this.#response.once('finish', () => this.#flush());
   }
 
-  /** Lets the client go, whatever it has not read. */
+  /** Disconnects the client, whatever it has not read. */
   cut(): void {
     this.#response.destroy();
   }
 
-  /** Lets the client go if it has stopped reading. */
+  /** Disconnects the client if it has stopped reading. */
   tick(nowMs: number): void {
     const { socket } = this.#response;
-    // Behind other answers on its connection there is nothing to read yet; only what is large does not wait for that.
+    // A response without a socket is queued behind others on its connection (HTTP pipelining), so its client cannot
+    // read it yet. That excuses only small responses.
     const waitsForTurn = socket === null && !this.#isFull;
     const written = waitsForTurn ? NOTHING : { bytes: this.#givenBytes, queuedBytes: this.queuedBytes, socket };
     this.#reading ??= new ReadingWatch(this.#openedAtMs);
@@ -147,8 +158,8 @@ export class ResponseWriter {
 }
 
 /**
- * Ends the response with its whole body: headers and body go in one write. Undefined: the system has taken all of it, as it
- * mostly does. Otherwise a writer is made, which looks after the rest.
+ * Ends the response with its whole body, so that headers and body leave in one write. Returns undefined if the
+ * operating system took all of it, as it usually does, and otherwise a writer for the rest.
  */
 export function endWith(
   response: ServerResponse,
@@ -168,23 +179,23 @@ export function endWith(
 }
 
 const NOTHING: Written = { bytes: 0, queuedBytes: 0, socket: null };
-/** Parts already written that the list may still hold. */
+/** Written parts that the list may still hold. */
 const MAX_SPENT_PARTS = 4096;
 
 // ---- All open responses together
 
-/** Something with an open response that wants to be looked at now and then. */
+/** An object with an open response that is checked once a second. */
 export interface Ticking extends ListMember {
   tick(nowMs: number): void;
-  /** Written to its response, and not taken by the system yet. */
+  /** Bytes written to the response that the operating system has not taken yet. */
   readonly unsentBytes: number;
 }
 
 const TICK_MS = 1000;
 
 /**
- * One timer for all open responses of the HTTP server: keep-alive comments, stalled readers, calls that have waited
- * long enough for a stream. A timer each would be two per call.
+ * Ticks all open responses of the HTTP server from a single timer. A tick sends keep-alive comments, disconnects
+ * stalled readers, and turns long-running calls into streams. Separate timers would be two per call.
  */
 export class LiveStreams {
   readonly #clock: Clock;
@@ -199,12 +210,12 @@ export class LiveStreams {
     return this.#clock.now();
   }
 
-  /** What all open responses together have not sent. */
+  /** Unsent bytes of all open responses. */
   get unsentBytes(): number {
     return this.#members.toArray().reduce((sum, member) => sum + member.unsentBytes, 0);
   }
 
-  /** The member ticks until it takes itself out of the list. */
+  /** Ticks the member until it removes itself from the list. */
   add(member: Ticking): void {
     this.#stop ??= this.#clock.every(TICK_MS, () => this.#tick());
     this.#members.add(member);

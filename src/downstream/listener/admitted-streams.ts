@@ -3,7 +3,7 @@ import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import { type Authenticator, authenticatedNameOf, leaveOf } from '../../http/auth/callers.ts';
 
-/** How often it is asked whether callers that stay connected may still do so. Looking at a token takes microseconds. */
+/** Interval at which the callers of open streams are authenticated again. Checking a token takes microseconds. */
 export const ADMISSION_CHECK_MS = 10_000;
 
 interface Admitted {
@@ -12,9 +12,9 @@ interface Admitted {
 }
 
 /**
- * Streams and WebSockets of callers that have shown a token. Each request is judged when it arrives; these go on for as long
- * as both sides want, so their token is looked at again: one that was withdrawn, has expired, or belongs to somebody else
- * now ends them. What cannot be decided, because keys cannot be fetched, changes nothing.
+ * Open streams and WebSockets of callers that presented a token. Other requests are authenticated on arrival; these
+ * stay open, so their token is checked again at intervals. They end if the token was revoked, has expired, or now
+ * belongs to another caller. If keys cannot be fetched, so that nothing can be decided, they stay open.
  */
 export class AdmittedStreams {
   readonly #clock: Clock;
@@ -34,7 +34,7 @@ export class AdmittedStreams {
     });
   }
 
-  /** Looks no more. */
+  /** Stops checking. */
   close(): void {
     this.#stopChecking?.();
     this.#stopChecking = undefined;

@@ -6,9 +6,9 @@ import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import type { HttpRoute } from './http-server.ts';
 
 /**
- * Somebody looks at the address in a browser. Browsers take any type if need be, event streams too, and would start a
- * server process by it; but they ask for HTML first, and newer ones say that the answer is for a window.
- * [W3C Fetch Metadata 2.2]
+ * Returns true if a browser navigates to this address. Browsers accept any content type, including event streams, so
+ * serving one would start a server process. They ask for HTML first, though, and newer ones say that the response is
+ * for a window. [W3C Fetch Metadata 2.2]
  */
 export function isBrowserNavigation({ method, headers }: IncomingMessage): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false;
@@ -21,19 +21,22 @@ export function isBrowserNavigation({ method, headers }: IncomingMessage): boole
 const HTML_FIRST = /^\s*(text\/html|application\/xhtml\+xml)\b/i;
 
 export interface Endpoint {
-  /** The name of the transport, as people read it. */
+  /** Name of the transport as shown to people. */
   readonly transport: string;
   readonly path: string;
-  /** The scheme of its URLs, which ends with an s where TLS is spoken. */
+  /** Scheme of its URLs, which gets an `s` under TLS. */
   readonly scheme: 'http' | 'ws';
 }
 
-/** Where clients find an endpoint, whose path would be at this URL over HTTP. */
+/** Returns the address of an endpoint whose path has this URL over HTTP. */
 export function addressOf({ scheme }: Pick<Endpoint, 'scheme'>, url: string): string {
   return scheme === 'ws' ? url.replace(/^http/, 'ws') : url;
 }
 
-/** What a browser gets at the endpoints of a server: what this is, and the addresses that clients need. */
+/**
+ * Creates the page that a browser gets at the endpoints of a server: what the address is for, and which addresses MCP
+ * clients need.
+ */
 export function browserPages(endpoints: readonly Endpoint[], publicUrl: PublicUrl): ReadonlyMap<string, HttpRoute> {
   const page: HttpRoute = (request, response) => {
     const lines = [

@@ -5,32 +5,32 @@ import { respondJson } from '../../http/server/respond.ts';
 import type { Readiness } from '../../relay/ports.ts';
 import type { OpenRoute } from './http-server.ts';
 
-/** What decides whether a call could be served now. */
+/** The facts that decide if a call could be served now. */
 export interface ReadinessSources {
   readonly readiness: () => Readiness;
-  /** One more session could be opened now. */
+  /** True if one more session could be opened now. */
   readonly hasCapacity: () => boolean;
-  /** Whether it is connected to the hubs that it calls; undefined: it calls none. */
+  /** True if the bridge is connected to the hubs that it calls; undefined: it calls none. */
   readonly isAtHubs: () => boolean | undefined;
-  /** What replicas share can be reached, where there are several. */
+  /** True if the store that replicas share can be reached, or if there is no store. */
   readonly hasStore: () => boolean;
 }
 
 export interface HealthSources extends ReadinessSources {
-  /** Who may be told why it is not ready. */
+  /** Authenticates the callers that may be told why the bridge is not ready. */
   readonly authenticator: () => Authenticator;
-  /** Whether the server that is not ready exists for this caller. */
+  /** Returns true if the server that is not ready exists for this caller. */
   readonly isKnownTo: (principal: string) => boolean;
 }
 
 /**
- * What monitors ask: is the process alive, could a call be served now. Cheap, without authentication, and silent about
- * everything but the answer. Why no call could be served is told to those who may call, as they would hear it anyway: it
- * may name the server's address, or repeat its last words.
+ * Answers monitors that ask if a call could be served now. The check is cheap, needs no authentication and reveals only
+ * its answer. The reason why no call could be served may name the server's address or quote its last output, so only
+ * callers that could call the server get it; they would see it in their own errors.
  *
- * A bridge at its limit of sessions is ready: it serves clients that have one, and calls that need none. Taking it out of
- * service would lock out all of them, so it only reports that it is full. The same applies to a hub that cannot be reached,
- * and to a store that a replica cannot reach, as long as it may continue its own sessions.
+ * A bridge at its session limit is ready: it serves clients that have a session, and calls that need none. Taking it
+ * out of service would lock out all of them, so it only reports that it is full. The same applies to a hub that cannot
+ * be reached, and to a store that a replica cannot reach, as long as it may continue its own sessions.
  */
 export function readinessRoute(sources: HealthSources): OpenRoute {
   const { authenticator, isKnownTo } = sources;
@@ -43,7 +43,7 @@ export function readinessRoute(sources: HealthSources): OpenRoute {
   };
 }
 
-/** Answers a caller of the server that this is about. */
+/** Responds to a caller that may use the server in question. */
 export function respondReadiness(response: ServerResponse, sources: ReadinessSources): void {
   const known = sources.readiness();
   if (known.state === 'ready') respondReady(response, sources);
@@ -68,5 +68,5 @@ function respondUnready(
   respondJson(response, 503, { status: 'not ready', code, ...(told === 'with-reason' && { reason }) });
 }
 
-/** The process is alive. */
+/** Answers monitors that ask if the process is alive. */
 export const livenessRoute: OpenRoute = (response) => respondJson(response, 200, { status: 'ok' });

@@ -29,40 +29,43 @@ import { LINK_PROTOCOL } from '../cluster/link/upgrade.ts';
 import { AdmittedStreams } from './admitted-streams.ts';
 import { OpenConnections } from './open-connections.ts';
 
-/** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
+/** Serves one path. Synchronous: slow work continues in callbacks. */
 export type HttpRoute = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void;
 
-/** Serves one path to everybody. Whether whoever asks would be let in by an authenticator is told when it is asked for. */
+/** Serves one path to everybody. It can ask if an authenticator would admit the caller. */
 export type OpenRoute = (response: ServerResponse, askWhetherWelcome: AskWhetherWelcome) => void;
 export type AskWhetherWelcome = (authenticator: Authenticator, told: (principal: string | undefined) => void) => void;
 
-/** What serves a request, and for whom. */
+/** A route and the audience that may use it. */
 export interface FoundRoute {
   readonly audience: Audience;
   readonly route: HttpRoute;
 }
 
-/** Knows what is served where. */
+/** Finds the route of a request. */
 export interface Router {
-  /** What is open to monitors: no Host or Origin check, it shows nothing and changes nothing. */
+  /**
+   * Returns the route if the path is open to monitors. Its requests have no Host or Origin check, since such a route
+   * reveals and changes nothing.
+   */
   findOpen(path: string): OpenRoute | undefined;
-  /** Everything else; where nothing is served, something that says so. */
+  /** Returns the route of any other path. Where nothing is served, it responds with an error. */
   find(request: IncomingMessage, path: string): FoundRoute;
 }
 
 export interface HttpServerOptions {
   readonly addresses: readonly ListenAddress[];
-  /** For ports; undefined: plain http, as it always is over a socket. */
+  /** Certificate for TCP ports; undefined: plain HTTP, which Unix sockets always use. */
   readonly certificate: CertificateSource | undefined;
-  /** Tells browsers which pages may read what is answered. */
+  /** Writes the CORS headers of responses. */
   readonly cors: Pick<AccessPolicy, 'writeCors'>;
   readonly admission: Admission;
-  /** Judges those who come over a Unix socket or a named pipe. */
+  /** Decides about requests over a Unix socket or a named pipe. */
   readonly socketAdmission: Admission;
   readonly router: Router;
-  /** On which other replicas pass requests on; undefined: there are none. */
+  /** Links on which other replicas pass requests on; undefined: there are no other replicas. */
   readonly links: OwnerLinks | undefined;
-  /** Is told of every request that was refused, and of connections; undefined: nobody wants to know. */
+  /** Called for every rejected request, and for connections that were dropped at the limit. */
   readonly onRefused: OnRefused | undefined;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
@@ -73,27 +76,27 @@ export type OnRefused = (reason: ErrorCode | 'connections') => void;
 /** A certificate that may be renewed while it is served. */
 export interface CertificateSource {
   readonly pair: CertificatePair;
-  /** The pair for connections from now on; undefined: as before. */
+  /** Returns the pair for new connections; undefined: it has not changed. */
   renewed(): CertificatePair | undefined;
 }
 
-/** What a connection may cost before it has brought a request. */
+/** Limits of what connections may cost before and while they bring a request. */
 export interface SocketLimits {
-  /** Limits the connections of all clients together; further ones are closed at once. */
+  /** Connections of all clients together; further ones are closed at once. */
   readonly maxConnections: number;
-  /** Names, values and the request line together; more is answered 431 by Node itself. */
+  /** Names, values and the request line together; Node itself responds with 431 to more. */
   readonly maxHeaderBytes: number;
-  /** A head takes no longer, neither the first of a connection nor the next; nor does the handshake of TLS before it. */
+  /** Time limit of the headers of each request on a connection, and of the TLS handshake before the first. */
   readonly headersTimeoutMs: number;
-  /** A whole request takes no longer, its body included. */
+  /** Time limit of a whole request, its body included. */
   readonly requestTimeoutMs: number;
-  /** How often both are looked for. */
+  /** Interval at which Node checks both time limits. */
   readonly checkIntervalMs: number;
 }
 
 /**
- * Connections: two for each call there may be, and what open streams and monitors need. Ten seconds are enough for a head on any
- * line; a largest message gets through in five minutes from half a megabit per second.
+ * Connections: two for each possible call, plus those of open streams and monitors. Ten seconds are enough for headers
+ * on any line. Five minutes are enough for a largest message from half a megabit per second on.
  */
 export const SOCKET_LIMITS: SocketLimits = {
   maxConnections: 8192,
@@ -103,24 +106,27 @@ export const SOCKET_LIMITS: SocketLimits = {
   checkIntervalMs: 5000,
 };
 
-/** Longer than the idle time of common load balancers (60 s), so that they close a connection first, not we. */
+/** Longer than the idle timeout of common load balancers (60 s), so that they close a connection first. */
 const KEEP_ALIVE_MS = 75_000;
-/** One line for all that are refused meanwhile. */
+/** At most one dropped connection is logged in this time. */
 const DROP_LOG_PAUSE_MS = 60_000;
 const NO_QUERY = new URLSearchParams();
-/** Browsers that ask beforehand are told by the headers of every answer. */
+/** A CORS preflight is answered by the headers that every response carries. */
 const PREFLIGHT: FoundRoute = {
   audience: 'anybody',
   route: (_request, response) => respondEmpty(response, 204),
 };
 
-/** One of the addresses that are listened on. */
+/** An address and the server that listens on it. */
 interface ListeningServer {
   readonly address: ListenAddress;
   readonly server: Server;
 }
 
-/** How a request came: who judges it, and which connections its own is among; undefined: it has come on a link. */
+/**
+ * The arrival of a request: the admission that decides about it, and the set that its connection belongs to.
+ * `connections` is undefined for a request that another replica passed on over a link.
+ */
 interface Arrival {
   readonly admission: Admission;
   readonly connections: OpenConnections | undefined;
@@ -131,14 +137,14 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #servers: readonly ListeningServer[];
   readonly #connections: OpenConnections;
-  /** Connections whose requests came to somebody else's server. */
+  /** Connections of the host application's server, if requests arrive there. */
   readonly #hostConnections: OpenConnections;
   readonly #admitted: AdmittedStreams;
-  /** Those that other replicas have passed on included. */
+  /** POSTs without a response, including those that other replicas have passed on. */
   #openPosts = 0;
   #listening: readonly Listening[] = [];
   #droppedAtMs = Number.NEGATIVE_INFINITY;
-  /** Whoever asks is told that its connection ends with the answer. */
+  /** True once responses tell clients that the connection closes (`Connection: close`). */
   #announcesEnd = false;
   /** Resolves when a listening socket itself breaks. */
   readonly failed: Promise<BridgeError>;
@@ -155,11 +161,11 @@ export class HttpServer {
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
-      // Where a header that must come once comes twice, Node would take the first, and a proxy before it may have taken
-      // the last. Joined, the two are nobody's name, token or type. [RFC 9110 5.3, RFC 9112 3.2]
+      // If a header that must occur once occurs twice, Node would use the first value, while a proxy in front may have
+      // used the last. Joined, they match no host, token or content type. [RFC 9110 5.3, RFC 9112 3.2]
       joinDuplicateHeaders: true,
     };
-    // Whoever floods one address leaves the others their part.
+    // Each address gets its share, so that a flood at one of them leaves the others reachable.
     const maxConnections = Math.ceil(limits.maxConnections / Math.max(1, options.addresses.length));
     this.#servers = options.addresses.map((address) => {
       const { kind } = boundAddress(address);
@@ -180,13 +186,14 @@ export class HttpServer {
       });
       handleUpgrades(server, options.links === undefined ? ['websocket'] : ['websocket', LINK_PROTOCOL], handle);
       server.maxConnections = maxConnections;
-      // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
-      // proxy has added, and the second of what must come once.
+      // Headers are limited by bytes, not by number. At its default Node silently drops headers after the first
+      // thousand, which could be those that a proxy has added, or the second copy of a header that must occur once.
       server.maxHeadersCount = 0;
       server.on('drop', () => this.#dropped(maxConnections));
       return { address, server };
     });
-    // No listener for 'clientError': Node answers what is no HTTP itself, unless a response has begun, and ends the connection.
+    // No listener is set for 'clientError': Node itself responds to invalid HTTP, unless a response has begun, and ends
+    // the connection.
     this.failed = new Promise((resolve) => {
       for (const { address, server } of this.#servers) {
         server.on('error', (error) => {
@@ -213,15 +220,15 @@ export class HttpServer {
     return this.#listening.map(({ bound }) => bound);
   }
 
-  /** Serves a request that came to somebody else's server, which keeps its connections. */
+  /** Serves a request that arrived at the host application's server, which keeps managing its connections. */
   handleOfHost(request: IncomingMessage, response: ServerResponse): void {
     this.#hostConnections.watch();
     this.#handle(request, response, { admission: this.#options.admission, connections: this.#hostConnections });
   }
 
   /**
-   * From now on no connection is used for a further request. One that is closed while nothing is under way may be just about
-   * to bring the next request, of which nobody knows then whether it was served.
+   * From now on each response closes its connection. A connection that is closed while idle may be just about to bring
+   * the next request, and its client could not tell if that was served.
    */
   announceEnd(): void {
     this.#announcesEnd = true;
@@ -231,7 +238,7 @@ export class HttpServer {
     this.#contain(response, () => this.#serve(request, response, arrival));
   }
 
-  /** A fault of the bridge itself is the end of one request, and of nobody else's. */
+  /** Turns an exception in the bridge into the failure of one request only. */
   #contain(response: ServerResponse, serve: () => void): void {
     try {
       serve();
@@ -258,7 +265,7 @@ export class HttpServer {
     const open = router.findOpen(path);
     if (open !== undefined) return open(response, (...asked) => askWhetherWelcome(admission, request, ...asked));
     const { audience, route } = request.method === 'OPTIONS' ? PREFLIGHT : router.find(request, path);
-    // What another replica passes on comes on no connection of its own.
+    // A request that another replica passes on arrives over a link and names its caller.
     const caller = connections === undefined ? passedCallerOf(request) : undefined;
     const decided = (verdict: Verdict): void => {
       // The client may have left while keys were fetched.
@@ -282,7 +289,7 @@ export class HttpServer {
     links.answer({ request, response, maxHeaderBytes: socketLimits.maxHeaderBytes, serve });
   }
 
-  /** Connections that have had a request. */
+  /** Number of connections that have had a request. */
   get connections(): number {
     return this.#connections.size;
   }
@@ -301,7 +308,7 @@ export class HttpServer {
     connections?.begin(socket, response);
     const isAwaited = endsWithAResponse(request);
     if (isAwaited) this.#openPosts += 1;
-    // Comes once. To take the listener away again would cost more than all it does.
+    // 'close' is emitted once. Removing the listener again would cost more than all it does.
     response.on('close', () => {
       connections?.end(socket, response);
       if (isAwaited) this.#openPosts -= 1;
@@ -315,17 +322,17 @@ export class HttpServer {
     return drained(this.#options.deps.clock, graceMs, () => this.#openPosts > 0);
   }
 
-  /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
+  /** Stops accepting. Idle connections are closed, the others after their last response was sent. */
   stopAccepting(): void {
-    // Before they close: as long as they are open, no other file can have got the number of ours.
+    // Remove the files before the servers close: while they are open, no other file can get the inode number of ours.
     this.removeSocketFiles();
-    // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
+    // Node's `http.Server.close` would cut connections whose response is complete but not sent yet.
     for (const { server } of this.#servers) NetServer.prototype.close.call(server);
     this.#connections.stop();
     this.#hostConnections.stop();
   }
 
-  /** Cuts what is still connected. */
+  /** Destroys all open connections. */
   close(): void {
     this.#options.links?.close();
     this.#admitted.close();
@@ -338,16 +345,19 @@ export class HttpServer {
     this.#connections.close();
   }
 
-  /** Synchronous, for the end of the process, too. May be called twice. */
+  /** Removes the socket files. Synchronous, so that it can also run when the process exits. May be called twice. */
   removeSocketFiles(): void {
     for (const { file } of this.#listening) file?.remove();
   }
 }
 
-/** Connections that are established go on with the certificate that they have begun with. */
+/**
+ * Creates a TLS server that reloads a renewed certificate. Established connections keep the certificate of their
+ * handshake.
+ */
 function createSecureServer(options: ServerOptions, certificate: CertificateSource, handle: RequestListener): Server {
   const server = createTlsServer({ ...options, ...certificate.pair }, handle);
-  // Before the listener of Node, which begins the handshake.
+  // Runs before Node's own listener, which starts the handshake.
   server.prependListener('connection', () => {
     const pair = certificate.renewed();
     if (pair !== undefined) server.setSecureContext({ ...pair });
@@ -356,8 +366,8 @@ function createSecureServer(options: ServerOptions, certificate: CertificateSour
 }
 
 /**
- * Asks for the body of a request when its response is the next on the connection. Node would write that at once, and behind
- * other responses it comes between the head and the body of this one.
+ * Sends `100 Continue` when the response is the next on its connection. Node would write it at once, which with
+ * pipelined requests puts it between the headers and the body of an earlier response.
  */
 function continueInTurn(response: ServerResponse): void {
   if (response.socket !== null) return response.writeContinue();
@@ -366,12 +376,15 @@ function continueInTurn(response: ServerResponse): void {
   });
 }
 
-/** A subscription does not: its response lasts for as long as its client listens. */
+/**
+ * Returns true for a POST that ends with its response. A subscription does not: its response lasts as long as the
+ * client listens.
+ */
 function endsWithAResponse({ method, headers }: IncomingMessage): boolean {
   return method === 'POST' && headers[METHOD_HEADER] !== LISTEN;
 }
 
-/** A stream, a WebSocket and a subscription do not. */
+/** Returns false for a stream, a WebSocket and a subscription, which stay open. */
 function endsSoon(request: IncomingMessage): boolean {
   return request.method === 'DELETE' || endsWithAResponse(request);
 }
@@ -379,7 +392,7 @@ function endsSoon(request: IncomingMessage): boolean {
 function logWhenClosed(request: IncomingMessage, response: ServerResponse, { log, clock }: Deps): void {
   const startedMs = clock.now();
   response.on('close', () => {
-    // Without the query: it may hold a session id.
+    // The query is left out, since it may hold a session id.
     const path = showRequestTarget(request.url ?? '');
     const ms = Math.round(clock.now() - startedMs);
     log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');

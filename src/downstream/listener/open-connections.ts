@@ -3,21 +3,24 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../deps.ts';
 import { ReadingWatch } from '../../http/reading-watch.ts';
 
-/** How often clients that have stopped reading are looked for. */
+/** Interval at which clients that have stopped reading are detected. */
 const CHECK_MS = 5000;
 
 interface Connection {
-  /** What is under way, in the order of the requests. */
+  /** Responses that are not complete, in the order of their requests. */
   readonly responses: ServerResponse[];
   readonly reading: ReadingWatch;
-  /** Listens for the end of the connection. */
+  /** Listener for the end of the connection. */
   readonly forget: () => void;
 }
 
-/** Whose the connections are: of somebody else's server only the answers are ours, and what else it does is not touched. */
+/**
+ * Owner of the connections. `host`: they belong to the host application's server, so only our own responses on them are
+ * ended, and other traffic is left alone.
+ */
 export type ConnectionOwner = 'us' | 'host';
 
-/** The connections that have had a request, and what is under way on each. */
+/** Connections that have had a request, with the open responses of each. */
 export class OpenConnections {
   readonly #clock: Clock;
   readonly #owner: ConnectionOwner;
@@ -34,14 +37,14 @@ export class OpenConnections {
     return this.#connections.size;
   }
 
-  /** Lets clients go that have stopped reading, until it is closed. */
+  /** Disconnects clients that have stopped reading, until `close`. */
   watch(): void {
     this.#stopWatching ??= this.#clock.every(CHECK_MS, () => this.#letStalledGo());
   }
 
   /**
-   * Cuts our own connections, those that go on with another protocol, which Node knows no more, among them. Of connections
-   * that are not ours only the answers are cut.
+   * Destroys our own connections, including upgraded ones, which Node no longer tracks. On connections of the host only
+   * our responses are destroyed.
    */
   close(): void {
     this.#stopWatching?.();
@@ -79,8 +82,8 @@ export class OpenConnections {
   }
 
   /**
-   * Node tells only the response whose turn it is of the end of its connection. Those that were asked for behind it would
-   * stay open for ever.
+   * Ends the responses of a closed connection. Node tells only the response whose turn it is; pipelined responses
+   * behind it would stay open forever.
    */
   #disconnected(socket: Socket): void {
     const responses = this.#connections.get(socket)?.responses ?? [];
@@ -89,20 +92,20 @@ export class OpenConnections {
   }
 
   /**
-   * A client that reads none of its answers keeps Node from reading further requests, and no time limit of Node's covers
-   * that: without a token, an untrusted caller could occupy every connection slot for ever.
+   * Disconnects clients that read none of their responses. They keep Node from reading further requests, and none of
+   * its time limits covers that: without a token, an untrusted caller could occupy every connection slot forever.
    */
   #letStalledGo(): void {
     const nowMs = this.#clock.now();
     for (const [socket, { reading, responses }] of this.#connections) {
       const written = { bytes: socket.bytesWritten, queuedBytes: socket.writableLength, socket };
       const hasStopped = reading.hasStopped(written, nowMs);
-      // How long others wait for whoever reads their answers is for them to say.
+      // On the host's server the host decides how long its own responses may stall.
       if (hasStopped && (this.#owner === 'us' || responses.length > 0)) socket.destroy();
     }
   }
 
-  /** Connections that carry nothing are closed, the others when their last answer is out. */
+  /** Closes idle connections now, and the others after their last response was sent. */
   stop(): void {
     this.#isStopping = true;
     if (this.#owner === 'host') return;

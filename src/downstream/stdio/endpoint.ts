@@ -10,7 +10,7 @@ export interface StdioEndpointOptions
   readonly output: Writable;
 }
 
-/** Whoever holds the pipes is the one client there is. */
+/** The one client of the process: the program at the other end of the pipes. */
 const CLIENT: ConnectionClient = {
   transport: 'stdio',
   principal: undefined,
@@ -20,22 +20,22 @@ const CLIENT: ConnectionClient = {
 };
 
 /**
- * The longest line, with its line break, that clients of the official TypeScript SDK take: at a longer one they end the
- * connection, and with it all tools. Hosts are made of it.
+ * The longest line, its line break included, that clients built with the official TypeScript SDK accept, as most hosts
+ * are. At a longer line they end the connection, and with it all tools.
  */
 export const MAX_LINE_BYTES = 10 * 1024 * 1024;
 
-/** There is nobody whose messages it could keep out. */
+/** Never full, since the only client shares the memory with no other. */
 const ALONE: ArrivingMessage = { holds: () => true };
 
-/** One client on a pair of pipes: a message a line. */
+/** Serves one client on a pair of pipes, with one message per line. */
 export class StdioEndpoint extends DuplexEndpoint {
   constructor(options: StdioEndpointOptions) {
     super({
       ...options,
       client: CLIENT,
       unreadable: 'is-skipped',
-      // It has one pair of pipes in its life.
+      // No limit: the client could not reconnect, since the process has only one pair of pipes.
       maxWaitingBytes: Number.POSITIVE_INFINITY,
       maxSentBytes: options.maxSentBytes ?? MAX_LINE_BYTES,
       openConnection: (listener) => new LineConnection({ ...options, arriving: ALONE }, listener),

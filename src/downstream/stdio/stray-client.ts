@@ -1,4 +1,7 @@
-/** A client that speaks on the stdin of `serve`, as it does where the name of a program was changed and nothing else. */
+/**
+ * Answers a client that speaks on the stdin of `serve`, as happens where only the name of the program was changed in a
+ * host's configuration.
+ */
 import type { Readable, Writable } from 'node:stream';
 import type { Logger } from 'pino';
 import { INVALID_REQUEST } from '../../mcp/vocabulary/rpc-codes.ts';
@@ -7,18 +10,18 @@ import { LineSplitter } from '../../wire/ndjson.ts';
 import { readMessage } from '../../wire/read-message.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 
-/** Longer lines are read past: what a client begins with is far shorter. */
+/** Longer lines are skipped: a client's first messages are far shorter. */
 const MAX_STRAY_BYTES = 1024 * 1024;
 const LIMITS = { maxDepth: 100, maxBatch: 100, maxValues: 100_000 };
 
 export interface StrayClient {
   readonly input: Readable;
   readonly output: Writable;
-  /** What it should have started. */
+  /** The `connect` command line that the client should have started. */
   readonly connectCommand: string;
 }
 
-/** Answers each request on stdin with an error that names the command to use. Nothing else is written there. */
+/** Answers each request on stdin with an error that names the command to use. Nothing else is written to stdout. */
 export function answerStrayClient({ input, output, connectCommand }: StrayClient, log: Logger): void {
   let hasWarned = false;
   const refuse = (request: Frame): void => {
@@ -38,6 +41,6 @@ export function answerStrayClient({ input, output, connectCommand }: StrayClient
   };
   const splitter = new LineSplitter({ line, oversized: () => {} }, MAX_STRAY_BYTES);
   input.on('data', (chunk: Buffer) => splitter.push(chunk));
-  // Who ends it, or breaks it, says nothing more; the servers go on.
+  // A broken stdin only means that the client sends nothing more; the HTTP servers continue.
   input.on('error', () => undefined);
 }

@@ -6,15 +6,15 @@ import { SseDecoder } from '../../wire/sse-decode.ts';
 import type { LaneOwner, SessionLane } from './post-lane.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
-/** A call that another bridge has begun, and that goes on here. */
+/** A call that another replica began and that continues here. */
 export interface ContinuedCall {
   readonly call: ResumableCall;
   readonly lane: ContinuedLane;
-  /** What the server has asked on its stream. Whether the client has answered is not known. */
+  /** Ids of the server's requests on the call's stream. The client may have answered some of them. */
   readonly asked: readonly JsonRpcId[];
 }
 
-/** The stream of a call that another bridge has begun: its client comes back for the rest. */
+/** The stream of a call that another replica began. Its client reconnects for the rest. */
 export class ContinuedLane extends ListMember implements SessionLane {
   readonly #owner: LaneOwner;
   readonly #stream: ResumableStream;
@@ -56,7 +56,7 @@ export class ContinuedLane extends ListMember implements SessionLane {
     this.unlink();
   }
 
-  /** Its connection is looked at by itself. */
+  /** Always 0: the stream's connection reports its own unsent bytes. */
   get unsentBytes(): number {
     return 0;
   }
@@ -67,7 +67,7 @@ export class ContinuedLane extends ListMember implements SessionLane {
 /** Larger events are not searched. */
 const MAX_EVENT_BYTES = 4 * 1024 * 1024;
 
-/** The ids of messages in events that were encoded for the wire. */
+/** Returns the ids of the requests or responses in encoded events. */
 export function idsAmong(events: readonly Buffer[], wanted: 'requests' | 'responses'): readonly JsonRpcId[] {
   const ids: JsonRpcId[] = [];
   const decoder = new SseDecoder(

@@ -33,23 +33,23 @@ export interface StreamableEndpointOptions {
   readonly sessions: SessionRegistry;
   readonly live: LiveStreams;
   readonly deps: Deps;
-  /** Age at which the connection of a stream is closed, for clients that resume it; 0: never. */
+  /** Age at which the connection of a stream is closed, for the client to reconnect and resume it; 0: never. */
   readonly pollAfterMs: number;
-  /** Event streams one session may have open, calls that wait for an answer included. */
+  /** Event streams that one session may have open, calls that wait for an answer included. */
   readonly maxStreams: number;
-  /** Kept of a session's streams for a client that comes back; default: REPLAY_LIMITS. */
+  /** Bytes of a session's streams that are kept for a client that reconnects; default: REPLAY_LIMITS. */
   readonly maxReplayBytes?: number | undefined;
   /** The headers that pass to a remote server with the messages of a POST. */
   readonly headersOf: (request: IncomingMessage) => Lane['headers'];
   /** Who sent a request that was let in; sessions belong to who opened them. */
   readonly principalOf: (request: IncomingMessage) => string;
-  /** What the process of a caller is told about it (`--map-header`). */
+  /** Returns the environment variables that the caller's server process gets from headers (`--map-header`). */
   readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
-  /** Undefined: sessions end with this bridge. */
+  /** Rejects requests of sessions that have moved to another replica; undefined: sessions end with this bridge. */
   readonly refuseMoved?: RefuseMoved | undefined;
 }
 
-/** Responds to a request of a session that goes on at another replica, or is about to. False: nothing was done. */
+/** Responds to a request of a session that continues at another replica, or is about to. False: it did not respond. */
 export type RefuseMoved = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 interface OpenSession {
@@ -62,8 +62,8 @@ const NO_LANE: Lane = { isOpen: false };
 const NOTHING = (): void => {};
 
 /**
- * What the MCP endpoint does for clients with a session: Streamable HTTP of 2025-03-26, 2025-06-18 and 2025-11-25.
- * [spec 2025-11-25 transports#streamable-http]
+ * The MCP endpoint for clients with a session: Streamable HTTP of 2025-03-26, 2025-06-18 and 2025-11-25. [spec
+ * 2025-11-25 transports#streamable-http]
  */
 export class StreamableEndpoint {
   readonly #options: StreamableEndpointOptions;
@@ -79,12 +79,12 @@ export class StreamableEndpoint {
 
   // ---- POST
 
-  /** Takes what was posted, whose JSON was checked. */
+  /** Serves the content of a POST, whose JSON was checked. */
   accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
     if (messages.kind === 'message' && isInitialize(messages.frame)) {
       return this.#initialize(messages.frame, request, response);
     }
-    // Whoever sends that has no session yet, and is not to be told to open one first.
+    // Checked before the session: the sender has none yet, and an error that asks for one would mislead it.
     if (messages.kind === 'batch' && holdsInitialize(messages.items)) return respondError(response, HOLDS_INITIALIZE);
     const found = this.#require(request);
     if (found instanceof BridgeError) {
@@ -128,13 +128,14 @@ export class StreamableEndpoint {
       const lane = peer.openLane({
         response,
         expected: 1,
-        // Nobody goes on with a session that has not begun.
+        // A session that has not begun is never continued by another replica, so no request ids are kept.
         requests: NONE,
         batch: false,
         newSessionId: id,
         forwarded: this.#options.headersOf(request),
         answerAs: readAccept(request.headers.accept),
-        // Nobody else knows the id, and a client that tries again must not find every slot taken by its past sessions.
+        // Only the lost response named the session. Close it, so that a client that retries does not find every slot
+        // taken by its earlier attempts.
         onLost: () =>
           relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The client left before initialize was answered.')),
       });
@@ -152,7 +153,7 @@ export class StreamableEndpoint {
     return new StreamablePeer({ listener, live, deps, log: deps.log, ...limits, replayLog });
   }
 
-  /** Continues a session that another bridge had. Throws a BridgeError when no session slot is free here. */
+  /** Continues a session of another replica. Throws a BridgeError if no session slot is free here. */
   restore(session: StoredSession, replay: StoredReplay, token: number): void {
     const { peer, relay } = this.#options.sessions.restore(session, (id, listener) => {
       const created = this.#createPeer(id, listener);
@@ -162,13 +163,16 @@ export class StreamableEndpoint {
     for (const { call, lane, asked } of peer.continueCalls()) {
       session.state.resumes(call);
       relay.fromClient(call.request, lane);
-      // It has reached the link, or was refused.
+      // The request has reached the link or was rejected, so its resumption must not apply to a later request.
       session.state.takeResumption(call.request);
       for (const id of asked) relay.wasAsked(id, call.request);
     }
   }
 
-  /** What is wrong with the server is an answer to the request; what is wrong with the call is a refusal of it. */
+  /**
+   * Responds to a call that could not open its session. An ERR_UPSTREAM_* error is the answer to the request; any other
+   * error rejects it.
+   */
   #refuseSession(error: BridgeError, frame: Frame, response: ServerResponse): void {
     if (error.code === 'ERR_INTERNAL') this.#options.deps.log.error({ err: error.cause }, error.message);
     if (!error.code.startsWith('ERR_UPSTREAM_')) return respondError(response, error, frame.id);
@@ -249,7 +253,7 @@ export class StreamableEndpoint {
     const id = request.headers[SESSION_ID_HEADER];
     const { sessions, principalOf } = this.#options;
     const session = typeof id === 'string' ? sessions.use(id, principalOf(request)) : undefined;
-    // A session that came in by another transport is none of ours.
+    // A session of another transport is not served here.
     return session?.peer instanceof StreamablePeer ? { peer: session.peer, relay: session.relay } : undefined;
   }
 
@@ -267,13 +271,16 @@ export class StreamableEndpoint {
 
 const NONE: readonly JsonRpcId[] = [];
 
-/** Looked for only where somebody may have to tell of them later. */
+/** Returns the ids of the requests, if another replica may have to report on them later. */
 function requestsIn(items: readonly BatchItem[], { isStored }: StreamablePeer): readonly JsonRpcId[] {
   if (!isStored) return NONE;
   return items.flatMap((item) => (item instanceof Frame && item.kind === 'request' ? (item.id ?? []) : []));
 }
 
-/** Answers and notifications belong to calls that are open, and to where these are. */
+/**
+ * Returns true if the content has a request. Answers and notifications belong to open calls, so they are taken at the
+ * replica that runs these.
+ */
 function holdsRequest(messages: PostedMessages): boolean {
   return messages.kind === 'batch' ? countAnswers(messages.items) > 0 : messages.frame.kind === 'request';
 }

@@ -1,4 +1,4 @@
-/** What the ids of events say. [spec 2025-11-25 transports#resumability-and-redelivery] */
+/** The format of event ids. [spec 2025-11-25 transports#resumability-and-redelivery] */
 import type { JsonRpcId } from '../../wire/frame.ts';
 
 /** The position of an event: the stream of the session, and the number of the event within that stream, from 1. */
@@ -7,18 +7,18 @@ export interface EventPosition {
   readonly sequence: number;
 }
 
-/** What a client names when it comes back. */
+/** The content of the `Last-Event-ID` that a client sends when it reconnects. */
 export interface NamedEvent extends EventPosition {
-  /** Whose answer comes on the stream; undefined: the id does not say. */
+  /** Request whose answer the stream carries; undefined: the id names none. */
   readonly request: JsonRpcId | undefined;
 }
 
-/** Longer ids of requests are left out: they would be repeated with each event. */
+/** Longer request ids are left out, since each event would repeat them. */
 const MAX_REQUEST_LENGTH = 64;
 
 /**
- * What stands before the sequence in the ids of a stream: visible ASCII, unique in the session.
- * @param request is named where another bridge may be asked for the rest of the stream, and may know nothing of it
+ * Returns the part of a stream's event ids that precedes the sequence: visible ASCII, unique in the session.
+ * @param request named where another replica may be asked for the rest of the stream without knowing anything of it
  */
 export function eventIdPrefix(stream: number, request?: JsonRpcId): string {
   const named = request === undefined ? '' : Buffer.from(JSON.stringify(request)).toString('base64url');
@@ -26,12 +26,15 @@ export function eventIdPrefix(stream: number, request?: JsonRpcId): string {
 }
 
 /**
- * A client may go on from any of them, and stored positions have six bytes. The part of the request may hold the sign before
- * the sequence, which itself is digits only.
+ * Stream and sequence have at most 14 digits, since stored positions have six bytes. The request part may hold a `-`;
+ * the sequence after the last one is digits only.
  */
 const EVENT_ID = /^(0|[1-9]\d{0,13})(?:\.([\w-]{1,64}))?-([1-9]\d{0,13})$/;
 
-/** Undefined for everything that is no id of an event here. What it says of the request is as the client has it. */
+/**
+ * Returns undefined for anything that is not an event id of this bridge. The request in it is unverified input of the
+ * client.
+ */
 export function parseEventId(id: string): NamedEvent | undefined {
   const match = EVENT_ID.exec(id);
   if (match === null) return undefined;

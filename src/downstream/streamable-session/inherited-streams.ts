@@ -13,21 +13,24 @@ const LOST_WITH_OWNER = new BridgeError(
   'The replica that ran this call was lost; whether it was carried out is not known, and it was not run again.',
 );
 
-/** A stream of another bridge on which a call goes on here. */
+/** A stream of another replica whose call continues here. */
 export interface InheritedCall {
   readonly key: number;
   readonly call: ResumableCall;
-  /** The newest event that was stored of the stream. */
+  /** The newest stored event of the stream. */
   readonly newest: number;
 }
 
-/** What a session knows of streams that another bridge had: until their clients come back, or the session ends. */
+/**
+ * The streams that a session has taken over from another replica, kept until their clients reconnect or the session
+ * ends.
+ */
 export class InheritedStreams {
-  /** Streams whose calls were lost, and what their clients get instead of answers. */
+  /** Streams whose calls were lost, with the error responses that their clients get. */
   readonly #lost = new Map<number, readonly Frame[]>();
-  /** The first numbers of streams and events that no earlier owner has used. */
+  /** The first stream number and event number that no earlier owner has used. */
   readonly #firstOwn: EventPosition;
-  /** The newest event that was stored of each stream that goes on; its client may have heard more than that. */
+  /** The newest stored event of each stream that continues. The client may have received later events. */
   readonly #storedUpTo = new Map<number, number>();
 
   constructor(firstOwn: EventPosition) {
@@ -41,7 +44,7 @@ export class InheritedStreams {
       if (key === general) continue;
       const newest = replay.newestOf(key);
       if (call === undefined) {
-        // Its end may not have been stored, and a batch may have been answered in part.
+        // The end of the stream may not have been stored, and a batch may have been answered in part.
         const answered = new Set(idsAmong(replay.runsOf(key), 'responses'));
         this.#lost.set(key, requests.filter((id) => !answered.has(id)).map(lostAnswer));
         continue;
@@ -59,36 +62,40 @@ export class InheritedStreams {
     return new Map([...this.#lost].map(([key, answers]) => [key, { requests: requestsOf(answers), call: undefined }]));
   }
 
-  /** Undefined: the stream is another's no more, or never was. */
+  /**
+   * Returns the newest stored event of a stream that was taken over; undefined: it was not, or its client has caught
+   * up.
+   */
   storedUpTo(key: number): number | undefined {
     return this.#storedUpTo.get(key);
   }
 
   /**
-   * From where a client gets what it missed. What it heard last may not have been stored. Then all that was said since is
-   * told: rather twice than not at all.
+   * Returns the position after which missed events are sent again. The client's latest event may not have been stored;
+   * then everything after the newest stored event is sent, since a duplicate is better than a loss.
    */
   knownPosition(position: EventPosition): EventPosition {
     const stored = this.#storedUpTo.get(position.stream) ?? position.sequence;
     return { ...position, sequence: Math.min(position.sequence, stored) };
   }
 
-  /** Its client has heard what is known here. */
+  /** Called when the client has received the stored events. */
   caughtUp(key: number): void {
     this.#storedUpTo.delete(key);
   }
 
   /**
-   * Called when a client opens the stream without an event id; it may have heard more than is known here. Returns the number after
-   * which come events that no earlier owner can have sent; 0: all events of the stream are known.
+   * Called when a client opens the stream without an event id; it may have received more events than are known here.
+   * Returns the number after which events follow that no earlier owner can have sent; 0: all events of the stream are
+   * known.
    */
   begunAnew(key: number): number {
     return this.#storedUpTo.delete(key) ? this.#firstOwn.sequence : 0;
   }
 
   /**
-   * The answers to calls that were lost with their stream, which is not open here; undefined: none was. Of a stream that was not stored before its
-   * bridge was lost, the client's event tells which call it was.
+   * Returns the error responses to calls that were lost with their stream; undefined: no call was lost. The stream is
+   * not open here. If a stream was not stored before its replica was lost, the client's event id names the call.
    * @param newest the newest event of the stream that is known here; 0: none
    */
   answersOn({ stream, request }: NamedEvent, newest: number): readonly Frame[] | undefined {

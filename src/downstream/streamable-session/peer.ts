@@ -28,11 +28,11 @@ import { ResumableStream, type StreamBeginning } from './resumable-stream.ts';
 import { StreamSlots } from './stream-slots.ts';
 import { canWait, isAboutCall, isQuestion, UndeliveredQueue } from './undelivered-queue.ts';
 
-/** The stream opened by GET, for what belongs to no request. */
+/** The stream opened by GET, for messages that belong to no request. */
 const GET_STREAM = 0;
 /**
- * Numbers of streams, and of events of the GET stream. The next owner of a session does not use them again, even where all that
- * was stored is lost. With these, ids of events have no more digits than can be read for as many as 99,999 owners.
+ * Numbers of streams, and of events of the GET stream, that one owner of a session may use. The next owner starts after
+ * them even if everything stored was lost. With these values event ids stay within their digits for 99,999 owners.
  */
 const STREAMS_OF_ONE_OWNER = 1_000_000;
 const EVENTS_OF_ONE_OWNER = 1_000_000_000;
@@ -42,23 +42,23 @@ export interface StreamablePeerOptions {
   readonly live: LiveStreams;
   readonly deps: Deps;
   readonly log: Logger;
-  /** Connections of streams are closed after this long, to be resumed by the client; 0: never. */
+  /** Streams' connections are closed after this time, for the client to reconnect and resume them; 0: never. */
   readonly pollAfterMs: number;
-  /** Event streams open at a time, and calls whose answer may become one. */
+  /** Event streams open at a time, calls included whose answer may become one. */
   readonly maxStreams: number;
   /** Default: REPLAY_LIMITS. */
   readonly maxReplayBytes?: number | undefined;
-  /** Where streams are kept for other bridges; default: nowhere. */
+  /** Log that keeps the streams for other replicas; default: none. */
   readonly replayLog?: ReplayLog | undefined;
 }
 
 /**
- * A client over Streamable HTTP with a session: a lane for each POST, one stream for everything else. Each message
- * goes to exactly one of them. [spec 2025-11-25 transports#multiple-connections] It ticks while there are lanes or
- * something waits.
+ * A client over Streamable HTTP with a session: a lane for each POST, and one stream for everything else. Each message
+ * is sent on exactly one of them. [spec 2025-11-25 transports#multiple-connections] It ticks while it has lanes or
+ * waiting messages.
  */
 export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOwner, Ticking {
-  /** Holds POSTs back while the server or this client itself does not keep up. */
+  /** Holds POSTs back while the server or this client is slower than its input. */
   readonly gate = new TurnGate();
   readonly lanes = new LinkedList<SessionLane>();
   readonly #commits: CommitTimer | undefined;
@@ -70,18 +70,18 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
   readonly #replay: ReplayBuffer;
   readonly #streams = new Map<number, ResumableStream>();
   readonly #slots: StreamSlots;
-  /** What it must still be told; undefined until something had to wait, which for most clients never happens. */
+  /** Messages that wait for a stream. Undefined until the first one, which most clients never have. */
   #waiting: UndeliveredQueue | undefined;
   #getStream: ResumableStream | undefined;
-  /** The GET stream was open after the last call: when it closes, the client has left. */
+  /** True if the GET stream was open after the last call: when it closes, the client has left. */
   #isListening = false;
   #nextStream = GET_STREAM + 1;
-  /** Undefined: the session began here. */
+  /** Streams of the session's earlier owner; undefined: the session began here. */
   #inherited: InheritedStreams | undefined;
-  /** Calls of another bridge that go on here as soon as the revision is known. */
+  /** Calls of another replica that continue here once the revision is known. */
   #toContinue: readonly InheritedCall[] = [];
   #revision: Revision = OLDEST_REVISION;
-  /** Lanes and streams whose client does not keep up. */
+  /** Lanes and streams that are full until their client reads on. */
   readonly #full = new Set<object>();
 
   constructor(options: StreamablePeerOptions) {
@@ -101,7 +101,10 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     this.#commits = new CommitTimer(this.#clock, this.lanes);
   }
 
-  /** A client of an older revision gets an event id with the first message only: a stream without one is of no use to it. */
+  /**
+   * Opens the stream of a call, so that the client can come back for the answer. Skipped for older revisions: there the
+   * first event id comes with the first message, and a stream without an id cannot be resumed.
+   */
   #openStreamFor(request: JsonRpcId): void {
     if (!this.#revision.primingEvent) return;
     for (const lane of this.lanes) if (lane instanceof PostLane && lane.requests.includes(request)) lane.commit();
@@ -115,7 +118,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     };
   }
 
-  /** Another bridge may go on with it. */
+  /** True if another replica may continue this session. */
   get isStored(): boolean {
     return this.#replay.log !== undefined;
   }
@@ -125,8 +128,9 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
   }
 
   /**
-   * Goes on with the streams of another bridge; `continueCalls` follows. A call whose answer cannot be waited for any more is
-   * answered with an error: how far it has come nobody knows. @param token how many bridges have had the session
+   * Takes over the streams of another replica; `continueCalls` follows. A call that cannot be continued is answered
+   * with an error, since its progress is unknown.
+   * @param token how many replicas have owned the session
    */
   restore(stored: StoredReplay, token: number): void {
     this.#replay.restore(stored);
@@ -140,7 +144,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     }
   }
 
-  /** The calls of another bridge that go on here. Called when the revision is known. */
+  /** Returns the calls of another replica that continue here. Called once the revision is known. */
   continueCalls(): readonly ContinuedCall[] {
     const calls = this.#toContinue.map(({ key, call, newest }): ContinuedCall => {
       const request = call.request.id as JsonRpcId;
@@ -196,12 +200,14 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     return (lane instanceof PostLane || lane instanceof ContinuedLane) && lane.isOpen ? lane : undefined;
   }
 
-  /** Answers an element of a batch that never became an exchange. */
+  /** Sends the answer to an item of a batch that never became an exchange. */
   sendOn(lane: Lane, frame: Frame): void {
     if (lane instanceof PostLane && lane.isOpen) this.#noteCapacity(lane, lane.send(frame));
   }
 
-  /** A client without a GET stream hears it on its latest call rather than not at all. */
+  /**
+   * Sends a message that belongs to no call. A client without a GET stream gets it on the stream of its latest call.
+   */
   #sendUnsolicited(frame: Frame): boolean {
     if (this.#getStream?.isConnected) return this.#noteCapacity(this.#getStream, this.#getStream.send(frame));
     const lane = canWait(frame) ? undefined : this.#latestOpenStream();
@@ -210,7 +216,8 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     this.#waiting ??= new UndeliveredQueue();
     const outcome = this.#waiting.add(frame, this.nowMs);
     if (outcome === 'full') this.#giveUp(frame);
-    // What the server asks is asked again by whoever goes on with the call, or by nobody.
+    // A request of the server is not stored: the replica that continues its call asks it again, and outside a call it
+    // is lost.
     else if (outcome === 'added' && frame.kind === 'notification') this.#replay.log?.waits(frame.bytes);
     return true;
   }
@@ -251,12 +258,12 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
 
   // ---- responses that carry messages
 
-  /** A lane for a POST with `expected` requests in it. An error: the session has too many streams. */
+  /** Opens a lane for a POST that carries requests. Returns an error if the session has too many streams. */
   openLane(options: PostLaneOptions): PostLane | BridgeError {
     const refusal = this.#slots.take(options.response);
     if (refusal !== undefined) return refusal;
     const lane = new PostLane(this, options);
-    // A client that calls after its stream was closed has not left: some clients never open the stream again.
+    // A client that calls after its stream was closed has not left: some clients never reopen the stream.
     this.#isListening &&= this.#getStream?.isConnected ?? false;
     this.#tickOn();
     this.#commits?.start();
@@ -279,7 +286,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     this.#streams.delete(stream.key);
   }
 
-  /** Takes a GET as the session's stream; one that was open before ends. An error: the session has too many. */
+  /** Makes a GET the session's stream; an earlier one ends. Returns an error if the session has too many streams. */
   openGetStream(response: ServerResponse): BridgeError | undefined {
     const refusal = this.#slots.take(response, this.#getStream);
     if (refusal !== undefined) return refusal;
@@ -291,7 +298,9 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     return undefined;
   }
 
-  /** Continues the stream that broke. An error: it cannot be continued without a loss, or there are too many. */
+  /**
+   * Continues a stream that broke. Returns an error if that would lose events, or if the session has too many streams.
+   */
   resumeStream(response: ServerResponse, lastEventId: string): BridgeError | undefined {
     const position = parseEventId(lastEventId);
     const stream = position && this.#streamAt(position.stream);
@@ -326,7 +335,10 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     return this.#getStream;
   }
 
-  /** What its client heard last may not have been stored: the end follows on that, whatever it was. */
+  /**
+   * Sends the error responses of lost calls and ends their stream. The client's latest event may not have been stored,
+   * so what follows is numbered after it.
+   */
   #resumeLost(response: ServerResponse, position: NamedEvent, lost: readonly Frame[]): BridgeError | undefined {
     const refusal = this.#slots.take(response);
     if (refusal !== undefined) return refusal;
@@ -340,7 +352,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     return undefined;
   }
 
-  /** The stream has had its last event; a client that missed it gets it and the end. */
+  /** Sends the missed events of a stream that is complete, and its end. */
   #replayEnded(response: ServerResponse, { stream: key, request }: NamedEvent, missed: readonly Buffer[]): void {
     const stream = this.#createStream(key, { request });
     stream.resume(response, missed);
@@ -369,19 +381,22 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     const frames = this.#waiting.takeAll();
     for (const frame of frames) this.send(frame);
     if (!frames.some(({ kind }) => kind === 'notification')) return;
-    // Behind the events that they have become: rather told twice than not at all.
+    // Recorded after the events that the notifications have become: a duplicate is better than a loss.
     this.#getStream?.flush();
     this.#replay.log?.told();
   }
 
-  /** A response that a call has just opened, or its client come back to, will do for what the server asks. */
+  /**
+   * Sends the waiting requests of the server on the GET stream, or on the stream of a call that was just opened or
+   * resumed.
+   */
   #flushQuestions(): void {
     if (this.#waiting === undefined || this.#waiting.size === 0) return;
     if (this.#getStream?.isConnected !== true && this.#latestOpenStream() === undefined) return;
     for (const request of this.#waiting.takeRequests()) this.#sendUnsolicited(request);
   }
 
-  /** What its lanes have not sent; its streams are looked at by themselves. */
+  /** Unsent bytes of the lanes. Streams' connections report their own. */
   get unsentBytes(): number {
     return this.lanes.toArray().reduce((sum, lane) => sum + lane.unsentBytes, 0);
   }
@@ -407,8 +422,8 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
   }
 
   /**
-   * The relay has answered every call, and refuses those that still come. A lane that is open all the same belongs to a call
-   * that goes on elsewhere.
+   * Called when the relay has answered every call and rejects further ones. A lane that is still open belongs to a call
+   * that continues at another replica.
    */
   close(_reason: BridgeError): void {
     for (const lane of this.lanes.toArray()) lane.leave();
@@ -420,10 +435,13 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
   }
 }
 
-/** A call that lost its connection keeps its messages for the client's return; a question is about now. */
+/**
+ * Returns true if the lane can carry the message. A stream without a connection keeps messages until the client resumes
+ * it, except requests of the server and their cancellations, which cannot wait for that.
+ */
 function carries(lane: SessionLane, frame: Frame): boolean {
   return frame.isResponse || (lane.isStream && (lane.isConnected || !isQuestion(frame)));
 }
 
-/** `source`: on whose behalf the stream is full; default: its own. */
+/** `source`: the object that counts as full when the stream is full; default: the stream. */
 type StreamOrigin = Pick<StreamBeginning, 'sequence' | 'request' | 'stored'> & { readonly source?: object };

@@ -14,9 +14,12 @@ import { MAX_COLLECTED_BYTES } from '../batch.ts';
 import { endWith, ResponseWriter, type Ticking } from '../http/response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
-/** A call that is silent for this long gets its stream, so that proxies see a living connection. */
+/** A call without messages for this long gets its stream, so that proxies see a live connection. */
 export const COMMIT_AFTER_MS = 5000;
-/** Where another bridge may go on with the session. Only a client that has a stream can come back for its answer. */
+/**
+ * Limit used instead where another replica may continue the session: only a client that has a stream can come back for
+ * its answer.
+ */
 export const COMMIT_STORED_AFTER_MS = 250;
 
 const TOO_MUCH_TOGETHER = rpcErrorOf(
@@ -26,14 +29,14 @@ const TOO_MUCH_TOGETHER = rpcErrorOf(
   ),
 );
 
-/** What a lane needs of the session it belongs to. */
+/** The session of a lane, as the lane uses it. */
 export interface LaneOwner {
   openStream(lane: PostLane): ResumableStream;
   /** The open lanes of the session; each is ticked while it is in this list. */
   readonly lanes: LinkedList<SessionLane>;
-  /** How long a call may be silent before it gets its stream. */
+  /** A call without messages for this long gets its stream. */
   readonly commitAfterMs: number;
-  /** See `Lane`. */
+  /** Time at which the client's last connection closed; see `Lane`. */
   readonly lostAtMs: number | undefined;
   readonly nowMs: number;
   streamEnded(stream: ResumableStream): void;
@@ -45,25 +48,25 @@ export interface PostLaneOptions {
   readonly response: ServerResponse;
   /** Answers the client waits for. */
   readonly expected: number;
-  /** The requests that they answer, where another bridge may have to tell of them; else none. */
+  /** Ids of the requests, if another replica may have to report on them; otherwise empty. */
   readonly requests: readonly JsonRpcId[];
   /** The body was an array, so a JSON answer is one too. [spec 2025-03-26 transports] */
   readonly batch: boolean;
-  /** The id of the session that this POST opens. The client is told with a result only. */
+  /** Id of the session that this POST opens. It is sent only with a result. */
   readonly newSessionId: string | undefined;
-  /** Headers of the POST that may pass to a remote server. */
+  /** Headers of the POST that may be forwarded to a remote server. */
   readonly forwarded: Readonly<Record<string, string>> | undefined;
-  /** What an answer travels as when it comes before everything else. */
+  /** Format of an answer that comes before any other message. */
   readonly answerAs: AnswerType;
-  /** The client left before its answer and with nothing to ask for it with. */
+  /** Called when the client left before its answer, and has no event id by which it could ask for it. */
   readonly onLost: () => void;
 }
 
 /**
- * - `held`: nothing sent; becomes JSON if answers come first, a stream if anything else does.
+ * - `held`: nothing was sent. The response becomes JSON if the answers come first, and a stream otherwise.
  * - `streaming`: an SSE stream, which outlives its connection.
- * - `unread`: answered; the client has not read it all yet.
- * - `ended`: answered, or the client left while nothing had been sent.
+ * - `unread`: answered in JSON, which the client has not read completely yet.
+ * - `ended`: answered, or the client left before anything was sent.
  */
 type LaneState =
   | { readonly kind: 'held' }
@@ -74,16 +77,16 @@ type LaneState =
 const HELD: LaneState = { kind: 'held' };
 const ENDED: LaneState = { kind: 'ended' };
 
-/** What carries the messages of a call to a client with a session. */
+/** Carries the messages of one POST's calls to a client with a session. */
 export interface SessionLane extends Lane, Ticking {
   readonly isConnected: boolean;
-  /** False: it carries nothing but answers, since its client reads only JSON. */
+  /** False: the client reads only JSON, so the lane carries only answers. */
   readonly isStream: boolean;
-  /** False: full. A response counts down to the end of the lane. */
+  /** Sends a message. The lane ends after the last expected response. False: full. */
   send(frame: Frame): boolean;
-  /** One of the expected answers will not come. */
+  /** Called when one of the expected answers will not come. */
   release(): void;
-  /** The call goes on elsewhere, where its client comes back for the rest: here only the connection ends. */
+  /** The call continues at another replica, where the client resumes it. Only the connection ends here. */
   leave(): void;
 }
 
@@ -129,7 +132,7 @@ export class PostLane extends ListMember implements SessionLane {
     return this.#state.kind === 'held' || this.#state.kind === 'streaming';
   }
 
-  /** Nothing has been sent. */
+  /** True while nothing was sent. */
   get isHeld(): boolean {
     return this.#state.kind === 'held';
   }
@@ -142,7 +145,7 @@ export class PostLane extends ListMember implements SessionLane {
     return this.#options.answerAs !== 'only-json';
   }
 
-  /** False: full. A response counts down to the end of the lane. */
+  /** Sends a message. The lane ends after the last expected response. False: full. */
   send(frame: Frame): boolean {
     if (frame.isResponse) this.#expected -= 1;
     if (this.#state.kind === 'held') {
@@ -152,7 +155,7 @@ export class PostLane extends ListMember implements SessionLane {
     return this.#stream(frame);
   }
 
-  /** One of the expected answers will not come. */
+  /** Called when one of the expected answers will not come. */
   release(): void {
     this.#expected -= 1;
     if (this.#expected > 0) return;
@@ -171,12 +174,12 @@ export class PostLane extends ListMember implements SessionLane {
     this.#end();
   }
 
-  /** Makes the response a stream, whatever comes, if its client reads streams. */
+  /** Makes the response a stream now, if the client reads streams. */
   commit(): void {
     if (this.#state.kind === 'held' && this.isStream) this.#commit(true);
   }
 
-  /** What was collected goes first. */
+  /** Makes the response a stream, which starts with the answers collected so far. */
   #commit(opensSession: boolean): void {
     if (opensSession) this.#announceSession();
     const stream = this.#owner.openStream(this);
@@ -211,7 +214,7 @@ export class PostLane extends ListMember implements SessionLane {
     return this.#expected > 0 || this.#answerJson();
   }
 
-  /** False: the client has not read it all yet. */
+  /** Sends the collected answers as JSON. False: the client has not read all of it yet. */
   #answerJson(): boolean {
     const answers = this.#collected;
     const body = this.#options.batch ? joinArray(answers.map(({ bytes }) => bytes)) : (answers[0] as Frame).bytes;
@@ -255,8 +258,8 @@ export class PostLane extends ListMember implements SessionLane {
   #disconnected(): void {
     switch (this.#state.kind) {
       case 'held':
-        // [spec 2025-11-25 transports#sending-messages-to-the-server] a disconnect is no cancellation: the call
-        // goes on, but without an event id the client has nothing to ask for its answer with.
+        // [spec 2025-11-25 transports#sending-messages-to-the-server] A disconnect is no cancellation: the call
+        // continues, but without an event id the client cannot ask for its answer.
         this.#end();
         return this.#options.onLost();
       case 'streaming':
@@ -272,8 +275,8 @@ export class PostLane extends ListMember implements SessionLane {
 }
 
 /**
- * Looks at the lanes of a stored session when their calls may have waited for COMMIT_STORED_AFTER_MS: what looks at all open
- * responses does so only once a second.
+ * Ticks the lanes of a stored session when a call may have waited for COMMIT_STORED_AFTER_MS; the timer of
+ * `LiveStreams` runs only once a second.
  */
 export class CommitTimer {
   readonly #clock: Clock;
@@ -285,7 +288,7 @@ export class CommitTimer {
     this.#lanes = lanes;
   }
 
-  /** A lane was opened. */
+  /** Called when a lane was opened. */
   start(): void {
     this.#stop ??= this.#clock.after(COMMIT_STORED_AFTER_MS, () => this.#look());
   }

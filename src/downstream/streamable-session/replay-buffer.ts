@@ -3,17 +3,17 @@ import type { ReplayLog, ReplayRun, StoredReplay } from '../../relay/sessions/se
 import { skipEvents } from '../../wire/sse-encode.ts';
 import type { EventPosition } from './event-ids.ts';
 
-/** What one session keeps for clients that lost a connection. */
+/** Limits of the events that one session keeps for clients that lost a connection. */
 export interface ReplayLimits {
   readonly maxEvents: number;
   readonly maxBytes: number;
   readonly maxAgeMs: number;
 }
 
-/** Enough to survive a change of network; what was sent last stays even if it alone exceeds `maxBytes`. */
+/** Enough to survive a change of network. The latest run stays even if it alone exceeds `maxBytes`. */
 export const REPLAY_LIMITS: ReplayLimits = { maxEvents: 1000, maxBytes: 5 * 1024 * 1024, maxAgeMs: 5 * 60_000 };
 
-/** Events that followed each other on one stream and were sent together; the position is that of the first. */
+/** A run: consecutive events of one stream that were sent together. The position is that of the first event. */
 interface StoredRun extends EventPosition {
   readonly count: number;
   /** Encoded for the wire. */
@@ -22,21 +22,21 @@ interface StoredRun extends EventPosition {
 }
 
 /**
- * The recent events of all streams of one session, oldest first. An event id holds the position, so resuming replays
+ * The recent events of all streams of one session, oldest first. An event id holds its position, so resuming replays
  * exactly the stream that broke. [spec 2025-11-25 transports#resumability-and-redelivery]
  */
 export class ReplayBuffer {
   readonly #clock: Clock;
   readonly #limits: ReplayLimits;
   #runs: (StoredRun | undefined)[] = [];
-  /** Index of the oldest run; the entries before it are cut off now and then, not one by one. */
+  /** Index of the oldest run. Earlier entries are cut off in bulk, not one by one. */
   #first = 0;
-  /** Events at the start of the oldest run that are kept no longer; their bytes are let go with the run. */
+  /** Events at the start of the oldest run that are no longer kept. Their bytes are freed with the run. */
   #spent = 0;
   #count = 0;
   #bytes = 0;
 
-  /** Keeps it elsewhere, too; undefined: nobody does. */
+  /** Log that also stores the events outside this process; undefined: none. */
   readonly log: ReplayLog | undefined;
 
   constructor(clock: Clock, limits: ReplayLimits = REPLAY_LIMITS, log?: ReplayLog) {
@@ -45,34 +45,34 @@ export class ReplayBuffer {
     this.log = log;
   }
 
-  /** What was kept elsewhere comes first. */
+  /** Adds the stored events, before any event of this replica. */
   restore({ runs }: StoredReplay): void {
     for (const { stream, sequence, count, bytes } of runs) this.#keep({ stream, sequence }, bytes, count);
   }
 
-  /** All that is kept, oldest first. */
+  /** All runs that are kept, oldest first. */
   get runs(): readonly ReplayRun[] {
     return this.#runs.filter((run) => run !== undefined);
   }
 
-  /** What is kept of a stream, oldest first. */
+  /** Returns the encoded events of a stream that are kept, oldest first. */
   runsOf(stream: number): readonly Buffer[] {
     return this.#runs.flatMap((run) => (run?.stream === stream ? run.bytes : []));
   }
 
-  /** The newest event of a stream that is known here; 0: none. */
+  /** Returns the number of the newest known event of a stream; 0: none. */
   newestOf(stream: number): number {
     let newest = 0;
     for (const run of this.#runs) if (run?.stream === stream) newest = run.sequence + run.count - 1;
     return newest;
   }
 
-  /** How much may be sent together: what is let go together should be a small part of what is kept. */
+  /** Largest size of a run. Runs are evicted as a whole, so each should be a small part of what is kept. */
   get maxRunBytes(): number {
     return Math.min(MAX_RUN_BYTES, this.#limits.maxBytes / 8);
   }
 
-  /** Takes `count` events that follow each other from this position on. */
+  /** Adds `count` consecutive events, the first of them at this position. */
   add({ stream, sequence }: EventPosition, bytes: Buffer, count = 1): void {
     this.#keep({ stream, sequence }, bytes, count);
     this.log?.add({ stream, sequence, count, bytes });
@@ -87,8 +87,8 @@ export class ReplayBuffer {
   }
 
   /**
-   * What followed on that stream. Undefined: something that followed is gone, and to leave it out would be a silent
-   * loss. `lastSequence` is the stream's newest event where the caller knows it.
+   * Returns the encoded events that followed on the position's stream. Undefined: some of them are gone, and skipping
+   * them would be a silent loss. `lastSequence` is the stream's newest event, if the caller knows it.
    */
   after(position: EventPosition, lastSequence: number | undefined): readonly Buffer[] | undefined {
     this.#evict(this.#clock.now());
@@ -132,7 +132,7 @@ export class ReplayBuffer {
   }
 }
 
-/** Enough for the cost of a run to vanish beside that of its events. */
+/** Large enough for the overhead of a run to be negligible. */
 const MAX_RUN_BYTES = 64 * 1024;
-/** Empty entries, of runs that are gone, which the list may still hold. */
+/** Entries of evicted runs that the list may still hold. */
 const MAX_SPENT_ENTRIES = 1024;

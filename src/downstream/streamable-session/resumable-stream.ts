@@ -7,30 +7,30 @@ import type { LiveStreams, Ticking } from '../http/response-writer.ts';
 import { eventIdPrefix } from './event-ids.ts';
 import type { ReplayBuffer } from './replay-buffer.ts';
 
-/** How long a client should wait before it reconnects after the connection of a stream broke, in milliseconds. */
+/** Time that a client should wait before it reconnects after a stream's connection broke (SSE `retry`). */
 const RETRY_MS = 1000;
 
-/** Some proxies pass the head of a response on with its first byte, and their clients wait for it. */
+/** Some proxies forward the headers of a response only with its first byte, and clients wait for them. */
 const OPENED = encodeComment('open');
 
-/** The server is asked to stop when so much is held back: far less than is kept for clients that come back. */
+/** The server is paused when this much is held back: far less than is kept for clients that reconnect. */
 const MAX_HELD_EVENTS = 100;
 const MAX_HELD_BYTES = 256 * 1024;
 
 export interface StreamContext {
   readonly live: LiveStreams;
   readonly replay: ReplayBuffer;
-  /** The client understands an event with an id and empty data. */
+  /** True if the client understands an event with an id and empty data. */
   readonly priming: boolean;
-  /** A connection this old is closed, and the client comes back for the rest; 0: never. */
+  /** Age at which a connection is closed, for the client to reconnect; 0: never. */
   readonly pollAfterMs: number;
 }
 
-/** What is not sent before it is stored. */
+/** Events that are not sent until they have been stored. */
 interface HeldBack {
-  /** A response on which nothing was sent; undefined: the stream had its connection before. */
+  /** Response on which nothing was sent yet; undefined: the stream already had a connection. */
   response: ServerResponse | undefined;
-  /** What is kept for clients that come back may be less. */
+  /** Kept here as well, since the replay buffer may evict them sooner. */
   runs: Buffer[];
   events: number;
   bytes: number;
@@ -39,24 +39,27 @@ interface HeldBack {
 export interface StreamBeginning {
   /** Called when there is capacity again after `send` has returned false. */
   readonly onDrain: () => void;
-  /** The newest event that the stream has had elsewhere; default: it begins here. */
+  /** The newest event of the stream at another replica; default: the stream begins here. */
   readonly sequence?: number | undefined;
-  /** Is named by the ids of its events, for bridges that know nothing else of it; default: none. */
+  /** Request that the event ids name, for replicas that know nothing else of the stream; default: none. */
   readonly request?: JsonRpcId | undefined;
-  /** Nothing is sent before that, so that whoever has heard anything can come back for the rest; default: at once. */
+  /**
+   * Sending starts once this has resolved, so that a client that has received anything can resume the stream at another
+   * replica; default: at once.
+   */
   readonly stored?: Promise<void> | undefined;
 }
 
 /**
- * One SSE stream in the sense of the specification: it outlives the connection that carries it. Events sent while
- * nobody is connected wait in the session's replay buffer. [spec 2025-11-25 transports#resumability-and-redelivery]
+ * An SSE stream in the sense of the specification: it outlives the connection that carries it. Events sent while no
+ * client is connected wait in the session's replay buffer. [spec 2025-11-25 transports#resumability-and-redelivery]
  */
 export class ResumableStream extends ListMember implements EventStreamOwner, Ticking {
   readonly key: number;
   readonly #context: StreamContext;
   readonly #onDrain: () => void;
   #sequence: number;
-  /** The latest messages, which leave together at the end of this turn. */
+  /** Messages of this turn of the event loop, which leave together at its end. */
   #run: Buffer[] = [];
   #runBytes = 0;
   #connection: EventStreamWriter | undefined;
@@ -84,12 +87,12 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     return this.#sequence;
   }
 
-  /** Its client has heard more of it than is known here: what follows is numbered from there on. */
+  /** Continues the numbering after an event that the client has received but that is not known here. */
   advanceTo(sequence: number): void {
     this.#sequence = Math.max(this.#sequence, sequence);
   }
 
-  /** Carries the stream on this response from now on; an earlier connection ends. */
+  /** Continues the stream on this response; an earlier connection ends. */
   open(response: ServerResponse): void {
     if (this.#stored !== undefined) return this.#openWhen(this.#stored, response);
     const connection = this.#connect(response);
@@ -101,7 +104,10 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     if (this.#context.priming) this.#held?.runs.push(this.#prime());
   }
 
-  /** Nothing more is sent before that, so that whoever has heard it can come back for the rest. */
+  /**
+   * Holds events back until this resolves, so that a client that receives them can resume the stream at another
+   * replica.
+   */
   holdUntil(stored: Promise<void>): void {
     if (this.#held === undefined) this.#hold(stored, undefined);
   }
@@ -124,12 +130,12 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     this.#onDrain();
   }
 
-  /** Carries the stream on the response of a client that reconnects, after the events it missed. */
+  /** Continues the stream on the response of a client that reconnects, after the events that it missed. */
   resume(response: ServerResponse, missed: readonly Buffer[]): void {
     const connection = this.#connect(response);
     const held = this.#held;
     if (held !== undefined) {
-      // What waits to be sent is among what was missed, and has another way now.
+      // The events that were held back are among the missed ones, which are written below.
       held.runs = [];
       held.response?.destroy();
       held.response = undefined;
@@ -149,7 +155,7 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     return connection;
   }
 
-  /** Its connection is looked at by itself. */
+  /** Always 0: the stream's connection reports its own unsent bytes. */
   get unsentBytes(): number {
     return 0;
   }
@@ -194,7 +200,7 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     return held.events < MAX_HELD_EVENTS && held.bytes < MAX_HELD_BYTES;
   }
 
-  /** Writes what was sent in this turn now instead of at its end. */
+  /** Writes the messages of this turn now instead of at its end. */
   flush(): void {
     if (this.#run.length === 0) return;
     const { key: stream } = this;
@@ -215,7 +221,7 @@ export class ResumableStream extends ListMember implements EventStreamOwner, Tic
     if (this.#held === undefined) this.#connection?.end();
   }
 
-  /** Ends the connection, whatever has not been read; the stream goes on. */
+  /** Ends the connection at once and drops what is unsent; the stream continues. */
   cut(): void {
     this.#held?.response?.destroy();
     this.#connection?.cut();

@@ -2,16 +2,16 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 
-/** What may make way for a new connection of its own. */
+/** A stream whose connection may be replaced by a new one. */
 interface Connected {
   readonly isConnected: boolean;
-  /** Ends the connection at once, whatever has not been read. */
+  /** Ends the connection at once and drops what is unsent. */
   cut(): void;
 }
 
 /**
- * Counts the responses of one session that are event streams or, as those of calls, may become one at any time. Each
- * holds a connection, and what its client has not read.
+ * Limits the responses of one session that are event streams or, like those of calls, may become one at any time. Each
+ * holds a connection and the data that its client has not read.
  */
 export class StreamSlots {
   readonly #limit: number;
@@ -35,8 +35,8 @@ export class StreamSlots {
   }
 
   /**
-   * Takes a slot for as long as the response is open, read to its end or not. An error: there is none. `continued` is
-   * the stream that goes on with this response: a connection that it has already, which may well be dead, makes way.
+   * Takes a slot until the response is closed. Returns an error if none is free. `continued` is the stream that this
+   * response continues: its earlier connection, which may well be dead, is cut if no other slot is free.
    */
   take(response: ServerResponse, continued?: Connected): BridgeError | undefined {
     if (this.#taken >= this.#limit) {

@@ -6,7 +6,7 @@ import type { Frame } from '../../wire/frame.ts';
 /** Messages and bytes kept for a client that has no stream open. */
 export const MAX_WAITING = 1000;
 export const MAX_WAITING_BYTES = 1024 * 1024;
-/** How long a request of the server waits for a stream before the server is told that there is none. */
+/** Time that a request of the server waits for a stream before it fails because there is none. */
 export const NO_STREAM_GRACE_MS = 10_000;
 
 interface Waiting {
@@ -15,8 +15,8 @@ interface Waiting {
 }
 
 /**
- * What a client must still be told once it opens a stream. "Something changed" is kept once however often it was
- * said; when the queue is full, the oldest notification is dropped.
+ * Messages that a client gets once it opens a stream. A "something changed" notification is kept once, however often it
+ * was sent. When the queue is full, the oldest notification is dropped.
  */
 export class UndeliveredQueue {
   readonly #waiting = new ByteQueue<Waiting>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
@@ -28,8 +28,8 @@ export class UndeliveredQueue {
   }
 
   /**
-   * - `added`.
-   * - `known`: the same waits already.
+   * - `added`: the message waits.
+   * - `known`: an equal message waits already.
    * - `full`: the message is a request, which cannot be dropped silently.
    */
   add(frame: Frame, nowMs: number): 'added' | 'known' | 'full' {
@@ -53,17 +53,17 @@ export class UndeliveredQueue {
     return this.#waiting.toArray().flatMap(({ frame }) => (frame.kind === 'notification' ? [frame] : []));
   }
 
-  /** Everything, in order; the queue is empty afterwards. */
+  /** Returns all messages in order and empties the queue. */
   takeAll(): readonly Frame[] {
     return this.#waiting.takeAll().map(({ frame }) => frame);
   }
 
-  /** Requests of the server, in order; they leave the queue. */
+  /** Removes and returns the requests of the server, in order. */
   takeRequests(): readonly Frame[] {
     return this.#waiting.removeAll(({ frame }) => frame.kind === 'request').map(({ frame }) => frame);
   }
 
-  /** Requests of the server that have waited too long; they leave the queue. */
+  /** Removes and returns the requests of the server that have waited too long. */
   takeOverdueRequests(nowMs: number): readonly Frame[] {
     const isOverdue = ({ frame, sinceMs }: Waiting) =>
       frame.kind === 'request' && nowMs - sinceMs >= NO_STREAM_GRACE_MS;
@@ -72,17 +72,20 @@ export class UndeliveredQueue {
   }
 }
 
-/** "Look again" loses nothing by waiting; everything else is about now. */
+/** Returns true for notifications that lose nothing by waiting, since they only tell the client to look again. */
 export function canWait(frame: Frame): boolean {
   return isListChanged(frame.method) || frame.method === RESOURCE_UPDATED;
 }
 
-/** Somebody waits for it: what the server asks, and that it asks no longer. */
+/**
+ * Returns true for a request of the server and for its cancellation: the server waits for the client, so they are of no
+ * use later.
+ */
 export function isQuestion(frame: Frame): boolean {
   return frame.kind === 'request' || frame.method === CANCELLED;
 }
 
-/** Says nothing to a client that has lost the call. */
+/** Returns true for progress of a call, which is useless to a client that has lost the call. */
 export function isAboutCall(frame: Frame, exchange: Exchange | undefined): boolean {
   return frame.method === PROGRESS && exchange !== undefined;
 }

@@ -24,23 +24,23 @@ export interface CallLaneOptions {
   readonly listener: CallListener;
   readonly live: LiveStreams;
   readonly backlog: Backlog;
-  /** Headers of the POST that may pass to a remote server. */
+  /** Headers of the POST that may be forwarded to a remote server. */
   readonly forwarded: Readonly<Record<string, string>> | undefined;
-  /** What an answer travels as when it comes before everything else. */
+  /** Format of an answer that comes before any other message. */
   readonly answerAs: AnswerType;
-  /** Called with the response on its way to the client. */
+  /** Called with the response before it is sent to the client. */
   readonly onAnswer: ((answer: Frame) => void) | undefined;
-  /** Translates for a client of the legacy era; undefined: it is of the modern era. */
+  /** Translates messages for a client of the legacy era; undefined: the client is of the modern era. */
   readonly toClient: ToClient | undefined;
 }
 
-/** Returns a message as a client of the legacy era reads it. */
+/** Translates a message for a client of the legacy era. */
 export type ToClient = (frame: Frame) => Frame;
 
 /**
- * - `held`: nothing sent; becomes JSON if the answer comes first, a stream if anything else does.
+ * - `held`: nothing was sent. The response becomes JSON if the answer comes first, and a stream otherwise.
  * - `streaming`: an event stream that ends with the answer.
- * - `unread`: answered in JSON; the client has not read it all yet.
+ * - `unread`: answered in JSON, which the client has not read completely yet.
  * - `ended`: answered, or the client left.
  */
 type LaneState =
@@ -53,15 +53,15 @@ const HELD: LaneState = { kind: 'held' };
 const ENDED: LaneState = { kind: 'ended' };
 
 /**
- * The HTTP response of one modern request. Nothing of it outlives the connection, so events have no ids and a client
- * that leaves has withdrawn its request. [spec 2026-07-28 transports/streamable-http#receiving-messages]
+ * The HTTP response of one modern request. It has no state beyond its connection: events have no ids, and a client that
+ * disconnects cancels its request. [spec 2026-07-28 transports/streamable-http#receiving-messages]
  */
 export class CallLane extends ListMember implements CallPeer, EventStreamOwner, Ticking {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly #options: CallLaneOptions;
   readonly #openedAtMs: number;
   #state: LaneState = HELD;
-  /** The request counts in the backlog. */
+  /** True while the request counts in the backlog. */
   #isWaiting = false;
 
   constructor(options: CallLaneOptions) {
@@ -82,7 +82,10 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
     return this.#state.kind === 'held' || this.#state.kind === 'streaming';
   }
 
-  /** How it went is then said by a status, which a stream commits to before that is known. */
+  /**
+   * True for `server/discover`. Its HTTP status shows the outcome, so it must not become a stream, which would commit
+   * to a status before the outcome is known.
+   */
   get #isDiscovery(): boolean {
     return this.#options.method === DISCOVER;
   }
@@ -95,7 +98,7 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
     if (frame.isResponse) onAnswer?.(frame);
     if (this.#state.kind === 'held') {
       if (frame.isResponse && this.#travelsAsJson(frame)) return this.#answerJson(frame);
-      // Its client reads only JSON, in which nothing but the answer has a place.
+      // A client that reads only JSON gets the answer and no other message.
       if (this.#options.answerAs === 'only-json') return true;
       this.#commit();
     }
@@ -115,7 +118,7 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
     const { method, response, live, toClient } = this.#options;
     const status = toClient === undefined ? answerStatus(method, answer) : 200;
     response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': answer.bytes.length });
-    // The call is over, so nobody waits for capacity.
+    // The call is over, so nothing waits for capacity.
     const writer = endWith(response, answer.bytes, () => new ResponseWriter(response, live.nowMs, () => {}));
     if (writer === undefined) this.#end();
     else this.#state = { kind: 'unread', writer };
@@ -154,12 +157,12 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
     this.#options.listener.clientDrained();
   }
 
-  /** Heard of as the end of the response, which is also one where no stream was opened. */
+  /** Handled by the 'close' event of the response, which is also emitted if no stream was opened. */
   streamClosed(): void {}
 
   #disconnected(): void {
     this.#end();
-    // Means nothing to a call that was answered.
+    // Has no effect on a call that was answered.
     this.#options.listener.clientLeft();
   }
 
@@ -178,12 +181,12 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
   }
 }
 
-/** While so much waits for servers to take it, further bodies stay unread in their connections. */
+/** While this many bytes wait for servers to take them, further bodies stay unread. */
 export const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
 
 /**
- * Requests that were read but not taken by their server yet. A call has said all it has to say, so there is nothing of
- * it to hold back; what can be held back are the calls that come after it.
+ * Counts requests that were read but not taken by their server yet. A modern client sends nothing more for the same
+ * call, so there is nothing of it to hold back; later calls are held back instead.
  */
 export class Backlog {
   readonly gate = new TurnGate();
@@ -200,12 +203,12 @@ export class Backlog {
   }
 }
 
-/** Answers in JSON where no response has started. */
+/** Responds in JSON, if no response has started. */
 export function respondFrame(response: ServerResponse, status: number, { bytes }: Frame): void {
   response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': bytes.length }).end(bytes);
 }
 
-/** Refuses a message of a modern client. Without a readable id there is none. */
+/** Rejects a message of a modern client. If it has no readable id, the error has none. */
 export function respondRefusal(response: ServerResponse, refusal: ModernRefusal, id: JsonRpcId | undefined): void {
   const { httpStatus, code, message, data } = refusal;
   respondFrame(response, httpStatus, errorFrame(id, { code, message: `The request was refused: ${message}.`, data }));
@@ -218,8 +221,9 @@ export function answerStatus(method: string, answer: Frame): number {
 }
 
 /**
- * A client that finds out eras takes nearly every error of `server/discover` for that of a legacy server, but no status
- * from 500 on. So a bridge that cannot reach its server says it with one. Undefined: the error is the server's own.
+ * Returns the HTTP status for a failure of the bridge in `server/discover`. Clients that probe for the era take nearly
+ * every error as the sign of a legacy server, but not a status of 500 and above, so a bridge that cannot reach its
+ * server uses one. Undefined: the error is the server's own.
  */
 function failureStatus(answer: Frame): number | undefined {
   const failure = failureToldBy(answer);

@@ -54,7 +54,7 @@ export interface StatelessEndpointOptions {
   readonly headersOf: (request: IncomingMessage) => Lane['headers'];
   /** Returns who sent a request that was accepted. */
   readonly principalOf: (request: IncomingMessage) => string;
-  /** What the process of a caller is told about it (`--map-header`). */
+  /** Returns the environment variables that the caller's server process gets from headers (`--map-header`). */
   readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
 }
 
@@ -72,12 +72,12 @@ export class StatelessEndpoint {
     this.#options = options;
   }
 
-  /** Holds POSTs back while servers do not take what was read. */
+  /** Holds POSTs back while servers do not take the requests that were read. */
   get gate(): TurnGate {
     return this.#backlog.gate;
   }
 
-  /** Takes a request whose JSON was checked. Session and event ids among its headers mean nothing here. */
+  /** Serves a request whose JSON was checked. Session and event ids in its headers are ignored. */
   take(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
     const checked = validateModern({
       frame,
@@ -99,14 +99,14 @@ export class StatelessEndpoint {
   }
 
   /**
-   * Takes a request or a notification of a legacy client that has no session. Some clients never repeat the id of theirs;
-   * what does not depend on a session is served to them all the same.
+   * Serves a request or a notification of a legacy client without a session. Some clients never send their session id
+   * again; methods that do not depend on a session are served to them all the same.
    */
   takeSessionless(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
     const version = request.headers[PROTOCOL_VERSION_HEADER];
     const revision = findRevision(version ?? ASSUMED_REVISION);
     if (revision === undefined) return respondError(response, unsupportedVersion(version), frame.id);
-    // Without a session a notification has nothing that it could be about.
+    // Without a session a notification refers to nothing.
     if (frame.kind === 'notification') return respondEmpty(response, 202);
     const { id, method = '' } = frame;
     if (method === PING) return this.#answerPing(frame, request, response);
@@ -134,9 +134,9 @@ export class StatelessEndpoint {
   }
 
   /**
-   * Takes a notification. Those of the specification mean nothing here: whose request a `notifications/cancelled` means
-   * cannot be told, for ids of several clients may be the same. What extensions have to say passes, also without an
-   * envelope: only requests must carry one. [spec 2026-07-28 basic#meta]
+   * Passes on a notification, if it belongs to an extension. Those of the specification have no effect here: a
+   * `notifications/cancelled` cannot be attributed, since several clients may use the same request ids. An envelope is
+   * not required, as only requests must carry one. [spec 2026-07-28 basic#meta]
    */
   notify(frame: Frame, request: IncomingMessage): void {
     if (isClientNotification(frame.method ?? '')) return;
@@ -186,7 +186,10 @@ export class StatelessEndpoint {
     });
   }
 
-  /** What is wrong with the server is an answer to the request; what is wrong with the bridge is a refusal of it. */
+  /**
+   * Responds to a call that could not be opened. An ERR_UPSTREAM_* error is the answer to the request; any other error
+   * rejects it.
+   */
   #failed(thrown: unknown, { id, method }: Frame, response: ServerResponse): void {
     const error = toBridgeError(thrown);
     if (error.code === 'ERR_INTERNAL') this.#options.deps.log.error({ err: error.cause }, error.message);
@@ -201,26 +204,26 @@ const STREAM_NEEDED = new BridgeError(
   'A subscription is an event stream, and the Accept header does not allow one; list text/event-stream in it.',
 );
 const NO_OBJECT = { code: INVALID_PARAMS, message: 'params must be an object.' };
-/** A ping is answered at once, so there is nothing that a client could leave. */
+/** A ping is answered at once, so its client cannot leave before the answer. */
 const NO_LISTENER: CallListener = { clientDrained: () => {}, clientLeft: () => {} };
 
-/** Callers whose tools are remembered; those who listed theirs longest ago are forgotten first. */
+/** Callers whose tools are remembered. Beyond it, the one that listed its tools longest ago is dropped. */
 const MAX_CALLERS = 256;
 
 const KEYWORD = Buffer.from(`"${PARAM_HEADER_KEYWORD}"`);
 
 /**
- * Which headers the tools want that a caller was shown, read from the lists that pass: a proxy that goes by a header
- * must not be told something else than the tool. What was never listed here is not checked.
+ * The parameter headers of the tools that each caller has listed, read from the results that pass. A proxy that routes
+ * by such a header must not be told something else than the tool. Tools that were never listed here are not checked.
  * [spec 2026-07-28 transports/streamable-http#server-behavior-for-custom-headers]
  */
 export class ListedTools {
   readonly #callers = new Map<string, ToolCatalogue>();
 
-  /** Takes the answer to a `tools/list` of this caller. */
+  /** Records the answer to a `tools/list` request of this caller. */
   note(principal: string, answer: Frame): void {
     const known = this.#callers.get(principal);
-    // Most servers name no headers; a native search over the bytes says so at once.
+    // Most servers name no headers, which a native search over the bytes shows at once.
     if (answer.kind !== 'result' || (known === undefined && !answer.bytes.includes(KEYWORD))) return;
     const tools = known ?? new ToolCatalogue(wantsHeaders);
     tools.add(readToolPage(answer)?.tools ?? []);
@@ -234,7 +237,10 @@ export class ListedTools {
     this.#callers.set(principal, tools);
   }
 
-  /** What is wrong with the headers of a request whose other headers were checked; undefined: nothing. */
+  /**
+   * Returns the fault of a request's parameter headers; its other headers were checked before. Undefined: there is
+   * none.
+   */
   findFault(principal: string, request: Frame, headers: HeaderMap): string | undefined {
     if (request.method !== CALL_TOOL) return undefined;
     const tools = this.#callers.get(principal);
@@ -246,7 +252,9 @@ export class ListedTools {
   }
 }
 
-/** No client may use a tool whose annotations are not valid, so there is nothing to check. */
+/**
+ * Returns true if the tool names headers. No client may use a tool with invalid annotations, so those are not checked.
+ */
 function wantsHeaders({ annotations }: ListedTool): boolean {
   return !('invalid' in annotations) && annotations.headers.length > 0;
 }

@@ -9,13 +9,13 @@ import {
 import type { ConnectionListener, MessageConnection } from '../duplex/message-connection.ts';
 
 export interface ClientWebSocketOptions extends WebSocketConnectionOptions {
-  /** The client has ended it, or it broke. Not said when it was closed from here. */
+  /** Called when the client ended the connection or it broke, not when the bridge closed it. */
   readonly onEnd: (end: ConnectionEnd) => void;
-  /** Its part of what all clients may have on their way in. */
+  /** This connection's share of the memory for incoming messages of all clients. */
   readonly arriving: ArrivingMessage;
 }
 
-/** A WebSocket as the connection of one client: each message is a piece of its own. */
+/** A WebSocket as the connection of one client. Each piece is one message. */
 export class ClientWebSocket implements MessageConnection, WebSocketListener {
   readonly unit = 'message';
   readonly #listener: ConnectionListener;
@@ -49,7 +49,7 @@ export class ClientWebSocket implements MessageConnection, WebSocketListener {
     this.#listener.drained();
   }
 
-  /** Both directions end together. */
+  /** A WebSocket ends in both directions at once, so the client no longer reads. */
   ended(end: ConnectionEnd): void {
     this.#onEnd(end);
     this.#listener.readerGone();

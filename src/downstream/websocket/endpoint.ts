@@ -16,9 +16,9 @@ import { MAX_QUEUED_BYTES } from '../http/response-writer.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
 import { ClientWebSocket } from './connection.ts';
 
-/** What clients get to read that was said last, and to see the end by, when the bridge ends. */
+/** When the bridge ends, time for clients to read the last messages and to see the close frame. */
 const LAST_WORDS_MS = 1000;
-/** Who is refused may come again after this. */
+/** `retryAfterMs` of a refusal because of too many connections. */
 const RETRY_MS = 10_000;
 
 export interface WebSocketEndpointOptions {
@@ -29,18 +29,18 @@ export interface WebSocketEndpointOptions {
   readonly headersOf: (request: IncomingMessage) => Lane['headers'];
   readonly maxMessageBytes: number;
   readonly maxJsonDepth: number;
-  /** How long a server may take nothing of what a client has said that is not read meanwhile; 0: as long as it takes. */
+  /** While a client is paused, how long a server may take nothing of what waits for it; 0: no limit. */
   readonly untakenTimeoutMs: number;
   /** Shared by all messages that are being read. */
   readonly bodies: BodyBudget;
-  /** Connections of all clients, and of one caller: each may hold a session. */
+  /** Limits of connections, of all clients and of one caller. Each connection may hold a session. */
   readonly maxConnections: number;
   readonly maxConnectionsPerCaller: number;
   readonly deps: Deps;
   readonly pingMs?: number;
 }
 
-/** One client that is connected. */
+/** A connected client. */
 class Served {
   readonly callerName: string;
   readonly connection: ClientWebSocket;
@@ -54,13 +54,13 @@ class Served {
 }
 
 /**
- * Clients over WebSocket: one connection is one client, in both eras at once as on a pipe. A connection that breaks is the
- * end of its session, since the protocol knows no way to resume one.
+ * Clients over WebSocket: each connection is one client, in both eras at once as on a pipe. A connection that breaks
+ * ends its session, since the protocol has no way to resume one.
  */
 export class WebSocketEndpoint {
   readonly #options: WebSocketEndpointOptions;
   readonly #served = new Set<Served>();
-  /** Connections for which the library is being loaded. */
+  /** Number of connections that wait for the WebSocket library to be loaded. */
   #opening = 0;
   #acceptor: WebSocketAcceptor | undefined;
   #loading: Promise<WebSocketAcceptor> | undefined;
@@ -83,7 +83,7 @@ export class WebSocketEndpoint {
     void this.#loading.then((acceptor) => {
       this.#opening -= 1;
       this.#acceptor = acceptor;
-      // The client may have left meanwhile, or the bridge be ending.
+      // The client may have left meanwhile, or the bridge may be ending.
       if (response.destroyed) return;
       if (this.#refusal !== undefined) return respondError(response, this.#refusal);
       this.#accept(acceptor, request, response, upgrade);
@@ -123,8 +123,8 @@ export class WebSocketEndpoint {
   }
 
   /**
-   * Serves whoever is at the other end of an open connection. Resolves with its end; undefined: it was ended from here.
-   * @param opened is given what ends it from here
+   * Serves the client of an open connection. Resolves with the connection's end; undefined: the bridge closed it.
+   * @param opened gets a function by which the caller can end the connection
    */
   serve(
     open: Pick<WebSocketConnectionOptions, 'socket' | 'stream'>,
@@ -153,7 +153,7 @@ export class WebSocketEndpoint {
         maxJsonDepth,
         maxWaitingBytes: MAX_QUEUED_BYTES,
         heldTimeoutMs: untakenTimeoutMs,
-        // No page has a browser send here what it likes: the handshake and the mask see to that. [RFC 6455 10.3]
+        // The handshake and the mask keep web pages from having a browser send arbitrary bytes here. [RFC 6455 10.3]
         unreadable: 'is-skipped',
         deps,
       });
@@ -188,7 +188,7 @@ export class WebSocketEndpoint {
     });
   }
 
-  /** Open calls are answered first. */
+  /** Answers open calls with the reason, then closes the connection. */
   #leave({ connection, endpoint }: Served, reason: BridgeError): void {
     endpoint.close(reason);
     connection.close(closeCodeOf(reason), reason.message);
@@ -196,12 +196,12 @@ export class WebSocketEndpoint {
 
   // ---- the end
 
-  /** Takes no new connections, for this reason. */
+  /** Rejects new connections with this reason. */
   refuse(reason: BridgeError): void {
     this.#refusal ??= reason;
   }
 
-  /** Ends what is open. Resolves when it is, or after a moment. */
+  /** Closes all connections. Resolves when what was written to them has left, or after LAST_WORDS_MS. */
   close(reason: BridgeError): Promise<void> {
     this.refuse(reason);
     const all = [...this.#served];
@@ -227,7 +227,7 @@ function tooMany(what: string, option: string): BridgeError {
   return new BridgeError('ERR_SESSION_LIMIT', message, { retryAfterMs: RETRY_MS });
 }
 
-/** What a client leaves with is not worth a line; what it did wrong is. */
+/** Returns true if the client violated the protocol, which is logged as a warning; other ends go to the debug level. */
 function isFault({ kind }: ConnectionEnd): boolean {
   return kind === 'refused';
 }
