@@ -1,4 +1,4 @@
-/** Says in the log who comes and goes, and in detail what is called. */
+/** Logs clients that connect and leave and, at the debug level, each call. */
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -23,11 +23,11 @@ export interface ClientLogOptions {
   readonly clock: Clock;
 }
 
-/** Where calls are not told, the first of these is looked at for who makes it. */
+/** If calls are not logged, the first of this many is read to see which client makes it. */
 const CALLS_BETWEEN = 16;
-/** Calls that come thick and fast are not looked at more often than this: a look costs as much as a small call. */
+/** Minimum time between two such calls, since reading one costs as much as a small call. */
 const PAUSE_MS = 50;
-/** Longer words of a peer are cut. */
+/** Longer names of peers are cut. */
 const MAX_LENGTH = 100;
 
 const TRANSPORTS: Readonly<Record<Transport, string>> = {
@@ -39,15 +39,15 @@ const TRANSPORTS: Readonly<Record<Transport, string>> = {
 };
 
 /**
- * At `info` a line when a client connects or leaves, at `debug` one for each call. A modern client over HTTP does neither:
- * it is named when it calls a server for the first time in a while.
+ * Logs a line at `info` when a client connects or leaves, and one at `debug` for each call. Modern clients over HTTP do
+ * not connect, so they are logged when they call a server for the first time in a while.
  */
 export class ClientLog implements Observer {
   readonly #log: Logger;
   readonly #clock: Clock;
   readonly #recent: RecentClients;
   readonly #tellsCalls: boolean;
-  /** Calls until one is looked at again. */
+  /** Calls that were skipped since the latest one that was read. */
   #skipped = 0;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -58,7 +58,7 @@ export class ClientLog implements Observer {
     this.#tellsCalls = log.isLevelEnabled('debug');
   }
 
-  /** Who calls is found out by one call in so many: to read each would cost all of them. */
+  /** Samples calls unless all are logged: reading each one to see its client would slow all of them down. */
   get seesCalls(): boolean {
     if (this.#tellsCalls) return true;
     this.#skipped = (this.#skipped + 1) % CALLS_BETWEEN;
@@ -74,14 +74,14 @@ export class ClientLog implements Observer {
 
   opened(call: ObservedCall): OnCallEnded | undefined {
     const isNew = isOfCallsOnly(call.client) && this.#log.isLevelEnabled('info') && this.#isNew(call.client);
-    // A subscription ends when the client goes, which may be tomorrow.
+    // A subscription ends only when its client leaves, which may be tomorrow.
     const isNamedNow = isNew && call.method === LISTEN;
     if (isNamedNow) this.#tellCalls(call.client, undefined);
     const isNamedAtEnd = isNew && !isNamedNow;
     const isTold = this.#tellsCalls;
     if (!isNamedAtEnd && !isTold) return undefined;
     return (ending) => {
-      // What the server speaks is known by now.
+      // By the end of the call it is known what the server speaks.
       if (isNamedAtEnd) this.#tellCalls(call.client, ending.server);
       if (isTold) this.#tellCall(call, ending);
     };
@@ -96,7 +96,7 @@ export class ClientLog implements Observer {
     const sinceMs = this.#clock.now();
     return (reason: ErrorCode) => {
       const ms = Math.round(this.#clock.now() - sinceMs);
-      // This is how clients leave where nothing is wrong.
+      // ERR_SESSION_CLOSED is the normal way for a client to leave.
       const why = reason === 'ERR_SESSION_CLOSED' ? '' : ` (${reason})`;
       this.#log.info({ ...fields, ms, code: reason }, `${who} left ${where} after ${showTime(ms)}${why}`);
     };
@@ -138,7 +138,7 @@ export class ClientLog implements Observer {
   }
 }
 
-/** Is this client known by its calls alone? */
+/** Returns true for a client that does not connect and is known only by its calls. */
 function isOfCallsOnly({ era, transport }: ObservedClient): boolean {
   return era === 'modern' && !isDuplex(transport);
 }
@@ -160,7 +160,7 @@ function nameOf({ name, version }: ObservedClient): string {
   return version === undefined ? shownName : `${shownName} ${shown(version)}`.trimEnd();
 }
 
-/** How a client speaks with its server, and what becomes of that. */
+/** Describes the protocols on both sides: how the client speaks, and how its messages reach the server. */
 function wayOf(client: ObservedClient, server: ObservedServer | undefined): string {
   const spoken = [TRANSPORTS[client.transport], ...(client.revision === undefined ? [] : [shown(client.revision)])];
   if (server === undefined) return spoken.join(' ');

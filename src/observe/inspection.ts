@@ -1,4 +1,4 @@
-/** The state of a running bridge at one moment, for those who look at it. Holds no payload, credential or session id. */
+/** A snapshot of the state of a running bridge. It holds no payload, credential or session id. */
 import type { QueueSize } from '../collections/queue-sizes.ts';
 import type { ObservedServer } from '../relay/observer.ts';
 
@@ -7,59 +7,59 @@ export interface Inspection {
   readonly startedAtMs: number;
   readonly version: string;
   readonly servers: readonly InspectedServer[];
-  /** Over all servers. */
+  /** Open calls of all servers. */
   readonly openCalls: number;
   readonly maxOpenCalls: number;
   readonly processes: number;
   readonly maxProcesses: number;
-  /** Connections of clients that have had a request. */
+  /** Client connections that have had a request. */
   readonly connections: number;
-  /** Written to responses, and not taken by the system yet. */
+  /** Bytes written to responses that the operating system has not taken yet. */
   readonly unsentBytes: number;
 }
 
 /**
- * - `idle`: nobody has come for it yet; it has no process and no connection.
+ * - `idle`: no client has called it yet; it has no process and no connection.
  * - `ready`: clients can be served, as far as is known.
- * - `unproven`: it did not work last time.
+ * - `unproven`: the last attempt to use it failed.
  * - `refused`: it cannot be served now.
  */
 export type ServerState = 'idle' | 'ready' | 'unproven' | 'refused';
 
 export interface InspectedServer {
-  /** As the configuration file writes it; of the server of a command line its program or host. */
+  /** The name in the configuration file; for a server given on the command line, its program or host. */
   readonly name: string;
-  /** Where clients find it. */
+  /** URL of the server for clients. */
   readonly url: string;
-  /** Undefined: HTTP+SSE is not served. */
+  /** URL of HTTP+SSE; undefined: it is not served. */
   readonly sseUrl: string | undefined;
-  /** When HTTP+SSE is going to end, or has ended; undefined: nobody has said. */
+  /** Announced end of HTTP+SSE, which may have passed; undefined: none is announced. */
   readonly sunset: string | undefined;
-  /** Undefined: WebSocket is not served. */
+  /** URL of WebSocket; undefined: it is not served. */
   readonly wsUrl: string | undefined;
-  /** Where it is served besides, by calling there. */
+  /** Hubs that the bridge calls, where the server is also served. */
   readonly hubs: readonly InspectedHub[];
   readonly kind: 'command' | 'url' | 'stream';
   readonly state: ServerState;
-  /** Why it is not ready; undefined where it is. */
+  /** The reason why it is not ready; undefined if it is. */
   readonly problem: string | undefined;
-  /** What has been found out that it speaks, the later era first; none: it has not been found out yet. */
+  /** Detected protocols of the server, the later era first; empty until one is detected. */
   readonly verdicts: readonly ObservedServer[];
   readonly sessions: number;
   readonly openCalls: number;
-  /** Running ones, those that are ending included. */
+  /** Running processes, those included that are ending. */
   readonly processes: number;
-  /** Processes that exited by themselves or hung, since the bridge runs: another is started when it is needed. */
+  /** Number of processes that exited by themselves or hung. Each is replaced when it is needed. */
   readonly restarts: number;
   readonly queues: readonly QueueSize[];
 }
 
 export interface InspectedHub {
-  /** Without its query, which may hold a credential. */
+  /** URL without its query, which may hold a credential. */
   readonly url: string;
-  /** `calling`: there is no connection, but there is to be one. */
+  /** `calling`: the bridge is trying to connect. */
   readonly state: 'connected' | 'calling';
-  /** Why the last call came to nothing, or its connection has ended; undefined: nothing is known of that. */
+  /** The reason why the last attempt failed or the connection ended; undefined: none is known. */
   readonly problem: string | undefined;
 }
 

@@ -1,13 +1,16 @@
 /**
- * How long calls took, as counts in buckets that grow by the square root of two. The bounds never change, so that the
- * counts of different days, processes and versions can be added. What is read from them is off by a fifth at most.
+ * Durations of calls, as counts in buckets that grow by the square root of two. The bounds never change, so counts of
+ * different days, processes and versions can be added. Quantiles read from them are off by a fifth at most.
  */
 
 /** Upper bound of the first bucket. */
 const FIRST_BOUND_MS = 0.25;
 const BUCKETS_PER_DOUBLING = 2;
 
-/** The last one has no upper bound; it begins at twelve minutes, which no call with a usual time limit reaches. */
+/**
+ * Number of buckets. The last one is open-ended and starts at twelve minutes, which no call with a usual time limit
+ * reaches.
+ */
 export const LATENCY_BUCKETS = 45;
 
 function upperBoundMs(bucket: number): number {
@@ -15,13 +18,15 @@ function upperBoundMs(bucket: number): number {
 }
 
 export function latencyBucketOf(durationMs: number): number {
-  // Also what a clock that was set back makes of it.
+  // The negated comparison also covers NaN; a negative duration, from a clock that was set back, belongs here too.
   if (!(durationMs > FIRST_BOUND_MS)) return 0;
   const bucket = Math.ceil(BUCKETS_PER_DOUBLING * Math.log2(durationMs / FIRST_BOUND_MS));
   return Math.min(bucket, LATENCY_BUCKETS - 1);
 }
 
-/** The time that this share of the calls did not exceed; undefined: there were none. `counts` may end early. */
+/**
+ * Returns the time that this share of the calls did not exceed; undefined: there were no calls. `counts` may end early.
+ */
 export function quantileMs(counts: readonly number[] | Uint32Array, share: number): number | undefined {
   let total = 0;
   for (const count of counts) total += count;
@@ -32,7 +37,7 @@ export function quantileMs(counts: readonly number[] | Uint32Array, share: numbe
     if (count > 0 && below + count >= rank) {
       const lowerMs = upperBoundMs(bucket - 1);
       if (bucket >= LATENCY_BUCKETS - 1) return lowerMs;
-      // Between the bounds of a bucket its calls are taken to lie evenly on the logarithmic scale.
+      // The calls of a bucket are assumed to lie evenly between its bounds, on the logarithmic scale.
       return lowerMs * (upperBoundMs(bucket) / lowerMs) ** ((rank - below) / count);
     }
     below += count;

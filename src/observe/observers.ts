@@ -1,4 +1,4 @@
-/** Several observers as one. */
+/** Joins several observers into one. */
 import type { ErrorCode } from '../errors.ts';
 import type {
   CallEnding,
@@ -12,12 +12,12 @@ import type {
   OnClientLeft,
 } from '../relay/observer.ts';
 
-/** An observer has thrown, which is a fault of ours. Told once for each of them. */
+/** Called when an observer has thrown, which is a bug of the bridge. Called once for each observer. */
 export type OnObserverFailed = (error: unknown) => void;
 
 /**
- * What each of them sees, in their order; undefined: there is none, so that nobody reads a message for their sake. None of
- * them can break a call: what it throws is reported and goes no further.
+ * Returns an observer that passes every event to all of them, in order; undefined if there are none, so that no message
+ * is read for their sake. An exception of an observer is reported and breaks no call.
  */
 export function joinObservers(observers: readonly Observer[], onFailed: OnObserverFailed): Observer | undefined {
   const guarded = observers.map((observer) => new GuardedObserver(observer, onFailed));
@@ -81,7 +81,7 @@ class GuardedObserver implements Observer {
     };
   }
 
-  /** Once: what throws for one call throws for every call. */
+  /** Reports only the first exception, since an observer that throws for one call would throw for each. */
   #report(error: unknown): undefined {
     if (!this.#hasFailed) this.#onFailed(error);
     this.#hasFailed = true;
@@ -95,7 +95,7 @@ class JoinedObservers implements Observer {
     this.#observers = observers;
   }
 
-  /** All of them are told where one wants to be. */
+  /** All observers see a call if one of them wants to. */
   get seesCalls(): boolean {
     return this.#observers.some(({ seesCalls }) => seesCalls);
   }
@@ -121,7 +121,7 @@ class JoinedObservers implements Observer {
   }
 }
 
-/** One function that calls both; where there is one alone, that one. */
+/** Returns a function that calls both; if only one is given, returns that one. */
 function inOrder<Told>(
   first: ((told: Told) => void) | undefined,
   second: ((told: Told) => void) | undefined,

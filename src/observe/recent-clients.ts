@@ -1,15 +1,15 @@
 import type { Clock } from '../deps.ts';
 import type { ObservedClient } from '../relay/observer.ts';
 
-/** How long a client is remembered after it was new. */
+/** Time for which a client is remembered after it was new. */
 const REMEMBERED_MS = 60 * 60_000;
-/** Clients can call themselves anything, so there may be any number of names. */
+/** Limit of the remembered clients, which can choose any number of names. */
 const MAX_CLIENTS = 1000;
 
-/** Which clients, by what they call themselves, have been seen at a server lately. */
+/** The clients recently seen at each server, by the names that they give themselves. */
 export class RecentClients {
   readonly #clock: Clock;
-  /** Until when each is remembered; the one that is forgotten first is at the start. */
+  /** Time at which each entry expires, in ascending order. */
   readonly #until = new Map<string, number>();
   #fullUntilMs = 0;
 
@@ -17,7 +17,10 @@ export class RecentClients {
     this.#clock = clock;
   }
 
-  /** `too many`: it is not remembered, for there are as many as may be; told once, and then `seen` for a while. */
+  /**
+   * Records a client. `too many` is returned at most once an hour, when the limit keeps a new client from being
+   * recorded; in between, such a client counts as `seen`.
+   */
   see({ server, name, version }: ObservedClient): 'new' | 'seen' | 'too many' {
     const nowMs = this.#clock.now();
     const key = JSON.stringify([server, name, version]);

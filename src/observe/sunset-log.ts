@@ -1,4 +1,4 @@
-/** Says in the log who still comes by a transport that ends. */
+/** Logs the clients that still use a transport with an announced end. */
 import type { Logger } from 'pino';
 import type { Deps } from '../deps.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -9,39 +9,39 @@ export interface SunsetLogOptions extends Pick<Deps, 'log' | 'clock' | 'wallCloc
   readonly sunset: AnnouncedEnd;
 }
 
-/** The end of HTTP+SSE. */
+/** The announced end of HTTP+SSE. */
 export interface AnnouncedEnd {
   readonly date: string;
   /** Milliseconds since 1970. */
   readonly atMs: number;
 }
 
-/** Clients can call themselves anything, so there may be any number of names. */
+/** Limit of the clients named per day, since clients can choose any number of names. */
 const MAX_CLIENTS = 1000;
-/** Longer words of a peer are cut. */
+/** Longer names of peers are cut. */
 const MAX_LENGTH = 100;
 const DAY_MS = 24 * 60 * 60_000;
-/** How often it is looked who is still connected on a new day. */
+/** Interval at which a new day is detected, to name the clients that are still connected. */
 const CHECK_MS = 10 * 60_000;
 
-/** A client that was told of on the day that is looked at. */
+/** A client that was logged on the current day. */
 interface SeenClient {
   readonly message: string;
   readonly fields: object;
-  /** Its sessions that are open. */
+  /** Number of the client's open sessions. */
   connected: number;
 }
 
-/** One line for each client and day, also for those who stay connected from one day to the next. */
+/** Logs one line per client and day, also for clients that stay connected from one day to the next. */
 export class SunsetLog implements Observer {
   readonly seesCalls = false;
   readonly #log: Logger;
   readonly #wallClock: () => number;
   readonly #sunset: AnnouncedEnd;
   readonly #seen = new Map<string, SeenClient>();
-  /** The day that was looked at last: since 1970, UTC. */
+  /** Current day as of the last check, in days since 1970 UTC. */
   #day: number;
-  /** Whether it was said today that more clients come than can be told apart. */
+  /** True once it was logged today that there are too many clients to name each. */
   #isFullToday = false;
   readonly #stop: () => void;
 
@@ -70,7 +70,7 @@ export class SunsetLog implements Observer {
     };
   }
 
-  /** A client that is refused has not said its name. */
+  /** Logs a rejected client, which has not given its name yet. */
   refused({ transport, server }: ClientOrigin, reason: ErrorCode): void {
     if (transport !== 'http-sse' || reason !== 'ERR_HTTP_GONE') return;
     const message = `clients of HTTP+SSE still come to ${toPrintable(server, MAX_LENGTH)} and are refused: it has ended (${this.#sunset.date})`;
@@ -81,7 +81,7 @@ export class SunsetLog implements Observer {
     this.#stop();
   }
 
-  /** Tells of it unless that was done today. Undefined: there are too many. */
+  /** Logs the client unless that was done today. Undefined: too many clients were logged today. */
   #see(key: string, message: string, fields: object): SeenClient | undefined {
     this.#look();
     const known = this.#seen.get(key);
@@ -98,7 +98,7 @@ export class SunsetLog implements Observer {
     return seen;
   }
 
-  /** On a new day those are told of who are still connected, and the others are forgotten. */
+  /** On a new day, logs the clients that are still connected and forgets the others. */
   #look(): void {
     const today = dayOf(this.#wallClock());
     if (today === this.#day) return;

@@ -8,46 +8,49 @@ import { LF } from '../../wire/json/ascii.ts';
 export interface AppendOnlyFileOptions {
   readonly path: string;
   readonly clock: Clock;
-  /** It could not be opened or written; it is tried again and again. */
+  /** Called when the file could not be opened or written. Retries continue. */
   readonly onFailed: (error: NodeJS.ErrnoException) => void;
 }
 
-/** Some tens of thousands of lines, and the memory that they may take. */
+/** Limits of the lines that wait: some tens of thousands of usual length, and the memory that they may take. */
 const LIMITS = { maxItems: 100_000, maxBytes: 16 * 1024 * 1024 };
-/** Lines of calls that are open still come when no others are taken. */
+/** Share of the limits above which calls may be rejected. The rest is for the lines of calls that are still open. */
 const NEARLY_FULL = 0.5;
-/** Lines that one write takes. */
+/** Bytes of lines per write. */
 const MAX_BATCH_BYTES = 256 * 1024;
 const RETRY_MS = 1000;
-/** A pipe whose reader is slow takes more soon. */
+/** Retry delay for a full pipe, whose slow reader will soon make room. */
 const FULL_PIPE_RETRY_MS = 50;
-/** A disk may hang; the end of the process does not wait for it. */
+/** Longest wait for the last lines at exit, since a disk may hang. */
 const MAX_CLOSE_MS = 3000;
 
 const NEWLINE = Buffer.of(LF);
-/** Others on the machine have no business with it. */
+/** Only the owner may read the file. */
 const MODE = 0o600;
-/** Opening a pipe that nobody reads, or writing to one that is full, fails instead of blocking a thread. Not on Windows. */
+/**
+ * Makes opening a pipe without a reader, or writing to a full one, fail instead of blocking a thread. Not available on
+ * Windows.
+ */
 const { O_NONBLOCK = 0 } = constants as Partial<typeof constants>;
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | O_NONBLOCK;
 
 interface OpenFile {
   readonly handle: FileHandle;
-  /** Which file it is, whatever it is called by now. */
+  /** Device and inode, which stay the same when the file is renamed. */
   readonly identity: string;
 }
 
 /**
- * Lines at the end of a file that others may move away and read at any time. Whoever writes one never waits: lines are kept
- * up to a limit and written beside, and beyond the limit they are refused. What could not be written is kept and tried again.
+ * Appends lines to a file that other programs may rename and read at any time. A caller of `write` never waits: lines
+ * are queued up to a limit and rejected beyond it. Lines that could not be written are kept and retried.
  */
 export class AppendOnlyFile {
   readonly #options: AppendOnlyFileOptions;
   readonly #queue = new ByteQueue<Buffer>(LIMITS, (line) => line.length);
-  /** Lines that are being written, or were when it failed. */
+  /** Lines of the write in progress, or of the one that failed. */
   #batch: Buffer[] = [];
   #file: OpenFile | undefined;
-  /** The file ends in the middle of a line. */
+  /** True while the file ends in the middle of a line. */
   #isTorn = false;
   #mustReopen = false;
   #isFailing = false;
@@ -60,7 +63,7 @@ export class AppendOnlyFile {
     this.#options = options;
   }
 
-  /** Writing has failed and has not succeeded since. */
+  /** True if the latest write failed. */
   get isFailing(): boolean {
     return this.#isFailing;
   }
@@ -70,12 +73,12 @@ export class AppendOnlyFile {
     return length > NEARLY_FULL * LIMITS.maxItems || bytes > NEARLY_FULL * LIMITS.maxBytes;
   }
 
-  /** Lines that are not written yet. */
+  /** Number of lines that are not written yet. */
   get waiting(): number {
     return this.#queue.length + this.#batch.length;
   }
 
-  /** Takes a line without its end. False: the buffer is full, and the line is lost. */
+  /** Queues a line, passed without its line break. False: the queue is full, and the line is lost. */
   write(text: string): boolean {
     const line = Buffer.from(`${text}\n`);
     if (this.#isClosed || !this.#queue.fits(line)) return false;
@@ -84,14 +87,14 @@ export class AppendOnlyFile {
     return true;
   }
 
-  /** Opens what has its name now. Resolves when that has succeeded or failed. */
+  /** Reopens the path, for log rotation. Resolves when that has succeeded or failed. */
   async reopen(): Promise<void> {
     this.#mustReopen = true;
     await this.#running;
     await this.#run();
   }
 
-  /** Writes what waits, and takes no more. Resolves with the number of lines that are lost. */
+  /** Writes the waiting lines and accepts no more. Resolves with the number of lines that are lost. */
   async close(): Promise<number> {
     this.#isClosed = true;
     let cancel: (() => void) | undefined;
@@ -105,13 +108,13 @@ export class AppendOnlyFile {
 
   async #finish(): Promise<void> {
     await this.#running;
-    // A file that fails gets one more chance; a file that has never been needed is not made now.
+    // A failing file gets one more attempt. A file that was never needed is not created now.
     if (this.waiting > 0) await this.#run();
     this.#cancelRetry?.();
     await this.#closeFile();
   }
 
-  /** Once for all lines of a turn of the event loop. */
+  /** Schedules one write for all lines of a turn of the event loop. */
   #schedule(): void {
     if (this.#isScheduled || this.#running !== undefined || this.#cancelRetry !== undefined) return;
     this.#isScheduled = true;
@@ -143,7 +146,7 @@ export class AppendOnlyFile {
     }
   }
 
-  /** The file that has the name now: it may have been moved away, and then a new one is made. */
+  /** Returns the file that has the path now. If it was moved away, a new one is created. */
   async #open(): Promise<OpenFile> {
     if (this.#file !== undefined && !this.#mustReopen && (await this.#isInPlace(this.#file))) return this.#file;
     await this.#closeFile();
@@ -191,7 +194,9 @@ export class AppendOnlyFile {
     return batch;
   }
 
-  /** Lines of the batch that are written. One of which only a part is will be written again, as a line of its own. */
+  /**
+   * Removes the written lines from the batch. A line that was written in part is written again, as a line of its own.
+   */
   #letGo(written: number): void {
     let [count, end] = [0, 0];
     for (const line of this.#batch) {
@@ -204,7 +209,7 @@ export class AppendOnlyFile {
   }
 
   async #fail(error: NodeJS.ErrnoException): Promise<void> {
-    // A pipe whose reader is slow: it takes more soon, and whoever reads it would take being closed for the end.
+    // A full pipe is kept open: it will take more soon, and its reader would take a close for the end.
     if (error.code === 'EAGAIN') return this.#retryAfter(FULL_PIPE_RETRY_MS);
     this.#isFailing = true;
     this.#options.onFailed(error);
@@ -223,10 +228,10 @@ export class AppendOnlyFile {
   }
 }
 
-/** Does the file end in the middle of a line? A process that was killed may leave it so. */
+/** Returns true if the file ends in the middle of a line, as after a crash during a write. */
 async function endsTorn(path: string, size: number): Promise<boolean> {
   if (size === 0) return false;
-  // Who may append to a file need not be allowed to read it.
+  // A process that may append to a file may lack permission to read it.
   const handle = await open(path, OPEN_TO_READ).catch(() => undefined);
   try {
     const last = await handle?.read(Buffer.alloc(1), 0, 1, size - 1);

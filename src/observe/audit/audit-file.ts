@@ -1,4 +1,4 @@
-/** One line of JSON for each call, in a file. docs/reference/audit.md says what is in it. */
+/** The audit file: one line of JSON for each call. docs/reference/audit.md describes its members. */
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
@@ -20,12 +20,12 @@ export interface AuditFileOptions {
   readonly log: Logger;
 }
 
-/** How often it is said that lines cannot be written. */
+/** Interval of log lines about lines that cannot be written. */
 const COMPLAINT_PERIOD_MS = 60_000;
-/** As long as it takes until the file is tried again. */
+/** The time until the next attempt to write the file. */
 const RETRY = { retryAfterMs: 1000 };
 
-/** Resolves when the file is open or could not be opened, which the log says then. */
+/** Resolves when the file is open, or when opening it has failed, which is then logged. */
 export async function openAuditFile(options: AuditFileOptions): Promise<AuditFile> {
   const audit = new AuditFile(options);
   await audit.reopen();
@@ -36,10 +36,10 @@ export class AuditFile implements Observer {
   readonly seesCalls = true;
   readonly #options: AuditFileOptions;
   readonly #file: AppendOnlyFile;
-  /** Lines, since that was said last. */
+  /** Lost lines since the latest log line about them. */
   #lost = 0;
   #lastError: NodeJS.ErrnoException | undefined;
-  /** Until the next complaint may be made. */
+  /** Set while no further complaint is logged. */
   #cancelSilence: (() => void) | undefined;
   #closed: Promise<void> | undefined;
 
@@ -62,12 +62,15 @@ export class AuditFile implements Observer {
 
   used(): void {}
 
-  /** False: the line of a call might be lost. */
+  /** False if the line of a new call might be lost. */
   get isWritable(): boolean {
     return !this.#file.isFailing && !this.#file.isNearlyFull;
   }
 
-  /** Why a call is refused where none may go without its line; undefined: it is not. */
+  /**
+   * Returns the error of a call that is rejected because its line might be lost; undefined: it is not rejected. Used
+   * where every call must have its line.
+   */
   refusal(): BridgeError | undefined {
     if (this.isWritable) return undefined;
     const message =
@@ -75,12 +78,12 @@ export class AuditFile implements Observer {
     return new BridgeError('ERR_AUDIT_UNAVAILABLE', message, RETRY);
   }
 
-  /** The file was moved away, so a new one is made. */
+  /** Called when the file was moved away: a new one is created. */
   reopen(): Promise<void> {
     return this.#file.reopen();
   }
 
-  /** Writes what is left. May be called twice. */
+  /** Writes the remaining lines. May be called twice. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -146,7 +149,7 @@ function lineOf(
     responseBytes: bytes,
     traceId: traceId ?? null,
   };
-  // Names are kept as they were sent, and whatever would hide in a terminal is seen.
+  // Names are kept as they were sent, but characters that a terminal would hide are escaped.
   return escapeHidden(JSON.stringify(line));
 }
 
@@ -157,7 +160,9 @@ function codeOf(outcome: CallOutcome): string | number | null {
 /** Longer names of callers are cut. */
 const MAX_CALLER_LENGTH = 512;
 
-/** What a caller is called in the file; undefined: nobody is asked, for the client is at the other end of a pipe. */
+/**
+ * Returns the name of a caller in the file; undefined: the client is at the other end of a pipe and not authenticated.
+ */
 function callerName(principal: string | undefined): string | undefined {
   return principal && nameOfPrincipal(principal).slice(0, MAX_CALLER_LENGTH);
 }

@@ -1,17 +1,17 @@
-/** What becomes of words that peers choose when they are labels: each new one is a series that is kept for good. */
+/** Limits labels whose words are chosen by peers, since each new word is a series that is kept permanently. */
 import { isSpecified } from '../../mcp/vocabulary/methods.ts';
 import { findRevision, MODERN_REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
 import type { CallOutcome, Transport } from '../../relay/observer.ts';
 
-/** Stands for all words that have no label of their own. */
+/** The label of all words that have none of their own. */
 export const OTHER = 'other';
-/** Such an error is called by the conventions of OpenTelemetry. */
+/** The name of such an error in the OpenTelemetry conventions. */
 const OTHER_ERROR = '_OTHER';
 
-/** One line of what can be read: no label looks like another by something that is not seen. */
+/** Printable text on one line, so that no two labels look the same. */
 const READABLE = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 
-/** The first of the words that peers choose, up to a number. */
+/** Remembers the first words of peers, up to a number. */
 export class BoundedWords {
   readonly #max: number;
   readonly #known = new Set<string>();
@@ -24,7 +24,7 @@ export class BoundedWords {
     return this.#known.has(word);
   }
 
-  /** False: it is unknown, and the limit is reached. */
+  /** Remembers a word. False: it is unknown, and the limit is reached. */
   take(word: string): boolean {
     if (this.#known.has(word)) return true;
     if (this.#known.size >= this.#max) return false;
@@ -32,20 +32,20 @@ export class BoundedWords {
     return true;
   }
 
-  /** The label of a word. */
+  /** Returns the label of a word: the word itself, or OTHER if it is beyond the limit or not printable. */
   labelOf(word: string): string {
     return this.#known.has(word) || (READABLE.test(word) && this.take(word)) ? word : OTHER;
   }
 }
 
-/** Real servers have tens of tools, and are used by a few clients. */
+/** Limits per server. Real servers have tens of tools and are used by a few clients. */
 const MAX_TOOLS = 100;
 const MAX_CLIENTS = 50;
 const MAX_RPC_CODES = 32;
-/** Label sets of one histogram; each has a line for every bucket. */
+/** Label sets of one histogram. Each set has a line for every bucket. */
 const MAX_OPERATIONS = 500;
 
-/** The words that have labels at one server. */
+/** The words with labels of their own at one server. */
 export class ServerWords {
   readonly name: string;
   readonly clients = new BoundedWords(MAX_CLIENTS);
@@ -58,8 +58,8 @@ export class ServerWords {
   }
 
   /**
-   * A client can ask for tools that do not exist, so a name gets its label when the server has answered to it with a result,
-   * or was still at it when its time was over.
+   * Returns the label of a tool. A client can ask for tools that do not exist, so a name gets its own label only once
+   * the server has returned a result for it, or has not answered within the time limit.
    */
   labelOfTool(tool: string, outcome: CallOutcome): string {
     const isReal =
@@ -68,22 +68,22 @@ export class ServerWords {
   }
 }
 
-/** An extension's methods are one, for a client can choose them freely. */
+/** Returns the label of a method. Methods of extensions share one, since a client can choose them freely. */
 export function labelOfMethod(method: string): string {
   return isSpecified(method) ? method : OTHER;
 }
 
-/** A modern request may name any revision, also one that is then refused. */
+/** Returns the label of a revision. A modern request may name any revision, even one that is then rejected. */
 export function labelOfRevision(revision: string): string {
   return findRevision(revision) !== undefined || MODERN_REVISION_IDS.includes(revision) ? revision : OTHER;
 }
 
-/** What the conventions call the transport below. */
+/** Returns the `network.transport` of the OpenTelemetry conventions. */
 export function networkOf(transport: Transport): 'pipe' | 'tcp' {
   return transport === 'stdio' ? 'pipe' : 'tcp';
 }
 
-/** Undefined: it did not fail. */
+/** Returns the error label of an outcome; undefined: the call did not fail. */
 export function labelOfError(outcome: CallOutcome, rpcCodes: BoundedWords): string | undefined {
   switch (outcome.kind) {
     case 'answered':
@@ -93,14 +93,14 @@ export function labelOfError(outcome: CallOutcome, rpcCodes: BoundedWords): stri
     case 'failed':
       return outcome.code;
     case 'error': {
-      // A server may use any number; those of the specification come first at most servers.
+      // A server may use any code. The codes of the specification usually occur first, so they get the labels.
       const code = String(outcome.code);
       return outcome.code !== undefined && rpcCodes.take(code) ? code : OTHER_ERROR;
     }
   }
 }
 
-/** The label of an error beyond the limit. */
+/** Returns the error label of a call beyond the limit of label sets. */
 export function labelOfRareError(outcome: CallOutcome): string | undefined {
   return outcome.kind === 'answered' ? undefined : OTHER_ERROR;
 }

@@ -1,9 +1,9 @@
 /**
- * Metrics in the text format of Prometheus: families of series, each under the text of its labels. That text is made when
- * something is counted, where the name of the series is needed anyway, so that little is left to do when somebody looks.
+ * Metrics in the text format of Prometheus: families of series, each stored under its label text. That text is composed
+ * when a value is counted, where the key is needed anyway, so that a scrape has little left to do.
  */
 
-/** The labels of one series, as they are written; empty: it has none. */
+/** The labels of one series in the text format; empty: it has none. */
 export type LabelText = string;
 
 export interface FamilyHead {
@@ -13,7 +13,7 @@ export interface FamilyHead {
 
 export interface Family extends FamilyHead {
   readonly type: string;
-  /** The lines of one series after the other, each with its line break. Others may be counted in between. */
+  /** Yields the lines of each series with their line breaks. Other values may be counted between two series. */
   series(): Iterable<string> | Promise<Iterable<string>>;
 }
 
@@ -38,7 +38,7 @@ export class Counter implements Family {
 }
 
 interface Distribution {
-  /** By bucket, those of the lower ones not included. */
+  /** Counts per bucket, not cumulative. */
   readonly counts: number[];
   count: number;
   sum: number;
@@ -74,7 +74,7 @@ export class Histogram implements Family {
     for (const [labels, distribution] of this.#distributions) yield this.#write(labels, distribution);
   }
 
-  /** All lines at once, for they have to agree. */
+  /** Writes all lines of a distribution at once, so that they agree with each other. */
   #write(labels: LabelText, { counts, count, sum }: Distribution): string {
     const begun = labels === '' ? '{' : `${labels.slice(0, -1)},`;
     let below = 0;
@@ -87,7 +87,7 @@ export class Histogram implements Family {
   }
 }
 
-/** Labels that are undefined are left out, which Prometheus takes for empty. */
+/** Composes the label text. Undefined labels are left out, which Prometheus treats as empty. */
 export function writeLabels(labels: Readonly<Record<string, string | number | undefined>>): LabelText {
   let text = '';
   for (const name in labels) {

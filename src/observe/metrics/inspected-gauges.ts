@@ -1,15 +1,15 @@
-/** The state of the bridge and of each server is looked at when somebody asks, and is not counted meanwhile. */
+/** Gauges for the state of the bridge and of each server, read at the time of a scrape. */
 import type { InspectedServer, Inspection, ServerState } from '../inspection.ts';
 import { labelOfRevision } from './bounded-labels.ts';
 import { type Family, type LabelText, writeLabels, writeSample } from './families.ts';
 
 const STATES: readonly ServerState[] = ['idle', 'ready', 'unproven', 'refused'];
-/** In these, a call would be served as far as is known. */
+/** States in which a call would be served, as far as is known. */
 const UP: ReadonlySet<ServerState> = new Set(['idle', 'ready']);
 
 type Sample = readonly [labels: LabelText, value: number];
 
-/** Servers that are served no longer are gone from these. */
+/** Creates the gauges. A server that is no longer served has none. */
 export function inspectedGauges({ servers, ...bridge }: Inspection): readonly Family[] {
   const one = (name: string, help: string, value: number, labels: LabelText = ''): Family =>
     gauge(name, help, () => [writeSample(`mcp_portage_${name}`, labels, value)]);

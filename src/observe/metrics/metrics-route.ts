@@ -5,7 +5,7 @@ import { toBridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Where Prometheus looks. Who may look is decided before. */
+/** Serves the metrics to Prometheus. Authentication is done before. */
 export function metricsRoute(
   metrics: Metrics,
   log: Logger,

@@ -1,11 +1,17 @@
-/** The text for Prometheus, written in slices: at full cardinality it has more lines than one turn of the event loop has time for. */
+/**
+ * Writes the text for Prometheus in slices: at full cardinality it has more lines than one turn of the event loop
+ * should take.
+ */
 import { setImmediate as turn } from 'node:timers/promises';
 import { escapeText, type Family } from './families.ts';
 
-/** Characters written in one turn of the event loop, which takes less than a millisecond; other connections are served in between. */
+/**
+ * Characters written per turn of the event loop, which takes less than a millisecond. Other connections are served in
+ * between.
+ */
 export const CHARACTERS_PER_TURN = 64 * 1024;
 
-/** These metrics, as the pieces of one text. */
+/** Returns the text of these metrics in pieces. */
 export async function writeMetrics(families: Iterable<Family>): Promise<readonly Buffer[]> {
   const pieces: Buffer[] = [];
   let text = '';

@@ -1,6 +1,7 @@
 /**
- * Counts and times what clients do, for Prometheus. Where the semantic conventions of OpenTelemetry for MCP have a name it
- * is used, in the form that Prometheus gives it. [open-telemetry/semantic-conventions docs/gen-ai/mcp.md]
+ * Counts and times the calls and sessions of clients for Prometheus. Names follow the OpenTelemetry semantic
+ * conventions for MCP where they have one, in the form that Prometheus gives it. [open-telemetry/semantic-conventions
+ * docs/gen-ai/mcp.md]
  */
 import type { Clock } from '../../deps.ts';
 import type { ErrorCode } from '../../errors.ts';
@@ -31,12 +32,12 @@ import { inspectedGauges } from './inspected-gauges.ts';
 import { writeMetrics } from './metrics-text.ts';
 import { createProcessMetrics } from './process-metrics.ts';
 
-/** Seconds, as the conventions have them. */
+/** Buckets in seconds, from the conventions. */
 const OPERATION_BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
-/** Those of the conventions end where most sessions only begin. */
+/** The buckets of the conventions end too early for most sessions, so longer ones are added. */
 const SESSION_BUCKETS = [...OPERATION_BUCKETS, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3600];
 
-/** A list of servers may change again and again. */
+/** Limit of the servers with their own labels, since the configured list may change repeatedly. */
 const MAX_SERVERS = 1000;
 /** Label sets of the operations of all servers together. */
 const MAX_OPERATIONS = 3000;
@@ -45,7 +46,7 @@ const MAX_OPERATIONS = 3000;
 type Labels = Partial<Record<string, string>>;
 
 export interface MetricsOptions {
-  /** Asked when somebody looks. */
+  /** Called for each scrape. */
   readonly inspect: Inspect;
   readonly clock: Clock;
 }
@@ -112,7 +113,7 @@ export class Metrics implements Observer {
   readonly #otherServers = new ServerWords(OTHER);
   /** Label sets of all servers. */
   readonly #known = new BoundedWords(MAX_OPERATIONS);
-  /** The text that is being written. */
+  /** The text being written for a scrape. */
   #text: Promise<readonly Buffer[]> | undefined;
 
   constructor({ inspect, clock, contentType, ofProcess }: MetricsParts) {
@@ -122,7 +123,7 @@ export class Metrics implements Observer {
     this.#ofProcess = ofProcess;
   }
 
-  /** The text for Prometheus, in pieces. Whoever asks while one is written gets that one. */
+  /** Returns the text for Prometheus in pieces. Scrapes that overlap share one text. */
   text(): Promise<readonly Buffer[]> {
     this.#text ??= this.#write().finally(() => {
       this.#text = undefined;
@@ -147,7 +148,7 @@ export class Metrics implements Observer {
     this.#clients.add(writeLabels({ ...labels, ...clientName(server, client) }));
     const sinceMs = this.#clock.now();
     return (reason) => {
-      // This is how sessions end where nothing is wrong.
+      // ERR_SESSION_CLOSED is the normal end of a session.
       const error: Labels = reason === 'ERR_SESSION_CLOSED' ? {} : { error_type: reason };
       this.#sessions.observe(writeLabels({ ...labels, ...error }), (this.#clock.now() - sinceMs) / 1000);
     };
@@ -157,7 +158,7 @@ export class Metrics implements Observer {
     this.#refusals.add(writeLabels({ ...trafficLabels(this.#wordsOf(client.server).name, client), reason }));
   }
 
-  /** By a code of ours, or because of too many connections: callers choose no part of it. */
+  /** Counts a rejected request or connection. The reason is one of our own codes, so callers cannot add series. */
   refusedRequest(reason: string): void {
     this.#refusedRequests.add(writeLabels({ reason }));
   }
@@ -194,7 +195,7 @@ export class Metrics implements Observer {
     });
     if (this.#known.has(labels)) return labels;
     if (server.operations.take(labels) && this.#known.take(labels)) return labels;
-    // What is left can have few values: a peer that makes up words adds no more series.
+    // The remaining labels have few values, so a peer that invents words adds no more series.
     const rare = labelOfRareError(ending.outcome);
     return writeLabels({
       ...trafficLabels(server.name, client),

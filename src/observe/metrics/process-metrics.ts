@@ -3,8 +3,8 @@ import type * as Prom from 'prom-client';
 import { type Family, writeLabels, writeSample } from './families.ts';
 
 /**
- * The usual metrics of a process on Node: memory, processor time, event loop, garbage collection. Each is taken in a turn of
- * its own, for some look at every file and timer that the process has open.
+ * The default metrics of a Node process: memory, processor time, event loop, garbage collection. Each is collected in
+ * its own turn of the event loop, since some of them visit every open file and timer of the process.
  */
 export function createProcessMetrics(prom: typeof Prom): readonly Family[] {
   const register = new prom.Registry();
@@ -26,6 +26,6 @@ async function takeSeries(name: string, metric: Prom.Metric): Promise<Iterable<s
 interface Sample {
   readonly labels: Partial<Record<string, string | number>>;
   readonly value: number;
-  /** Of a line that is one of several of its metric. */
+  /** Name of the line, if the metric has several. */
   readonly metricName?: string;
 }

@@ -15,22 +15,22 @@ import { ServerSpeech } from '../../relay/observer.ts';
 import { CallSeries, type CallStatistics, NO_CALLS, NO_SERIES, type SeriesReport } from './call-series.ts';
 import { type CallsStatus, type ClientStatus, type EndedCall, type OpenCall, toSpeech } from './status-document.ts';
 
-/** Enough to see what a client did in its last minutes; about 100 KB. */
+/** Enough to see a client's last minutes; takes about 100 KB. */
 export const MAX_RECENT_CALLS = 200;
-/** The longest of the open calls tell most: those that hang. */
+/** Longest-running open calls that are listed, as these include the ones that hang. */
 export const MAX_LISTED_OPEN_CALLS = 20;
-/** Nobody reads a longer list. How many there are besides is told. */
+/** Clients that are listed. The number of further ones is shown. */
 export const MAX_LISTED_CLIENTS = 200;
-/** Clients that neither connect nor leave are shown as long as somebody may think of them as being there. */
+/** Time for which a client without a connection is shown after its latest call. */
 export const CALLER_SHOWN_MS = 5 * 60_000;
-/** Such clients choose their names anew with each call, so what is kept of them is limited. */
+/** Limits of such clients, which can choose a new name for each call. */
 const CALLER_LIMITS = { count: MAX_LISTED_CLIENTS, length: 200_000 };
-/** Names, methods and tools are chosen by peers. Whoever reads a list of them needs no more. */
+/** Names, methods and tools are chosen by peers, and longer ones are cut. */
 const MAX_TEXT_LENGTH = 128;
-/** Servers that a configuration had at some time; the quiet ones make way for new ones. */
+/** Limit of the remembered servers, past ones included. Beyond it, servers without recent calls are dropped. */
 const MAX_SERVERS = 500;
 
-/** What has been seen until a moment. */
+/** A snapshot of clients and calls. */
 export interface ActivityReport {
   readonly atMs: number;
   readonly clients: readonly ClientStatus[];
@@ -41,11 +41,11 @@ export interface ActivityReport {
 
 interface ServerActivity {
   readonly series: CallSeries;
-  /** What is known of it from calls that have ended. */
+  /** Protocols of the server, as seen in calls that have ended. */
   readonly speech: ServerSpeech;
 }
 
-/** A client that has a session or a pipe, or one that has neither and is known by its calls. */
+/** A client: either connected, with a session or a pipe, or known only by its calls. */
 interface SeenClient {
   readonly number: number;
   readonly described: ObservedClient;
@@ -54,15 +54,18 @@ interface SeenClient {
   server: ObservedServer | undefined;
 }
 
-/** Programs that look again within this time miss no call. */
+/**
+ * Calls are recorded for this time after each report, so a program that reads reports at shorter intervals misses no
+ * call.
+ */
 const WATCHED_MS = 5 * 60_000;
 
-/** Remembers for a while who is connected and who called what, for people who look. What it costs a call is constant. */
+/** Remembers connected clients and recent calls for the status page. The cost per call is constant. */
 export class Activity implements Observer {
   readonly #wallClock: () => number;
   /**
-   * Clients are known from when they connect; calls cost something, so they are seen while somebody looks, and a while
-   * after. The call that finds that time over is the last.
+   * True while calls are recorded. Connections always are; calls cost time, so they are recorded only while the status
+   * is being watched and for WATCHED_MS after. The first call beyond that is the last one recorded.
    */
   seesCalls = false;
   #watchedUntilMs = 0;
@@ -71,11 +74,11 @@ export class Activity implements Observer {
   /** Modern clients over HTTP. */
   readonly #callers = new RecentNames<SeenClient>(CALLER_LIMITS);
   #clientCount = 0;
-  /** The bridge limits how many calls are open. */
+  /** Open calls; the bridge limits their number. */
   readonly #open = new LinkedList<ListedValue<OpenCall>>();
   #openCount = 0;
   #callCount = 0;
-  /** A ring: the next one that ends replaces the oldest. */
+  /** Ring buffer of ended calls, in which the next one replaces the oldest. */
   readonly #recent: EndedCall[] = [];
   #endedCount = 0;
   readonly #overall = new CallSeries();
@@ -113,7 +116,7 @@ export class Activity implements Observer {
 
   #ended(open: OpenCall, { outcome, bytes, durationMs, server }: CallEnding, caller: SeenClient | undefined): void {
     const nowMs = this.#wallClock();
-    // Every member by its name: copying them with a spread takes ten times as long.
+    // Members are copied one by one, since a spread takes ten times as long.
     const ended: EndedCall = {
       number: open.number,
       atMs: open.atMs,
@@ -152,11 +155,11 @@ export class Activity implements Observer {
   }
 
   refused(): void {
-    // Whoever got no session has made a call that failed, which is among the recent ones.
+    // Nothing to do: a client that got no session made a call that failed, which is among the recent ones.
   }
 
   used(): void {
-    // What is deprecated is a matter of weeks, not of now.
+    // Nothing to do: deprecated features are a matter of weeks and belong in the migration report.
   }
 
   report(): ActivityReport {
@@ -205,7 +208,7 @@ export class Activity implements Observer {
     return [...this.#recent.slice(next), ...this.#recent.slice(0, next)].reverse();
   }
 
-  /** Undefined: the client connects and leaves, so its calls need not tell of it. */
+  /** Returns the entry of a client that is known only by its calls; undefined for a client that connects. */
   #callerOf(client: ObservedClient, nowMs: number): SeenClient | undefined {
     if (client.era !== 'modern' || client.transport !== 'streamable-http') return undefined;
     const key = [client.server, client.revision, client.name, client.version].join('\0');
@@ -219,7 +222,7 @@ export class Activity implements Observer {
     return caller;
   }
 
-  /** Its principal is not kept: nobody who looks needs it. */
+  /** Records a client without its principal, which the status does not show. */
   #see(client: ObservedClient, server: ObservedServer | undefined, nowMs: number): SeenClient {
     this.#clientCount += 1;
     const described: ObservedClient = {
@@ -243,13 +246,13 @@ export class Activity implements Observer {
       version,
       speaks: { transport, era, revision },
       server: described.server,
-      // When it connected, nothing may have been known of the server yet.
+      // When the client connected, the server's protocol may not have been known yet.
       serverSpeaks: toSpeech(server ?? this.#servers.get(described.server)?.speech.spokenTo(described)),
       sinceMs,
     };
   }
 
-  /** Undefined: there are too many that were called lately. */
+  /** Returns the entry of a server; undefined: the limit is reached, and all servers have recent calls. */
   #ofServer(name: string, nowMs: number): ServerActivity | undefined {
     const known = this.#servers.get(name);
     if (known !== undefined) return known;
@@ -275,7 +278,10 @@ function shortened(text: string | undefined): string | null {
   return text === undefined ? null : shorten(text);
 }
 
-/** A copy where something is cut off: a slice would hold the whole text in memory, which may be as long as a message. */
+/**
+ * Shortens a text. A shortened text is copied, since a slice would keep the original in memory, which may be as long as
+ * a message.
+ */
 function shorten(text: string): string {
   const kept = text.length <= MAX_TEXT_LENGTH ? text : Buffer.from(`${text.slice(0, MAX_TEXT_LENGTH)}…`).toString();
   return showHidden(kept);

@@ -1,27 +1,27 @@
-/** How many calls ended lately, how many of them badly, and how long they took, in steps of a few seconds. */
+/** Numbers, errors and durations of recently ended calls, in steps of a few seconds. */
 import { LATENCY_BUCKETS, latencyBucketOf, quantileMs } from '../latency.ts';
 
 export const STEP_MS = 5000;
-/** Ten minutes. */
+/** Number of steps: ten minutes in all. */
 export const STEPS = 120;
-/** Steps that are summed up as the last minute; the latest is not over yet. */
+/** Steps that make up the last minute. The latest of them is still in progress. */
 const STEPS_OF_A_MINUTE = 60_000 / STEP_MS;
 
 export interface CallStatistics {
   readonly calls: number;
-  /** Calls whose answer was an error, and those that the bridge could not have answered. */
+  /** Calls that got an error from the server, and calls that the bridge could not get answered. */
   readonly errors: number;
-  /** Approximate; null: there were no calls. */
+  /** Approximate median; null: there were no calls. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
 }
 
-/** Column by column, the oldest step first. A step without calls is left out. */
+/** One array per column, the oldest step first. Steps without calls are left out. */
 export interface SeriesReport {
   readonly stepMs: number;
-  /** The number of steps that are looked back. */
+  /** Number of steps that the series looks back. */
   readonly steps: number;
-  /** When each step began, in milliseconds since the epoch. */
+  /** Start of each step, in milliseconds since the epoch. */
   readonly atMs: readonly number[];
   readonly calls: readonly number[];
   readonly errors: readonly number[];
@@ -29,12 +29,12 @@ export interface SeriesReport {
   readonly p95Ms: readonly number[];
 }
 
-/** What ended in one step. */
+/** The calls that ended in one step. */
 class Step {
   readonly #latency = new Uint32Array(LATENCY_BUCKETS);
   #shortestMs = Number.POSITIVE_INFINITY;
   #longestMs = 0;
-  /** Steps are numbered since the epoch; -1: none yet. */
+  /** Number of the step since the epoch; -1: the entry is unused. */
   number = -1;
   calls = 0;
   errors = 0;
@@ -67,12 +67,12 @@ class Step {
     this.#longestMs = Math.max(this.#longestMs, other.#longestMs);
   }
 
-  /** Only of a step that has calls. */
+  /** Returns a percentile of the durations. The step must have calls. */
   percentile(share: number): number {
     return rounded(this.#bounded(quantileMs(this.#latency, share) ?? 0));
   }
 
-  /** What was measured limits what is estimated: of a single call the duration is exact. */
+  /** Limits an estimate to the measured range, so the duration of a single call is exact. */
   #bounded(ms: number): number {
     return Math.min(Math.max(ms, this.#shortestMs), this.#longestMs);
   }
@@ -82,7 +82,10 @@ function rounded(ms: number): number {
   return ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms);
 }
 
-/** Times are those of the wall clock: should it be set back, the steps that then lie ahead are not shown. */
+/**
+ * The recent steps. Times are wall-clock times: if the clock is set back, steps that are then in the future are not
+ * shown.
+ */
 export class CallSeries {
   readonly #steps = Array.from({ length: STEPS }, () => new Step());
 
@@ -94,7 +97,7 @@ export class CallSeries {
     step.record(durationMs, isError);
   }
 
-  /** Whether a call has ended in the time that is looked back. */
+  /** Returns true if no call has ended in the time of the series. */
   isQuiet(nowMs: number): boolean {
     return !this.#steps.some((step) => isWithin(step, nowMs, STEPS));
   }
@@ -120,7 +123,7 @@ export class CallSeries {
     return { calls, errors, p50Ms: sum.percentile(0.5), p95Ms: sum.percentile(0.95) };
   }
 
-  /** The oldest first. */
+  /** Returns the steps of this time that have calls, the oldest first. */
   #within(nowMs: number, count: number): readonly Step[] {
     return this.#steps.filter((step) => isWithin(step, nowMs, count)).sort((one, other) => one.number - other.number);
   }

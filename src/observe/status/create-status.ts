@@ -3,15 +3,15 @@ import type { Activity } from './activity.ts';
 import { STATUS_SHAPE, type StatusDocument, toSpeech, type UsageStatus } from './status-document.ts';
 
 export interface StatusSources {
-  /** Where other replicas reach this one; absent: there are none. */
+  /** Address at which other replicas reach this one; absent: there are none. */
   readonly ownAddress?: string | undefined;
   readonly inspect: Inspect;
   readonly activity: Activity;
-  /** What the migration report has; undefined: nothing is recorded. */
+  /** Returns a summary of the migration report; undefined: no usage is recorded. */
   readonly usage: (() => UsageStatus) | undefined;
   /** The hosts that `snippets` knows. */
   readonly hosts: readonly string[];
-  /** Undefined: this host cannot use this server. */
+  /** Returns the configuration for a host; undefined: the host cannot use this server. */
   readonly snippets: (host: string, server: InspectedServer) => string | undefined;
 }
 

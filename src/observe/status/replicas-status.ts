@@ -1,4 +1,4 @@
-/** The status of all replicas as one document: what each of them says, and who says nothing. */
+/** Merges the status of all replicas into one document, which also names the replicas that did not answer. */
 import type { OtherReplicas, ReplicaAnswer } from '../../relay/cluster-ports.ts';
 import type { CallStatistics, SeriesReport } from './call-series.ts';
 import type { Status } from './create-status.ts';
@@ -16,12 +16,15 @@ interface Part {
 }
 
 const TARGET = '/status.json';
-/** What was asked for is shown to all who look within this time. */
+/** Within this time, further requests get the same document. */
 const FRESH_MS = 1000;
 const MAX_SHOWN = 200;
 const MAX_LONGEST_OPEN = 20;
 
-/** Collects it. However many look, the others are asked once in a while. */
+/**
+ * Collects the status of all replicas. The other replicas are asked at most once per FRESH_MS, however many clients
+ * watch.
+ */
 export class ReplicasStatus {
   readonly #own: Status;
   readonly #others: OtherReplicas;
@@ -45,10 +48,10 @@ export class ReplicasStatus {
     return this.#asking;
   }
 
-  /** What is known; the next is asked for. To be called when it was read once. */
+  /** Returns the latest known document and requests the next. `read` must have succeeded once before. */
   latest(): StatusDocument {
     this.read().catch(() => {
-      // Nobody can be asked for now, so those who watch see what there was, and this replica as it is.
+      // The other replicas cannot be asked now, so the next call shows only this replica.
       this.#latest = undefined;
     });
     return this.#latest ?? this.#alone();
@@ -73,7 +76,7 @@ export class ReplicasStatus {
   }
 }
 
-/** What is the same for all replicas is told by this one. */
+/** Merges the status documents. Members that are equal at all replicas are taken from this one. */
 export function mergeStatus(own: Part, answers: readonly ReplicaAnswer[]): StatusDocument {
   const parts: Part[] = [own];
   const replicas: ReplicaStatus[] = [{ address: own.address, state: 'shown', problem: null }];
@@ -89,7 +92,7 @@ export function mergeStatus(own: Part, answers: readonly ReplicaAnswer[]): Statu
   const order = parts.map(({ address }) => address).sort();
   const all = parts.map(({ status }) => status);
   const sum = (of: (status: StatusDocument) => number): number => total(all.map(of));
-  // A number tells clients and calls of one replica apart; with its place in the list those of all.
+  // Numbers are unique per replica. Combined with the replica's index they are unique in the whole document.
   const number = (own: number, { address }: Part): number => own * order.length + order.indexOf(address);
   const listed = <Item extends { readonly number: number }>(
     of: (status: StatusDocument) => readonly Item[],
@@ -127,7 +130,7 @@ export function mergeStatus(own: Part, answers: readonly ReplicaAnswer[]): Statu
         .toSorted((a, b) => b.atMs - a.atMs)
         .slice(0, MAX_SHOWN),
     },
-    // The report has it, of replicas that are gone, too.
+    // The migration report covers all replicas, including those that are gone.
     usage: null,
   };
 }
@@ -141,7 +144,9 @@ function parse(body: Buffer): StatusDocument | string {
   }
 }
 
-/** The worst of them is what somebody who looks has to know. */
+/**
+ * States from the least to the most urgent. The merged state of a server is the most urgent of its replicas' states.
+ */
 const BY_URGENCY: readonly ServerStatus['state'][] = ['idle', 'ready', 'unproven', 'refused'];
 
 function mergeServers(own: ServerStatus, others: readonly ServerStatus[]): ServerStatus {
@@ -163,7 +168,7 @@ function mergeServers(own: ServerStatus, others: readonly ServerStatus[]): Serve
   };
 }
 
-/** How long calls took is told of the replica where they took longest: quantiles cannot be added. */
+/** Merges statistics. Quantiles cannot be added, so each is that of the slowest replica. */
 function mergeStatistics(all: readonly CallStatistics[]): CallStatistics {
   return {
     calls: total(all.map(({ calls }) => calls)),

@@ -10,15 +10,18 @@ import { StatusStream } from './status-stream.ts';
 export type StatusRoute = (request: IncomingMessage, response: ServerResponse, query?: URLSearchParams) => void;
 
 export interface StatusRoutes {
-  /** What the page is made of. It holds no data, so anybody may have it; Host and Origin are to be checked. */
+  /** Files of the page. They hold no data, so they need no authentication, but Host and Origin must be checked. */
   readonly assets: ReadonlyMap<string, StatusRoute>;
-  /** What is known of clients and servers: only for those who may look. */
+  /** Routes that show clients and servers. They require authentication. */
   readonly data: ReadonlyMap<string, StatusRoute>;
-  /** Ends the responses of those who watch. */
+  /** Ends the open event streams. */
   readonly close: () => void;
 }
 
-/** Everything the page needs comes from here, as files of their own; nothing else can run in it or be sent from it. */
+/**
+ * The page loads everything from this origin, as separate files; no other code can run in it, and it can send data
+ * nowhere else.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,7 +42,7 @@ const ASSET_HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** The addresses that the page names are relative to its own, so it may be behind a proxy that adds a path. */
+/** The page uses relative addresses, so it also works behind a proxy that adds a path prefix. */
 const ASSETS = {
   '/status': { name: 'html', type: 'text/html; charset=utf-8' },
   '/status.css': { name: 'css', type: 'text/css; charset=utf-8' },
@@ -66,7 +69,7 @@ export function createStatusRoutes(status: Status, clock: Clock, others?: OtherR
   };
 }
 
-/** Whether the query asks for all replicas, and not only for the one that answers. */
+/** Returns true if the query asks for the status of all replicas. */
 export function isOfAll(query: URLSearchParams | undefined): boolean {
   return query?.get('replicas') === 'all';
 }
@@ -99,7 +102,7 @@ function createRoutesOfAll(status: Status, clock: Clock, others: OtherReplicas) 
 
 function assetRoute({ name, type }: (typeof ASSETS)[keyof typeof ASSETS]): StatusRoute {
   return (_request, response) => {
-    // Most bridges are never looked at, so nothing of the page is loaded before.
+    // The page is loaded on demand, as most bridges never serve it.
     import('./page/status-page.ts').then(
       ({ PAGE }) => {
         const body = Buffer.from(PAGE[name]);

@@ -1,7 +1,7 @@
 /**
- * What `/status.json` says, and what the page and the terminal view show. Programs read it, so its shape is stable:
- * members may be added, and none changes its meaning or goes without a new number in `shape`. Nothing in it is a
- * payload, an argument, a credential, a session id or the name of a caller. Times are milliseconds since the epoch.
+ * The content of `/status.json`, which the status page and the terminal view also show. Programs read it, so its shape
+ * is stable: members may be added, and none changes its meaning or is removed without a new number in `shape`. It holds
+ * no payload, argument, credential, session id or name of a caller. Times are milliseconds since the epoch.
  * docs/reference/status-page.md describes it.
  */
 import type { ErrorCode } from '../../errors.ts';
@@ -15,27 +15,30 @@ export const STATUS_SHAPE = 1;
 export interface StatusDocument {
   readonly shape: typeof STATUS_SHAPE;
   readonly atMs: number;
-  /** Whose status it is, where the bridge is one of several replicas: of all of them, or of one. Null: there is only one. */
+  /** Replicas that the document covers, all or one of them; null: the bridge has no replicas. */
   readonly replicas: readonly ReplicaStatus[] | null;
   readonly bridge: BridgeStatus;
   readonly servers: readonly ServerStatus[];
-  /** The latest first; at most 200. */
+  /** Latest first; at most 200. */
   readonly clients: readonly ClientStatus[];
-  /** How many are connected besides. */
+  /** Number of further clients that are not listed. */
   readonly moreClients: number;
   readonly calls: CallsStatus;
-  /** Null: nothing is recorded. */
+  /** Summary of the migration report; null: no usage is recorded. */
   readonly usage: UsageStatus | null;
-  /** What to paste into the configuration of a host; none for a host that cannot reach a server. */
+  /** Configuration to paste into a host. Hosts that cannot reach a server have no entry for it. */
   readonly snippets: readonly Snippet[];
 }
 
 export interface ReplicaStatus {
-  /** Where the other replicas reach it. */
+  /** Address at which the other replicas reach it. */
   readonly address: string;
-  /** - `shown`: it is in this document. - `silent`: it is not, though it is one of the replicas. */
+  /**
+   * - `shown`: the document includes its status.
+   * - `silent`: it is one of the replicas, but its status could not be read.
+   */
   readonly state: 'shown' | 'silent';
-  /** Why it is silent; null: it is not. */
+  /** The reason why it is silent; null: it is not. */
   readonly problem: string | null;
 }
 
@@ -51,19 +54,19 @@ export interface BridgeStatus {
 export interface ServerStatus {
   readonly name: string;
   readonly url: string;
-  /** Null: HTTP+SSE is not served. */
+  /** URL of HTTP+SSE; null: it is not served. */
   readonly sseUrl: string | null;
-  /** When HTTP+SSE is going to end, or has ended, as its operator wrote it; null: nobody has said. */
+  /** Announced end of HTTP+SSE, as written by the operator, which may have passed; null: none is announced. */
   readonly sseSunset: string | null;
-  /** Null: WebSocket is not served. */
+  /** URL of WebSocket; null: it is not served. */
   readonly wsUrl: string | null;
-  /** Where it is served besides, by calling there. */
+  /** Hubs that the bridge calls, where the server is also served. */
   readonly hubs: readonly HubStatus[];
   readonly kind: InspectedServer['kind'];
   readonly state: ServerState;
-  /** Why it is not ready; null where it is. */
+  /** The reason why it is not ready; null if it is. */
   readonly problem: string | null;
-  /** Null: it has not been found out yet. */
+  /** Protocol of the server; null: not detected yet. */
   readonly speaks: Speech | null;
   readonly sessions: number;
   readonly openCalls: number;
@@ -76,7 +79,7 @@ export interface ServerStatus {
 export interface HubStatus {
   readonly url: string;
   readonly state: InspectedHub['state'];
-  /** Why it is not connected; null: it is, or nothing is known of that. */
+  /** The reason why it is not connected; null: it is, or no reason is known. */
   readonly problem: string | null;
 }
 
@@ -87,33 +90,36 @@ export interface Speech {
 }
 
 export interface ClientStatus {
-  /** Tells two clients apart while the bridge runs; no id that the protocol knows. */
+  /** Identifies a client while the bridge runs; not an id of the protocol. */
   readonly number: number;
-  /** - `connected`: it has a session or a pipe. - `calling`: it has neither, and called within the last five minutes. */
+  /**
+   * - `connected`: it has a session or a pipe.
+   * - `calling`: it has neither, and called within the last five minutes.
+   */
   readonly presence: 'connected' | 'calling';
-  /** Names and versions are what clients say of themselves; nobody has checked them. */
+  /** Unverified names and versions that clients give themselves. */
   readonly name: string | null;
   readonly version: string | null;
   readonly speaks: Speech;
   readonly server: string;
-  /** What its messages become on the way to the server; null: not known yet. */
+  /** Protocol of the server that its messages are translated to; null: not known yet. */
   readonly serverSpeaks: Speech | null;
-  /** When it connected, or made its first call. */
+  /** Time at which it connected or made its first call. */
   readonly sinceMs: number;
 }
 
 export interface CallsStatus {
   readonly open: number;
-  /** The ones that have been open longest; at most 20. */
+  /** Calls that have been open longest; at most 20. */
   readonly longestOpen: readonly OpenCall[];
   readonly lastMinute: CallStatistics;
   readonly series: SeriesReport;
-  /** The latest first; at most 200. */
+  /** Latest first; at most 200. */
   readonly recent: readonly EndedCall[];
 }
 
 export interface OpenCall {
-  /** Counts the calls since the bridge runs. */
+  /** Sequence number of the call since the bridge started. */
   readonly number: number;
   readonly atMs: number;
   readonly client: string | null;
@@ -121,7 +127,7 @@ export interface OpenCall {
   readonly transport: Transport;
   readonly server: string;
   readonly method: string;
-  /** Null: the call is for no tool. */
+  /** Name of the tool; null: the call is not a tool call. */
   readonly tool: string | null;
   readonly requestBytes: number;
 }
@@ -134,26 +140,30 @@ export interface EndedCall extends OpenCall {
   readonly bytes: number;
 }
 
-/** Who has used what over weeks, and which transports can be switched off: a short form of the migration report. */
+/** Usage over weeks, and the transports that can be switched off: a summary of the migration report. */
 export interface UsageStatus {
-  /** How many days are looked back. */
+  /** Number of days that it covers. */
   readonly days: number;
   readonly verdicts: readonly TransportVerdict[];
-  /** The one that was seen last comes first. */
+  /** Most recently seen first. */
   readonly rows: readonly UsageStatusRow[];
 }
 
 export interface TransportVerdict {
   readonly server: string;
   readonly transport: Transport;
-  /** - `safe`: it can be switched off. - `not-yet`: it is used. - `too-early`: it was not watched for long enough. */
+  /**
+   * - `safe`: it can be switched off.
+   * - `not-yet`: it is used.
+   * - `too-early`: it was not watched for long enough.
+   */
   readonly verdict: 'safe' | 'not-yet' | 'too-early';
-  /** Why, as a sentence. */
+  /** The reason in one sentence. */
   readonly text: string;
 }
 
 export interface UsageStatusRow {
-  /** Null: it never said its name. */
+  /** Name of the client; null: it never gave one. */
   readonly client: string | null;
   readonly clientVersion: string | null;
   readonly speaks: { readonly transport: Transport; readonly revision: string | null };
@@ -166,7 +176,7 @@ export interface UsageStatusRow {
   readonly p95Ms: number | null;
   readonly firstSeenMs: number;
   readonly lastSeenMs: number;
-  /** What it uses that the specification has deprecated, in words for people. */
+  /** Deprecated features that it uses, in words for people. */
   readonly deprecated: readonly string[];
 }
 

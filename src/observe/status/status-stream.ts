@@ -5,23 +5,23 @@ import { respondText } from '../../http/server/respond.ts';
 import type { Status } from './create-status.ts';
 import type { StatusDocument } from './status-document.ts';
 
-/** People look; programs that collect figures have `/metrics`. */
+/** Limit of the watchers, which are meant to be people; programs that collect figures use `/metrics`. */
 export const MAX_WATCHERS = 16;
 export const UPDATE_MS = 1000;
-/** Proxies give up connections that are silent for longer. */
+/** A comment is sent after this much silence, since proxies close silent connections. */
 export const KEEP_ALIVE_MS = 15_000;
-/** A watcher that has read nothing for so long is gone, and its place is for others. */
+/** A watcher that has read nothing for this long is disconnected, which frees its slot. */
 export const STALLED_MS = 60_000;
 
 const RETRY_S = 10;
 const KEEP_ALIVE = ': keep-alive\n\n';
 
-/** One open response. */
+/** An open event stream. */
 interface Watcher {
   readonly response: ServerResponse;
   /**
-   * - `current`: it has, or is being sent, all that is known.
-   * - `behind`: its connection was full when there was something new, so it needs the whole document next.
+   * - `current`: it was sent everything.
+   * - `behind`: its connection was full at the latest change, so it gets the whole document next.
    */
   state: 'current' | 'behind';
   lastWriteMs: number;
@@ -31,15 +31,16 @@ interface Watcher {
 type Sections = ReadonlyMap<string, string>;
 
 /**
- * Tells those who watch: the whole document first (event `status`), then about once a second the parts of it that have
- * changed (event `change`). Nothing is queued: whoever cannot keep up skips updates. While nobody watches, nothing runs.
+ * Streams the status to watchers: first the whole document (event `status`), then about once a second the parts that
+ * have changed (event `change`). Nothing is queued: a watcher that reads too slowly skips updates. Without watchers
+ * nothing runs.
  */
 export class StatusStream {
   readonly #status: Status;
   readonly #clock: Clock;
   readonly #watchers = new Set<Watcher>();
   #stop: (() => void) | undefined;
-  /** What the watchers that are current have. */
+  /** Sections that the `current` watchers have. */
   #told: Sections = new Map();
 
   constructor(status: Status, clock: Clock) {
@@ -51,21 +52,21 @@ export class StatusStream {
     return this.#watchers.size;
   }
 
-  /** Takes over the response, or refuses it. */
+  /** Starts an event stream on the response, or rejects the request. */
   watch(response: ServerResponse): void {
     if (this.#watchers.size >= MAX_WATCHERS) return refuse(response);
     response.writeHead(200, {
       'Content-Type': EVENT_STREAM_TYPE,
       'Cache-Control': 'no-store, no-transform',
       'X-Content-Type-Options': 'nosniff',
-      // Tells nginx and its kin not to hold events back.
+      // Keeps nginx and similar proxies from buffering the events.
       'X-Accel-Buffering': 'no',
     });
     const watcher: Watcher = { response, state: 'behind', lastWriteMs: this.#clock.now() };
     response.on('close', () => this.#remove(watcher));
     this.#watchers.add(watcher);
     this.#stop ??= this.#clock.every(UPDATE_MS, () => this.#update());
-    // All get the same, so those who watch already are told as well.
+    // All watchers get the same changes, so the others are updated now, too.
     this.#update();
   }
 
@@ -117,7 +118,7 @@ function sectionsOf(document: StatusDocument): Sections {
   return new Map(Object.entries(document).map(([name, value]) => [name, JSON.stringify(value) ?? 'null']));
 }
 
-/** JSON has no line breaks, so it is one line of data. */
+/** Composes an event with one line of data, since this JSON has no line breaks. */
 function event(type: 'status' | 'change', members: readonly (readonly [name: string, json: string])[]): string {
   const data = members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',');
   return `event: ${type}\ndata: {${data}}\n\n`;

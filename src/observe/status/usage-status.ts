@@ -1,4 +1,4 @@
-/** The migration report in short, for the page. */
+/** A summary of the migration report for the status page. */
 import { findDeprecation } from '../../mcp/vocabulary/deprecations.ts';
 import { createMigrationReport, type MigrationReport } from '../usage/migration-report.ts';
 import type { ReportRow } from '../usage/report-rows.ts';
@@ -8,12 +8,12 @@ import type { UsageTable } from '../usage/usage-table.ts';
 import type { TransportVerdict, UsageStatus, UsageStatusRow } from './status-document.ts';
 
 const DAYS = 30;
-/** The page asks every second, and weeks do not change that fast. */
+/** Age at which the summary is renewed. The page requests it every second, but it changes slowly. */
 const RENEWED_AFTER_MS = 10_000;
-/** More would make the page long; the report has all of them. */
+/** Rows on the page; the report has all of them. */
 const MAX_ROWS = 100;
 
-/** What is asked for often, and made anew now and then. */
+/** Returns a function that caches the summary for RENEWED_AFTER_MS. */
 export function createUsageStatus(table: UsageTable, wallClock: () => number): () => UsageStatus {
   let known: UsageStatus | undefined;
   let madeAtMs = 0;
@@ -31,7 +31,7 @@ function toStatus({ endpoints, rows }: MigrationReport): UsageStatus {
   return { days: DAYS, verdicts: endpoints.flatMap(toVerdict), rows: rows.slice(0, MAX_ROWS).map(toRow) };
 }
 
-/** What is not deprecated, or not served any more, is no question. */
+/** Endpoints that are not deprecated or no longer served have no verdict on the page. */
 function toVerdict({ server, transport, verdict, text }: JudgedEndpoint): readonly TransportVerdict[] {
   switch (verdict.kind) {
     case 'safe':

@@ -3,29 +3,29 @@ import type { ClientStatus, EndedCall, ServerStatus, Speech, StatusDocument } fr
 import { type Column, type Line, layOutTable, segment, type Tone } from './text-layout.ts';
 
 export interface TopView {
-  /** Where the status comes from. */
+  /** URL that the status comes from. */
   readonly url: string;
-  /** What is to be said of the connection; empty: all is well. */
+  /** Message about the connection; empty: it works. */
   readonly notice: string;
   readonly columns: number;
-  /** Infinite where it is not a screen. */
+  /** Number of lines; infinite if the output is not a screen. */
   readonly rows: number;
-  /** By the clock of the bridge. */
+  /** Current time by the clock of the bridge. */
   readonly nowMs: number;
 }
 
-/** Lines that the recent calls get at least, when there are many servers and clients. */
+/** Lines that recent calls get at least, even with many servers and clients. */
 const MIN_RECENT = 5;
 const EMPTY: Line = [];
 
-/** What the terminal shows; no more lines than there are rows. */
+/** Renders the terminal view, with at most `rows` lines. */
 export function renderTop(status: StatusDocument, view: TopView): Line[] {
   const { columns, rows, nowMs } = view;
   const head = [...headLines(status, view), EMPTY];
   const servers = tableOf(status.servers, SERVER_COLUMNS, columns, 'There are no servers.');
   const clients = tableOf(status.clients, clientColumns(nowMs), columns, 'Nobody is connected.');
   const recent = tableOf(status.calls.recent, CALL_COLUMNS, columns, 'No calls yet.');
-  // Servers and clients share what the head and the least of the calls leave, with a line between them.
+  // Servers and clients share the lines that the head and MIN_RECENT leave, with an empty line after each.
   const free = Math.max(0, rows - head.length - MIN_RECENT - 2 * 2);
   const shownServers = clip(servers, Math.max(2, Math.ceil(free / 2)));
   const shownClients = clip(clients, Math.max(2, free - shownServers.length));
@@ -47,7 +47,7 @@ function clip(lines: readonly Line[], most: number): readonly Line[] {
   return [...lines.slice(0, most - 1), [segment(`… and ${lines.length - most + 1} more`, 'quiet')]];
 }
 
-/** Who is not in the figures is named. */
+/** Names the replicas whose figures are missing. */
 function replicaLines({ replicas }: StatusDocument): Line[] {
   if (!replicas || replicas.length < 2) return [];
   const silent = replicas.filter(({ state }) => state === 'silent');
@@ -145,7 +145,7 @@ function speech(speech: Speech | null): string {
 
 const BARS = ' ▁▂▃▄▅▆▇█';
 
-/** The calls of the series in so many columns, up to now. */
+/** Draws the calls of the series in this many columns, up to now. */
 function sparkline({ atMs, calls, stepMs, steps }: SeriesReport, nowMs: number, columns: number): string {
   const sums = new Array<number>(columns).fill(0);
   const first = Math.floor(nowMs / stepMs) - steps + 1;

@@ -10,9 +10,9 @@ import { paintLine } from './text-layout.ts';
 export interface TopOptions {
   /** Any address of the bridge: its own, that of an endpoint, or that of the status page behind a proxy. */
   readonly url: URL;
-  /** Undefined: none is needed. */
+  /** Bearer token; undefined: none is needed. */
   readonly token: string | undefined;
-  /** Whether the replica that answers is shown, or all of them. */
+  /** Shows only the replica that answers, or all of them. */
   readonly replicas: 'one' | 'all';
   readonly output: TopOutput;
   readonly clock: Clock;
@@ -22,8 +22,8 @@ export interface TopOptions {
 }
 
 /**
- * - `screen`: a terminal, which is drawn on until the end.
- * - `text`: anything else; it gets the status of this moment, and that is the end.
+ * - `screen`: a terminal, which is redrawn until the view ends.
+ * - `text`: anything else, which gets the current status once.
  */
 export type TopOutput = {
   readonly columns: () => number;
@@ -35,20 +35,20 @@ export type TopOutput = {
 export type TopEnding = { readonly kind: 'ended' } | { readonly kind: 'failed'; readonly message: string };
 
 const REDRAW_MS = 1000;
-/** The status comes at once from whoever has one. */
+/** Time limit of the first status, which a bridge sends at once. */
 const FIRST_STATUS_MS = 10_000;
-/** The status of many replicas with a thousand servers each is smaller. */
+/** Limit of an event; the status of many replicas with a thousand servers each is smaller. */
 const MAX_EVENT_BYTES = 16 * 1024 * 1024;
-/** A status has tens. */
+/** Limit of a status's members, of which it has tens. */
 const MAX_MEMBERS = 200;
-/** Another screen of the terminal, without a cursor; what was there before comes back at the end. */
+/** Switches to the alternate screen without a cursor; LEAVE restores what was there before. */
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
 const TO_START = '\u001b[H';
 const CLEAR_LINE = '\u001b[K';
 const CLEAR_BELOW = '\u001b[J';
 
-/** Shows in a terminal what the status page shows, from the same stream. Never throws. */
+/** Shows the content of the status page in a terminal, from the same event stream. Never rejects. */
 export function runTop(options: TopOptions): Promise<TopEnding> {
   return new Promise((resolve) => new Top(options, resolve).start());
 }
@@ -61,7 +61,7 @@ class Top {
   #stopRedrawing: (() => void) | undefined;
   #stopWaiting: (() => void) | undefined;
   #status: StatusDocument | undefined;
-  /** What the clock of the bridge is ahead of ours. */
+  /** Time by which the bridge's clock is ahead of ours. */
   #aheadMs = 0;
   #notice = '';
   #drawn = '';
@@ -106,7 +106,7 @@ class Top {
     if (isSocketUrl(this.#url)) {
       return fetchOverSocket(this.#url, { headers, signal: init.signal ?? undefined });
     }
-    // Wherever else it would lead, the token is not for that.
+    // A redirect is an error: the token must not be sent to another place.
     return fetch(url, { ...init, headers, redirect: 'error' });
   }
 
@@ -122,7 +122,7 @@ class Top {
       this.#notice = '';
       this.#draw();
     } catch {
-      // Whoever answers there chose what it says: any member may be missing.
+      // The content is untrusted: the server at this address may not be mcp-portage, so any member may be missing.
       this.#close({ kind: 'failed', message: noStatusOf(this.#url) });
     }
   }
@@ -135,7 +135,7 @@ class Top {
         message: `Cannot reach ${nameBridge(this.#url)}: is mcp-portage running there?`,
       });
     }
-    // It connects again by itself.
+    // EventSource reconnects by itself.
     this.#notice = 'connection lost, trying again';
     this.#draw();
   }
@@ -177,7 +177,7 @@ class Top {
 
 const NEWLINE = 0x0a;
 
-/** Passes a stream of events on as long as none of them is larger than any status. */
+/** Passes a stream of events on while no event exceeds MAX_EVENT_BYTES. */
 class EventLimit extends TransformStream<Uint8Array, Uint8Array> {
   /** @param exceeded called before the stream is broken off */
   constructor(exceeded: () => void) {
@@ -203,7 +203,10 @@ function noStatusOf(url: URL): string {
   return `What ${nameOf(url)} sends is no status of mcp-portage.`;
 }
 
-/** A proxy may have put a path before `/status`; of the endpoints of servers only the origin counts. */
+/**
+ * Returns the URL of the event stream. A path before `/status`, as a proxy may add, is kept; of a server's endpoint
+ * only the origin is used.
+ */
 export function eventsUrl(url: URL, replicas: 'one' | 'all' = 'one'): URL {
   const before = /^(.*)\/status(?:\.json|\/events)?\/?$/.exec(url.pathname)?.[1] ?? '';
   const events = new URL(url.origin);

@@ -1,4 +1,4 @@
-/** Lines of text for a terminal: cells of known widths, made of what nobody trusts. */
+/** Lays out untrusted text in lines for a terminal. */
 import picocolors from 'picocolors';
 import { printableLine } from '../../printable.ts';
 
@@ -14,13 +14,13 @@ export type Line = readonly Segment[];
 export interface Column<Item> {
   readonly title: string;
   readonly align: 'left' | 'right';
-  /** It becomes no wider. */
+  /** Limit of the column's width. */
   readonly maxWidth: number;
   readonly cell: (item: Item) => Segment;
 }
 
 const GAP = 2;
-/** What one column is cut to, if need be, so that all fit. */
+/** Smallest width that a column is cut to so that all fit. */
 const MIN_WIDTH = 4;
 
 export function segment(text: string, tone: Tone = 'plain'): Segment {
@@ -28,8 +28,8 @@ export function segment(text: string, tone: Tone = 'plain'): Segment {
 }
 
 /**
- * A line of titles, and one for each item. Columns are as wide as what is in them, and the widest give way first; one in
- * which nothing stands is left out.
+ * Lays out a line of titles and a line for each item. Columns are as wide as their content, the widest are narrowed
+ * first, and empty columns are left out.
  */
 export function layOutTable<Item>(items: readonly Item[], given: readonly Column<Item>[], width: number): Line[] {
   const columns = given.filter(({ cell }) => items.some((item) => cell(item).text !== ''));
@@ -63,7 +63,7 @@ function narrow(widths: number[], width: number): void {
   }
 }
 
-/** The line as it is written: printable, no wider than this, and with colours only if they are wanted. */
+/** Returns the line as text: printable, no wider than this, and with or without colors. */
 export function paintLine(line: Line, width: number, hasColors: boolean): string {
   let left = width;
   let painted = '';
@@ -76,7 +76,7 @@ export function paintLine(line: Line, width: number, hasColors: boolean): string
   return hasColors ? painted : painted.trimEnd();
 }
 
-/** Whether they are wanted is decided by whoever paints. */
+/** Colors are always enabled here, since `paintLine` decides about them. */
 const { bold, dim, green, yellow, red } = picocolors.createColors(true);
 const TONES: Readonly<Record<Tone, (text: string) => string>> = {
   plain: String,
@@ -93,7 +93,7 @@ function fill(text: string, width: number, align: 'left' | 'right'): string {
   return align === 'left' ? shown + space : space + shown;
 }
 
-/** Columns that a text takes, as most terminals count them. */
+/** Returns the number of terminal columns that a text takes, as most terminals count them. */
 export function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length;
   let width = 0;

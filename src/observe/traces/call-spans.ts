@@ -1,6 +1,7 @@
 /**
- * A call as two spans: that of the server which the bridge is to its client, and within it that of the client which it is
- * to the server. Names by the semantic conventions of OpenTelemetry for MCP. [opentelemetry.io/docs/specs/semconv/gen-ai/mcp]
+ * Records a call as two spans: a server span for the bridge's side towards the client, and within it a client span for
+ * its side towards the server. Names follow the OpenTelemetry semantic conventions for MCP.
+ * [opentelemetry.io/docs/specs/semconv/gen-ai/mcp]
  */
 import {
   type Attributes,
@@ -24,7 +25,7 @@ import type { CallTrace, TracedEnding, TracedRequest, Tracer } from '../../relay
 
 export type OnTracerFailed = (error: unknown) => void;
 
-/** Characters of an id that a client chose. */
+/** Limit of a request id, which the client chose, in characters. */
 const MAX_ID_LENGTH = 256;
 
 export class CallSpans implements Tracer {
@@ -58,8 +59,9 @@ export class CallSpans implements Tracer {
   }
 
   /**
-   * What a message says of its trace counts, and what its HTTP request says is linked where it says something else; it
-   * counts where the message says nothing. Texts that are not well-formed say nothing. [SEP-414]
+   * Returns the parent of a call's span. The trace context in the message takes precedence; a different one in its HTTP
+   * request becomes a link. Without one in the message, that of the HTTP request is the parent. A malformed context is
+   * ignored. [SEP-414]
    */
   #callerOf({ inMessage, inHttp }: TracedRequest): { readonly parent: Context; readonly links: Link[] } {
     const message = this.#read(inMessage);
@@ -85,9 +87,9 @@ interface BegunCall {
   readonly propagator: TextMapPropagator;
   readonly request: TracedRequest;
   readonly name: string;
-  /** The span of the server that the bridge is. */
+  /** The server span. */
   readonly server: Span;
-  /** What lies within that span. */
+  /** Context of that span, for spans within it. */
   readonly context: Context;
 }
 
@@ -95,7 +97,7 @@ class TwoSpans implements CallTrace {
   readonly traceId: string;
   readonly isRecorded: boolean;
   readonly #call: BegunCall;
-  /** Undefined until the request has gone to the server; of one that is refused it stays so. */
+  /** Client span; undefined until the request is sent to the server, and so for one that is rejected. */
   #client: Span | undefined;
 
   constructor(call: BegunCall) {
@@ -110,7 +112,7 @@ class TwoSpans implements CallTrace {
     const carrier: Record<string, string> = {};
     propagator.inject(trace.setSpan(context, this.#client), carrier, defaultTextMapSetter);
     const { traceparent, tracestate, baggage } = carrier;
-    // A list that was not accepted is left empty.
+    // A list that the propagator did not accept is left empty.
     return { traceparent, tracestate: tracestate || undefined, baggage: baggage || undefined };
   }
 
@@ -128,7 +130,7 @@ class TwoSpans implements CallTrace {
 function end(span: Span, failure: Attributes | undefined): void {
   if (failure !== undefined) {
     span.setAttributes(failure);
-    // No text of the error: it may quote what was sent.
+    // The error's text is left out, since it may quote what was sent.
     span.setStatus({ code: SpanStatusCode.ERROR });
   }
   span.end();
@@ -139,7 +141,7 @@ function nameOf({ method, tool, prompt }: TracedRequest): string {
   return target === undefined ? method : `${method} ${target}`;
 }
 
-/** What both spans say. Never arguments, results, addresses of resources, or ids of sessions. */
+/** Returns the attributes of both spans. They never hold arguments, results, URIs of resources, or session ids. */
 function commonAttributes({ client, method, tool, prompt }: TracedRequest): Attributes {
   return {
     'mcp.method.name': method,
@@ -149,20 +151,20 @@ function commonAttributes({ client, method, tool, prompt }: TracedRequest): Attr
   };
 }
 
-/** The id is that of the client: the server may get another one. */
+/** Returns the attributes of the server span. The request id is the client's; the server may get another one. */
 function serverAttributes(request: TracedRequest): Attributes {
   const id = String(request.id).slice(0, MAX_ID_LENGTH);
   return { ...commonAttributes(request), ...sideAttributes(request.client), 'jsonrpc.request.id': id };
 }
 
-/** What the transport is carried by; a pipe and a byte stream carry its lines themselves. */
+/** Application protocol below each transport. A pipe and a byte stream have none. */
 const PROTOCOLS: Readonly<Partial<Record<Transport, string>>> = {
   'streamable-http': 'http',
   'http-sse': 'http',
   websocket: 'websocket',
 };
 
-/** How one of the two sides is spoken to. */
+/** Returns the attributes of the protocol on one side. */
 function sideAttributes(side: { readonly transport: Transport; readonly revision: string | undefined }): Attributes {
   const { transport, revision } = side;
   return {
@@ -173,7 +175,7 @@ function sideAttributes(side: { readonly transport: Transport; readonly revision
   };
 }
 
-/** Undefined: it did not fail. */
+/** Returns the error attributes; undefined: the call did not fail. */
 function failureOf({ outcome, isToolError }: TracedEnding): Attributes | undefined {
   if (isToolError) return { 'error.type': 'tool_error' };
   return outcome.kind === 'answered' ? undefined : errorAttributes(outcome);

@@ -1,16 +1,16 @@
-/** What is said when spans are lost. A collector that is gone costs spans, and a line of the log now and then. */
+/** Logs the loss of spans. An unreachable collector costs spans and an occasional log line. */
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { escapeHidden } from '../../printable.ts';
 
 const PERIOD_MS = 60_000;
-/** Characters of what the SDK, and through it a collector, says. */
+/** Limit of the texts of the SDK, which may include a collector's own words, in characters. */
 const MAX_REASON_LENGTH = 200;
 
 /**
- * - `starting`: what is wrong with the settings is told line by line.
- * - `open`: the next complaint is told.
- * - `silent`: one was told less than a minute ago.
+ * - `starting`: each problem with the settings is logged.
+ * - `open`: the next complaint is logged.
+ * - `silent`: a complaint was logged less than a minute ago.
  */
 type State = 'starting' | 'open' | 'silent' | 'closed';
 
@@ -45,11 +45,11 @@ export class Complaints {
   }
 }
 
-/** Why an export failed, without what a collector wrote in its answer. */
+/** Returns the reason why an export failed, without the text of the collector's response. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'spans are lost: the export failed';
   const { code, message } = error as NodeJS.ErrnoException & { readonly code?: string | number };
-  // The SDK puts the status of the response there.
+  // The SDK stores the HTTP status of the response in `code`.
   if (typeof code === 'number') return `spans are lost: the collector answered ${code}`;
   return `spans are lost: ${typeof code === 'string' ? code : message}`;
 }

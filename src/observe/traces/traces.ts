@@ -1,4 +1,7 @@
-/** Spans of calls on their way to a collector, by the official SDK of OpenTelemetry. docs/guide/traces.md is for users. */
+/**
+ * Exports spans of calls to a collector, with the official OpenTelemetry SDK. docs/guide/traces.md is the guide for
+ * users.
+ */
 import { type DiagLogFunction, DiagLogLevel, diag } from '@opentelemetry/api';
 import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -29,19 +32,25 @@ export interface TracesOptions {
 
 export interface Traces {
   readonly tracer: Tracer;
-  /** Delivers what waits, as far as that takes no longer than a second. Never rejects. */
+  /** Exports the waiting spans, for at most a second. Never rejects. */
   close(): Promise<void>;
 }
 
 const NAME = 'mcp-portage';
 
-/** Who ends a client waits for us, and some kill us after two seconds. */
+/** Longest wait at exit: clients wait for the bridge to end, and some kill it after two seconds. */
 const MAX_FLUSH_MS = 1000;
 
-/** Exports under way: as many as a full queue needs at the end. A collector that never finishes an answer holds no more. */
+/**
+ * Concurrent exports: as many as a full queue needs at exit. A limit is needed, since a collector may never complete
+ * its response.
+ */
 const MAX_EXPORTS = 4;
 
-/** Where to, how often, and which of them, the SDK reads from the environment. Called once in a process. */
+/**
+ * Starts exporting. The SDK reads the collector's address, the intervals and the sampling from the environment. Called
+ * once per process.
+ */
 export function startTraces({ protocol, version, log, clock }: TracesOptions): Traces {
   const complaints = new Complaints(log, clock);
   const tell: DiagLogFunction = (...texts) =>
@@ -73,7 +82,10 @@ function createExporter(protocol: TraceProtocol): SpanExporter {
   return protocol === 'http/json' ? new JsonExporter(options) : new ProtobufExporter(options);
 }
 
-/** What the environment says comes last, and wins. The command line is left out: it may hold secrets. */
+/**
+ * Describes this service. Values from the environment take precedence. The command line is left out, since it may hold
+ * secrets.
+ */
 function describe(version: string): Resource {
   const own = resourceFromAttributes({ 'service.name': NAME, 'service.version': version });
   const detected = detectResources({ detectors: [serviceInstanceIdDetector, envDetector] });

@@ -1,4 +1,4 @@
-/** What a running bridge has counted. */
+/** Fetches the usage that a running bridge has counted. */
 import type { Response } from 'got';
 import { BridgeError } from '../../errors.ts';
 import { SocketAgent } from '../../http/client/socket-agent.ts';
@@ -10,14 +10,14 @@ import { MAX_FILE_BYTES } from './usage-folder.ts';
 export interface FetchUsageRequest {
   /** Any address of the bridge. */
   readonly url: URL;
-  /** Undefined: none is needed. */
+  /** Bearer token; undefined: none is needed. */
   readonly token: string | undefined;
-  /** Of several replicas: what the one has counted that answers, or what all have. */
+  /** Fetches the counts of the replica that answers, or those of all replicas. */
   readonly replicas: 'one' | 'all';
 }
 
 const TIMEOUT_MS = 10_000;
-/** No file of usage is larger. */
+/** Limit of the response; no usage file is larger. */
 const MAX_ANSWER_BYTES = MAX_FILE_BYTES;
 
 /** Rejects with a BridgeError that says what to do. */

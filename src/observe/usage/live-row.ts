@@ -1,9 +1,9 @@
-/** One row of the usage while it is being counted. */
+/** A row of the usage that is being counted. */
 import type { DeprecatedFeature } from '../../relay/observer.ts';
 import { LATENCY_BUCKETS } from '../latency.ts';
 import { type DayCounts, dayOf, MAX_DAYS, type UsageClient, type UsageRow, type UsageServer } from './usage.ts';
 
-/** What is counted on one day. */
+/** The counts of one day. */
 export interface LiveDay {
   readonly day: number;
   sessions: number;
@@ -26,14 +26,14 @@ export class LiveRow {
   readonly server: UsageServer;
   firstSeenMs: number;
   lastSeenMs: number;
-  /** Sessions of this process; they are no part of what is kept. */
+  /** Open sessions in this process, which are not stored. */
   openSessions = 0;
-  /** Where its clients are counted from now on; undefined: here. */
+  /** Row that counts its clients from now on; undefined: this one. */
   foldedInto: LiveRow | undefined = undefined;
   /** The oldest first. */
   readonly #days: LiveDay[] = [];
   readonly #uses = new Map<DeprecatedFeature, LiveUse>();
-  /** Its JSON; undefined: something has changed since it was made. */
+  /** Cached JSON; undefined: the row has changed since. */
   #json: string | undefined = undefined;
 
   constructor(client: UsageClient, server: UsageServer, nowMs: number) {
@@ -47,7 +47,7 @@ export class LiveRow {
     return this.#days.length;
   }
 
-  /** Infinity: it has none. */
+  /** Oldest day that has counts; Infinity: there is none. */
   get oldestDay(): number {
     return this.#days[0]?.day ?? Infinity;
   }
@@ -58,7 +58,10 @@ export class LiveRow {
     this.#json = undefined;
   }
 
-  /** What is counted at this time. The caller changes it, having said that the row was seen. */
+  /**
+   * Returns the counts of the day of this time, for the caller to change. `seen` must have been called before, as it
+   * drops the cached JSON.
+   */
   at(timeMs: number): LiveDay {
     const day = dayOf(timeMs);
     const last = this.#days.at(-1);
@@ -72,7 +75,7 @@ export class LiveRow {
     const added: LiveDay = {
       day,
       sessions: 0,
-      // On a day in the past, as after a clock was set back, nobody knows who was there.
+      // It is not known which sessions were open on a day in the past, which is added after the clock was set back.
       carried: next === undefined ? this.openSessions : 0,
       refused: 0,
       calls: 0,
@@ -105,7 +108,7 @@ export class LiveRow {
     }
   }
 
-  /** Adds what another row or another process has counted. Its open sessions stay where they are. */
+  /** Adds the counts of another row or process. The caller handles its open sessions. */
   add(row: UsageRow): void {
     this.seen(row.firstSeenMs);
     this.seen(row.lastSeenMs);
@@ -123,7 +126,7 @@ export class LiveRow {
     for (const { feature, count, lastSeenMs } of row.deprecated) this.used(feature, count, lastSeenMs);
   }
 
-  /** Begins to count anew, for somebody else has taken what it had. */
+  /** Starts counting from zero, after another process has taken over the counts. */
   clear(nowMs: number): void {
     this.firstSeenMs = nowMs;
     this.lastSeenMs = nowMs;
@@ -138,7 +141,7 @@ export class LiveRow {
     return { client, server, firstSeenMs, lastSeenMs, days: this.#days.map(countsOf), deprecated };
   }
 
-  /** Few rows change between two writes, so their text is kept. */
+  /** Returns the row as JSON, which is cached since few rows change between two writes. */
   toJson(): string {
     this.#json ??= JSON.stringify(this.toUsage());
     return this.#json;

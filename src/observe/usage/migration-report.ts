@@ -1,6 +1,7 @@
 /**
- * Who still uses what is deprecated, and whether HTTP+SSE can be switched off. Printed as JSON as it is: members are added
- * over time, never renamed. Times are in ISO 8601, members that are unknown are left out.
+ * The migration report: which clients still use deprecated features, and if HTTP+SSE can be switched off. It is printed
+ * as JSON without changes: members may be added and are never renamed. Times are in ISO 8601; unknown members are left
+ * out.
  */
 import { DEPRECATIONS, type DeprecationName, type Removal } from '../../mcp/vocabulary/deprecations.ts';
 import { joinIncomplete, type ReportRow, type RowDeprecation, summarize } from './report-rows.ts';
@@ -10,21 +11,21 @@ import { isoOf, type Usage, type UsageClient, type UsageServer } from './usage.t
 export interface MigrationReport {
   /** Raised if a member ever changes its meaning. */
   readonly format: 1;
-  /** The report is on the time between these. */
+  /** Start of the time that the report covers, which ends at `until`. */
   readonly since: string;
   readonly until: string;
   /**
-   * - `safe`: nobody has used HTTP+SSE, on any endpoint, for long enough.
-   * - `not-yet`: somebody has.
-   * - `too-early`: nobody is known to have, but it was not watched for long enough, or not everything could be read.
+   * - `safe`: no client has used HTTP+SSE, on any endpoint, for long enough.
+   * - `not-yet`: a client has used it.
+   * - `too-early`: no use is known, but it was not watched for long enough, or some of the usage could not be read.
    */
   readonly conclusion: 'safe' | 'not-yet' | 'too-early';
   readonly endpoints: readonly JudgedEndpoint[];
-  /** The latest first. */
+  /** Latest first. */
   readonly rows: readonly ReportRow[];
-  /** What nobody uses is not among them. */
+  /** Deprecated features that are still used. */
   readonly deprecated: readonly DeprecatedFinding[];
-  /** Files that could not be read, so that nobody knows what they had. */
+  /** Problems with files that could not be read, whose counts are missing. */
   readonly problems: readonly string[];
 }
 
@@ -34,7 +35,7 @@ export interface DeprecatedFinding {
   readonly removal: Removal;
   readonly instead: string;
   readonly source: string;
-  /** The latest first. */
+  /** Latest first. */
   readonly users: readonly DeprecatedUser[];
 }
 
@@ -44,7 +45,7 @@ export interface DeprecatedUser extends Omit<RowDeprecation, 'name'> {
 }
 
 export interface ReportOptions {
-  /** How far it looks back. */
+  /** Length of the time that the report covers. */
   readonly windowMs: number;
   readonly nowMs: number;
   readonly problems: readonly string[];
@@ -71,8 +72,8 @@ export function createMigrationReport(usage: Usage, { windowMs, nowMs, problems 
 }
 
 /**
- * 0: safe. 75 (EX_TEMPFAIL, ask again later): not yet, or too early to say. A report that could not be made has the exit
- * code of its error, which is another.
+ * Returns the exit code: 0 if safe, 75 (EX_TEMPFAIL, ask again later) if not yet or too early to say. A report that
+ * could not be made has the exit code of its error, which is another.
  */
 export function exitCodeOf({ conclusion }: MigrationReport): 0 | 75 {
   return conclusion === 'safe' ? 0 : 75;
@@ -93,7 +94,7 @@ function findDeprecated(rows: readonly ReportRow[]): readonly DeprecatedFinding[
         .map(({ side, count, lastSeen }): DeprecatedUser => ({ side, client, server, count, lastSeen })),
     );
     users.sort((one, other) => other.lastSeen.localeCompare(one.lastSeen));
-    // What a server speaks it speaks to all its clients, so the one that used it last stands for them.
+    // A server uses a deprecated feature with all its clients, so it is listed once, with the client that used it last.
     const isFirst = ({ side, server }: DeprecatedUser, index: number): boolean =>
       side !== 'server' ||
       users.findIndex((other) => other.side === side && other.server.name === server.name) === index;

@@ -16,7 +16,7 @@ import { MAX_VERSION_LENGTH, type UsageServer } from './usage.ts';
 
 /** Longer names of clients and servers are cut; the JSON has them whole. */
 const MAX_SHOWN_NAME = 24;
-/** More rows than this nobody reads. */
+/** Rows that are shown; the JSON has all of them. */
 const MAX_SHOWN_ROWS = 60;
 const MAX_SHOWN_USERS = 5;
 const GAP = 2;
@@ -138,7 +138,7 @@ function cellsOf(row: ReportRow, nowMs: number): readonly string[] {
   ];
 }
 
-/** A row where the terminal is too narrow for a table. */
+/** Renders a row on several lines, for terminals too narrow for the table. */
 function linesOf(painter: Painter, row: ReportRow, nowMs: number): readonly Column[] {
   const { client, server, sessions, refused, calls, errors, p50Ms, p95Ms, requestBytes, answerBytes } = row;
   const counts = [

@@ -1,4 +1,4 @@
-/** `mcp-portage report`: what it prints, and what it exits with. */
+/** Runs `mcp-portage report`: creates its output and its exit code. */
 import { BridgeError } from '../../errors.ts';
 import { escapeHidden } from '../../printable.ts';
 import { createMigrationReport, exitCodeOf } from './migration-report.ts';
@@ -7,8 +7,8 @@ import type { Usage } from './usage.ts';
 import { codeOf, type FoundUsage, readUsage, usageFolderIn } from './usage-folder.ts';
 
 /**
- * - `state`: what all bridges have written that keep their state in this folder.
- * - `usage`: what a running bridge has told.
+ * - `state`: the counts of all bridges that keep their state in this folder.
+ * - `usage`: the counts fetched from a running bridge.
  */
 export type UsageSource =
   | { readonly kind: 'state'; readonly stateDirectory: string }
@@ -16,7 +16,7 @@ export type UsageSource =
 
 export interface ReportRequest {
   readonly source: UsageSource;
-  /** How far the report looks back. */
+  /** Length of the time that the report covers. */
   readonly windowMs: number;
   readonly format: 'human' | 'json';
   /** The width of the terminal that the report is written to. */
@@ -31,7 +31,7 @@ export interface ReportResult {
   readonly exitCode: number;
 }
 
-/** Rejects with a BridgeError where the folder cannot be read. One that is not there is one in which nothing was seen. */
+/** Rejects with a BridgeError if the folder cannot be read. A missing folder counts as one without usage. */
 export async function runReport(request: ReportRequest): Promise<ReportResult> {
   const { source, windowMs, format, wallClock, ...look } = request;
   const nowMs = wallClock();

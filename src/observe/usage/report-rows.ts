@@ -7,35 +7,36 @@ import { type DeprecatedUse, dayOf, isoOf, type UsageClient, type UsageRow, type
 export interface ReportRow {
   readonly client: UsageClient;
   readonly server: UsageServer;
-  /** Those included that were open when the time of the report began. */
+  /** Number of sessions, those included that were open at the start of the report's time. */
   readonly sessions: number;
   readonly refused: number;
   readonly calls: number;
   readonly errors: number;
-  /** Half of the answered calls took no longer than this; undefined: there were none. Off by a fifth at most. */
+  /** Median duration of the answered calls, off by a fifth at most; undefined: there were none. */
   readonly p50Ms: number | undefined;
   readonly p95Ms: number | undefined;
   readonly requestBytes: number;
   readonly answerBytes: number;
-  /** May be before the time of the report. */
+  /** Time of the first use, which may precede the report's time. */
   readonly firstSeen: string;
   readonly lastSeen: string;
   readonly deprecated: readonly RowDeprecation[];
 }
 
-/** One use of one thing that is deprecated. */
+/** The use of a deprecated feature by one side. */
 export interface RowDeprecation {
   readonly name: DeprecationName;
-  /** Which of the two it is that uses it. */
+  /** Side that uses it. */
   readonly side: 'client' | 'server' | 'bridge';
-  /** How often, since the row was first seen; undefined: a transport or a revision is used by every call. */
+  /** Number of uses since the row was first seen; undefined: a transport or a revision, which every call uses. */
   readonly count: number | undefined;
   readonly lastSeen: string;
 }
 
 /**
- * A client is counted before everything is known: when it connects, what its server speaks may not have been found out. Such
- * a row belongs to the row of the client that says the same as far as it says something, the latest if there are several.
+ * Groups rows that belong together. A client is counted when it connects, at which time the protocol of its server may
+ * be unknown. Such an incomplete row joins the row of the same client that agrees with its known members, the latest
+ * one if there are several.
  */
 export function joinIncomplete(rows: readonly UsageRow[]): readonly (readonly UsageRow[])[] {
   const groups = new Map<UsageRow, UsageRow[]>();
@@ -72,7 +73,7 @@ function isPartOf({ client, server }: UsageRow, whole: UsageRow): boolean {
   );
 }
 
-/** The first row of the group says who it is. */
+/** Sums up a group of rows. The first row gives the client and the server. */
 export function summarize(group: readonly UsageRow[], sinceMs: number): ReportRow {
   const [{ client, server }] = group as readonly [UsageRow];
   const firstDay = dayOf(sinceMs);

@@ -1,4 +1,4 @@
-/** Whether anybody would miss an endpoint. */
+/** Judges for each endpoint if it could be switched off without a client missing it. */
 
 import { toPrintable } from '../../printable.ts';
 import type { Transport } from '../../relay/observer.ts';
@@ -17,9 +17,9 @@ import { OTHER_SERVERS } from './usage-rows.ts';
 export interface JudgedEndpoint {
   readonly server: string;
   readonly transport: Transport;
-  /** Undefined: clients are at the other end of a pipe, or it is not known. */
+  /** Path of the endpoint; undefined: the transport is a pipe, or the path is not known. */
   readonly path: string | undefined;
-  /** When it is going to end, or has ended, as its operator has said; undefined: nobody has. */
+  /** Announced end of the endpoint, which may have passed; undefined: none is announced. */
   readonly sunset: string | undefined;
   readonly verdict: EndpointVerdict;
   /** The verdict in words, in one line. */
@@ -27,12 +27,13 @@ export interface JudgedEndpoint {
 }
 
 /**
+ * The verdict on an endpoint. Only deprecated endpoints are judged.
  * - `not-yet`: it is deprecated and was used in the time of the report.
  * - `safe`: it is deprecated and was watched that long without being used.
- * - `too-early`: it is deprecated, and nobody has used it, but it was watched on `watchedDays` of `days` only.
- * - `incomplete`: it is deprecated, and nobody is known to have used it, but some of the usage could not be read.
+ * - `too-early`: it is deprecated and unused, but was watched on only `watchedDays` of `days`.
+ * - `incomplete`: it is deprecated and no use is known, but some of the usage could not be read.
  * - `not-served`: it was switched off, or its bridge has not run in all that time.
- * - `current`: it is not deprecated, so nobody asks whether it can go.
+ * - `current`: it is not deprecated.
  */
 export type EndpointVerdict =
   | { readonly kind: 'not-yet'; readonly use: EndpointUse }
@@ -44,9 +45,9 @@ export type EndpointVerdict =
 
 export interface EndpointUse {
   readonly lastUsed: string;
-  /** Who used it last. */
+  /** Client that used it last. */
   readonly client: UsageClient;
-  /** Rows of clients; several versions of one are several. */
+  /** Number of clients; several versions of one client count separately. */
   readonly clients: number;
   readonly sessions: number;
   readonly refused: number;
@@ -56,19 +57,19 @@ export interface EndpointUse {
 export interface ReportScope {
   readonly sinceMs: number;
   readonly nowMs: number;
-  /** Some of the usage could not be read. */
+  /** True if some of the usage could not be read. */
   readonly isIncomplete: boolean;
 }
 
 /**
- * An endpoint is taken for switched off where its server was served without it for longer than this. A bridge notes what
- * it serves every ten minutes.
+ * An endpoint counts as switched off if its server was served without it for longer than this. Bridges record what they
+ * serve every ten minutes.
  */
 const SWITCHED_OFF_MS = 30 * 60_000;
-/** Who watched on fewer days than this share of them has not seen enough to say that nobody comes. */
+/** Share of days on which an endpoint must have been watched before it can be called unused. */
 const ENOUGH_DAYS = 0.5;
 
-/** `rows`: what was used in that time, the latest first. */
+/** Judges all endpoints. `rows` is the usage in the report's time, latest first. */
 export function judgeEndpoints(
   served: readonly ServedRecord[],
   rows: readonly ReportRow[],
@@ -79,7 +80,7 @@ export function judgeEndpoints(
   const known = judged
     .map(({ record, verdict }): JudgedEndpoint => {
       const { server, transport, path, sunset } = record;
-      // Nobody can say of a time before it was served that it was not used.
+      // The time before the endpoint was served does not count as unused.
       const watchedMs = scope.nowMs - Math.max(scope.sinceMs, record.sinceMs);
       const text = describe(nameOf(record, served), verdict, { ...scope, isSafe, watchedMs });
       return { server, transport, path, sunset, verdict, text: text + describeSunset(sunset, verdict) };
@@ -88,9 +89,9 @@ export function judgeEndpoints(
   return [...unwatched(served, rows, scope), ...known];
 }
 
-/** With one of these, HTTP+SSE has to stay. */
+/** Verdicts that keep HTTP+SSE from being switched off. */
 const FORBIDDING: readonly EndpointVerdict['kind'][] = ['not-yet', 'too-early', 'incomplete'];
-/** In this order they are told. */
+/** Order of the verdicts in the report. */
 const RANKS: Readonly<Record<EndpointVerdict['kind'], number>> = {
   'not-yet': 0,
   'too-early': 1,
@@ -121,7 +122,10 @@ function judge(
   return watchedDays < ENOUGH_DAYS * days ? { kind: 'too-early', watchedDays, days } : { kind: 'safe' };
 }
 
-/** A server that is run by its client now and then says nothing of its endpoints. */
+/**
+ * Returns true if the endpoint's server was served without it lately. A server that its client starts over stdio now
+ * and then says nothing about network endpoints.
+ */
 function isSwitchedOff(record: ServedRecord, served: readonly ServedRecord[]): boolean {
   return (
     record.transport !== 'stdio' &&
@@ -136,7 +140,7 @@ function useOf(
   rows: readonly ReportRow[],
   { server, transport }: { readonly server: string; readonly transport: Transport },
 ): EndpointUse | undefined {
-  // A row may stand for several servers that are not told apart: any of them may have been used.
+  // A row may stand for several servers that are counted together, and each of them may have been used.
   const used = rows.filter(
     (row) => row.client.transport === transport && (row.server.name === server || row.server.name === OTHER_SERVERS),
   );
@@ -153,7 +157,7 @@ function useOf(
   };
 }
 
-/** Uses of HTTP+SSE at servers of which nobody has noted that they were served with it. */
+/** Judges servers that were used over HTTP+SSE although no record says that they were served with it. */
 function unwatched(
   served: readonly ServedRecord[],
   rows: readonly ReportRow[],
@@ -198,7 +202,7 @@ export const TRANSPORT_WORDS: Readonly<Record<Transport, string>> = {
 
 interface Description extends ReportScope {
   readonly isSafe: boolean;
-  /** The part of the report's time in which the endpoint was served. */
+  /** Part of the report's time in which the endpoint was served. */
   readonly watchedMs: number;
 }
 
@@ -228,7 +232,7 @@ function describe(name: string, verdict: EndpointVerdict, { nowMs, isSafe, watch
   }
 }
 
-/** Nothing where the endpoint is served no more: nobody needs to know when it should have ended. */
+/** Returns the announced end, or an empty text if the endpoint is no longer served. */
 function describeSunset(sunset: string | undefined, { kind }: EndpointVerdict): string {
   return sunset === undefined || kind === 'not-served' ? '' : `; announced to end on ${toPrintable(sunset, 40)}`;
 }
@@ -263,7 +267,7 @@ export function formatSpan(ms: number): string {
   return count(Math.max(0, Math.floor(ms / unitMs)), name);
 }
 
-/** A clock that was set back makes times of the future; they are as good as now. */
+/** Formats a time span in the past. Times in the future, which occur after a clock was set back, count as now. */
 export function formatAgo(ms: number): string {
   return ms < 60_000 ? 'just now' : `${formatSpan(ms)} ago`;
 }

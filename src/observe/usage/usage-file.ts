@@ -1,4 +1,4 @@
-/** Writes the usage through to a file, and takes over the files that ended processes have left. */
+/** Writes the usage to a file, and takes over files left by processes that have ended. */
 import { chmod, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Deps } from '../../deps.ts';
@@ -20,29 +20,35 @@ import {
 } from './usage-folder.ts';
 import type { UsageTable } from './usage-table.ts';
 
-/** What is lost at most where the process is killed. */
+/** Interval of writes, and so the longest time whose counts are lost if the process is killed. */
 export const WRITE_EVERY_MS = 5000;
-/** How often it is noted that the bridge still runs; well below the time after which others think that it does not. */
+/**
+ * Interval at which the bridge records that it still runs, well below the time after which other processes consider it
+ * gone.
+ */
 export const WATCH_EVERY_MS = 10 * 60_000;
-/** A bridge that runs for months beside clients that start one for each conversation takes over what those leave. */
+/**
+ * Interval at which files of ended processes are taken over. A bridge may run for months beside clients that start a
+ * new one for each conversation.
+ */
 export const ADOPT_EVERY_MS = 60 * 60_000;
-/** Names of clients are nobody else's business. */
+/** Only the owner may read the names of clients. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** Files that nobody could read are kept for whoever wants to know why, the newest of them. */
+/** Unreadable files that are kept for diagnosis, the newest ones. */
 const MAX_SET_ASIDE = 5;
-/** A disk may hang; the end of the process does not wait for it. */
+/** Longest wait for the last write at exit, since a disk may hang. */
 const MAX_CLOSE_MS = 3000;
 
 export interface UsageFileOptions {
   readonly table: UsageTable;
   readonly stateDirectory: string;
-  /** Default: this process. */
+  /** Owner of the new file; default: this process. */
   readonly self?: ThisProcess;
   readonly deps: Deps;
 }
 
-/** Never throws and never rejects: where nothing can be written the log says so, and counting goes on. */
+/** Never throws and never rejects: if nothing can be written, this is logged and counting continues. */
 export class UsageFile {
   readonly #table: UsageTable;
   readonly #folder: string;
@@ -50,14 +56,16 @@ export class UsageFile {
   readonly #deps: Deps;
   readonly #timers: readonly (() => void)[];
   #id: string;
-  /** How much of the table is in the file; undefined: there is no file. */
+  /** Value of the table's `changes` at the latest write; undefined: there is no file. */
   #writtenChanges: number | undefined = undefined;
-  /** Files that were taken over, by id: what they had is in the table, and they go when it is in the file. */
+  /**
+   * Files that were taken over, by id. Their counts are in the table; the files are deleted once the table was written.
+   */
   readonly #claimed = new Map<string, string>();
-  /** One thing at a time is done with files. */
+  /** The latest of the file operations, which run one after another. */
   #work: Promise<void>;
   #waiting = 0;
-  /** The log knows that it does not work, until it does. */
+  /** True while a failure has been logged and writing has not succeeded since. */
   #isTold = false;
 
   constructor({ table, stateDirectory, self = thisProcess(), deps }: UsageFileOptions) {
@@ -75,7 +83,7 @@ export class UsageFile {
     ];
   }
 
-  /** Resolves when everything that was counted is in the file, as far as it can be written. */
+  /** Resolves when everything counted was written, as far as possible. */
   flush(): Promise<void> {
     return this.#then(() => this.#write());
   }
@@ -96,7 +104,7 @@ export class UsageFile {
     });
   }
 
-  /** A slow disk must not make a queue. */
+  /** Skips the operation if another is waiting, so that a slow disk causes no backlog. */
   #whenFree(run: () => Promise<void>): void {
     if (this.#waiting === 0) void this.#then(run);
   }
@@ -151,19 +159,19 @@ export class UsageFile {
 
   async #makeFolder(): Promise<void> {
     await makeFolder(this.#folder, FOLDER_MODE);
-    // An older folder may have been made with other permissions.
+    // The folder may exist from earlier with other permissions.
     if (this.#writtenChanges === undefined) await chmod(this.#folder, FOLDER_MODE);
   }
 
   /**
-   * Another process has taken this one for gone, as one that was stopped for hours, and has claimed its file; or a user
-   * has deleted it. What was in it is not counted here any more.
+   * Detects that the file is gone: another process claimed it because this one seemed to have ended, as after a
+   * suspension of hours, or a user deleted it. Its counts are dropped here.
    */
   async #noticeClaim(): Promise<void> {
     if (this.#writtenChanges === undefined || (await exists(this.#path))) return;
     this.#deps.log.debug('another process has taken over the usage that was counted here');
     this.#table.clear();
-    // What they had went with the table, so whoever comes next has to take them over.
+    // The counts of claimed files went with the table, so another process has to take them over.
     this.#claimed.clear();
     this.#writtenChanges = undefined;
     this.#id = this.#deps.randomId();
@@ -182,7 +190,7 @@ export class UsageFile {
       if (path !== undefined) claimed.push(path);
     }
     if (claimed.length === 0) return;
-    // A process may have been killed between writing what it took over and deleting where that came from.
+    // A process may have been killed after writing the counts that it took over and before deleting their source.
     const included = await includedIds(this.#folder);
     for (const [id, path] of claimed) {
       const content = await readUsageFile(path);
@@ -194,7 +202,7 @@ export class UsageFile {
     }
   }
 
-  /** Undefined: there is nothing to claim, or another process was faster. */
+  /** Claims a file; undefined: there is nothing to claim, or another process was faster. */
   async #claim(name: string): Promise<readonly [id: string, path: string] | undefined> {
     const found = parseFileName(name);
     if (found === undefined || found.id === this.#id || this.#claimed.has(found.id)) return undefined;
@@ -206,7 +214,7 @@ export class UsageFile {
         await rm(path, { force: true });
         return undefined;
       }
-      // Before it has another name: a name of this process on an old file would look like one of a process that is gone.
+      // Update the time before renaming: an old file with this process's name would look like that of an ended process.
       await utimes(path, new Date(), new Date());
       const own = join(this.#folder, fileNameOf({ ...this.#ownName, id: found.id }, 'json'));
       await rename(path, own);

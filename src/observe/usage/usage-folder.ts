@@ -1,6 +1,6 @@
 /**
- * The folder with the files of the usage. Each process has a file of its own, whose name says who keeps it:
- * `<id>.<host>.<pid>.json`. Whoever finds a file whose keeper is gone may claim it, by renaming it to be its own.
+ * The folder of the usage files. Each process has a file, whose name tells its owner: `<id>.<host>.<pid>.json`. A
+ * process may claim the file of one that has ended, by renaming it to its own name.
  */
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,11 +9,11 @@ import { hasEnded, type OwningProcess, type ThisProcess } from '../../io/owning-
 import { parseUsage, type Usage, UsageFault } from './usage.ts';
 import { UsageRows } from './usage-rows.ts';
 
-/** A file that is larger was not written here. */
+/** Limit of a usage file; the bridge writes none that is larger. */
 export const MAX_FILE_BYTES = 16 * 1024 * 1024;
 /**
- * A keeper writes its file every few minutes. One that has not for so long is gone where that cannot be seen otherwise: on
- * another machine or in another container, or because its number has been given to another process.
+ * Owners write their files every few minutes. An owner that has not for this long counts as gone, if that cannot be
+ * seen otherwise: on another machine, in another container, or when its process id was reused.
  */
 export const STALE_MS = 60 * 60_000;
 
@@ -29,14 +29,14 @@ export function fileNameOf({ id, host, pid }: FileName, ending: 'json' | 'tmp'):
   return `${id}.${host}.${pid}.${ending}`;
 }
 
-/** Undefined: no file of the usage. */
+/** Parses a file name; undefined: it is not a usage file. */
 export function parseFileName(name: string): (FileName & { readonly ending: string }) | undefined {
   const [, id, host, pid, ending] = /^([\w-]{1,64})\.([0-9a-f]{8})\.(\d{1,10})\.(json|tmp)$/.exec(name) ?? [];
   if (id === undefined || host === undefined || pid === undefined || ending === undefined) return undefined;
   return { id, host, pid: Number(pid), ending };
 }
 
-/** Does nobody write this file any more? */
+/** Returns true if the owner of the file is gone. */
 export function isGone(keeper: OwningProcess, writtenAtMs: number, self: ThisProcess): boolean {
   return hasEnded(keeper, writtenAtMs, self) || writtenAtMs < Date.now() - STALE_MS;
 }
@@ -46,16 +46,16 @@ export function codeOf(thrown: unknown): unknown {
 }
 
 /**
- * - `read`: `includes` are the ids of files whose counts are in this one, and which are about to be deleted.
+ * - `read`: `includes` lists files whose counts are part of this one, and which are about to be deleted.
  * - `missing`: it was claimed or deleted meanwhile.
- * - `unusable`: for the reason told.
+ * - `unusable`: it cannot be read, for the reason in `problem`.
  */
 export type FileContent =
   | { readonly kind: 'read'; readonly includes: readonly string[]; readonly usage: Usage }
   | { readonly kind: 'missing' }
   | { readonly kind: 'unusable'; readonly problem: string };
 
-/** Most ids that a file may include. */
+/** Limit of the ids in `includes`. */
 const MAX_INCLUDES = 10_000;
 
 /** `usage`: the text of a Usage. */
@@ -74,13 +74,13 @@ export async function readUsageFile(path: string): Promise<FileContent> {
   } catch (thrown) {
     if (codeOf(thrown) === 'ENOENT') return { kind: 'missing' };
     if (thrown instanceof UsageFault) return { kind: 'unusable', problem: thrown.message };
-    // What the parser says quotes the text.
+    // The parser's message is left out, since it quotes the text.
     if (thrown instanceof SyntaxError) return { kind: 'unusable', problem: 'it is not JSON' };
     return { kind: 'unusable', problem: `it cannot be read (${String(codeOf(thrown))})` };
   }
 }
 
-/** Undefined: it is too large, or something else than a file. */
+/** Reads a file; undefined: it is too large or not a regular file. */
 async function readText(path: string): Promise<string | undefined> {
   const handle = await open(path, OPEN_TO_READ);
   try {
@@ -91,7 +91,7 @@ async function readText(path: string): Promise<string | undefined> {
   }
 }
 
-/** The names in the folder; none where there is no folder. */
+/** Returns the names in the folder; empty if the folder does not exist. */
 export async function listFolder(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder);
@@ -107,10 +107,13 @@ export interface FoundUsage {
   readonly problems: readonly string[];
 }
 
-/** Files come and go while they are read; so often it is tried to see all of them. */
+/** Attempts to read all files without one vanishing meanwhile. */
 const MAX_ATTEMPTS = 5;
 
-/** What all processes have counted. Changes nothing in the folder. Throws what the system says of the folder. */
+/**
+ * Returns the counts of all processes. Changes nothing in the folder. Throws the system's error if the folder cannot be
+ * read.
+ */
 export async function readUsage(stateDirectory: string, nowMs: number): Promise<FoundUsage> {
   const folder = usageFolderIn(stateDirectory);
   for (let attempt = 1; ; attempt += 1) {
@@ -129,7 +132,7 @@ interface NamedContent {
   readonly content: FileContent;
 }
 
-/** The ending of a file that was set aside; nobody knows what it had until somebody deletes it. */
+/** Ending of an unreadable file that was set aside. The report mentions it until a user deletes it. */
 export const SET_ASIDE = '.corrupt';
 
 async function readAll(folder: string): Promise<readonly NamedContent[]> {
@@ -153,7 +156,7 @@ function mergeFiles(folder: string, files: readonly NamedContent[], nowMs: numbe
   return { usage: rows.toUsage(), problems };
 }
 
-/** The ids of files whose counts are in another file of the folder, too. */
+/** Returns the ids of files whose counts are also in another file of the folder. */
 export async function includedIds(folder: string): Promise<ReadonlySet<string>> {
   const files = await readAll(folder);
   return new Set(files.flatMap(({ content }) => (content.kind === 'read' ? content.includes : [])));

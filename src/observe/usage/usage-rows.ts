@@ -1,4 +1,4 @@
-/** The rows of the usage, within fixed bounds however many clients there are and however long they come. */
+/** The rows of the usage, with fixed limits for any number of clients and any length of time. */
 import type { Transport } from '../../relay/observer.ts';
 import { LiveRow } from './live-row.ts';
 import {
@@ -15,7 +15,7 @@ import {
   type UsageServer,
 } from './usage.ts';
 
-/** The server of the row for servers beyond the limit, which are counted together. */
+/** Server name of the row that counts all servers beyond the limit. */
 export const OTHER_SERVERS = '(others)';
 
 interface LiveServed extends Omit<ServedEndpoint, 'sunset'> {
@@ -26,16 +26,16 @@ interface LiveServed extends Omit<ServedEndpoint, 'sunset'> {
 }
 
 /**
- * Where there are too many rows, the least recently seen of them are counted together; where there are too many days, the
- * oldest are forgotten. When somebody was last seen stays known in either case.
+ * Keeps rows and days within their limits. Beyond them the least recently seen rows are counted together, and the
+ * oldest days are dropped; the time of the latest use stays known.
  */
 export class UsageRows {
   readonly #rows = new Map<string, LiveRow>();
-  /** How many of the rows are for others. */
+  /** Number of rows that count several clients together. */
   #othersRows = 0;
   readonly #served = new Map<string, LiveServed>();
 
-  /** The row of this client, which is made where there is none. */
+  /** Returns the row of this client, and creates it if needed. */
   find(client: UsageClient, server: UsageServer, nowMs: number): LiveRow {
     const key = keyOf(client, server);
     const known = this.#rows.get(key);
@@ -51,7 +51,7 @@ export class UsageRows {
     return this.#rows.values();
   }
 
-  /** An endpoint was there to be used at this time. */
+  /** Records that an endpoint was served at this time. */
   watched({ server, transport, path, sunset }: ServedEndpoint, nowMs: number): void {
     this.#addServed({ server, transport, path, sunset, sinceMs: nowMs, untilMs: nowMs, days: [dayOf(nowMs)] });
   }
@@ -62,7 +62,7 @@ export class UsageRows {
     this.forgetOld(nowMs);
   }
 
-  /** To be called when there may be more days than before. */
+  /** Drops what is beyond the limits. To be called when days may have been added. */
   forgetOld(nowMs: number): void {
     const oldest = dayOf(nowMs) - MAX_DAYS;
     for (const [key, row] of this.#rows) {
@@ -86,7 +86,7 @@ export class UsageRows {
     }
   }
 
-  /** Begins to count anew. Those who are connected stay known. */
+  /** Starts counting from zero. Rows with open sessions stay. */
   clear(nowMs: number): void {
     for (const [key, row] of this.#rows) {
       row.clear(nowMs);
@@ -99,7 +99,7 @@ export class UsageRows {
     return { format: 1, served: [...this.#served.values()], rows: Array.from(this, (row) => row.toUsage()) };
   }
 
-  /** The text of what `toUsage` returns. */
+  /** Returns the result of `toUsage` as JSON. */
   toJson(): string {
     const served = JSON.stringify([...this.#served.values()]);
     const rows = Array.from(this, (row) => row.toJson());
@@ -111,7 +111,7 @@ export class UsageRows {
     if (this.#othersRows > MAX_OTHERS_ROWS) this.#fold((row) => isOfOneServer(row), newest);
   }
 
-  /** Counts the least recently seen of these rows with the others. */
+  /** Adds the least recently seen of these rows to the row of others. */
   #fold(isCandidate: (row: LiveRow) => boolean, newest: LiveRow): void {
     let oldest: LiveRow | undefined;
     for (const row of this.#rows.values()) {
@@ -146,7 +146,7 @@ export class UsageRows {
       if (this.#served.size > MAX_SERVED) this.#forgetServed();
       return;
     }
-    // Who has seen it last knows what holds now.
+    // The latest record has the current announcement.
     if (untilMs >= known.untilMs) known.sunset = sunset;
     known.sinceMs = Math.min(known.sinceMs, sinceMs);
     known.untilMs = Math.max(known.untilMs, untilMs);

@@ -1,4 +1,4 @@
-/** Counts who calls what, as an observer of the bridge. */
+/** Counts the calls of each client, as an observer of the bridge. */
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { showHidden } from '../../printable.ts';
 import type {
@@ -27,15 +27,18 @@ import {
 import { UsageRows } from './usage-rows.ts';
 
 export interface UsageTableOptions {
-  /** Ms since the epoch: rows outlive the process, and are added to those of others. */
+  /**
+   * Returns milliseconds since the epoch. Wall-clock times are used since rows outlive the process and are merged with
+   * those of other processes.
+   */
   readonly wallClock: () => number;
-  /** Where clients can come in. What is not named here is never called unused. */
+  /** Endpoints that are served. The report calls no other endpoint unused. */
   readonly served: readonly ServedEndpoint[];
 }
 
-/** Rows that are found without making a key. */
+/** Number of rows that can be found without composing a key. */
 const RECENT_ROWS = 16;
-/** A request that lasts as long as its client listens; what it took is nobody's waiting time. */
+/** A subscription lasts as long as its client listens, so its duration is left out of the latencies. */
 const LISTEN = 'subscriptions/listen';
 
 export class UsageTable implements Observer {
@@ -43,7 +46,7 @@ export class UsageTable implements Observer {
   readonly #wallClock: () => number;
   readonly #rows = new UsageRows();
   #served: readonly ServedEndpoint[];
-  /** The rows of the latest calls, each where its names say. */
+  /** Rows of the latest calls, indexed by a hash of their names. */
   readonly #recent: (LiveRow | undefined)[] = new Array<undefined>(RECENT_ROWS).fill(undefined);
   #day: number;
   #changes = 0;
@@ -55,12 +58,12 @@ export class UsageTable implements Observer {
     this.watch();
   }
 
-  /** Rises with everything that is counted. */
+  /** Increases with everything that is counted. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** The endpoints are others from now on. */
+  /** Replaces the served endpoints. */
   serve(served: readonly ServedEndpoint[]): void {
     this.watch();
     this.#served = served;
@@ -68,8 +71,8 @@ export class UsageTable implements Observer {
   }
 
   /**
-   * Notes that the endpoints are still there to be used, and that those who have a session still use them. To be called
-   * every few minutes.
+   * Records that the endpoints are still served, and that clients with a session still use them. To be called every few
+   * minutes.
    */
   watch(): void {
     const nowMs = this.#now();
@@ -78,18 +81,18 @@ export class UsageTable implements Observer {
     for (const row of this.#rows) {
       if (row.openSessions === 0) continue;
       row.seen(nowMs);
-      // Makes the day known, with the sessions that it began with.
+      // Creates the day's entry, with the sessions that it began with.
       row.at(nowMs);
     }
   }
 
-  /** Takes over what another process has counted. */
+  /** Adds the counts of another process. */
   adopt(usage: Usage): void {
     this.#rows.add(usage, this.#now());
     this.#recent.fill(undefined);
   }
 
-  /** Begins to count anew, for another process has taken over what was counted here. */
+  /** Starts counting from zero, after another process has taken over the counts. */
   clear(): void {
     this.#rows.clear(this.#now());
     this.#recent.fill(undefined);
@@ -110,7 +113,7 @@ export class UsageTable implements Observer {
 
   #ended({ client, method, requestBytes }: ObservedCall, { outcome, bytes, durationMs, server }: CallEnding): void {
     const isAnswered = outcome.kind === 'answered';
-    // A handshake that succeeds is counted as a session.
+    // A successful handshake is counted as a session.
     if (method === INITIALIZE && isAnswered) return;
     const nowMs = this.#now();
     const row = this.#rowOf(client, server, nowMs);
@@ -158,7 +161,7 @@ export class UsageTable implements Observer {
     row.used(feature, 1, nowMs);
   }
 
-  /** Something is being counted now. */
+  /** Returns the current time for something to be counted, and starts a new day if needed. */
   #now(): number {
     this.#changes += 1;
     const nowMs = Math.floor(this.#wallClock());
@@ -189,7 +192,10 @@ const BRIDGE: UsageClient = {
   revision: undefined,
 };
 
-/** False where a name was cut, too: then the row is found by its key. */
+/**
+ * Returns true if the row is that of the client. Always false for a name that was cut, whose row is then found by its
+ * key.
+ */
 function isRowOf(row: LiveRow, client: ObservedClient, server: ObservedServer | undefined): boolean {
   const known = row.client;
   return (
@@ -223,7 +229,7 @@ function serverOf(name: string, server: ObservedServer | undefined): UsageServer
   };
 }
 
-/** Reports are read by people: two names that differ look different. */
+/** Limits a text and shows its hidden characters, so that different names look different in a report. */
 function cut(text: string, maxLength: number): string {
   return showHidden(text.slice(0, maxLength)).slice(0, maxLength);
 }

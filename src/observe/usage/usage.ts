@@ -1,6 +1,6 @@
 /**
- * Who has called what, as it is kept in files and handed to programs: plain data, members that are unknown left out. Holds
- * no payload, no tool, no caller, no credential and no session id.
+ * The usage, as it is kept in files and passed to programs: plain data without unknown members. It holds no payload,
+ * tool, caller, credential or session id.
  */
 import type { DeprecatedFeature, Transport } from '../../relay/observer.ts';
 import { LATENCY_BUCKETS } from '../latency.ts';
@@ -12,29 +12,29 @@ export interface Usage {
   readonly rows: readonly UsageRow[];
 }
 
-/** Where clients find a server by one transport. */
+/** An endpoint: a server over one transport. */
 export interface ServedEndpoint {
-  /** As the observer is told it with each client. */
+  /** Name of the server as passed to observers. */
   readonly server: string;
   readonly transport: Transport;
-  /** As clients write it in the URL; undefined: they are at the other end of a pipe. */
+  /** Path in the URL; undefined: the transport is a pipe. */
   readonly path: string | undefined;
-  /** When it is going to end, as its operator has said; undefined: nobody has. */
+  /** Announced end, as set by the operator; undefined: none is announced. */
   readonly sunset: string | undefined;
 }
 
-/** When an endpoint was there to be used, and watched. What nobody could use was not unused. */
+/** The time in which an endpoint was served and watched. Only in this time can it be called unused. */
 export interface ServedRecord extends ServedEndpoint {
   readonly sinceMs: number;
   readonly untilMs: number;
-  /** The days between on which it was watched at all, the oldest first. */
+  /** Days in this time on which it was watched at all, oldest first. */
   readonly days: readonly number[];
 }
 
 /**
- * - `client`: one that may have said its name.
+ * - `client`: one client, which may have given its name.
  * - `others`: clients beyond the limit, which are counted together.
- * - `bridge`: mcp-portage itself, towards this server.
+ * - `bridge`: mcp-portage itself, as a client of the server.
  */
 export type UserKind = 'client' | 'others' | 'bridge';
 
@@ -42,15 +42,15 @@ export interface UsageClient {
   readonly kind: UserKind;
   readonly name: string | undefined;
   readonly version: string | undefined;
-  /** Undefined: it is the bridge. */
+  /** Transport; undefined: the row is that of the bridge. */
   readonly transport: Transport | undefined;
-  /** Undefined: never told, or those of several are not told apart. */
+  /** Revision; undefined: unknown, or the row counts several clients together. */
   readonly revision: string | undefined;
 }
 
 export interface UsageServer {
   readonly name: string;
-  /** Undefined: nobody knew yet, or those of several are not told apart. */
+  /** Transport of the server; undefined: not known at that time, or the row counts several servers together. */
   readonly transport: Transport | undefined;
   readonly revision: string | undefined;
 }
@@ -58,10 +58,10 @@ export interface UsageServer {
 export interface UsageRow {
   readonly client: UsageClient;
   readonly server: UsageServer;
-  /** Wall-clock times, ms since the epoch. */
+  /** Wall-clock times in milliseconds since the epoch. */
   readonly firstSeenMs: number;
   readonly lastSeenMs: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly days: readonly DayCounts[];
   readonly deprecated: readonly DeprecatedUse[];
 }
@@ -71,17 +71,17 @@ export interface DayCounts {
   readonly day: number;
   /** Sessions that began on this day. */
   readonly sessions: number;
-  /** Sessions that were open when the first thing of this day was counted. */
+  /** Sessions that were already open when the day's first event was counted. */
   readonly carried: number;
   /** Clients that got no session. */
   readonly refused: number;
-  /** Requests, those that open a session apart. */
+  /** Requests, except those that open a session. */
   readonly calls: number;
-  /** How many of the calls ended with an error of the server, or failed. */
+  /** Calls that got an error from the server, or failed. */
   readonly errors: number;
   readonly requestBytes: number;
   readonly answerBytes: number;
-  /** Answered calls by the time that they took; see latency.ts. Ends with the last bucket that is not empty. */
+  /** Answered calls by duration, in the buckets of latency.ts. Ends with the last bucket that is not empty. */
   readonly latency: readonly number[];
 }
 
@@ -97,15 +97,15 @@ export function dayOf(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS);
 }
 
-/** Days that are remembered. */
+/** Days that are kept. */
 export const MAX_DAYS = 400;
-/** Clients × servers that are told apart; beyond them the least recently seen are counted together. */
+/** Pairs of client and server with their own row. Beyond the limit the least recently seen are counted together. */
 export const MAX_ROWS = 500;
-/** Rows in which others are counted together. */
+/** Rows that count several clients together. */
 export const MAX_OTHERS_ROWS = 100;
-/** Days of all rows together. */
+/** Limit of the day entries of all rows. */
 export const MAX_DAY_COUNTS = 10_000;
-/** Endpoints that are remembered, those included that are served no more. */
+/** Endpoints that are kept, including those that are no longer served. */
 export const MAX_SERVED = 300;
 export const MAX_NAME_LENGTH = 64;
 /** Limits the text of a version or a revision. */
@@ -113,12 +113,12 @@ export const MAX_VERSION_LENGTH = 32;
 export const MAX_SERVER_LENGTH = 128;
 const MAX_PATH_LENGTH = 256;
 
-/** Counts beyond it are wrong or forged, and would not stay exact. */
+/** Larger counts are wrong or forged, and sums of them would not stay exact. */
 const MAX_COUNT = Number.MAX_SAFE_INTEGER / 4;
-/** The last day whose time JavaScript can tell. */
+/** Largest time that a JavaScript Date can represent. */
 const MAX_TIME_MS = 8.64e15;
 
-/** What is wrong with a text that should be a Usage. Names the place and quotes no value. */
+/** Error of a text that should be a Usage. It names the place and quotes no value. */
 export class UsageFault extends Error {
   override readonly name = 'UsageFault';
 
@@ -127,7 +127,7 @@ export class UsageFault extends Error {
   }
 }
 
-/** Throws UsageFault. Members that are not known are ignored: a later version has added them. */
+/** Parses a Usage, or throws UsageFault. Unknown members, which a later version may have added, are ignored. */
 export function parseUsage(json: unknown): Usage {
   const fields = objectAt(json, '');
   if (fields.format !== 1) throw new UsageFault('format', '1, the one that this version of mcp-portage reads');
@@ -234,7 +234,7 @@ function itemsOf(
   return value.map((item: unknown, index) => [item, `${place}[${index}]`]);
 }
 
-/** Undefined where there is no such member. */
+/** Reads an optional member; undefined: it is missing. */
 function known<Value>(fields: Fields, name: string, read: () => Value): Value | undefined {
   return fields[name] === undefined ? undefined : read();
 }

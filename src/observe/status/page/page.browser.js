@@ -27,7 +27,7 @@ const FEW_CALLS = 15;
 
 /** @type {StatusDocument | undefined} */
 let status;
-/** What the clock of the bridge is ahead of that of the browser. */
+/** Time by which the bridge's clock is ahead of the browser's. */
 let aheadMs = 0;
 let isPaused = false;
 let showsAllCalls = false;
@@ -471,7 +471,7 @@ const STATES = new Map([
   ['refused', { text: '✕ cannot be served', look: 'line bad' }],
 ]);
 
-/** The last words of a server may be many; beside nine columns they would become a tower. The whole is in `/status.json`. */
+/** Limit of a server's problem text, whose cell would otherwise get very tall. `/status.json` has the whole text. */
 const MAX_PROBLEM_LENGTH = 240;
 
 /** @param {string} text */
@@ -693,7 +693,7 @@ function tellChangedStates({ servers }) {
 }
 
 /**
- * Whose figures these are, and of which replica they are missing.
+ * Shows which replicas the figures cover, and which replicas are missing.
  *
  * @param {StatusDocument} shown
  */
@@ -870,7 +870,7 @@ byId('pause').addEventListener('click', () => {
   showConnection('paused');
 });
 
-// What nobody sees need not be sent.
+// A hidden page needs no updates.
 document.addEventListener('visibilitychange', () => {
   if (isPaused || !byId('token').hidden) return;
   if (document.hidden) following?.abort();
