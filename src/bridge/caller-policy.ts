@@ -4,12 +4,16 @@ import type { ServerConfig } from '../config/server.ts';
 import { isLoopback } from '../http/addresses.ts';
 import { isForOneUser } from '../http/server/listen-addresses.ts';
 
-/** What is known of a server's callers before any of them comes: it decides what they may share, and how much one may take. */
+/**
+ * Policy for a server's callers, fixed before the first request. It decides what callers may share and how much one may
+ * take.
+ */
 export interface CallerPolicy {
   /**
-   * `pipe`: the one client on our own pipes. `user`: programs on this machine, which belong to one user unless the mode of
-   * a socket says otherwise. `named`: callers who authenticate. `unidentified`: everybody else; all of them are called
-   * "anonymous".
+   * - `pipe`: the one client on our own pipes.
+   * - `user`: programs on this machine, which belong to one user unless the mode of a socket says otherwise.
+   * - `named`: callers that authenticate.
+   * - `unidentified`: all other callers, which share the name "anonymous".
    */
   readonly kind: 'pipe' | 'user' | 'named' | 'unidentified';
   readonly names: 'one' | 'several';
@@ -26,7 +30,10 @@ export function describeCallers(
   return { kind: isForOneOfThisMachine(listener) ? 'user' : 'unidentified', names };
 }
 
-/** Behind a reverse proxy, callers from anywhere arrive over loopback. */
+/**
+ * Returns true if only programs of one user on this machine can connect. Behind a reverse proxy, callers from anywhere
+ * arrive over loopback.
+ */
 function isForOneOfThisMachine({ addresses, streams, endpoints: { baseUrl } }: HttpListenerConfig): boolean {
   const isProxied = baseUrl !== undefined && !isLoopback(baseUrl.hostname.replace(/^\[|\]$/g, ''));
   const all = [...addresses, ...streams.map(({ address }) => address)];
@@ -34,8 +41,8 @@ function isForOneOfThisMachine({ addresses, streams, endpoints: { baseUrl } }: H
 }
 
 /**
- * Whether two unidentified callers must not share a session of a server: what it holds, and what it asks, is for one of
- * them. Where the user wants one process for all, they share it anyway.
+ * Returns true if unidentified callers must not share a session of a server, whose state and questions belong to one of
+ * them. If the user configures one process for all (`isolation: shared`), they share it anyway.
  */
 export function areKeptApart(
   { kind }: CallerPolicy,
@@ -44,12 +51,17 @@ export function areKeptApart(
   return kind === 'unidentified' && isolation !== 'shared';
 }
 
-/** Without names all callers have the same one, so none of them can be refused for taking too much. */
+/**
+ * Returns true if callers have names. Without names all callers look the same, so a limit per caller would hit all of
+ * them.
+ */
 export function haveNames({ kind, names }: CallerPolicy): boolean {
   return kind === 'named' || names === 'several';
 }
 
-/** Among how many callers capacity is divided: with several names, one caller leaves half to others. */
+/**
+ * Returns the number of parts that capacity is divided into. With several names, one caller leaves half to the others.
+ */
 export function countSharers({ names }: CallerPolicy): number {
   return names === 'several' ? 2 : 1;
 }

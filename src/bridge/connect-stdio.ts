@@ -13,14 +13,18 @@ import { createObservation } from './observing/observation.ts';
 import type { BridgeDeps, ClientPipes, RunningBridge } from './running-bridge.ts';
 
 /**
- * A client that has ended its pipe and sends a signal kills us soon after: official SDKs 2 s, and 1 s if they only wanted
- * to know what we speak, where both come at once. Then nobody is left to end the server.
+ * Time from end of input plus signal until the server is killed. A client that does both kills the bridge soon after,
+ * and no process would be left to end the server: official SDKs wait 2 s, or 1 s after a mere probe, which does both at
+ * once.
  */
 const LAST_CHANCE_MS = 500;
-/** A pipe tells that nobody reads it only to who writes, and a call may be silent for minutes. */
+/**
+ * Interval of the check for an orphaned bridge. A pipe shows that its reader is gone only on a write, and a call may be
+ * silent for minutes.
+ */
 const ORPHAN_CHECK_MS = 1000;
 
-/** `mcp-portage connect`: one client on a pair of pipes. See docs/internals/decisions/0016 for when it ends. */
+/** Runs `mcp-portage connect`: one client on a pair of pipes. docs/internals/decisions/0016 tells when it ends. */
 export async function connectStdio(config: Config, deps: BridgeDeps, pipes: ClientPipes): Promise<RunningBridge> {
   const { input, output, isOrphaned } = pipes;
   const urgency = new AbortController();
@@ -79,7 +83,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
   const isPressed = new Promise<void>((resolve) => {
     pressed = resolve;
   });
-  // The end of the pipe and a signal are seen in any order.
+  // The end of the pipe and the signal may arrive in either order.
   void Promise.all([endpoint.clientGone, isPressed]).then(() => {
     ending.close();
     urgency.abort();
@@ -96,7 +100,8 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
     ending.leave();
   });
   const shutdown = (signal: NodeJS.Signals): Promise<void> => {
-    // What a terminal sends, it sends to client and bridge alike: that the client then ends, too, is no hurry.
+    // A terminal sends its signals to the client and the bridge alike, so the end of the client after one is no sign of
+    // urgency.
     if (signal === 'SIGTERM' || ending.isLeaving) pressed();
     ending.leave();
     return ending.finished;
@@ -111,7 +116,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
       case 'untaken': {
         const error = untaken(ended.bytes, requestTimeoutMs);
         deps.log.warn({ code: error.code }, error.message);
-        // Open calls have had that time, too.
+        // Open calls have had the same time.
         ending.close();
         break;
       }
@@ -149,23 +154,27 @@ function untaken(bytes: number, timeoutMs: number): BridgeError {
 
 interface StdioEndingParts {
   readonly clock: Clock;
-  /** What open calls have once somebody wants us to end, or nobody reads. */
+  /** Time for open calls after a signal, or once the client no longer reads. */
   readonly graceMs: number;
-  /** Resolves when all that was asked is answered and has left for the client; it may take as long as the calls may. */
+  /**
+   * Resolves when all calls are answered and the answers have left for the client. It has no time limit beyond those of
+   * the calls.
+   */
   readonly answer: () => Promise<void>;
-  /** Lets go of client and server. */
+  /** Releases the client and the server. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * - `open`: the client may say more.
- * - `answering`: it says no more, but it reads. What it has asked has the time that it would have had anyway.
- * - `leaving`: a signal came, nobody reads, or the server has ended. What is open has the grace time from then.
- * - `closing`: nothing is waited for but the end of the server.
+ * - `open`: the client may send more.
+ * - `answering`: the client has ended its input but still reads. Open calls keep their usual time limits.
+ * - `leaving`: a signal arrived, the client no longer reads, or the server has ended. Open calls have the grace time
+ *   from then on.
+ * - `closing`: only the end of the server is awaited.
  */
 type Stage = 'open' | 'answering' | 'leaving' | 'closing';
 
-/** The end of a bridge with one client on a pair of pipes. Each step may come at any time, and more than once. */
+/** Ends a bridge with one client on a pair of pipes. Each step may be requested at any time, and more than once. */
 class StdioEnding {
   readonly #parts: StdioEndingParts;
   #stage: Stage = 'open';
@@ -174,7 +183,7 @@ class StdioEnding {
     this.#stopWaiting = resolve;
   });
   #resolveFinished: (finished: Promise<void>) => void = () => {};
-  /** Resolves when nothing is left of the server. */
+  /** Resolves when the server and its connection have ended. */
   readonly finished = new Promise<void>((resolve) => {
     this.#resolveFinished = resolve;
   });
@@ -183,17 +192,17 @@ class StdioEnding {
     this.#parts = parts;
   }
 
-  /** The end is near, whatever is still open. */
+  /** True once the grace time is running or is over. */
   get isLeaving(): boolean {
     return this.#stage === 'leaving' || this.#stage === 'closing';
   }
 
-  /** Takes nothing new, and ends when everything is answered. */
+  /** Takes no new calls, and ends when all open ones are answered. */
   answer(): void {
     if (this.#stage === 'open') this.#begin('answering');
   }
 
-  /** Does what `answer` does within the grace time, which begins with the first call of this method. */
+  /** Like `answer`, but limited to the grace time, which starts with the first call of this method. */
   leave(): void {
     if (this.isLeaving) return;
     const { clock, graceMs } = this.#parts;
@@ -203,7 +212,7 @@ class StdioEnding {
     this.#stage = 'leaving';
   }
 
-  /** Waits for nothing any more. */
+  /** Ends without waiting for open calls. */
   close(): void {
     this.#stopWaiting();
     if (this.#stage === 'open') this.#begin('leaving');

@@ -11,18 +11,18 @@ import type { HttpClient } from '../http/client/client.ts';
 import { respondError, respondJson } from '../http/server/respond.ts';
 import { CLIENT_INFO } from '../version.ts';
 
-/** How callers show who they are. */
+/** Authentication of callers. */
 export interface Authentication {
-  /** Who may come to these endpoints: a token that is made for one server is not taken at another. */
+  /** Authenticates callers of these endpoints. A token that was issued for one server is not accepted at another. */
   forEndpoints(endpoints: EndpointConfig): EndpointAuthentication;
-  /** Takes a token that is good at any of these. */
+  /** Authenticates callers with a token that is valid at any of these endpoints. */
   anywhere(all: readonly EndpointConfig[]): Authenticator;
   close(): void;
 }
 
 export interface EndpointAuthentication {
   readonly authenticator: Authenticator;
-  /** What clients read to learn whose tokens are accepted. */
+  /** Metadata documents that tell clients whose tokens are accepted. */
   readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
 }
 
@@ -72,7 +72,7 @@ function describeResource({ oauth }: AuthConfig, endpoints: EndpointConfig, sche
   return oauth && new ProtectedResource({ ...oauth, endpoints, scheme });
 }
 
-/** An issuer is shown none of the credentials that are for the server. */
+/** No credentials: those of the server must not be sent to an issuer. */
 const NO_CREDENTIALS = {
   credentials: undefined,
   headers: new Map<string, string>(),
@@ -81,7 +81,10 @@ const NO_CREDENTIALS = {
   tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
 };
 
-/** Where clients learn who hands out tokens for this server. Nobody needs one to read that. [RFC 9728 3.1] */
+/**
+ * Returns the routes of the metadata documents, which tell clients who issues tokens for this server. They need no
+ * token. [RFC 9728 3.1]
+ */
 export function metadataRoutes(resource: ProtectedResource): ReadonlyMap<string, HttpRoute> {
   return new Map(resource.paths.map((path) => [path, routeOf(resource, path)]));
 }

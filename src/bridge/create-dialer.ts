@@ -49,34 +49,34 @@ import { CLIENT_INFO } from '../version.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import { toLegacy, toModern } from './join-eras.ts';
 
-/** One server, and for whom it is dialled. */
+/** A server with everything needed to dial it. */
 export interface ServerToDial extends ServerConfig {
   readonly callers: CallerPolicy;
-  /** Counts the processes of the whole bridge. */
+  /** Limit of the processes of the whole bridge. */
   readonly children: ChildLimit;
   readonly shutdownGraceMs: number;
-  /** Aborted when the bridge is about to be killed, and there is no time to let processes end by themselves. */
+  /** Aborted when the bridge is about to be killed, so there is no time for processes to end by themselves. */
   readonly urgency: AbortSignal | undefined;
-  /** Where it is looked up what waits for it. */
+  /** Collects the sizes of the server's queues. */
   readonly queues: QueueSizes;
-  /** What replicas share, such as a login; undefined: this bridge is the only one. */
+  /** Opens values that replicas share, such as a login; undefined: there are no other replicas. */
   readonly openShared: OpenSharedText | undefined;
   /** The tokens that callers have at the server; undefined: they have none of their own. */
   readonly callerTokens: CallerCredentials | undefined;
   /** The addresses at which this process itself listens. */
   readonly bound: () => readonly BoundAddress[];
-  /** Where outcomes outlive this process; undefined: nowhere. */
+  /** Storage for outcomes that outlive this process; undefined: none. */
   readonly outcomes: OutcomeStorage | undefined;
-  /** Is told what the server speaks when that is found out. */
+  /** Learns the server's protocol once it is detected. */
   readonly observing: Observing;
 }
 
-/** How a server is called where people look: as the file writes it, else by its program or address. */
+/** Returns the name of a server for people: the one in the configuration file, else its program or address. */
 export function nameServer({ listing, target }: Pick<ServerConfig, 'listing' | 'target'>): string {
   return listing?.name ?? nameTarget(target);
 }
 
-/** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
+/** Creates the dialers of a server of any kind and any era, for clients of every era. */
 export async function createDialers(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
   const isHidden = createToolFilter(server.tools);
   const dialers = await dialServer(server, deps);
@@ -91,7 +91,7 @@ async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDiale
   }
   if (target.kind === 'stream') return forEveryCaller(await dialStream(server, target, deps));
   if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
-  // Nothing is shared between processes that are told of different callers.
+  // Processes that get the variables of different callers share nothing.
   return new DialerByEnvironment({
     create: (environment: CallerEnvironment) =>
       dialCommand({ ...server, child: { ...child, env: { ...child.env, ...environment } } }, target, deps),
@@ -99,7 +99,7 @@ async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDiale
   });
 }
 
-/** A server to start. Throws what `createStdioDialer` throws. */
+/** Dials a server as a child process. Throws what `createStdioDialer` throws. */
 function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): UpstreamDialer {
   const processes = createStdioDialer({
     target,
@@ -118,7 +118,7 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
   return findEras(connections, 'stdio', server, deps);
 }
 
-/** A server that takes lines on a byte stream. */
+/** Dials a server on a byte stream. */
 async function dialStream(server: ServerToDial, { address }: StreamTarget, deps: Deps): Promise<UpstreamDialer> {
   const { createByteStreamDialer } = await import('../upstream/byte-stream/dialer.ts');
   const { remote, limits, bound } = server;
@@ -136,7 +136,7 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
   return dialConnections(streams, 'byte-stream', server, deps);
 }
 
-/** A server that takes WebSockets. */
+/** Dials a server over WebSocket. */
 async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
   const { createRemoteWebSocketDialer } = await import('../upstream/websocket/dialer.ts');
   const { remote, limits } = server;
@@ -152,7 +152,7 @@ async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps
   return dialConnections(webSockets, 'websocket', server, deps);
 }
 
-/** A server somewhere else whose connections carry either era: they may be lost without a word, and be made again. */
+/** Dials a remote server whose connections carry either era. They may be lost without notice, and are then replaced. */
 function dialConnections(
   connections: SessionDialer,
   transport: DuplexTransport,
@@ -165,7 +165,7 @@ function dialConnections(
   return keepAlive(dialer, server, deps);
 }
 
-/** A server whose connections carry either era, for clients of both. */
+/** Dials a server whose connections carry either era, for clients of both. */
 function findEras(
   connections: SessionDialer,
   transport: DuplexTransport,
@@ -192,16 +192,17 @@ function isForOneCaller({ callers, remote }: ServerToDial): boolean {
   return callers.kind !== 'pipe' && dependsOnCaller(remote);
 }
 
-/** A connection for each session. A modern server keeps none, so its requests can go over one for all. */
+/** Gives each session a connection. A modern server keeps no sessions, so all its requests can share one. */
 function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   const legacyToModern = toModern(dialers.modern, deps);
   if (server.callers.kind === 'pipe') {
-    // One client on a pipe has the server to itself: its messages pass as they are, and what hangs ends when it leaves.
+    // The one client on a pipe has the server to itself: its messages pass unchanged, and a hanging process ends when
+    // it leaves.
     const modernToLegacy = toLegacy(dialers.legacy, server, deps);
     return { modern: dialers.modern, legacyToModern, modernToLegacy, sessions: { kind: 'own' } };
   }
   if (isForOneCaller(server)) {
-    // What passes of a client's headers goes with the handshake, so a connection is for one caller.
+    // Forwarded headers are sent with the handshake, so a connection serves one caller.
     const modernToLegacy = toLegacy(dialers.legacy, server, deps);
     return { modern: dialers.modern, legacyToModern, modernToLegacy, sessions: { kind: 'own' } };
   }
@@ -214,7 +215,7 @@ function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): Joine
   };
 }
 
-/** One connection for everybody. */
+/** Gives all clients one connection. */
 function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   const handshakeTimeoutMs = server.limits.requestTimeoutMs;
   const options = { deps, prewarm: false };
@@ -239,9 +240,9 @@ function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): Joined
   };
 }
 
-/** A server at a URL, for clients of every era. */
+/** Dials a server at a URL, for clients of every era. */
 async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
-  // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
+  // Loaded on demand: its libraries would double the heap, and with it the cost of each garbage collection.
   const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
   const { protocol, remote, limits } = server;
   const credentials = await createCredentials(server, target, deps);
@@ -269,19 +270,22 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
   return keepAlive(dialer, server, deps);
 }
 
-/** Undefined: there are none. */
+/** Returns the settings of pings; undefined: none are sent. */
 function pingsOf({ remote, limits }: ServerToDial, deps: Deps): PingOptions | undefined {
   const { keepAliveMs: idleMs } = remote;
   return idleMs > 0 ? { idleMs, requestTimeoutMs: limits.requestTimeoutMs, deps } : undefined;
 }
 
-/** A client over HTTP is told to open a new session when its connection to a server is lost; one on stdio cannot be. */
+/**
+ * Reconnects when the connection to a server is lost, for a client on stdio. A client over HTTP is told to open a new
+ * session instead.
+ */
 function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, deps: Deps): UpstreamDialer {
   if (callers.kind !== 'pipe') return dialer;
   return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
 }
 
-/** Sessions that another replica may go on with. */
+/** Keeps sessions in the store, for another replica to continue. */
 function keepStored({ remote, limits }: ServerToDial, deps: Deps): DecorateSession {
   const begins = dependsOnCaller(remote) ? 'with-a-request' : 'at-once';
   return keepStoredSessions({ deps, handshakeTimeoutMs: limits.requestTimeoutMs, begins });
@@ -329,7 +333,7 @@ function watchProcesses(
   deps: Deps,
 ): Readonly<Record<Era, SessionDialer>> {
   const { requestTimeoutMs, hangTimeoutMs } = limits;
-  // Where a call may be silent for ever, so may a server.
+  // If a call may take forever, a server that does not respond is no sign of a hang.
   if (requestTimeoutMs === 0 || hangTimeoutMs === 0) return { legacy, modern };
   const options = { requestTimeoutMs, hangTimeoutMs, clientInfo: CLIENT_INFO, deps };
   return {
@@ -339,12 +343,12 @@ function watchProcesses(
 }
 
 /**
- * Names come from clients and servers. The specification allows tools 128 characters; what is longer is the name of no tool
- * that anybody lists in a pattern, and is hidden. [spec 2025-11-25 server/tools#tool-names]
+ * Longer names are hidden. The specification allows 128 characters, so a longer name is in no user's patterns, and
+ * names come from untrusted clients and servers. [spec 2025-11-25 server/tools#tool-names]
  */
 export const MAX_TOOL_NAME_LENGTH = 1024;
 
-/** Undefined: nothing is hidden. */
+/** Creates the filter of tool names; undefined: no tool is hidden. */
 export function createToolFilter({ include, exclude }: ToolChoice): IsHidden | undefined {
   if (include.length === 0 && exclude.length === 0) return undefined;
   const [included, excluded] = [include, exclude].map((patterns) => patterns.map(compileKnown));
@@ -353,7 +357,7 @@ export function createToolFilter({ include, exclude }: ToolChoice): IsHidden | u
     name.length > MAX_TOOL_NAME_LENGTH || (include.length > 0 && !matches(included, name)) || matches(excluded, name);
 }
 
-/** Patterns were checked when they were read. */
+/** Compiles a pattern that was checked when the configuration was read. */
 function compileKnown(pattern: string): MatchName {
   const match = compileNamePattern(pattern);
   if (match === undefined) throw new Error(`${JSON.stringify(pattern)} is no pattern for names`);

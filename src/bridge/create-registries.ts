@@ -10,12 +10,12 @@ import { type CallerPolicy, haveNames } from './caller-policy.ts';
 
 export interface RegistryParts {
   readonly dialers: CallerDialers;
-  /** Those of the whole bridge. */
+  /** Open exchanges, within the limits of the whole bridge. */
   readonly exchanges: Exchanges;
   readonly deps: Deps;
 }
 
-/** Requests of clients that have no sessions. */
+/** Creates the registry of calls by clients without sessions. */
 export function createCalls(
   { limits, callers }: Pick<ServerConfig, 'limits'> & { readonly callers: CallerPolicy },
   parts: RegistryParts,
@@ -26,7 +26,7 @@ export function createCalls(
   return new CallRegistry({ ...parts, ...perCaller, widerLimits, requestTimeoutMs, maxCallMs });
 }
 
-/** Sessions of legacy clients, and what a stdio client has in their place. */
+/** Creates the registry of legacy clients' sessions, and of their equivalents on stdio. */
 export function createSessions(
   { sessions, limits }: Pick<ServerConfig, 'sessions' | 'limits'>,
   parts: RegistryParts,

@@ -27,7 +27,10 @@ import type { RunningBridge } from './running-bridge.ts';
 
 export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live' | 'refuseMoved'> {
   readonly calls: CallRegistry;
-  /** Where requests without a session are served; undefined: here. */
+  /**
+   * Routes a request without a session to the replica that holds what it continues; undefined: every request is served
+   * here.
+   */
   readonly routeCall?: RouteCall | undefined;
   readonly bodies: BodyBudget;
   readonly webSockets: WebSocketEndpoint;
@@ -41,10 +44,10 @@ export interface RoutedServer extends Pick<ServerConfig, 'limits'> {
   readonly listener: RoutedListener;
 }
 
-/** The endpoints of a server, and how clients reach them. */
+/** The part of the listener's configuration that the routes of a server depend on. */
 type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 
-/** Clients over WebSocket; also for those whom nothing of this listener has led here. */
+/** Creates the WebSocket endpoint, which also serves clients that did not arrive through this listener, as at a hub. */
 export function createWebSocketEndpoint(
   { limits, remote, sessions: { maxSessions, maxSessionsPerCaller } }: RoutedServer,
   { sessions, bodies, deps }: Pick<EndpointParts, 'sessions' | 'bodies' | 'deps'>,
@@ -119,25 +122,25 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Create
   return { routes, streamable: streamableEndpoint };
 }
 
-/** Paths of what callers use. */
+/** Returns the paths of a server's endpoints. */
 export function pathsOf({ path, ssePath, messagePath, wsPath, httpSse, webSocket }: EndpointConfig): readonly string[] {
   return [path, ...(httpSse === 'served' ? [ssePath, messagePath] : []), ...(webSocket === 'served' ? [wsPath] : [])];
 }
 
-/** What is found at the paths of one server, whether or not it runs. */
+/** The routes at the paths of one server, which exist even while it is not running. */
 export interface RouteTable {
   readonly routes: ReadonlyMap<string, FoundRoute>;
-  /** What people get instead who look with a browser. */
+  /** Pages that a browser gets instead. */
   readonly pages: ReadonlyMap<string, FoundRoute>;
 }
 
 export interface ServedRoutes {
   readonly authentication: EndpointAuthentication;
-  /** `anybody` may know of the server, or only `callers`, who have to show who they are. */
+  /** Callers that may know that the server exists: `anybody`, or only authenticated `callers`. */
   readonly knownTo: 'anybody' | 'callers';
-  /** Serves callers at a path. */
+  /** Returns the route of a path. */
   readonly routeAt: (path: string) => HttpRoute;
-  /** Serves callers of the server alone by this route. */
+  /** Limits a route to the server's own callers. */
   readonly onlyForCallers: (route: HttpRoute) => HttpRoute;
 }
 
@@ -149,7 +152,7 @@ export function createRouteTable(listener: RoutedListener, served: ServedRoutes)
   const forCallers = pathsOf(endpoints).map((path) => forCaller(path, served.routeAt(path)));
   const refused = refusedRoutes(endpoints, publicUrl);
   if (served.knownTo === 'callers') {
-    // A browser has no token to show, so a page for it would tell everybody which names there are.
+    // A browser has no token, so a page for it would show everybody which names exist.
     const told = refused.map(([path, route]) => forCaller(path, served.onlyForCallers(route)));
     return {
       routes: new Map([...alsoWithSlash(forCallers), ...told, ...[...publicRoutes].map(forAnybody)]),
@@ -166,17 +169,17 @@ export function createRouteTable(listener: RoutedListener, served: ServedRoutes)
 
 type Found = readonly [path: string, found: FoundRoute];
 
-/** Nobody is asked who they are; Host and Origin are checked. */
+/** Opens a route to everybody without authentication. Host and Origin are still checked. */
 function forAnybody([path, route]: readonly [string, HttpRoute]): Found {
   return [path, { audience: 'anybody', route }];
 }
 
-/** Some servers have it at `/mcp/`, and so do the settings of their clients. */
+/** Adds each path with a trailing slash, as some servers use `/mcp/`, and so do the settings of their clients. */
 function alsoWithSlash(found: readonly Found[]): readonly Found[] {
   return [...found.map(([path, route]): Found => [`${path}/`, route]), ...found];
 }
 
-/** Where HTTP+SSE would be, clients of it are told what there is. */
+/** If HTTP+SSE is off, returns routes at its paths that point clients to Streamable HTTP. */
 function refusedRoutes(
   { path, ssePath, messagePath, httpSse }: EndpointConfig,
   publicUrl: PublicUrl,
@@ -190,7 +193,7 @@ export function publicUrlOf({ endpoints: { baseUrl }, tls }: RoutedListener): Pu
   return createPublicUrl({ baseUrl, scheme: tls === undefined ? 'http' : 'https' });
 }
 
-/** The listener's endpoints for a server of a configuration file. */
+/** Returns the listener's endpoints for a server of a configuration file. */
 export function endpointsBelow(endpoints: EndpointConfig, segment: string): EndpointConfig {
   const below = (path: string): string => `/${segment}${path}`;
   const { path, ssePath, messagePath, wsPath } = endpoints;
@@ -236,14 +239,14 @@ function endpointsOf({ path, ssePath, wsPath, httpSse, webSocket }: EndpointConf
   ];
 }
 
-/** How clients reach this listener: as the user says, else as it listens. */
+/** Returns the base URL of the listener for clients: the configured one, or else that of its first address. */
 export function baseOf({ tls, endpoints: { baseUrl } }: HttpListenerConfig, bound: readonly BoundAddress[]): string {
   if (baseUrl !== undefined) return baseUrl.href.replace(/\/$/, '');
   const [first] = bound;
   return first === undefined ? '' : addressBase(first, tls);
 }
 
-/** Where clients find the servers, for people. */
+/** Returns the URLs of the servers, for people. */
 export function createUrls(
   listener: HttpListenerConfig,
   servers: readonly Pick<ServerConfig, 'listing'>[],
@@ -270,7 +273,10 @@ export function createUrls(
   ];
 }
 
-/** Where clients find them that speak lines. `bound`: in the order of the streams; what is not bound yet is left out. */
+/**
+ * Returns the addresses of byte streams. `bound` is in the order of the streams; those that are not bound yet are left
+ * out.
+ */
 export function createStreamUrls(
   { streams, tls }: HttpListenerConfig,
   servers: readonly Pick<ServerConfig, 'listing'>[],

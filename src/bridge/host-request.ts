@@ -1,4 +1,6 @@
-/** Requests that came to somebody else's server: which of them are ours, and what they have to be like. */
+/**
+ * Requests that arrived at the host application's server: which of them the bridge serves, and what they must satisfy.
+ */
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { HttpListenerConfig } from '../config/listener.ts';
 import type { HttpServer } from '../downstream/listener/http-server.ts';
@@ -11,25 +13,27 @@ import { respondError } from '../http/server/respond.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { ServerList } from './server-list.ts';
 
-/** What frameworks add to a request of Node. */
+/** A Node request with the members that frameworks add. */
 export type HostRequest = IncomingMessage & {
-  /** The path and query before the framework took off what it had mounted us at. */
+  /** Path and query before the framework removed the path that the bridge is mounted at. */
   readonly originalUrl?: string;
-  /** What a parser of the framework made of the body. */
+  /** Body as parsed by the framework. */
   readonly body?: unknown;
 };
 
 export interface HostRequestParts {
   readonly listener: HttpListenerConfig;
-  /** What comes before our own paths, other than what the framework takes off; without a slash at the end. */
+  /** Path prefix of the bridge, other than what the framework removes; without a trailing slash. */
   readonly prefix: string;
-  /** Whether it can be seen at which address of this machine a request came in. */
+  /** `seen` if the local address at which a request arrived can be determined. */
   readonly arrival: 'seen' | 'unseen';
   readonly http: Pick<HttpServer, 'handleOfHost'>;
   readonly servers: Pick<ServerList, 'isServed'>;
 }
 
-/** False: it is not ours, and neither the request nor the response was touched. */
+/**
+ * Serves a request. False: the bridge serves nothing at its path, and neither the request nor the response was touched.
+ */
 export function handleOfHost(request: HostRequest, response: ServerResponse, parts: HostRequestParts): boolean {
   const { prefix, http } = parts;
   const url = servedUrlOf(request, parts);
@@ -54,7 +58,7 @@ export function isServedHere(request: HostRequest, parts: Pick<HostRequestParts,
   return servedUrlOf(request, parts) !== undefined;
 }
 
-/** The URL as it is at a listener of ours; undefined: nothing is served there. */
+/** Returns the URL as at a listener of our own; undefined: nothing is served there. */
 function servedUrlOf(
   request: HostRequest,
   { prefix, servers }: Pick<HostRequestParts, 'prefix' | 'servers'>,
@@ -63,14 +67,17 @@ function servedUrlOf(
   return url !== undefined && servers.isServed(request, pathOf(url)) ? url : undefined;
 }
 
-/** It is repeated to the client as a part of a URL. */
+/** Limits the prefix to plain paths, since it is sent back to the client as part of a URL. */
 const PLAIN_PATH = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
 
 function pathOf(url: string): string {
   return url.split('?', 1)[0] ?? '/';
 }
 
-/** Undefined: it does not begin with the prefix. The documents about a path have theirs in front of it. [RFC 9728 3.1] */
+/**
+ * Removes the prefix from a URL; undefined: the URL does not have it. Metadata documents have their own path before the
+ * prefix. [RFC 9728 3.1]
+ */
 function ownUrlOf(url: string, prefix: string): string | undefined {
   if (prefix === '') return url;
   if (url.startsWith(`${WELL_KNOWN}${prefix}/`)) return WELL_KNOWN + url.slice(WELL_KNOWN.length + prefix.length);
@@ -78,8 +85,8 @@ function ownUrlOf(url: string, prefix: string): string | undefined {
 }
 
 /**
- * A bridge that asks nobody who they are is for this machine. Where it listens itself, nobody else reaches it; at somebody
- * else's server that has to be looked at.
+ * Rejects callers from other machines if the bridge has no authentication. A listener of our own would be unreachable
+ * for them; at the host's server this has to be checked for each request.
  */
 function refuseRemoteCaller(
   { socket }: IncomingMessage,
@@ -87,7 +94,7 @@ function refuseRemoteCaller(
 ): BridgeError | undefined {
   if (access.auth !== undefined || addresses.some(isExposed)) return undefined;
   if (arrival === 'unseen') return refuseAddress('it cannot be seen where the request came in');
-  // A socket of the file system has none.
+  // A Unix socket has no local address.
   const { localAddress } = socket;
   if (localAddress === undefined || isLoopback(localAddress.replace(/^::ffff:/i, ''))) return undefined;
   return refuseAddress('the request came in at another address of it');
@@ -100,7 +107,10 @@ function refuseAddress(why: string): BridgeError {
 /** Headers that decide whether a caller is admitted and to whom a session belongs. [RFC 9110 5.3] */
 const ONCE = ['host', 'origin', 'authorization', 'content-type', SESSION_ID_HEADER];
 
-/** Node takes the first of several, and a proxy before it may have looked at the last. Our own listener joins them. */
+/**
+ * Rejects a request that repeats such a header: Node would use the first, and a proxy in front may have checked the
+ * last. Our own listener joins the values instead.
+ */
 function refuseRepeated({ headersDistinct }: IncomingMessage): BridgeError | undefined {
   const repeated = ONCE.find((name) => (headersDistinct[name]?.length ?? 0) > 1);
   if (repeated === undefined) return undefined;
@@ -115,7 +125,7 @@ const NOT_READ = new BridgeError(
   'The body of this request was read before mcp-portage got the request, and is not in `request.body`. Mount the bridge before the body parser, or put the parsed body into `request.body`.',
 );
 
-/** The request, with a body that can be read: its own, or one made of what a parser left behind. */
+/** Returns the request with a readable body: its own, or one restored from what a parser left behind. */
 function takeBody(request: HostRequest): IncomingMessage | BridgeError {
   if (request.method !== 'POST' || !(request.readableDidRead || request.readableEnded)) return request;
   const bytes = bytesOf(request.body);
@@ -131,7 +141,7 @@ function bytesOf(body: unknown): Buffer | undefined {
 
 function withBody(request: IncomingMessage, bytes: Buffer): IncomingMessage {
   const copy = new IncomingMessage(request.socket);
-  // What a parser has made of a packed body is not packed any more, and has another length.
+  // A body that a parser has processed is decompressed and has another length.
   const { 'content-encoding': _packing, 'content-length': _length, ...headers } = request.headers;
   copy.httpVersion = request.httpVersion;
   copy.httpVersionMajor = request.httpVersionMajor;

@@ -24,7 +24,7 @@ export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'loo
   readonly deps: Deps;
 }
 
-/** Clients of every era over HTTP: who may come in, what is served where, and how it all ends. */
+/** Serves clients of every era over HTTP: admission, routes and shutdown. */
 export class HttpListener {
   readonly live: LiveStreams;
   readonly http: HttpServer;
@@ -54,7 +54,8 @@ export class HttpListener {
       socketLimits: socketLimits ?? { ...SOCKET_LIMITS, maxHeaderBytes: listener.maxHeaderBytes },
       cors: policy,
       admission: new Admission(policy),
-      // No page makes its name lead to a socket, so no Host is a sign of one. Whatever else tells of a page still counts.
+      // No web page can make a host name resolve to a socket, so the Host header is not checked there. Other signs of a
+      // web page still count.
       socketAdmission: new Admission(new AccessPolicy({ addresses: 'any', ownMarks, ...listener.access })),
       router: this.servers,
       links: membership?.ownerLinks,
@@ -63,13 +64,13 @@ export class HttpListener {
     });
   }
 
-  /** Takes nothing new, and resolves when what is open has ended or the grace time is over. */
+  /** Takes no new requests. Resolves when open calls have ended or the grace time is over. */
   async drain(graceMs: number): Promise<void> {
     this.http.stopAccepting();
     await this.servers.drain(graceMs);
   }
 
-  /** Cuts the streams, which last until now for what the servers say at their end. */
+  /** Closes the streams, which stayed open for the last messages of the servers. */
   close(): void {
     this.live.close();
     this.http.close();

@@ -14,29 +14,33 @@ import type { InspectedHub } from '../observe/inspection.ts';
 import { readRefusal } from '../upstream/remote/refusal.ts';
 import { CLIENT_INFO } from '../version.ts';
 
-/** Pause before a hub is called again, doubled after each call that came to nothing. */
+/** Pause before the next attempt, doubled after each attempt that fails. */
 const FIRST_PAUSE_MS = 1000;
-/** No pause is longer, whatever the hub asks for: a device that stays away for days looks like one that is broken. */
+/** Longest pause, whatever the hub requests: a device that stays offline for days looks broken. */
 const MAX_PAUSE_MS = 60_000;
-/** A connection that lasted this long was a good one. One that ends at once may have been refused by the hub in its own way. */
+/**
+ * A connection that lasted this long counts as a success. One that ends at once may be the hub's way of rejecting it.
+ */
 const GOOD_AFTER_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 export interface HubCallOptions {
   readonly hub: HubConfig;
   readonly maxMessageBytes: number;
-  /** What serves the clients there. Rejects with a BridgeError where the server cannot be served now. */
+  /**
+   * Returns the endpoint that serves the clients there. Rejects with a BridgeError if the server cannot be served now.
+   */
   readonly endpoint: () => Promise<Pick<WebSocketEndpoint, 'serve'>>;
   readonly deps: Deps;
-  /** From 0 to 1. Bridges that lost the same hub do not all come back at the same moment. */
+  /** Returns a number from 0 to 1, so that bridges that lost the same hub do not reconnect at the same moment. */
   readonly random: () => number;
 }
 
 /**
  * - `calling`: a connection is being opened.
- * - `connected`: whoever is there is served.
- * - `pausing`: the last call came to nothing, or has ended; the next one follows.
- * - `closed`: for good.
+ * - `connected`: the clients at the hub are served.
+ * - `pausing`: the last attempt failed or the connection ended; the next attempt follows.
+ * - `closed`: no further attempt is made.
  */
 type State =
   | { readonly kind: 'calling'; readonly opening: WebSocketOpening | undefined }
@@ -44,14 +48,16 @@ type State =
   | { readonly kind: 'pausing'; readonly problem: string; readonly cancel: () => void }
   | { readonly kind: 'closed' };
 
-/** A hub where clients wait: calls it, serves whoever is there, and calls again when the connection ends. */
+/**
+ * The bridge's connection to a hub where clients wait: serves those clients, and reconnects when the connection ends.
+ */
 export class HubCall {
   readonly #options: HubCallOptions;
   readonly #http: HttpClient;
   readonly #name: string;
   readonly #client: ConnectionClient;
   #pauseMs = FIRST_PAUSE_MS;
-  /** What the log has said last: nothing is said twice in a row. */
+  /** The latest problem that was logged; a repetition is logged at the debug level. */
   #told: string | undefined;
   #state: State = { kind: 'calling', opening: undefined };
 
@@ -81,7 +87,7 @@ export class HubCall {
     };
   }
 
-  /** Calls no more. A connection that is open belongs to its endpoint, which ends it. */
+  /** Makes no further attempts. An open connection is left to its endpoint, which ends it. */
   close(): void {
     const state = this.#state;
     this.#state = { kind: 'closed' };
@@ -169,14 +175,14 @@ function createClient({ headers, token, caFile, proxyEnv }: HubConfig, { clock }
   });
 }
 
-/** Hubs are shown what other options say than those for servers. */
+/** Replaces the advice in an authentication error: hubs have other options than servers. */
 function forHubs(error: BridgeError, status: number, name: string): BridgeError {
   if (error.code !== 'ERR_UPSTREAM_AUTH' || status === 407) return error;
   const message = `The hub at ${name} refused the call (${status}). Show it a token with --dial-token, or what else it wants with --dial-header.`;
   return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { status } });
 }
 
-/** Certificates of which nobody vouches for the signer. */
+/** Errors of certificates whose issuer is not trusted. */
 const UNTRUSTED: ReadonlySet<unknown> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

@@ -13,7 +13,7 @@ import type { CallDialer, SessionDialer } from '../relay/ports.ts';
 import { CLIENT_INFO } from '../version.ts';
 import { areKeptApart, type CallerPolicy, countSharers } from './caller-policy.ts';
 
-/** A modern server for legacy clients. */
+/** Serves legacy clients from a modern server. */
 export function toModern(dialer: SessionDialer, deps: Deps): SessionDialer {
   return createLegacyToModernDialer({ dialer, deps, clientInfoFallback: CLIENT_INFO });
 }
@@ -22,11 +22,11 @@ export function toModern(dialer: SessionDialer, deps: Deps): SessionDialer {
 export interface PooledServer extends Pick<ServerConfig, 'target' | 'sessions' | 'limits'> {
   readonly callers: CallerPolicy;
   readonly queues: QueueSizes;
-  /** Where outcomes outlive this process; undefined: nowhere. */
+  /** Storage for outcomes that outlive this process; undefined: none. */
   readonly outcomes: OutcomeStorage | undefined;
 }
 
-/** A legacy server for modern clients. */
+/** Serves modern clients from a legacy server. */
 export function toLegacy(dialer: SessionDialer, server: PooledServer, deps: Deps): CallDialer {
   return createModernToLegacyDialer({
     dialer,
@@ -49,14 +49,14 @@ export function parkingLimitsOf({ limits, callers }: Pick<PooledServer, 'limits'
   return { total, bytes, perPrincipal: Math.ceil(total / sharers), bytesPerPrincipal: Math.ceil(bytes / sharers) };
 }
 
-/** How many sessions of a legacy server there may be for clients that have none. */
+/** Returns the limits of the pool of legacy sessions for clients without sessions. */
 export function poolLimitsOf({
   sessions,
   callers,
 }: Pick<PooledServer, 'sessions' | 'callers'>): Partial<LegacyPoolLimits> {
   const total = sessions.poolSize;
   const waiting = LEGACY_POOL_LIMITS.waiting;
-  // A name that stands for many unidentified callers, each with sessions of its own, is not one caller who takes too much.
+  // The one name of unidentified callers, each with sessions of its own, does not stand for a single greedy caller.
   const sharers = areKeptApart(callers, sessions) ? 1 : countSharers(callers);
   return {
     total,
@@ -66,7 +66,10 @@ export function poolLimitsOf({
   };
 }
 
-/** A server over Streamable HTTP says what it asks on the stream of the call; one on a pipe or a WebSocket says it to everybody there. */
+/**
+ * Returns how a server's request is attributed to a call. Over Streamable HTTP it arrives on the call's stream; on a
+ * pipe or a WebSocket it arrives on the connection that all calls share.
+ */
 function attributionOf({ target, sessions }: PooledServer): Attribution {
   if (target.kind === 'url' && !isWebSocketUrl(target.url)) return 'stream';
   return sessions.isolation === 'shared' ? 'none' : 'lease';

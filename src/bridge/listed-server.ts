@@ -25,8 +25,8 @@ import type { HubCall } from './hub-call.ts';
 import { type DialledServer, type InspectedPart, ServedServer } from './served-server.ts';
 
 /**
- * What was begun with a server may go on for this long when another takes its place: longer than most calls, and not so
- * long that an old configuration stays in use for those who never stop calling.
+ * Time for open calls and sessions when a server's configuration is replaced: longer than most calls, but short enough
+ * that clients that never stop calling do not keep an old configuration in use.
  */
 const RETIREMENT_MS = 60_000;
 const REPLACED = new BridgeError(
@@ -39,19 +39,19 @@ export const NOT_FOR_STREAMS = new BridgeError('ERR_SESSION_CLOSED', 'No server 
 export interface ListedServerParts {
   readonly listener: HttpListenerConfig;
   readonly authentication: Authentication;
-  /** Makes the dialers of a server; no process or connection yet. */
+  /** Creates the dialers of a server, without starting a process or a connection. */
   readonly dial: (server: ServerConfig, deps: Deps) => Promise<DialledServer>;
   readonly live: LiveStreams;
-  /** Undefined: this bridge is the only one. */
+  /** Membership in the group of replicas; undefined: there are no other replicas. */
   readonly membership: Membership | undefined;
   readonly deps: Deps;
-  /** Serves somebody for whom the server does not exist. */
+  /** Responds to callers for whom the server does not exist. */
   readonly unknown: HttpRoute;
 }
 
 /**
- * One server behind the listener. It costs nothing until somebody comes for it, and when its configuration changes, a
- * new one takes over while what was begun with the old one ends.
+ * A server behind the listener. It is started by the first request for it. When its configuration changes, a new
+ * instance takes over while the calls and sessions of the old one end.
  */
 export class ListedServer {
   readonly endpoints: EndpointConfig;
@@ -61,14 +61,14 @@ export class ListedServer {
   #config: ServerConfig;
   #served: ServedServer | undefined;
   #starting: Promise<ServedServer> | undefined;
-  /** Why it could not be started when that was last tried. */
+  /** Error of the latest start, if it failed. */
   #failure: BridgeError | undefined;
-  /** Whether it is in the list, and serves those who come. */
+  /** True while the server is in the list and serves clients. */
   #isListed = true;
-  /** The hubs are called from the beginning until the end, and again when the configuration has changed. */
+  /** True while hubs are to be called: from the start until the end, and again after a change of the configuration. */
   #callsHubs = false;
   #hubCalls: readonly HubCall[] = [];
-  /** Those that had another configuration, and still have open calls. */
+  /** Instances with an earlier configuration that still have open calls or sessions. */
   readonly #retiring = new Map<ServedServer, Promise<void>>();
 
   constructor(config: ServerConfig, parts: ListedServerParts) {
@@ -109,19 +109,19 @@ export class ListedServer {
     });
   }
 
-  /** Whether the server exists for this caller. */
+  /** Returns true if the server exists for this caller. */
   isFor(principal: string): boolean {
     const callers = this.#config.listing?.callers;
     return callers === undefined || callers.includes(principal);
   }
 
-  /** As far as is known without trying. A server that nobody has come for is ready. */
+  /** Returns the known readiness, without trying the server. A server that was never requested counts as ready. */
   readiness(): Readiness {
     if (this.#served !== undefined) return this.#served.readiness();
     return this.#failure === undefined ? { state: 'ready' } : { state: 'refused', error: this.#failure };
   }
 
-  /** @param url where clients find a path of this listener */
+  /** @param url returns the URL of a path of this listener */
   inspect(url: (path: string) => string): InspectedServer {
     const { path, ssePath, wsPath, httpSse, webSocket, sunset } = this.endpoints;
     const known = this.readiness();
@@ -151,12 +151,15 @@ export class ListedServer {
     return this.#served?.hasCapacity ?? true;
   }
 
-  /** What serves it now; made by the first who comes. Rejects with a BridgeError when that is not possible now. */
+  /**
+   * Returns the running instance, which the first caller starts. Rejects with a BridgeError if it cannot be started
+   * now.
+   */
   start(): Promise<ServedServer> {
     if (this.#served !== undefined) return Promise.resolve(this.#served);
     if (this.#starting !== undefined) return this.#starting;
     const starting = this.#start().finally(() => {
-      // A changed configuration may have begun another start meanwhile.
+      // A change of the configuration may have begun another start meanwhile.
       if (this.#starting === starting) this.#starting = undefined;
     });
     this.#starting = starting;
@@ -171,7 +174,7 @@ export class ListedServer {
       const dialled = await dial(config, deps);
       const { endpoints } = this;
       const served = new ServedServer({ config, listener, endpoints, dialled, live, membership, deps });
-      // Its configuration may have changed meanwhile.
+      // The configuration may have changed during the start.
       if (config !== this.#config) this.#retire(served);
       else {
         this.#failure = undefined;
@@ -187,12 +190,15 @@ export class ListedServer {
 
   // ---- hubs
 
-  /** Calls where it is to be served besides. Throws BridgeError ERR_CONFIG_OPTION for a certificate that cannot be used. */
+  /**
+   * Connects to the hubs at which the server is also to be served. Throws BridgeError ERR_CONFIG_OPTION for a
+   * certificate that cannot be used.
+   */
   async callHubs(): Promise<void> {
     this.#callsHubs = true;
     const config = this.#config;
     if (config.hubs.length === 0 || this.#hubCalls.length > 0) return;
-    // Loaded where it is used: few are served so.
+    // Loaded on demand, since few servers use hubs.
     const { HubCall } = await import('./hub-call.ts');
     if (!this.#callsHubs || config !== this.#config || this.#hubCalls.length > 0) return;
     const { maxMessageBytes } = config.limits;
@@ -203,7 +209,7 @@ export class ListedServer {
     );
   }
 
-  /** What is wrong with a changed configuration is no reason to end what goes on. */
+  /** Calls the hubs and only logs an error: a mistake in a changed configuration must not end what is running. */
   callHubsAnew(): void {
     this.callHubs().catch((thrown: unknown) => {
       const error = toBridgeError(thrown);
@@ -216,13 +222,13 @@ export class ListedServer {
     this.#hubCalls = [];
   }
 
-  /** Calls no hubs any more; what is connected goes on for now. */
+  /** Stops calling hubs. Open connections stay for now. */
   leaveHubs(): void {
     this.#callsHubs = false;
     this.#endHubCalls();
   }
 
-  /** Whether it is connected to every hub; undefined: there are none. */
+  /** True if the server is connected to all of its hubs; undefined: it has none. */
   get isAtHubs(): boolean | undefined {
     if (this.#hubCalls.length === 0) return undefined;
     return this.#hubCalls.every((call) => call.inspect().state === 'connected');
@@ -232,16 +238,19 @@ export class ListedServer {
     return this.#isListed;
   }
 
-  /** The log of a server says whose it is. */
+  /** Returns the dependencies for this server, whose log lines carry its name. */
   #deps(): Deps {
     const { membership } = this.#parts;
     const { listing } = this.#config;
-    // What clients are given to come back with says where that is.
+    // Session ids name the replica that a client has to come back to.
     const deps = membership === undefined ? this.#parts.deps : membership.depsWithIds(this.#parts.deps);
     return listing === undefined ? deps : { ...deps, log: deps.log.child({ server: listing.name }) };
   }
 
-  /** Whether anything has changed. What was begun goes on for a while; who comes from now on meets the new one. */
+  /**
+   * Replaces the configuration; open calls and sessions continue for a while, and new ones use the new instance.
+   * Returns true if anything has changed.
+   */
   update(config: ServerConfig): boolean {
     const isSame = this.#isListed && fingerprint(config) === fingerprint(this.#config);
     if (isSame) return false;
@@ -261,7 +270,7 @@ export class ListedServer {
     this.#retiring.set(served, retired);
   }
 
-  /** It is no longer in the list. Resolves when nothing is left of what was begun. */
+  /** Removes the server from the list. Resolves when its calls and sessions have ended. */
   async remove(): Promise<void> {
     this.#isListed = false;
     this.leaveHubs();
@@ -283,7 +292,7 @@ export class ListedServer {
     };
   }
 
-  /** Who has a session stays with it. */
+  /** Returns the instance that has the request's session, or else the current one. */
   #servedFor({ headers }: IncomingMessage, query: URLSearchParams): ServedServer | undefined {
     const id = headers[SESSION_ID_HEADER] ?? query.get(SESSION_PARAMETER);
     if (typeof id !== 'string') return this.#served;
@@ -304,7 +313,7 @@ export class ListedServer {
     );
   }
 
-  /** A client that speaks lines has connected; it is nobody who has a name. */
+  /** Serves a new client on a byte stream, which is always anonymous. */
   takeStream(socket: Socket, reach: StreamReach): void {
     const { deps } = this.#parts;
     if (!this.isFor(ANONYMOUS) || !this.#isListed) return refuseSocket(socket, NOT_FOR_STREAMS, deps);
@@ -322,7 +331,7 @@ export class ListedServer {
 
   // ---- the end of the bridge
 
-  /** Lets other replicas go on with what they can. */
+  /** Hands over to other replicas what they can continue. */
   async handOver(graceMs: number, reason: BridgeError): Promise<void> {
     await Promise.all(this.#all().map((served) => served.handOver(graceMs, reason)));
   }

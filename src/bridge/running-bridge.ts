@@ -8,9 +8,9 @@ import type { Observer } from '../relay/observer.ts';
 export type { StrayClient } from '../downstream/stdio/stray-client.ts';
 
 export interface BridgeDeps extends Deps {
-  /** Observers of a program that runs the bridge as a part of its own. */
+  /** Observers of a program that embeds the bridge. */
   readonly observers: readonly Observer[];
-  /** The stdin and stdout of a bridge that serves over HTTP, where a client may hold their other ends. */
+  /** Stdin and stdout of a bridge that serves over HTTP, at whose other end a client may be waiting by mistake. */
   readonly strayClient?: StrayClient | undefined;
 }
 
@@ -22,21 +22,21 @@ export interface ListChange {
 }
 
 export interface RunningBridge {
-  /** Serves these from now on; undefined: it serves one client, and what that began with. */
+  /** Replaces the served servers; undefined: the bridge has one client, and its server stays the same. */
   readonly update: ((servers: Config['servers']) => ListChange) | undefined;
-  /** Files that it writes may have been moved away: it opens them again. */
+  /** Reopens the files that the bridge writes, as they may have been moved away. */
   reopen(): void;
-  /** Where it can be reached, for people; empty for a stdio endpoint. */
+  /** URLs at which the bridge can be reached, for people; empty for a stdio endpoint. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
-  /** What is served, and where clients find it; empty for a stdio endpoint. */
+  /** Servers and their URLs; empty for a stdio endpoint. */
   readonly servers: readonly { readonly name: string; readonly url: string }[];
-  /** Where people look at it; undefined: nobody can. */
+  /** URL of the status page; undefined: it is not served. */
   readonly statusUrl: string | undefined;
-  /** Takes nothing new, lets open calls finish within the grace time, ends streams, then the server's processes. */
+  /** Takes no new calls, lets open ones finish within the grace time, ends streams, and then the server's processes. */
   shutdown(signal: NodeJS.Signals): Promise<void>;
-  /** Last resort, synchronous: no child stays behind. */
+  /** Kills all child processes synchronously, as a last resort. */
   killNow(): void;
-  /** Resolves when the bridge has ended by itself: with what went wrong, or undefined when its work is done. */
+  /** Resolves when the bridge has ended by itself: with the error, or undefined if its work is done. */
   readonly ended: Promise<BridgeError | undefined>;
 }
 
@@ -44,6 +44,9 @@ export interface RunningBridge {
 export interface ClientPipes {
   readonly input: Readable;
   readonly output: Writable;
-  /** Whoever had started us is gone, and the client most likely with it. Asked when the input has ended. */
+  /**
+   * Returns true if the process that started the bridge is gone, and the client most likely with it. Called once the
+   * input has ended.
+   */
   isOrphaned(): boolean;
 }

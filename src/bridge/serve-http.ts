@@ -31,24 +31,26 @@ import type { BridgeDeps, RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
 import type { ServerList } from './server-list.ts';
 
-/** Where a request came to somebody else's server. */
+/** The mount point at the host application's server. */
 export type HostPlace = Pick<HostRequestParts, 'prefix' | 'arrival'>;
 
-/** Clients of every era, who come to addresses of our own, through somebody else's server, or both. */
+/**
+ * A bridge for clients of every era, which arrive at its own addresses, through the host application's server, or both.
+ */
 export interface HttpBridge extends RunningBridge {
   /** Resolves once connections are accepted; rejects with ERR_CONFIG_LISTEN. Called once at most. */
   listen(): Promise<void>;
   /**
-   * Serves a request that came to somebody else's server.
+   * Serves a request that arrived at the host application's server.
    * @returns false: nothing is served at that path, and neither the request nor the response was touched
    */
   handle(request: HostRequest, response: ServerResponse, place: HostPlace): boolean;
-  /** Whether `handle` would take it. */
+  /** Returns true if `handle` would serve the request. */
   isServed(request: HostRequest, place: HostPlace): boolean;
   inspect(): Inspection;
 }
 
-/** `mcp-portage serve`: clients of every era, over HTTP and on byte streams. */
+/** Runs `mcp-portage serve`: clients of every era, over HTTP and on byte streams. */
 export async function serveHttp(
   listener: HttpListenerConfig,
   config: Config,
@@ -65,7 +67,7 @@ export async function serveHttp(
   return bridge;
 }
 
-/** Everything but the addresses: no client can come yet. Rejects where the only server cannot be used. */
+/** Creates the bridge without listening, so no client can connect yet. Rejects if the only server cannot be used. */
 export async function createHttpBridge(
   listener: HttpListenerConfig,
   config: Config,
@@ -127,7 +129,7 @@ export async function createHttpBridge(
     unsentBytes: http.live.unsentBytes,
   });
   try {
-    // What is wrong with the only server is told now, and not to the first client.
+    // A problem with the only server is reported now, not to the first client.
     await servers.unnamed?.start();
   } catch (error) {
     http.close();
@@ -212,18 +214,18 @@ async function observe({ listener, config, inspect, membership, deps }: ObserveP
 }
 
 /**
- * For as long as a load balancer needs to see that this replica is not ready any more: meanwhile it serves whoever is still
- * sent here.
+ * Time for a load balancer to see that this replica is no longer ready. Requests that still arrive meanwhile are
+ * served.
  */
 const NOTICE_MS = 1000;
 /**
- * For as long as other replicas are told, with their next request, that a session has moved. Whoever is cut off instead cannot
- * know whether its request was served.
+ * Time in which other replicas learn with their next request that a session has moved. A client that is cut off instead
+ * could not tell if its request was served.
  */
 const MOVING_MS = 500;
 /**
- * For as long as other replicas may take to close their links once nothing is under way on them. A connection that is closed
- * with something unread may lose what was sent last.
+ * Time for other replicas to close their idle links. Closing a connection that has unread data may lose what was sent
+ * last.
  */
 const LINKS_END_MS = 500;
 
@@ -241,10 +243,10 @@ async function leaveCluster(
   const handingOver = http.servers.handOver(graceMs, HANDED_OVER);
   await pause(MOVING_MS);
   membership.beginDraining();
-  // What this replica passes on is no call of its own; its client waits for it all the same.
+  // Requests that this replica passes on are not calls of its own, but their clients wait for them all the same.
   await Promise.all([http.drain(graceMs), http.http.answered(graceMs), handingOver]);
   membership.ownerLinks.leave();
-  // Some may have been opened meanwhile.
+  // Sessions may have been opened meanwhile.
   await http.servers.handOver(0, HANDED_OVER);
 }
 
@@ -255,32 +257,34 @@ function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerL
       address,
       accept: (socket, reach) => servers.takeStream(segment, socket, reach),
     })),
-    // Each listener is told once of a renewed certificate.
+    // A renewed certificate is reported only once, so each listener needs its own source.
     certificate: isEncrypted ? new CertificateFiles({ ...tls, log: deps.log, clock: deps.clock }) : undefined,
     deps,
   });
 }
 
 interface DialParts {
-  /** Sent with every request to a server at a URL. */
+  /** Mark sent with every request to a server at a URL. */
   readonly ownMark: string;
-  /** The addresses at which this bridge listens. */
+  /** Addresses at which this bridge listens. */
   readonly bound: () => readonly BoundAddress[];
-  /** What all servers share. */
+  /** Capacity that all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
   readonly membership: Membership | undefined;
   readonly shutdownGraceMs: number;
 }
 
-/** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
+/**
+ * Returns a function that dials a server. Each server gets a share of the process's capacity that no other can take.
+ */
 function createDial(
   listener: HttpListenerConfig,
   { ownMark, bound, capacity: { children, calls }, observation, membership, shutdownGraceMs }: DialParts,
 ) {
   const { observer, tracer, refusal } = observation;
   const limits = membership?.limits;
-  /** Made with the first server: their largest message is the same. */
+  /** Created with the first server, as all have the same limit of a message. */
   let bodyCapacity: BodyCapacity | undefined;
   const openShared = membership && ((name: string) => membership.openShared(name));
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {

@@ -20,22 +20,22 @@ import type { Membership, ServerMember } from './cluster/membership.ts';
 import { createCalls, createSessions } from './create-registries.ts';
 import { type CallerTokens, createRoutes, createWebSocketEndpoint, withKnownCallers } from './create-routes.ts';
 
-/** How one server is reached, and its part of what all servers share. */
+/** The dialers of one server, and its shares of what all servers have in common. */
 export interface DialledServer {
-  /** For clients with a session. */
+  /** Dialers for clients with a session. */
   readonly sessionDialers: CallerDialers;
-  /** For requests that stand for themselves. */
+  /** Dialers for self-contained requests. */
   readonly callDialers: CallerDialers;
   /** Is told of the tokens that callers show; undefined: nothing is made of them. */
   readonly callerTokens: CallerTokens | undefined;
   readonly exchanges: Exchanges;
   /** Limits the bytes of messages for this server that are still being read. */
   readonly bodies: BodyBudget;
-  /** Its processes, and those that ended though nobody wanted that. */
+  /** Numbers of its running processes, and of those that ended unexpectedly. */
   readonly processes: Pick<ChildLimit, 'running' | 'failed'>;
-  /** Their limit at all replicas together; undefined: there is none. */
+  /** Limit of its processes at all replicas together; undefined: there is none. */
   readonly memberProcesses: MemberProcesses | undefined;
-  /** What waits for it. */
+  /** Sizes of its queues. */
   readonly queues: QueueSizes;
   /** Ends its processes and connections. */
   close(): Promise<void>;
@@ -44,27 +44,27 @@ export interface DialledServer {
 export interface ServedServerOptions {
   readonly config: ServerConfig;
   readonly listener: HttpListenerConfig;
-  /** Where it is served. */
+  /** Paths at which it is served. */
   readonly endpoints: EndpointConfig;
   readonly dialled: DialledServer;
   readonly live: LiveStreams;
-  /** Undefined: this bridge is the only one. */
+  /** Membership in the group of replicas; undefined: there are no other replicas. */
   readonly membership: Membership | undefined;
   readonly deps: Deps;
 }
 
-/** What is seen of a server that runs. */
+/** The part of a server's inspection that only a running server has. */
 export type InspectedPart = Pick<
   InspectedServer,
   'sessions' | 'openCalls' | 'processes' | 'restarts' | 'verdicts' | 'queues'
 >;
 
-/** A server as clients of a listener meet it: their sessions and calls, and what is at which path. */
+/** A running server as clients of a listener use it: their sessions and calls, and its routes. */
 export class ServedServer {
   readonly sessions: SessionRegistry;
   readonly calls: CallRegistry;
   readonly webSockets: WebSocketEndpoint;
-  /** Clients that speak lines. */
+  /** Clients on byte streams. */
   readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly #dialled: DialledServer;
@@ -130,22 +130,22 @@ export class ServedServer {
     return this.sessions.hasCapacity;
   }
 
-  /** Lets other replicas go on with what they can. */
+  /** Hands over to other replicas what they can continue. */
   handOver(graceMs: number, reason: BridgeError): Promise<void> {
     return this.sessions.handOver(graceMs, reason);
   }
 
-  /** Takes nothing new, and resolves when what is open has ended or the grace time is over. */
+  /** Takes no new calls. Resolves when open ones have ended or the grace time is over. */
   async drain(graceMs: number): Promise<void> {
     this.webSockets.refuse(SHUTTING_DOWN);
-    // Other replicas bring the answers that calls wait for.
+    // Parked calls wait for answers that other replicas forward.
     const isAwaited = (): boolean => this.#member !== undefined && this.#dialled.queues.itemsIn('parked_calls') > 0;
     await Promise.all([this.sessions.drain(graceMs), this.calls.drain(graceMs, isAwaited)]);
   }
 
   /**
-   * Another takes its place: what is open may end, within the grace time, and then its processes do. What comes with the
-   * id of one of its sessions still belongs here.
+   * Retires this instance, which another replaces: open calls and sessions may end within the grace time, and then its
+   * processes end. Requests with the id of one of its sessions still belong to it.
    */
   async retire(graceMs: number, reason: BridgeError): Promise<void> {
     await Promise.all([
@@ -157,7 +157,9 @@ export class ServedServer {
     await this.close();
   }
 
-  /** Ends what is still open with this reason; the streams stay until the listener closes, for the last words of the server. */
+  /**
+   * Ends what is still open with this reason. Streams stay until the listener closes, for the server's last messages.
+   */
   endAll(reason: BridgeError): void {
     this.sessions.close(reason);
     this.calls.close(reason);

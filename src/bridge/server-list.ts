@@ -19,13 +19,16 @@ import { endpointsBelow, pathsOf, publicUrlOf } from './create-routes.ts';
 import { ListedServer, type ListedServerParts, NOT_FOR_STREAMS } from './listed-server.ts';
 import type { ListChange } from './running-bridge.ts';
 
-/** What has become of the list. */
+/** What a list of servers is created with. */
 export interface ServerListParts extends Omit<ListedServerParts, 'unknown'> {
-  /** What there is to look at, by path. */
+  /** Routes of the status page and the metrics, by path. */
   readonly looking: ReadonlyMap<string, FoundRoute>;
 }
 
-/** The servers behind a listener: the one of the command line at its own paths, those of a file below their names. */
+/**
+ * The servers behind a listener: that of the command line at the listener's own paths, those of a file below their
+ * names.
+ */
 export class ServerList implements Router {
   readonly #parts: ServerListParts;
   readonly #named = new Map<string, ListedServer>();
@@ -57,7 +60,7 @@ export class ServerList implements Router {
 
   // ---- which servers there are
 
-  /** From now on these are served. What does not differ goes on undisturbed. */
+  /** Replaces the served servers. Servers whose configuration has not changed continue undisturbed. */
   update(servers: Config['servers']): ListChange {
     const added: string[] = [];
     const changed: string[] = [];
@@ -97,12 +100,15 @@ export class ServerList implements Router {
     return server;
   }
 
-  /** Everyone in the list. @param url where clients find a path of this listener */
+  /**
+   * Inspects all servers in the list.
+   * @param url returns the URL of a path of this listener
+   */
   inspect(url: (path: string) => string): readonly InspectedServer[] {
     return this.#listed().map((server) => server.inspect(url));
   }
 
-  /** Where clients can come in, for those who count who does. */
+  /** The endpoints that are served, for recording their usage. */
   get served(): readonly ServedEndpoint[] {
     const { addresses, streams } = this.#parts.listener;
     return this.#listed().flatMap(({ config, endpoints }) => {
@@ -127,13 +133,16 @@ export class ServerList implements Router {
     return [...unnamed, ...[...this.#named.values()].filter(({ isListed }) => isListed)];
   }
 
-  /** Calls the hubs of all servers, from now on and of those that are added. Throws what `ListedServer.callHubs` throws. */
+  /**
+   * Calls the hubs of all servers, and from now on those of servers that are added. Throws what `ListedServer.callHubs`
+   * throws.
+   */
   async callHubs(): Promise<void> {
     this.#callsHubs = true;
     await Promise.all(this.#all().map((server) => server.callHubs()));
   }
 
-  /** The client of a byte stream that leads to the server with this segment. */
+  /** Serves a new client on a byte stream, at the server with this segment. */
   takeStream(segment: string | undefined, socket: Socket, reach: StreamReach): void {
     const server = segment === undefined ? this.#unnamed : this.#named.get(segment);
     if (server !== undefined) server.takeStream(socket, reach);
@@ -146,7 +155,10 @@ export class ServerList implements Router {
     return this.#openRoutes.get(path);
   }
 
-  /** Whether a path is one of ours, other than the list of servers itself: on a server that is not ours, others have the rest. */
+  /**
+   * Returns true if a path is served by a server, the status page or health checks. The list of servers at `/` does not
+   * count: on the host application's server that path belongs to the host.
+   */
   isServed(request: IncomingMessage, path: string): boolean {
     if (this.findOpen(path) !== undefined || this.#parts.looking.has(path)) return true;
     return this.#findOfServer(request, path) !== undefined;
@@ -164,13 +176,16 @@ export class ServerList implements Router {
     return isReadiness ? this.#readinessOf(server) : server?.find(request, path);
   }
 
-  /** The server whose name a path begins with, or about whose endpoints a document is. */
+  /** Returns the server whose name begins the path, or whose metadata document the path names. */
   #below(path: string): ListedServer | undefined {
     if (this.#named.size === 0) return undefined;
     return this.#named.get(segmentOf(this.#withoutWellKnown(path)));
   }
 
-  /** Some proxies forward the path of such a document with their own prefix in it. */
+  /**
+   * Removes the well-known part from a path. Some proxies forward the path of a metadata document with their own prefix
+   * in it.
+   */
   #withoutWellKnown(path: string): string {
     if (!path.startsWith(`${WELL_KNOWN}/`)) return path;
     const about = path.slice(WELL_KNOWN.length);
@@ -186,7 +201,7 @@ export class ServerList implements Router {
     const nothing: HttpRoute = (_request, response) => respondError(response, nothingAt(path, this.#paths(undefined)));
     if (this.#parts.listener.access.auth === undefined) return { audience: 'anybody', route: nothing };
     if (this.#named.size === 0) return { audience: 'anybody', route: nothing };
-    // Whether there is a server of that name is for those who may know it.
+    // Only authenticated callers may learn if a server with that name exists.
     const endpoints = endpointsBelow(this.#parts.listener.endpoints, segmentOf(this.#withoutWellKnown(path)));
     const { authenticator, publicRoutes } = this.#parts.authentication.forEndpoints(endpoints);
     const document = publicRoutes.get(path);
@@ -194,13 +209,13 @@ export class ServerList implements Router {
     return { audience: authenticator, route: this.#unknown };
   }
 
-  /** Serves a caller for whom nothing is there. */
+  /** Responds to a caller for whom nothing exists at a path. */
   readonly #unknown: HttpRoute = (request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     respondError(response, nothingAt(path, this.#paths(principalOf(request))));
   };
 
-  /** Where those servers are that exist for this caller; undefined: it is not known who asks. */
+  /** Returns the paths of the servers that exist for this caller; undefined: the caller is unknown. */
   #paths(principal: string | undefined): readonly string[] {
     const own = pathsOf(this.#parts.listener.endpoints);
     const named = this.#listedFor(principal).map(({ endpoints }) => endpoints.path);
@@ -254,7 +269,7 @@ export class ServerList implements Router {
     });
   }
 
-  /** For what is about all servers: a token for any of them will do. */
+  /** Authenticates routes about all servers: a token for any of them is accepted. */
   #authenticator(): Authenticator {
     const { authentication, listener } = this.#parts;
     const all = [...this.#named.values()].map(({ endpoints }) => endpoints);
@@ -263,7 +278,7 @@ export class ServerList implements Router {
 
   // ---- readiness
 
-  /** For whoever may call the server. */
+  /** Returns the readiness route of a server, for callers of that server. */
   #readinessOf(server: ListedServer): FoundRoute {
     const sources = {
       readiness: () => (this.#isDraining ? ENDING : server.readiness()),
@@ -285,7 +300,7 @@ export class ServerList implements Router {
     return this.#unready()?.readiness() ?? READY;
   }
 
-  /** The first server that the process needs and that is not ready. */
+  /** Returns the first required server that is not ready. */
   #unready(): ListedServer | undefined {
     return this.#required().find((server) => server.readiness().state !== 'ready');
   }
@@ -297,7 +312,7 @@ export class ServerList implements Router {
 
   // ---- the end
 
-  /** It is not ready any more, though it still serves whoever comes. */
+  /** Makes the bridge report that it is not ready. New requests are still served. */
   beginEnding(): void {
     this.#isDraining = true;
     this.#callsHubs = false;
@@ -308,7 +323,7 @@ export class ServerList implements Router {
     await Promise.all(this.#all().map((server) => server.drain(graceMs)));
   }
 
-  /** Lets other replicas go on with what they can. */
+  /** Hands over to other replicas what they can continue. */
   async handOver(graceMs: number, reason: BridgeError): Promise<void> {
     await Promise.all(this.#all().map((server) => server.handOver(graceMs, reason)));
   }
@@ -330,14 +345,14 @@ export class ServerList implements Router {
   }
 }
 
-/** Undefined: none of them has any. */
+/** Returns true if all hubs are connected; undefined: no server has a hub. */
 function areAtHubs(servers: readonly ListedServer[]): boolean | undefined {
   const known = servers.flatMap(({ isAtHubs }) => (isAtHubs === undefined ? [] : [isAtHubs]));
   return known.length === 0 ? undefined : known.every((isConnected) => isConnected);
 }
 
 interface DescribedServer {
-  /** None: it is the one of the command line. */
+  /** Name of the server; missing for that of the command line. */
   readonly name?: string;
   readonly url: string;
   readonly sseUrl?: string;
@@ -357,7 +372,7 @@ function nameOf({ listing }: ServerConfig): string {
   return listing?.name ?? 'the server of the command line';
 }
 
-/** More would fill the screen of whoever has mistyped a name. */
+/** Limit of the paths in an error, so that a mistyped name does not fill the screen. */
 const MAX_SHOWN = 20;
 
 function nothingAt(path: string, known: readonly string[]): BridgeError {

@@ -81,7 +81,7 @@ export class ClientLog implements Observer {
     const isTold = this.#tellsCalls;
     if (!isNamedAtEnd && !isTold) return undefined;
     return (ending) => {
-      // By the end of the call it is known what the server speaks.
+      // The server's protocol is known by the end of the call.
       if (isNamedAtEnd) this.#tellCalls(call.client, ending.server);
       if (isTold) this.#tellCall(call, ending);
     };

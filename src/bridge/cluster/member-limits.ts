@@ -12,7 +12,7 @@ import type { ChildLimit, WiderChildLimit } from '../../upstream/stdio/child-lim
 import { type CallerPolicy, haveNames } from '../caller-policy.ts';
 import { nameServer } from '../create-dialer.ts';
 
-/** What is counted against the limits. */
+/** The registries whose entries count against the limits. */
 export interface CountedRegistries {
   readonly sessions: Pick<SessionRegistry, 'size' | 'countOf'>;
   readonly calls: Pick<CallRegistry, 'countOf'>;
@@ -22,23 +22,23 @@ export interface MemberLimitsOptions {
   readonly limits: ClusterLimits;
   readonly config: ServerConfig;
   readonly callers: CallerPolicy;
-  /** Asked only once there are some. */
+  /** Returns the registries. Called only after they were created. */
   readonly registries: () => CountedRegistries;
 }
 
 const RETRY = { retryAfterMs: 1000 };
 
 /**
- * What one server may have at all replicas together. Registries ask what is at hand here; before something may be opened,
- * more is got from the others where it is needed.
+ * Limits of one server that apply to all replicas together. Registries ask synchronously for what this replica holds;
+ * before something is opened, more is requested from the other replicas if needed.
  */
 export class MemberLimits {
   readonly ofSessions: WiderLimits;
   readonly ofCalls: Pick<WiderLimits, 'refusalFor'>;
   readonly #sessions: LimitTaker;
-  /** Undefined: one caller may have them all. */
+  /** Sessions per caller; undefined: one caller may have all sessions. */
   readonly #sessionsOfCallers: CallerLimits | undefined;
-  /** Undefined: the calls of a caller all come to one replica, or callers have no names. */
+  /** Calls per caller; undefined: a caller's calls all go to one replica, or callers have no names. */
   readonly #callsOfCallers: CallerLimits | undefined;
 
   constructor({ limits, config, callers, registries }: MemberLimitsOptions) {
@@ -67,7 +67,10 @@ export class MemberLimits {
     };
   }
 
-  /** To be awaited before a request is served that may open a session; undefined: there is nothing to wait for. */
+  /**
+   * Reserves a session for a request that may open one. The result is to be awaited before the request is served;
+   * undefined: no wait is needed.
+   */
   beforeSession(request: IncomingMessage): Promise<unknown> | undefined {
     const version = request.headers[PROTOCOL_VERSION_HEADER];
     if (typeof version === 'string' && eraOf(version) === 'modern') return undefined;
@@ -76,7 +79,7 @@ export class MemberLimits {
     return all === undefined ? ofCaller : ofCaller === undefined ? all : Promise.all([all, ofCaller]);
   }
 
-  /** To be awaited before a call that belongs to no session. */
+  /** Reserves a call without a session. The result is to be awaited before the call; undefined: no wait is needed. */
   beforeCall(request: IncomingMessage): Promise<unknown> | undefined {
     return this.#callsOfCallers?.reserve(principalOf(request));
   }
@@ -88,7 +91,7 @@ export class MemberLimits {
   }
 }
 
-/** The processes of one server at all replicas together. */
+/** Limit of the processes of one server at all replicas together. */
 export class MemberProcesses implements WiderChildLimit {
   readonly #taker: LimitTaker;
   readonly #total: number;
@@ -98,12 +101,12 @@ export class MemberProcesses implements WiderChildLimit {
     this.#taker = limits.of(`processes of ${nameServer(config)}`, this.#total, () => children().taken, 'a-block');
   }
 
-  /** To be awaited before a process may be started; undefined: there is nothing to wait for. */
+  /** Reserves a process. The result is to be awaited before it is started; undefined: no wait is needed. */
   beforeStart(): Promise<void> | undefined {
     return this.#taker.limit?.reserve();
   }
 
-  /** To be awaited before so many are started at once. */
+  /** Reserves several processes that are to be started at once. */
   async beforeFirst(count: number): Promise<void> {
     await Promise.all(Array.from({ length: count }, () => this.beforeStart()));
   }

@@ -46,21 +46,21 @@ const NOT_HELD = new BridgeError(
   'This replica has not been able to reach the store for so long that others may have taken over its sessions.',
 );
 
-/** A server of both eras is spoken to in theirs. */
+/** A server of both eras is addressed in the client's era. */
 const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 
 interface MembershipOptions extends Pick<ClusterConfig, 'limits'> {
   readonly marks: readonly [string, ...string[]];
 }
 
-/** This bridge as one of several replicas. */
+/** Membership of this bridge in a group of replicas. */
 export class Membership {
-  /** On which other replicas pass requests on to this one. */
+  /** Links on which other replicas pass requests on to this one. */
   readonly ownerLinks: OwnerLinks;
   readonly queries: ReplicaQueries;
-  /** Undefined: each replica has limits of its own. */
+  /** Limits of all replicas together; undefined: each replica has its own. */
   readonly limits: ClusterLimits | undefined;
-  /** See AccessOptions: those of all replicas are the same. The first one is sent. */
+  /** Marks of the bridge, equal at all replicas, the first of which is sent; see AccessOptions. */
   readonly marks: MembershipOptions['marks'];
   readonly #cluster: Cluster;
   readonly #deps: Deps;
@@ -74,7 +74,7 @@ export class Membership {
 
   /** Rejects with ERR_STORE_UNAVAILABLE. */
   static async join(config: ClusterConfig, deps: Deps): Promise<Membership> {
-    // Loaded where it is used, with the library behind it.
+    // Loaded on demand, with the library that it needs.
     const { connectRedisStore } = await import('../../store/redis/redis-store.ts');
     const key = new ClusterKey(config.key, '--cluster-key');
     const { address, tls, prefix } = config.store;
@@ -117,29 +117,29 @@ export class Membership {
     });
   }
 
-  /** Counts of all replicas; undefined: nobody has wanted them. */
+  /** Counts of all replicas; undefined: usage is not recorded. */
   get usage(): SharedUsage | undefined {
     return this.#usage;
   }
 
-  /** From now on what is counted here outlives this replica. Called once at most. */
+  /** Starts keeping the usage counts in the store, where they outlive this replica. Called at most once. */
   async shareUsage(): Promise<SharedUsage> {
     const { SharedUsage } = await import('./shared-usage.ts');
     this.#usage = new SharedUsage({ records: this.#cluster.store.records, deps: this.#deps });
     return this.#usage;
   }
 
-  /** The ids that clients get say where to come back to. */
+  /** Returns dependencies whose ids name this replica, for clients to come back to. */
   depsWithIds(deps: Deps): Deps {
     return { ...deps, randomId: () => this.#cluster.createId() };
   }
 
-  /** A text that all replicas know by this name, and that one at a time may change. */
+  /** Opens a text that all replicas share under this name, and that one of them at a time may change. */
   openShared(name: string): ExclusiveValue {
     return new ExclusiveValue({ cluster: this.#cluster, name, clock: this.#deps.clock });
   }
 
-  /** What calls and tasks at this server have ended with, for the replicas that are left. */
+  /** Opens the store of the outcomes of calls and tasks at this server, for the remaining replicas. */
   outcomesOf(config: ServerConfig): StoredOutcomes {
     return new StoredOutcomes({
       cluster: this.#cluster,
@@ -149,7 +149,7 @@ export class Membership {
     });
   }
 
-  /** A server that is served now. */
+  /** Adds a server that is served now. */
   addServer(served: MemberServer): ServerMember {
     const parts = {
       cluster: this.#cluster,
@@ -164,7 +164,10 @@ export class Membership {
     return member;
   }
 
-  /** What could have been taken over is not served while that is not known. What could not, is. */
+  /**
+   * Reports not ready while other replicas may have taken over sessions of this one. Servers whose sessions cannot move
+   * do not matter.
+   */
   readiness(): Readiness {
     const isDoubtful = !this.#cluster.isHeld && [...this.#servers].some(({ storage }) => storage !== undefined);
     return isDoubtful ? { state: 'refused', error: NOT_HELD } : { state: 'ready' };
@@ -174,18 +177,18 @@ export class Membership {
     return this.#cluster.store.status.state === 'connected';
   }
 
-  /** What has moved away from here is sent there from now on. */
+  /** Starts leaving: requests for what has moved are sent to its new replica from now on. */
   beginLeaving(): void {
     this.#stage = 'moving';
     this.limits?.beginLeaving();
   }
 
-  /** What other replicas pass on goes elsewhere, unless it continues something that is here. */
+  /** From now on, requests that other replicas pass on go elsewhere unless they continue something here. */
   beginDraining(): void {
     this.#stage = 'draining';
   }
 
-  /** All that could be handed over has been. */
+  /** Leaves the group, after everything possible was handed over. */
   async leave(): Promise<void> {
     this.#entryLinks.close();
     this.limits?.close();
@@ -194,13 +197,13 @@ export class Membership {
   }
 }
 
-/** One server, and for whom it is. */
+/** A server with the policy for its callers. */
 export interface MemberServer {
   readonly config: ServerConfig;
   readonly callers: CallerPolicy;
-  /** What the server is known to speak. */
+  /** Detected protocols of the server. */
   readonly speech: ServerSpeech;
-  /** The limit of its processes at all replicas together; undefined: each replica has its own. */
+  /** Limit of its processes at all replicas together; undefined: each replica has its own. */
   readonly processes: MemberProcesses | undefined;
   readonly registries: () => CountedRegistries;
   readonly deps: Deps;
@@ -215,18 +218,18 @@ interface ServerMemberOptions extends MemberServer {
   readonly limits: ClusterLimits | undefined;
 }
 
-/** One server of this replica, which the others have, too. */
+/** A server of this replica that the other replicas serve, too. */
 export class ServerMember {
-  /** Undefined: its sessions are processes, which cannot move. */
+  /** Store of its sessions; undefined: they are processes, which cannot move. */
   readonly storage: SessionRecords | undefined;
   readonly routeCall: RouteCall;
-  /** Undefined: its sessions cannot move. */
+  /** Rejects requests of sessions that have moved; undefined: its sessions cannot move. */
   readonly refuseMoved: RefuseMoved | undefined;
-  /** Undefined: each replica has limits of its own. */
+  /** Limits of all replicas together; undefined: each replica has its own. */
   readonly limits: MemberLimits | undefined;
   readonly #options: ServerMemberOptions;
   readonly #closed: () => void;
-  /** Undefined: the era of the server does not decide where its calls are served. */
+  /** Verdict on the server's era that replicas share; undefined: the era does not decide where calls are served. */
   readonly #verdict: SharedVerdict | undefined;
   readonly #taking = new Map<string, Promise<TakenOver>>();
   #sessions: SessionRegistry | undefined;
@@ -256,9 +259,10 @@ export class ServerMember {
   }
 
   /**
-   * Callers without names share nothing, so their calls need no owner. Nor do calls to a remote server of the modern era,
-   * which takes any call from anywhere. A replica has processes of its own, though, and what one of them gave out another
-   * may not know. As long as its era is not known, a server is taken to remember its callers.
+   * Returns the name under which one replica owns a caller's calls; undefined: any replica may serve them. Callers
+   * without names share nothing, so their calls need no owner. Neither do calls to a remote server of the modern era,
+   * which takes any call from anywhere. Each replica has its own processes, though, and one process may not know what
+   * another has handed out. Until its era is known, a server is assumed to remember its callers.
    */
   #ownedName(principal: string): string | undefined {
     const { config, callers } = this.#options;
@@ -280,7 +284,7 @@ export class ServerMember {
     return [this.limits?.beforeSession(request), this.#options.processes?.beforeStart()];
   }
 
-  /** Leads requests with a session to where it is. */
+  /** Wraps the routes so that requests with a session go to the replica that has it. */
   lead({ routes, streamable }: CreatedRoutes, sessions: SessionRegistry): ReadonlyMap<string, HttpRoute> {
     this.#sessions = sessions;
     const takeOver = (id: string, request: IncomingMessage): Promise<TakenOver> => {
@@ -314,7 +318,7 @@ export class ServerMember {
     try {
       streamable.restore({ id, state: taken.state, client }, taken.replay, taken.token);
     } catch (thrown) {
-      // Another replica may have a free slot for it.
+      // Another replica may have a free slot for the session.
       await this.storage.handedOver(id);
       throw thrown;
     }
@@ -322,14 +326,20 @@ export class ServerMember {
     return { kind: 'here' };
   }
 
-  /** Others tell clients that what this replica had under this name is gone. What can move was ended before. */
+  /**
+   * Called when other replicas tell clients that the sessions under this replica's former id are gone. Sessions that
+   * can move were ended before.
+   */
   died(owner: string, reason: BridgeError): void {
     if (this.storage !== undefined) return;
     const { tags } = this.#options.cluster;
     this.#sessions?.abandon(reason, (id) => tags.ownerOf(id)?.id === owner);
   }
 
-  /** Others may have what was here. Processes nobody can have taken over. */
+  /**
+   * Called when other replicas may have taken over the sessions of this one. Sessions that are processes cannot be
+   * taken over.
+   */
   lost(reason: BridgeError): void {
     if (this.storage === undefined) return;
     this.storage.lost();
@@ -343,7 +353,7 @@ export class ServerMember {
   }
 }
 
-/** Servers see them, so they are derived: nothing of the key can be told from one. */
+/** Derives the marks of the bridge. Servers see them, and they reveal nothing of the key. */
 function marksOf(key: ClusterKey, prefix: string): MembershipOptions['marks'] {
   const [first, ...others] = key.derive(`mark of the bridge ${prefix}`);
   return [first.toString('base64url'), ...others.map((other) => other.toString('base64url'))];
@@ -357,7 +367,7 @@ function createVerdict({ cluster, config, callers, speech, deps }: ServerMemberO
   return new SharedVerdict({ cluster, server, isKnown, clock: deps.clock });
 }
 
-/** What has to be asked of the other replicas is asked before; where there is nothing to ask, it is served at once. */
+/** Serves a request after the other replicas have answered, or at once if there is nothing to ask. */
 function serveAfter(
   asked: readonly (Promise<unknown> | undefined)[],
   response: ServerResponse,
@@ -370,7 +380,9 @@ function serveAfter(
   });
 }
 
-/** The first replicas of a cluster cannot know whether the store has forgotten others, and what those hold. */
+/**
+ * Waits until limits can be shared. The first replicas cannot know if the store has lost others, and what those hold.
+ */
 async function untilSettled({ members, leaseMs }: Cluster, { log }: Deps): Promise<void> {
   if (members.epoch?.state !== 'settled') {
     log.info({ leaseMs }, 'the store knows of no shares of --cluster-limits yet: for one lease others can tell theirs');

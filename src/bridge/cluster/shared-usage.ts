@@ -12,42 +12,45 @@ export interface SharedUsageOptions {
   readonly deps: Pick<Deps, 'clock' | 'wallClock' | 'randomId' | 'log'>;
 }
 
-/** What is lost at most of a replica that is killed, and how far the counts of others may be behind. */
+/**
+ * Interval of writes: the longest time whose counts are lost if a replica is killed, and by which the counts of others
+ * may lag.
+ */
 export const WRITE_EVERY_MS = 60_000;
 const RECORD = 'usage';
 const KEPT_MS = MAX_DAYS * DAY_MS;
-/** Replicas that write at once do it one after the other. */
+/** Attempts to write, as replicas that write at the same time have to take turns. */
 const MAX_ATTEMPTS = 20;
-/** Runs of replicas whose last batch is remembered: more than write within the time that one tries again. */
+/** Runs of replicas whose latest batch is remembered: more than the number that write during one replica's retries. */
 const MAX_RUNS = 500;
-/** What the counts may grow to when they are unpacked; they are bounded where they are made. */
+/** Limit of the decompressed counts, which are bounded where they are created. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 const pack = promisify(gzip);
 const unpack = promisify(gunzip);
 
-/** What was counted since the last batch. It is added once, however often that has to be tried. */
+/** The counts since the last batch. They are added once, even if the write is retried. */
 interface Batch {
   readonly number: number;
   readonly usage: Usage;
 }
 
 interface StoredUsage {
-  /** The last batch of each run that is in the counts; the latest comes last. */
+  /** Latest batch of each run that is included in the counts, most recent last. */
   readonly batches: readonly (readonly [run: string, number: number])[];
   readonly usage: Usage;
 }
 
-/** Counts of all replicas together, in one record of the store: those of replicas that are gone, too. */
+/** The counts of all replicas in one record of the store, including those of replicas that are gone. */
 export class SharedUsage {
-  /** Counts here what is not in the store yet. */
+  /** Counts of this replica that are not in the store yet. */
   readonly table: UsageTable;
   readonly #options: SharedUsageOptions;
   readonly #run: string;
   readonly #stop: () => void;
   #batch: Batch | undefined;
   #number = 0;
-  /** Rows whose open sessions were counted on this day: they are carried into a day once. */
+  /** Rows whose open sessions were already counted on this day, since they are carried into a day only once. */
   #carried = { day: -1, rows: new Set<string>() };
   #flushing: Promise<void> | undefined;
 
@@ -63,13 +66,16 @@ export class SharedUsage {
     });
   }
 
-  /** What all replicas have counted: this one until now, the others until their last write. Rejects with a BridgeError. */
+  /**
+   * Returns the counts of all replicas: of this one until now, of the others until their latest write. Rejects with a
+   * BridgeError.
+   */
   async read(): Promise<Usage> {
     await this.flush();
     return (await this.#parse(await this.#options.records.read(RECORD))).usage;
   }
 
-  /** Rejects with a BridgeError; what was not written is written with the next. */
+  /** Writes the counts. Rejects with a BridgeError; the counts are then written with the next batch. */
   flush(): Promise<void> {
     this.#flushing ??= this.#flush().finally(() => {
       this.#flushing = undefined;
@@ -121,7 +127,10 @@ export class SharedUsage {
     }
   }
 
-  /** Each batch begins with the sessions that are open then; of a day only the first is to say so. */
+  /**
+   * Removes repeated counts of carried sessions: each batch starts with the open sessions, which count only in the
+   * first batch of a day.
+   */
   #withoutCarriedTwice(usage: Usage): Usage {
     return { ...usage, rows: usage.rows.map((row) => this.#carriedOnce(row)) };
   }
@@ -137,7 +146,7 @@ export class SharedUsage {
     return { ...row, days };
   }
 
-  /** Never rejects: what cannot be written now is lost. */
+  /** Writes the last counts, which are lost if that fails. Never rejects. */
   async close(): Promise<void> {
     this.#stop();
     await this.flush().catch((thrown: unknown) => {

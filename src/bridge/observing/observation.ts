@@ -1,4 +1,4 @@
-/** What is made of what the bridge sees of clients and calls, as the configuration says. */
+/** Creates the observers that the configuration asks for: logs, usage, audit, metrics, status and traces. */
 
 import type { SunsetConfig } from '../../config/listener.ts';
 import type { ObservationConfig } from '../../config/observation.ts';
@@ -13,25 +13,28 @@ import type { Tracer } from '../../relay/tracer.ts';
 import { VERSION } from '../../version.ts';
 import type { BridgeDeps } from '../running-bridge.ts';
 
-/** Paths of routes, and what is served there. */
+/** Routes with their paths. */
 export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
 
-/** One thing that looks at calls; what it does not need it leaves to `NOTHING`. */
+/** One consumer of observed calls. Members that it does not need are those of `NOTHING`. */
 export interface ObservingPart {
   readonly observer: Observer | undefined;
-  /** What there is to look at. */
+  /** Routes that show what was observed. */
   readonly routes: Routes;
-  /** Says why this request is not taken now, or undefined where it is; undefined itself: it never refuses any. */
+  /**
+   * Returns the error of a request that must be rejected now, or undefined; undefined itself: no request is ever
+   * rejected.
+   */
   readonly refusal: RefuseRequest | undefined;
-  /** A request was refused before anything was asked of a server; undefined: that is of no interest here. */
+  /** Called when a request was rejected before it reached a server; undefined: not needed. */
   readonly onRefused: OnRefused | undefined;
-  /** Clients find the servers here from now on. */
+  /** Replaces the endpoints that are served. */
   serves(endpoints: readonly ServedEndpoint[]): void;
-  /** A file that is written may have been moved away. */
+  /** Reopens a file, as it may have been moved away. */
   reopen(): void;
-  /** Ends what others still look at. */
+  /** Ends open event streams. */
   endWatching(): void;
-  /** Writes what is left to write. Never rejects. */
+  /** Writes remaining data. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -46,30 +49,30 @@ const NOTHING: ObservingPart = {
   close: async () => undefined,
 };
 
-/** A part that others look at. */
+/** A part with routes. */
 export type Looking = Pick<ObservingPart, 'observer' | 'routes' | 'endWatching'> &
   Partial<Pick<ObservingPart, 'onRefused'>>;
 
 export type Observation = Omit<ObservingPart, 'routes'> & {
   readonly routes: ReadonlyMap<string, FoundRoute>;
-  /** Joins calls with traces; undefined: calls are not traced. */
+  /** Adds traces to calls; undefined: calls are not traced. */
   readonly tracer: Tracer | undefined;
 };
 
 export interface ObservationRequest {
   readonly config: ObservationConfig;
   readonly clients: 'several' | 'one';
-  /** When HTTP+SSE ends; undefined: it does not, or is not served. */
+  /** Announced end of HTTP+SSE; undefined: none, or HTTP+SSE is not served. */
   readonly sunset: SunsetConfig | undefined;
-  /** Makes what people look at; given what is counted, if it is. */
+  /** Creates the parts with routes. `counted` holds the usage, if it is recorded. */
   readonly look: (counted: Counted) => Promise<readonly Looking[]>;
   readonly deps: BridgeDeps;
 }
 
-/** What is counted of the usage; undefined: it is not. */
+/** Recorded usage; undefined: it is not recorded. */
 export type Counted = UsageTable | undefined;
 
-/** Each part is loaded where it is wanted. */
+/** Creates all parts. Each is loaded only if the configuration asks for it. */
 export async function createObservation(request: ObservationRequest): Promise<Observation> {
   const { log } = request.deps;
   const usage = await countUsage(request);
@@ -112,7 +115,7 @@ function each(parts: readonly ObservingPart[], use: (part: ObservingPart) => voi
 }
 
 function logClients({ clients, deps: { log, clock } }: ObservationRequest): ObservingPart {
-  // Whoever starts a program to connect one client knows when that comes.
+  // The user who starts a bridge for one client knows when that client connects.
   return log.isLevelEnabled(clients === 'one' ? 'debug' : 'info')
     ? { ...NOTHING, observer: new ClientLog({ log, clock }) }
     : NOTHING;
@@ -157,7 +160,7 @@ async function writeAudit({ config: { audit }, deps }: ObservationRequest): Prom
   };
 }
 
-/** The libraries for it are large, and are read only here. */
+/** Loads the tracing libraries on demand, since they are large. */
 async function traceCalls({ config: { traces }, deps: { log, clock } }: ObservationRequest) {
   if (traces === undefined) return undefined;
   const { startTraces } = await import('../../observe/traces/traces.ts');

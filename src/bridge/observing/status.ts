@@ -1,4 +1,4 @@
-/** What people and programs look at: the page, its events, and figures for Prometheus. */
+/** Routes for people and programs that watch the bridge: the status page, its events, and metrics for Prometheus. */
 import type { HttpListenerConfig } from '../../config/listener.ts';
 import type { ObservationConfig } from '../../config/observation.ts';
 import type { Deps } from '../../deps.ts';
@@ -22,12 +22,15 @@ export interface StatusRequest {
   readonly config: ObservationConfig;
   readonly listener: HttpListenerConfig;
   readonly inspect: Inspect;
-  /** This bridge as one of several; undefined: it is the only one. */
+  /** Membership in a group of replicas; undefined: there are no other replicas. */
   readonly membership: Pick<Membership, 'queries' | 'usage'> | undefined;
   readonly deps: Deps;
 }
 
-/** Nobody may look where nobody could show that they may. */
+/**
+ * Creates the routes. Without a status token there are none, unless the listener is for one user and has no
+ * authentication.
+ */
 export async function createLooking(request: StatusRequest, counted: Counted): Promise<readonly Looking[]> {
   const audience = await whoMayLook(request);
   if (audience === 'nobody') return [];
@@ -93,7 +96,7 @@ async function showMetrics(
   return [{ observer: metrics, routes, onRefused, endWatching: () => undefined }];
 }
 
-/** Where Prometheus finds all replicas, in the form that it asks for. [prometheus.io http_sd] */
+/** Lists all replicas as targets for Prometheus, in its format. [prometheus.io http_sd] */
 function listTargets({ queries }: Pick<Membership, 'queries'>): HttpRoute {
   return (_request, response) => {
     queries.addresses().then(
@@ -110,7 +113,7 @@ function listTargets({ queries }: Pick<Membership, 'queries'>): HttpRoute {
   };
 }
 
-/** What `mcp-portage report --url` asks for. */
+/** Serves the usage to `mcp-portage report --url`. */
 function showUsage(audience: Audience, counted: UsageTable, membership: StatusRequest['membership']): Looking {
   const shared = membership?.usage;
   const route: HttpRoute = (_request, response, query) => {

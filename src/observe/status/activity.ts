@@ -155,11 +155,11 @@ export class Activity implements Observer {
   }
 
   refused(): void {
-    // Nothing to do: a client that got no session made a call that failed, which is among the recent ones.
+    // Not recorded here: a client that got no session made a call that failed, which is among the recent ones.
   }
 
   used(): void {
-    // Nothing to do: deprecated features are a matter of weeks and belong in the migration report.
+    // Not recorded here: deprecated features are a matter of weeks and belong in the migration report.
   }
 
   report(): ActivityReport {

@@ -16,7 +16,7 @@ export interface CallStatistics {
   readonly p95Ms: number | null;
 }
 
-/** One array per column, the oldest step first. Steps without calls are left out. */
+/** A series as one array per column, the oldest step first. Steps without calls are left out. */
 export interface SeriesReport {
   readonly stepMs: number;
   /** Number of steps that the series looks back. */

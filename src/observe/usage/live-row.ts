@@ -75,7 +75,7 @@ export class LiveRow {
     const added: LiveDay = {
       day,
       sessions: 0,
-      // It is not known which sessions were open on a day in the past, which is added after the clock was set back.
+      // For a day in the past, which is added after the clock was set back, the sessions that were open are not known.
       carried: next === undefined ? this.openSessions : 0,
       refused: 0,
       calls: 0,
