@@ -1,4 +1,4 @@
-/** Logins that are made ahead of time, listed and forgotten: the verbs `login` and `logout`. */
+/** Runs the verbs `login` and `logout`: logs in ahead of time, lists logins, and deletes them. */
 import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';

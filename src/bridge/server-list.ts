@@ -19,7 +19,7 @@ import { endpointsBelow, pathsOf, publicUrlOf } from './create-routes.ts';
 import { ListedServer, type ListedServerParts, NOT_FOR_STREAMS } from './listed-server.ts';
 import type { ListChange } from './running-bridge.ts';
 
-/** What a list of servers is created with. */
+/** Parts that the list is created from. */
 export interface ServerListParts extends Omit<ListedServerParts, 'unknown'> {
   /** Routes of the status page and the metrics, by path. */
   readonly looking: ReadonlyMap<string, FoundRoute>;

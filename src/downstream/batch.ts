@@ -1,4 +1,4 @@
-/** Arrays of messages that clients send: whether they are acceptable, and how their answers go back. */
+/** Batches: checks arrays of messages from clients, and collects their answers. */
 import { BridgeError } from '../errors.ts';
 import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
 import type { Revision } from '../mcp/vocabulary/revisions.ts';
@@ -9,7 +9,7 @@ import { Frame } from '../wire/frame.ts';
 import type { EnvelopeFault } from '../wire/scan-envelope.ts';
 import { errorFrame, joinArray } from '../wire/write-message.ts';
 
-/** A message of an array, or what is wrong with that item. */
+/** An item of an array: a message, or the fault of an item that is not one. */
 export type BatchItem = Frame | EnvelopeFault;
 
 /**
@@ -38,7 +38,7 @@ export function countAnswers(items: readonly BatchItem[]): number {
   return items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
 }
 
-/** The answer to an item that is no message. */
+/** Returns the answer to an item that is not a message. */
 export function faultAnswer({ id, fault }: EnvelopeFault): Frame {
   return errorFrame(id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', fault)));
 }

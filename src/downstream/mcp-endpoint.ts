@@ -31,8 +31,8 @@ export interface McpEndpointOptions {
 }
 
 /**
- * The MCP endpoint for clients of every era at one URL. What a POST says of itself decides who serves it; GET and
- * DELETE are of the legacy era only. [spec 2026-07-28 transports/streamable-http#backward-compatibility]
+ * The MCP endpoint for clients of every era at one URL. The headers and the body of a POST decide which endpoint serves
+ * it; GET and DELETE belong to the legacy era. [spec 2026-07-28 transports/streamable-http#backward-compatibility]
  */
 export class McpEndpoint {
   readonly #options: McpEndpointOptions;

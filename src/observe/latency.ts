@@ -3,7 +3,6 @@
  * different days, processes and versions can be added. Quantiles read from them are off by a fifth at most.
  */
 
-/** Upper bound of the first bucket. */
 const FIRST_BOUND_MS = 0.25;
 const BUCKETS_PER_DOUBLING = 2;
 

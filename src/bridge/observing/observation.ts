@@ -16,7 +16,7 @@ import type { BridgeDeps } from '../running-bridge.ts';
 /** Routes with their paths. */
 export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
 
-/** One consumer of observed calls. Members that it does not need are those of `NOTHING`. */
+/** A consumer of observed calls. Members that it does not need are those of `NOTHING`. */
 export interface ObservingPart {
   readonly observer: Observer | undefined;
   /** Routes that show what was observed. */

@@ -15,7 +15,7 @@ import { MAX_QUEUED_BYTES } from '../http/response-writer.ts';
 export const FIRST_MESSAGE_MS = 10_000;
 /** A connection without a session that sends nothing for this long is closed. Its client can open another one. */
 export const IDLE_MS = 60_000;
-/** After an error that ends the connection, its client has this long to close its side. */
+/** Time for the client to close its side, once the connection was ended from here. */
 export const CLOSE_GRACE_MS = 5000;
 
 /**

@@ -13,7 +13,10 @@ import { type StreamReach, sayOnSocket } from './endpoint.ts';
  * connection has closed.
  */
 export const MAX_CONNECTIONS = 512;
-/** Refused connections that are told the reason at a time. Connections beyond those are closed without a message. */
+/**
+ * Number of refused connections that may be told the reason at the same time. Connections beyond those are closed
+ * without a message.
+ */
 const MAX_REFUSED_AT_ONCE = 64;
 /** A peer that is told why its connection ends has this long to close its side. */
 const REFUSED_MS = 1000;
@@ -49,7 +52,7 @@ export class StreamListener {
   readonly #servers: readonly ListeningServer[];
   #listening: readonly Listening[] = [];
   #refusalToldAtMs = Number.NEGATIVE_INFINITY;
-  /** Resolves when a listening socket itself breaks. */
+  /** Resolves when a listening socket fails. */
   readonly failed: Promise<BridgeError>;
 
   constructor(options: StreamListenerOptions) {
@@ -102,8 +105,8 @@ export class StreamListener {
   }
 
   /**
-   * Resolves once connections are accepted, with the addresses as they have become. Rejects with ERR_CONFIG_LISTEN, and
-   * then listens nowhere.
+   * Starts listening. Resolves once connections are accepted, with the bound addresses. Rejects with ERR_CONFIG_LISTEN,
+   * and then listens nowhere.
    */
   async listen(): Promise<readonly BoundAddress[]> {
     try {

@@ -49,7 +49,7 @@ export interface DuplexEndpointOptions {
 }
 
 /**
- * Why nothing more is taken from a client.
+ * Reason why nothing more is taken from a client.
  * - `input`: the client has ended its input, and all of it was taken. The client may still wait for answers.
  * - `untaken`: the client has ended its input or is paused, and the server takes none of these bytes.
  * - `output`: the client no longer reads.

@@ -149,7 +149,10 @@ function bytesOf(messages: PostedMessages): number {
 
 // ---- Turns
 
-/** Why a client's messages are held back: the server's pipe is full, or the client itself does not read. */
+/**
+ * Reason to hold a client's messages back. `server`: the server's pipe is full. `reader`: the client itself does not
+ * read.
+ */
 export type GateReason = 'server' | 'reader';
 
 /**

@@ -6,8 +6,8 @@ import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import type { HttpRoute } from './http-server.ts';
 
 /**
- * Returns true if a browser navigates to this address. Browsers accept any content type, including event streams, so
- * serving one would start a server process. They ask for HTML first, though, and newer ones say that the response is
+ * Returns true if a browser navigates to this address. A browser accepts any content type, so its GET could open an
+ * event stream and start a server process. Browsers ask for HTML first, though, and newer ones say that the response is
  * for a window. [W3C Fetch Metadata 2.2]
  */
 export function isBrowserNavigation({ method, headers }: IncomingMessage): boolean {

@@ -80,7 +80,7 @@ export interface CertificateSource {
   renewed(): CertificatePair | undefined;
 }
 
-/** Limits of what connections may cost before and while they bring a request. */
+/** Limits of connections, and of requests that are still arriving. */
 export interface SocketLimits {
   /** Connections of all clients together; further ones are closed at once. */
   readonly maxConnections: number;
@@ -146,7 +146,7 @@ export class HttpServer {
   #droppedAtMs = Number.NEGATIVE_INFINITY;
   /** True once responses tell clients that the connection closes (`Connection: close`). */
   #announcesEnd = false;
-  /** Resolves when a listening socket itself breaks. */
+  /** Resolves when a listening socket fails. */
   readonly failed: Promise<BridgeError>;
 
   constructor(options: HttpServerOptions) {
@@ -204,8 +204,8 @@ export class HttpServer {
   }
 
   /**
-   * Resolves once connections are accepted, with the addresses as they have become. Rejects with ERR_CONFIG_LISTEN, and
-   * then listens nowhere.
+   * Starts listening. Resolves once connections are accepted, with the bound addresses. Rejects with ERR_CONFIG_LISTEN,
+   * and then listens nowhere.
    */
   async listen(): Promise<readonly BoundAddress[]> {
     try {

@@ -72,7 +72,7 @@ export class StreamableEndpoint {
     this.#options = options;
   }
 
-  /** Holds the POSTs of a session back while its server or its client does not keep up. */
+  /** Returns the gate that holds back the POSTs of a session while its server or its client reads too slowly. */
   gateOf(request: IncomingMessage): TurnGate | undefined {
     return this.#find(request)?.peer.gate;
   }

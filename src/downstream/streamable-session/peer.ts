@@ -58,7 +58,7 @@ export interface StreamablePeerOptions {
  * waiting messages.
  */
 export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOwner, Ticking {
-  /** Holds POSTs back while the server or this client is slower than its input. */
+  /** Holds POSTs back while the server or this client reads too slowly. */
   readonly gate = new TurnGate();
   readonly lanes = new LinkedList<SessionLane>();
   readonly #commits: CommitTimer | undefined;

@@ -17,7 +17,6 @@ import { endWith, type LiveStreams, ResponseWriter, type Ticking } from '../http
 import { COMMIT_AFTER_MS } from '../streamable-session/post-lane.ts';
 
 export interface CallLaneOptions {
-  /** The method of the request. */
   readonly method: string;
   readonly requestBytes: number;
   readonly response: ServerResponse;
@@ -214,7 +213,7 @@ export function respondRefusal(response: ServerResponse, refusal: ModernRefusal,
   respondFrame(response, httpStatus, errorFrame(id, { code, message: `The request was refused: ${message}.`, data }));
 }
 
-/** The HTTP status of an answer that travels as JSON. */
+/** Returns the HTTP status of an answer that travels as JSON. */
 export function answerStatus(method: string, answer: Frame): number {
   if (answer.kind === 'result') return 200;
   return (method === DISCOVER ? failureStatus(answer) : undefined) ?? modernHttpStatus(readCode(answer));

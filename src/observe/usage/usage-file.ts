@@ -43,7 +43,7 @@ const MAX_CLOSE_MS = 3000;
 export interface UsageFileOptions {
   readonly table: UsageTable;
   readonly stateDirectory: string;
-  /** Owner of the new file; default: this process. */
+  /** Owner of the file; default: this process. */
   readonly self?: ThisProcess;
   readonly deps: Deps;
 }
