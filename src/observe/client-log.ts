@@ -23,7 +23,7 @@ export interface ClientLogOptions {
   readonly clock: Clock;
 }
 
-/** If calls are not logged, the first of this many is read to see which client makes it. */
+/** If calls are not logged, one of this many is read to see which client makes it. */
 const CALLS_BETWEEN = 16;
 /** Minimum time between two such calls, since reading one costs as much as a small call. */
 const PAUSE_MS = 50;

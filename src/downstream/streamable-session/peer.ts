@@ -183,7 +183,7 @@ export class StreamablePeer extends ListMember implements DownstreamPeer, LaneOw
     this.#revision = revision;
   }
 
-  // ---- towards the client
+  // ---- toward the client
 
   send(frame: Frame, exchange?: Exchange): boolean {
     const lane = this.#laneOf(exchange);

@@ -89,7 +89,7 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
     return this.#options.method === DISCOVER;
   }
 
-  // ---- towards the client
+  // ---- toward the client
 
   send(said: Frame): boolean {
     const { onAnswer, toClient } = this.#options;

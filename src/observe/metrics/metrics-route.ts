@@ -5,7 +5,7 @@ import { toBridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Serves the metrics to Prometheus. Authentication is done before. */
+/** Serves the metrics to Prometheus. The caller was authenticated before. */
 export function metricsRoute(
   metrics: Metrics,
   log: Logger,

@@ -158,7 +158,10 @@ export class Metrics implements Observer {
     this.#refusals.add(writeLabels({ ...trafficLabels(this.#wordsOf(client.server).name, client), reason }));
   }
 
-  /** Counts a rejected request or connection. The reason is one of our own codes, so callers cannot add series. */
+  /**
+   * Counts a rejected request or connection. The reason is one of our error codes or `connections`, so callers cannot
+   * add series.
+   */
   refusedRequest(reason: string): void {
     this.#refusedRequests.add(writeLabels({ reason }));
   }

@@ -12,7 +12,7 @@ export type StatusRoute = (request: IncomingMessage, response: ServerResponse, q
 export interface StatusRoutes {
   /** Files of the page. They hold no data, so they need no authentication, but Host and Origin must be checked. */
   readonly assets: ReadonlyMap<string, StatusRoute>;
-  /** Routes that show clients and servers. They require authentication. */
+  /** Routes that show clients and servers, only for callers that may see the status. */
   readonly data: ReadonlyMap<string, StatusRoute>;
   /** Ends the open event streams. */
   readonly close: () => void;

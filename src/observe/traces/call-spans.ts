@@ -1,6 +1,6 @@
 /**
- * Records a call as two spans: a server span for the bridge's side towards the client, and within it a client span for
- * its side towards the server. Names follow the OpenTelemetry semantic conventions for MCP.
+ * Records a call as two spans: a server span for the bridge's side toward the client, and within it a client span for
+ * its side toward the server. Names follow the OpenTelemetry semantic conventions for MCP.
  * [opentelemetry.io/docs/specs/semconv/gen-ai/mcp]
  */
 import {

@@ -57,7 +57,7 @@ function elementOf(id, kind) {
 }
 
 /**
- * Leaves what says the same already, so that selected text stays selected.
+ * Sets a text, but skips one that is unchanged, so that a selection in it stays.
  *
  * @param {Element} element
  * @param {string} text
@@ -158,7 +158,7 @@ function nowMs() {
 
 // --- Tables
 
-/** @type {WeakMap<Element, string>} What each cell was made of. */
+/** @type {WeakMap<Element, string>} The content that each element showed last. */
 const shown = new WeakMap();
 
 /**
@@ -284,7 +284,7 @@ function axisLimit(value) {
 const CHART = { height: 150, top: 8, bottom: 22, left: 48 };
 
 /**
- * Draws the axes, and what `draw` makes of the places between them.
+ * Draws the axes, and between them the elements that `draw` returns.
  *
  * @param {string} id
  * @param {number} most the largest value
@@ -415,7 +415,7 @@ function sum(values) {
 }
 
 /**
- * Ten seconds become one bar: a small chart shows no more.
+ * Sums up two steps each: a small chart has one bar for ten seconds.
  *
  * @param {readonly number[]} values
  */
@@ -463,7 +463,7 @@ function figure(name, value, more) {
   element.append(small);
 }
 
-/** A mark besides the colour, for those who see no colours. */
+/** A mark besides the color, for readers who cannot see colors. */
 const STATES = new Map([
   ['idle', { text: '○ idle', look: 'line' }],
   ['ready', { text: '● ready', look: 'line good' }],
