@@ -1,6 +1,7 @@
 /** Callers whose own tokens become tokens of a remote server, by the built program. */
 
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import test, { type ExecutionContext } from 'ava';
 import { decodeJwt } from 'jose';
@@ -11,6 +12,7 @@ import { serveModern } from '../fixtures/modern-server/http.ts';
 import { type Bridge, startBridge } from '../support/bridge.ts';
 import { type ExchangeWorld, startExchangeWorld } from '../support/exchange-world.ts';
 import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
+import { forwardTo } from '../support/login-world.ts';
 import { connectClient, connectStreamable, type SdkClient } from '../support/sdk-client.ts';
 import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -245,6 +247,35 @@ const CALLS = {
   modern: ({ url }: Bridge, headers: Record<string, string>) =>
     postModern({ port: Number(url.port) }, modern(1, 'tools/call', { name: 'echo', arguments: {} }), headers),
 } as const;
+
+test.serial('a stream of the server that is opened again shows the token of that time', async (t) => {
+  const world = await startExchangeWorld(t);
+  world.lifeS = 2;
+  const posts = forwardTo(await SERVERS.legacy(t));
+  const streams: ServerResponse[] = [];
+  const url = await world.protect(t, (request, response) => {
+    if (request.method !== 'GET') return posts(request, response);
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': open\n\n');
+    streams.push(response);
+  });
+  const bridge = await start(t, world, [url.href]);
+  const caller = await CLIENTS.legacy(bridge.url, await world.headersOf('ada'));
+  t.teardown(() => caller.close());
+  const shown = () => world.seen.filter(({ method }) => method === 'GET');
+  await waitFor(() => streams.length === 1);
+  const expiresMs = 1000 * Number(decodeJwt(shown()[0]?.token ?? '').exp);
+  await waitFor(() => Date.now() > expiresMs);
+  streams[0]?.end();
+  await waitFor(() => streams.length === 2);
+  t.deepEqual(
+    shown().map(({ subject, status }) => [subject, status]),
+    [
+      ['ada', 'taken'],
+      ['ada', 'taken'],
+    ],
+  );
+  t.not(shown()[0]?.token, shown()[1]?.token);
+});
 
 test.serial('over HTTP+SSE and WebSocket callers show tokens of their own, on either side', async (t) => {
   const world = await startExchangeWorld(t);
