@@ -9,7 +9,7 @@ import { type Frame, idToken } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../remote/link-messages.ts';
 import { CallQuestion } from '../remote/login-question.ts';
-import { isOutOfReach } from '../remote/remote-environment.ts';
+import { CallerHeaders, isOutOfReach } from '../remote/remote-environment.ts';
 import type { Call, StatelessCallHost, StatelessEnvironment } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
 import { NotificationCall } from './notification-call.ts';
@@ -54,6 +54,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   readonly #server: StatelessServer;
   readonly #log: Logger;
   readonly #listener: ServerListener;
+  readonly #caller = new CallerHeaders();
   /** Calls that the server has, or is about to get. */
   readonly #calls = new Set<Call>();
   /** Requests that wait for one of the others to end. */
@@ -97,6 +98,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
       this.#listener.fromServer(refusal, exchange);
       return !this.#isFull;
     }
+    this.#caller.note(frame, exchange);
     const call = this.#createCall(repeated?.frame ?? frame, exchange);
     this.#unsentMessages += 1;
     this.#unsentBytes += call.frame.bytes.length;
@@ -106,7 +108,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   }
 
   #createCall(frame: Frame, exchange: Exchange | undefined): Call {
-    if (frame.kind !== 'request') return new NotificationCall(this, frame, exchange);
+    if (frame.kind !== 'request') return new NotificationCall(this, frame, exchange, this.#caller.of(frame, exchange));
     return frame.method === LISTEN ? new ListenCall(this, frame, exchange) : new RequestCall(this, frame, exchange);
   }
 

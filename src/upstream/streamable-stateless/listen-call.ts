@@ -50,7 +50,11 @@ export class ListenCall implements Call, PostHost {
     const { frame: original, exchange } = this;
     const id = this.#host.nextId();
     const { frame } = rewriteForPost(original, id);
-    const request = postRequest(environment, { frame, headers: messageHeaders(original), lane: exchange?.lane });
+    const request = postRequest(environment, {
+      frame,
+      headers: messageHeaders(original),
+      forwarded: exchange?.lane.headers,
+    });
     this.#openedMs = undefined;
     this.#state = { kind: 'posting', id, post: new Post({ environment, host: this, frame, request, isPaused }) };
   }

@@ -1,4 +1,4 @@
-import type { Exchange } from '../../relay/exchange.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
@@ -13,18 +13,21 @@ export class NotificationCall implements Call, PostHost {
   readonly exchange: Exchange | undefined;
   isWaiting = true;
   readonly #host: StatelessCallHost;
+  readonly #forwarded: Lane['headers'];
   #post: Post | undefined;
 
-  constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined) {
+  /** @param forwarded headers of the client's latest request, since a notification has no request of its own */
+  constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined, forwarded: Lane['headers']) {
     this.#host = host;
     this.frame = frame;
     this.exchange = exchange;
+    this.#forwarded = forwarded;
   }
 
   start(): void {
     const { environment } = this.#host;
-    const { frame, exchange } = this;
-    const request = postRequest(environment, { frame, headers: messageHeaders(frame), lane: exchange?.lane });
+    const { frame } = this;
+    const request = postRequest(environment, { frame, headers: messageHeaders(frame), forwarded: this.#forwarded });
     this.#post = new Post({ environment, host: this, frame, request, isPaused: false });
   }
 

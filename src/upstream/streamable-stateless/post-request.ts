@@ -19,19 +19,22 @@ import type { StatelessEnvironment } from './call-host.ts';
 export interface PostedMessage {
   readonly frame: Frame;
   readonly headers: readonly HeaderLine[];
-  /** Whose forwarded headers go along; undefined: those of the link's caller. */
-  readonly lane: Lane | undefined;
+  /** Headers that are forwarded with the message; undefined: those of the link's client. */
+  readonly forwarded: Lane['headers'];
 }
 
 /** [spec 2026-07-28 transports/streamable-http#sending-messages] a POST for each message, open to both kinds of answer. */
-export function postRequest(environment: StatelessEnvironment, { frame, headers, lane }: PostedMessage): HttpRequest {
-  const { url, cookies, forwarded, timeouts } = environment;
+export function postRequest(
+  environment: StatelessEnvironment,
+  { frame, headers, forwarded }: PostedMessage,
+): HttpRequest {
+  const { url, cookies, timeouts } = environment;
   const own = { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...Object.fromEntries(headers) };
   return {
     method: 'POST',
     url,
     headers: tracedHeaders(environment, own, frame),
-    forwarded: lane === undefined ? forwarded : lane.headers,
+    forwarded: forwarded ?? environment.forwarded,
     body: frame.bytes,
     // A subscription lasts as long as its client wants it.
     timeouts: frame.method === LISTEN ? { ...timeouts, callMs: 0 } : timeouts,

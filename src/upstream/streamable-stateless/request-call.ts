@@ -98,7 +98,7 @@ export class RequestCall implements Call, PostHost {
     if (fault !== undefined) return this.#refuse(unfitHeaders(fault));
     this.#request = rewriteForPost(original, this.#host.nextId());
     const { frame } = this.#request;
-    const request = postRequest(environment, { frame, headers, lane: exchange?.lane });
+    const request = postRequest(environment, { frame, headers, forwarded: exchange?.lane.headers });
     this.#state = { kind: 'posting', post: new Post({ environment, host: this, frame, request, isPaused }) };
   }
 
@@ -249,7 +249,7 @@ export function listToolsFor(
   return (cursor) => {
     if ('fault' in metadata) return Promise.reject(new BridgeError('ERR_WIRE_MESSAGE', metadata.fault));
     const request = createRequest(host.nextId(), metadata, cursor);
-    return postOnce(request, { host, lane: exchange?.lane, timeoutMs: untilMs - clock.now(), askUser });
+    return postOnce(request, { host, forwarded: exchange?.lane.headers, timeoutMs: untilMs - clock.now(), askUser });
   };
 }
 
@@ -261,16 +261,16 @@ function createRequest(id: number, metadata: RequestMetadata, cursor: string | u
 
 interface PostOnceOptions {
   readonly host: StatelessCallHost;
-  readonly lane: Lane | undefined;
+  readonly forwarded: Lane['headers'];
   readonly timeoutMs: number;
   readonly askUser: NonNullable<PostHost['askUser']>;
 }
 
 /** Resolves with the answer, a JSON-RPC error included; rejects with a BridgeError. */
-function postOnce(frame: Frame, { host, lane, timeoutMs, askUser }: PostOnceOptions): Promise<Frame> {
+function postOnce(frame: Frame, { host, forwarded, timeoutMs, askUser }: PostOnceOptions): Promise<Frame> {
   const { environment } = host;
   return new Promise((resolve, reject) => {
-    const request = postRequest(environment, { frame, headers: messageHeaders(frame), lane });
+    const request = postRequest(environment, { frame, headers: messageHeaders(frame), forwarded });
     const cancel = environment.http.clock.after(Math.max(0, timeoutMs), () => {
       post.abort();
       reject(

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { answerResult, type Script } from '../../fixtures/http-servers/scripted.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { askedFor, connectScripted } from './connect-modern.ts';
 
 test('each request says in headers what its body says, and nothing of sessions', async (t) => {
@@ -48,7 +49,7 @@ test('a name with line breaks cannot end its header', async (t) => {
 });
 
 test('forwarded headers of the client’s request go along, also with the list of tools that is fetched for it', async (t) => {
-  const options = { headers: { 'x-tenant': 'acme', 'mcp-name': 'forged', authorization: 'Bearer client' } };
+  const options = { headers: { 'x-tenant': 'acme', 'mcp-name': 'forged', cookie: 'a=b' } };
   const { client, server } = await connectScripted(t, {}, options);
   await client.request('tools/call', { name: 'x' });
   t.deepEqual(
@@ -58,7 +59,15 @@ test('forwarded headers of the client’s request go along, also with the list o
       ['tools/call', 'acme', 'x'],
     ],
   );
-  for (const { headers } of server.messages) t.is(headers.authorization, undefined);
+  for (const { headers } of server.messages) t.is(headers.cookie, undefined);
+});
+
+test('a notification that belongs to no request goes with the headers of the client’s latest request', async (t) => {
+  const { client, server } = await connectScripted(t, {}, { headers: { 'x-tenant': 'acme' } });
+  await client.request('server/discover');
+  client.notify('notifications/x-vendor/changed');
+  await waitFor(() => server.messages.length === 2);
+  t.is(server.messages[1]?.headers['x-tenant'], 'acme');
 });
 
 test('a name too long for a header is refused here', async (t) => {
