@@ -122,9 +122,7 @@ function explainConfigFile({
 }: Omit<UnexpectedArgument, 'command'>): string | undefined {
   if (isUrlLike(argument) || verb === 'report' || verb === 'top') return undefined;
   const shown = JSON.stringify(argument);
-  if (/\.ya?ml$/i.test(argument))
-    return `${shown} is YAML, which mcp-portage does not read. Write its servers as JSON, as MCP clients have them, and name that file with --config.`;
-  if (!/\.(jsonc?|toml)$/i.test(argument)) return undefined;
+  if (!/\.(jsonc?|toml|ya?ml)$/i.test(argument)) return undefined;
   const line = lineOf({ command: undefined, platform }, [
     ...head.slice(0, at),
     '--config',

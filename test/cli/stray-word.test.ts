@@ -79,6 +79,8 @@ test('a configuration file is told from a command, wherever it stands', (t) => {
     ['connect claude_desktop_config.json', 'mcp-portage connect --config claude_desktop_config.json'],
     ['snippet --for cursor config.toml', 'mcp-portage snippet --for cursor --config config.toml'],
     ['serve -- .mcp.json', 'mcp-portage serve --config .mcp.json'],
+    ['servers.yaml', 'mcp-portage --config servers.yaml'],
+    ['connect .continue/servers.yml', 'mcp-portage connect --config .continue/servers.yml'],
   ] as const) {
     const message = refusal(...line.split(' '));
     t.regex(message, /" is a configuration file, which is named with --config, as in\n/, line);
@@ -86,7 +88,6 @@ test('a configuration file is told from a command, wherever it stands', (t) => {
     t.notThrows(() => parseCommandLine(shown.split(' ').slice(1)), 'what is shown is accepted');
   }
   t.is(refusal('serve', '--', 'server', 'mcp.json'), 'accepted', 'what the command takes is its own business');
-  t.regex(refusal('servers.yaml'), /is YAML, which mcp-portage does not read/);
 });
 
 test('commands that start no server ask for a URL, not for a command', (t) => {
