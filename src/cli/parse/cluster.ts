@@ -1,4 +1,4 @@
-/** How this replica is one of several. */
+/** Parses the options of a replica: the shared store, its own address, the shared key and the lease. */
 import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
@@ -13,7 +13,7 @@ import { tryToRead } from './servers/headers.ts';
 import type { RemoteSurroundings } from './servers/remote.ts';
 import * as value from './value.ts';
 
-/** Less would take a busy machine for a dead one. */
+/** With a shorter lease, the other replicas would take a busy one for dead. */
 const MIN_LEASE_MS = 1000;
 
 export interface ParsedCluster {
@@ -64,7 +64,9 @@ function lacks(given: GivenOptions, name: OptionName, what: string): BridgeError
 
 const TLS_OPTIONS = ['store-ca', 'store-client-cert', 'store-client-key'] as const;
 
-/** Read once, and whether the files can be used is found out here, and not with the first connection. */
+/**
+ * Reads the files once. A certificate or key that cannot be used is an error at startup, not at the first connection.
+ */
 function parseTls({ tls }: StoreAddress, given: GivenOptions, around: RemoteSurroundings): StoreTls {
   const name = TLS_OPTIONS.find((option) => given.isGiven(option));
   if (name !== undefined && !tls) {
@@ -129,7 +131,7 @@ function parseLease(text: string): value.Parsed<number> {
   return { ok: false, expected: 'a duration of at least 1s, like 15s' };
 }
 
-/** Whether the keys can be used is found out here, and not by the first client. */
+/** Returns the text of the keys. A key that cannot be used is an error at startup, not at the first request. */
 function findKey({ kind, place }: KeySource, given: GivenOptions, { env, cwd, readFile }: RemoteSurroundings): string {
   const source = given.sourceOf('cluster-key');
   const file = resolve(cwd, place);

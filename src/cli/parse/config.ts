@@ -1,4 +1,4 @@
-/** From what was given to the Config the bridge runs on: types, defaults, and which options go together. */
+/** Builds the bridge's Config from the given options: types, defaults, and combinations of options that are allowed. */
 
 import type { ListenerConfig } from '../../config/listener.ts';
 import type { ServerConfig } from '../../config/server.ts';
@@ -28,14 +28,14 @@ import type { RemoteSurroundings } from './servers/remote.ts';
 import { type ParsedServer, parseServer } from './servers/server.ts';
 import * as value from './value.ts';
 
-/** The process around the command line; handed in so that parsing stays pure. */
+/** The process around the command line, passed in so that parsing stays pure. */
 export interface Surroundings extends RemoteSurroundings {
   readonly platform: NodeJS.Platform;
   readonly stderrIsTerminal: boolean;
 }
 
 export interface ProbeOptions {
-  /** For everything that is done with a server, in the order of the servers. */
+  /** Time limits for probing each server as a whole, in the order of the servers. */
   readonly timeoutsMs: readonly number[];
   readonly format: 'human' | 'json';
 }
@@ -50,16 +50,16 @@ export interface GivenOfConfig {
 export interface ParsedConfig {
   readonly config: Config;
   readonly given: GivenOfConfig;
-  /** What only `probe` is told. */
+  /** Used by the verb `probe` only. */
   readonly probe: ProbeOptions;
-  /** Names of servers of the file that are not served since their entries are wrong. */
+  /** Names of servers of the file that are not served because their entries are wrong. */
   readonly leftOut: readonly string[];
-  /** To be logged as warnings once there is a log. */
+  /** Messages for the caller to log as warnings once the log exists. */
   readonly warnings: readonly string[];
 }
 
 /**
- * @param file what `--config` names
+ * @param file the configuration file that `--config` names
  * @throws BridgeError ERR_CONFIG_OPTION for a wrong value, ERR_CONFIG_COMBINATION for values that exclude each other
  */
 export function parseConfig(command: BridgeCommand, around: Surroundings, file?: ConfigFile): ParsedConfig {
@@ -83,7 +83,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   servers.push(...listed.servers);
   const [first, ...others] = servers.map(({ server }) => server);
   if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', explainNoServer(file));
-  // A probe is a client of its own: it listens nowhere.
+  // Only `serve` listens. `probe` is a client itself and does not use the listener.
   const listener: ListenerConfig =
     verb === 'serve' ? { ...http, streams: leadStreams(streams, [first, ...others], given) } : { kind: 'pipes' };
   const config: Config = {
@@ -135,9 +135,9 @@ function sumOfChildren(servers: readonly ServerConfig[]): number {
 
 /** A command may have to download a package first. */
 const COMMAND_PROBE_MS = 2 * 60_000;
-/** Users take their time to log in in a browser. */
+/** Time for a user to log in in a browser. */
 const LOGIN_PROBE_MS = 5 * 60_000;
-/** A code to be entered elsewhere lasts for a quarter of an hour at most. */
+/** Longer than the lifetime of a device code, which is a quarter of an hour at most. */
 const CODE_PROBE_MS = 16 * 60_000;
 const URL_PROBE_MS = 15_000;
 
@@ -158,7 +158,7 @@ function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): 
   return {
     level:
       given.optional('log-level', value.parseChoice(['trace', 'debug', 'info', 'warn', 'error', 'silent'])) ??
-      // The report of a probe is what was asked for; the log would only stand around it.
+      // A user who runs `probe` wants its report, so only warnings are logged around it.
       (verb === 'serve' || verb === 'connect' ? 'info' : 'warn'),
     format:
       given.optional('log-format', value.parseChoice(['pretty', 'json'])) ??
@@ -167,8 +167,9 @@ function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): 
 }
 
 /**
- * Other bridges count in milliseconds. Taken for seconds, such a number is a limit of hours, which nobody notices before it
- * is needed; and nobody writes hours as thousands of seconds.
+ * Warns of durations that were probably meant in milliseconds, which is the unit of other bridges. Taken for seconds,
+ * such a number is a limit of hours, and the mistake would stay unnoticed until the limit is needed. A limit that is
+ * really meant to be hours is hardly ever written as thousands of seconds.
  */
 function warnOfMilliseconds(layers: readonly WrittenOptions[]): readonly string[] {
   return layers.flatMap((layer) =>
@@ -184,7 +185,10 @@ function warnOfMilliseconds(layers: readonly WrittenOptions[]): readonly string[
   );
 }
 
-/** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */
+/**
+ * Warns of variables whose names are probably misspelled. Others are ignored: a variable, unlike a command-line option,
+ * may belong to another program.
+ */
 function warnOfUnknownVariables(env: Environment): readonly string[] {
   const known = [...OPTIONS.map(({ name }) => envNameOf(name)), ...VARIABLES.map(({ name }) => name)];
   const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));

@@ -1,4 +1,4 @@
-/** The things that `report`, `top` and `login --status` look at. */
+/** Parses the command lines of `report`, `top` and `login --status`, which show data without starting a bridge. */
 import type { TokenSource } from '../../config/access.ts';
 import { BridgeError } from '../../errors.ts';
 import { handshakeUrlOf } from '../../http/websocket/url.ts';
@@ -16,17 +16,21 @@ import { findStateDirectory } from './servers/state-directory.ts';
 import { parseServerUrl } from './servers/target.ts';
 import * as value from './value.ts';
 
-/** A running bridge, and what shows that one may look at it. */
+/**
+ * A running bridge to query, and the token that permits it. With `all`, all replicas are shown, else the one that
+ * answers.
+ */
 export interface LookedAt {
-  /** Any address of it. */
+  /** Any address of the bridge. */
   readonly url: URL;
   readonly token: TokenSource | undefined;
-  /** Whether the replica that answers is shown, or all of them. */
   readonly replicas: 'one' | 'all';
 }
 
 export interface ReportRequest {
-  /** A folder: all bridges that keep what they count there. */
+  /**
+   * A running bridge, or the folder in which bridges keep their counts: the report then covers all of these bridges.
+   */
   readonly source: LookedAt | { readonly stateDirectory: string };
   readonly windowMs: number;
   readonly format: 'human' | 'json';
@@ -70,7 +74,7 @@ export function parseTop(command: BridgeCommand, around: RemoteSurroundings): Lo
   return { url, token: parseStatusToken(given, around), replicas: parseReplicas(given) };
 }
 
-/** The folder whose logins `login --status` lists. Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
+/** Returns the folder whose logins `login --status` lists. Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
 export function parseStateDirectory(options: BridgeCommand['options'], around: RemoteSurroundings): string | undefined {
   return findStateDirectory(givenTo({ options }, around, 'login'), around);
 }

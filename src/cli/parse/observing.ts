@@ -1,4 +1,4 @@
-/** What is kept and told of clients and calls. */
+/** Parses the options for status, metrics, usage counts, audit log and traces. */
 import { resolve } from 'node:path';
 import type { TokenSource } from '../../config/access.ts';
 import type { HttpListenerConfig } from '../../config/listener.ts';
@@ -20,7 +20,7 @@ export interface ParsedObservation {
 
 /**
  * Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION.
- * @param listener undefined: nobody can come to look
+ * @param listener undefined if there is no HTTP listener to serve the status
  */
 export function parseObservation(
   given: GivenOptions,

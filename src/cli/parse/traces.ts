@@ -1,7 +1,7 @@
 /**
- * Whether calls are traced, by the variables of OpenTelemetry. They are made for all programs of a machine, so that what
- * is wrong with them is a warning and never keeps the bridge from starting. What is not read here, such as the sampler, the
- * SDK reads itself. [opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables]
+ * Reads the OpenTelemetry variables that decide about tracing. A mistake in them is a warning and never keeps the
+ * bridge from starting, as they may be set for all programs of a machine. The SDK itself reads all other settings, such
+ * as the sampler. [opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables]
  */
 import type { ObservationConfig, TraceProtocol } from '../../config/observation.ts';
 import type { Environment } from './servers/child-environment.ts';
@@ -13,10 +13,10 @@ export interface ParsedTraces {
 
 const OFF: ParsedTraces = { config: undefined, warnings: [] };
 
-/** The variable of this kind that counts: that for traces alone comes first. */
+/** The value in effect and the variable that it comes from. A variable for traces alone overrides the general one. */
 interface Setting {
   readonly name: string;
-  /** Undefined: neither is set, or to nothing. */
+  /** Undefined if both variables are unset or empty. */
   readonly value: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export function parseTraces(env: Environment): ParsedTraces {
   return { config: { protocol: protocol.value ?? 'http/protobuf' }, warnings: [] };
 }
 
-/** The value of a variable may hold a password, so none is repeated. */
+/** Messages do not repeat the value of a variable, since it may hold a password. */
 function refuse(reason: string): ParsedTraces {
   return { config: undefined, warnings: [`calls are not traced: ${reason}`] };
 }

@@ -1,6 +1,6 @@
 /**
- * One parser per kind of value, from text to a typed value or to what had been expected. Pure; the caller knows which
- * option the text came from and makes the error.
+ * Parsers from text to a typed value, one per kind of value. They are pure: a failure is returned as a description of
+ * the expected form, and the caller, which knows the option, turns it into an error.
  */
 import { isIP } from 'node:net';
 import { compileNamePattern } from '../../config/name-pattern.ts';
@@ -10,19 +10,19 @@ export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
 
-/** Beyond this a Node timer fires at once: its delay is a signed 32-bit number of milliseconds. */
+/** A Node timer with a longer delay fires at once: the delay is a signed 32-bit number of milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const DAY_MS = 24 * 3_600_000;
 const WINDOW_MS: Readonly<Record<string, number>> = { ...UNIT_MS, d: DAY_MS, w: 7 * DAY_MS };
-/** Nothing is kept for longer. */
+/** Usage counts are kept for 400 days. */
 const MAX_WINDOW_MS = 400 * DAY_MS;
 
-/** A Buffer and a string can hold no more on every supported platform. */
+/** About the longest string that V8 allows, which has 2^29 - 24 characters. */
 const MAX_BYTES = 512 * 2 ** 20;
-/** Less would refuse an ordinary `initialize`. */
+/** A smaller limit would refuse an ordinary `initialize`. */
 const MIN_BYTES = 4 * 2 ** 10;
 
-/** `500ms`, `30s`, `5m`, `2h`, `1.5h`; a bare number is seconds. In milliseconds. */
+/** Parses `500ms`, `30s`, `5m`, `2h` or `1.5h` into milliseconds; a bare number is seconds. */
 export function parseDuration(text: string): Parsed<number> {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/i.exec(text);
   const ms = Math.round(Number(match?.[1]) * (UNIT_MS[(match?.[2] ?? 's').toLowerCase()] ?? Number.NaN));
@@ -30,7 +30,7 @@ export function parseDuration(text: string): Parsed<number> {
   return refuse('a duration like 500ms, 30s, 5m or 2h (a bare number is seconds; at most 596h)');
 }
 
-/** A longer time in the past: `30d`, `12w`; also what `parseDuration` takes, with its unit. In ms. */
+/** Parses the length of a period in the past, such as `30d` or `12w`, into milliseconds. The unit is required. */
 export function parseWindow(text: string): Parsed<number> {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/i.exec(text);
   const ms = Math.round(Number(match?.[1]) * (WINDOW_MS[(match?.[2] ?? '').toLowerCase()] ?? Number.NaN));
@@ -38,15 +38,18 @@ export function parseWindow(text: string): Parsed<number> {
   return refuse('a time like 12h, 30d or 12w (at most 400d)');
 }
 
-/** In the month before it was deprecated; no header can say that it ended before that. [RFC 9745 4] */
+/** HTTP+SSE was deprecated in March 2025, and a sunset must not be earlier than the deprecation. [RFC 9745 4] */
 const EARLIEST_SUNSET_MS = Date.UTC(2025, 3, 1);
 const LAST_OF_A_DAY = 'T23:59:59Z';
 
-/** `2027-03-31`: the end of that day, UTC; `2027-03-31T12:00Z`, `2027-03-31T12:00:00+02:00`: that moment. */
+/**
+ * Parses `2027-03-31`, which means the end of that day in UTC, or an exact time such as `2027-03-31T12:00Z` or
+ * `2027-03-31T12:00:00+02:00`.
+ */
 export function parseSunset(text: string): Parsed<{ readonly date: string; readonly atMs: number }> {
   const [, day, time] = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
   const atMs = Date.parse(`${day}${time ?? LAST_OF_A_DAY}`);
-  // There is no 31st of April, and Date would take the next day for it.
+  // Date accepts April 31 and turns it into May 1.
   const isReal = day !== undefined && !Number.isNaN(atMs) && new Date(day).toISOString().startsWith(day);
   if (isReal && atMs >= EARLIEST_SUNSET_MS) return accept({ date: text, atMs });
   return refuse(
@@ -54,13 +57,13 @@ export function parseSunset(text: string): Parsed<{ readonly date: string; reado
   );
 }
 
-/** Parses what `parseDuration` does, but for a duration of nothing. */
+/** Parses a duration like `parseDuration`, but refuses 0. */
 export function parsePositiveDuration(text: string): Parsed<number> {
   const parsed = parseDuration(text);
   return parsed.ok && parsed.value === 0 ? refuse('a duration longer than 0, like 30s, 5m or 2h') : parsed;
 }
 
-/** `65536`, `64k`, `16m`, `0.5g`, in powers of 1024. In bytes. */
+/** Parses `65536`, `64k`, `16m` or `0.5g` into bytes; the units are powers of 1024. */
 export function parseMessageSize(text: string): Parsed<number> {
   const match = /^(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?$/i.exec(text);
   const bytes = Math.floor(Number(match?.[1]) * (UNIT_BYTES[(match?.[2] ?? '').toLowerCase()] ?? Number.NaN));
@@ -73,7 +76,7 @@ export function parsePort(text: string): Parsed<number> {
   return port <= 65_535 ? accept(port) : refuse('a port number from 0 to 65535');
 }
 
-/** `0600`, `660`: permissions of a file, in octal digits. */
+/** Parses file permissions in octal digits, such as `0600` or `660`. */
 export function parseFileMode(text: string): Parsed<number> {
   const match = /^(?:0o)?0?([0-7]{3})$/.exec(text);
   if (match?.[1] !== undefined) return accept(Number.parseInt(match[1], 8));
@@ -90,7 +93,7 @@ export function parsePositiveCount(text: string): Parsed<number> {
   return count >= 1 && count <= 100_000 ? accept(count) : refuse('a whole number, 1 or more');
 }
 
-/** Deeper messages serve nobody, and what the bridge parses itself goes no deeper. */
+/** Deeper messages have no practical use, and the bridge's own parsers go no deeper. */
 const MAX_JSON_DEPTH = 1000;
 
 export function parseJsonDepth(text: string): Parsed<number> {
@@ -113,7 +116,7 @@ export function parseChoice<T extends string>(choices: readonly T[]): (text: str
   };
 }
 
-/** A name or address to listen on, without port; IPv6 with or without its brackets. */
+/** Parses a host name or address to listen on, without a port. Brackets around IPv6 are optional. */
 export function parseListenHost(text: string): Parsed<string> {
   const bare = text.replace(/^\[(.*)\]$/, '$1');
   if (isIP(bare) !== 0 || isHostName(bare)) return accept(bare);
@@ -122,7 +125,7 @@ export function parseListenHost(text: string): Parsed<string> {
   );
 }
 
-/** What may stand in a Host header, lower case: a name with or without port; IPv6 in brackets. */
+/** Parses a value of the Host header into lower case: a name with or without a port, IPv6 in brackets. */
 export function parseAllowedHost(text: string): Parsed<string> {
   if (isIP(text) === 6) return accept(`[${text.toLowerCase()}]`);
   const [, host = '', port = '0'] = /^(\[[^\]]+\]|[^:]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
@@ -131,7 +134,7 @@ export function parseAllowedHost(text: string): Parsed<string> {
   return refuse('a host name without scheme or wildcard, like mcp.example.com or mcp.example.com:8443');
 }
 
-/** An origin as browsers send it: `https://app.example.com`, `vscode-webview://abc`. */
+/** Parses an origin as browsers send it, such as `https://app.example.com` or `vscode-webview://abc`. */
 export function parseOrigin(text: string): Parsed<string> {
   const match = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+\/?$/i.exec(text);
   if (match === null || !URL.canParse(text)) {
@@ -140,11 +143,12 @@ export function parseOrigin(text: string): Parsed<string> {
     );
   }
   const { origin } = new URL(text);
-  // Schemes the URL standard does not know, such as those of editor and browser extensions, have no `origin` there.
+  // For schemes outside the URL standard, such as those of editor and browser extensions, URL reports the origin
+  // `null`.
   return accept(origin === 'null' ? text.replace(/\/$/, '').toLowerCase() : origin);
 }
 
-/** Where clients reach this process from outside; a slash at the end is dropped. */
+/** Parses the public URL of this process, and drops trailing slashes. */
 export function parseBaseUrl(text: string): Parsed<URL> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const usable = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '';
@@ -155,10 +159,12 @@ export function parseBaseUrl(text: string): Parsed<URL> {
   return accept(url);
 }
 
-/** The path of an endpoint: absolute, without query, and unescaped as it would be compared. */
+/**
+ * Parses the path of an endpoint: absolute, without a query, and in the unescaped form that requests are compared with.
+ */
 export function parseEndpointPath(text: string): Parsed<string> {
   const path = text.length > 1 ? text.replace(/\/+$/, '') : text;
-  // Through a URL an innocent path comes out as it went in: dots, spaces, escapes and doubled slashes do not.
+  // A URL leaves a plain path as it is, and changes one with dots, spaces, escapes or doubled slashes.
   if (/^\/(?!\/)[\w\-.~/:@!$&'()*+,;=]*$/.test(path) && new URL(path, 'http://localhost').pathname === path)
     return accept(path);
   return refuse('an absolute path like /mcp, without query or spaces');
@@ -168,19 +174,19 @@ export function parseText(text: string): Parsed<string> {
   return text === '' ? refuse('a value that is not empty') : accept(text);
 }
 
-/** A pattern for names of tools. */
+/** Parses a pattern for tool names. */
 export function parseNamePattern(text: string): Parsed<string> {
   if (text !== '' && compileNamePattern(text) !== undefined) return accept(text);
   return refuse('a pattern for names like read_*, made of *, ?, [a-z], [!a-z] and {a,b}');
 }
 
-/** An all-digit last label is refused: it is a mistyped address or a port (`--host 8000`). */
+/** A name whose last label is all digits is refused: it is a mistyped address or a port (`--host 8000`). */
 function isHostName(text: string): boolean {
   if (/(^|\.)\d+\.?$/.test(text)) return isIP(text) === 4;
   return /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i.test(text);
 }
 
-/** NaN for anything else, which fails every comparison. */
+/** Returns NaN, which fails every comparison, for any other text. */
 function wholeNumber(text: string): number {
   return /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -1,4 +1,4 @@
-/** Who may come in: the names this server answers to, and how callers show who they are. */
+/** Parses the options for access control: allowed hosts and origins, and the authentication of callers. */
 import { resolve } from 'node:path';
 import type { AccessConfig, AuthConfig, KeyLocation, MappedHeader, TokenSource } from '../../../config/access.ts';
 import type { EndpointConfig, HttpListenerConfig, ListenAddress, TcpAddress } from '../../../config/listener.ts';
@@ -28,7 +28,7 @@ export interface AccessRequest {
   readonly cwd: string;
   readonly listen: ListenPlaces;
   readonly endpoints: EndpointConfig;
-  /** Nobody has to be kept out of what does not listen. */
+  /** With `no`, the rules for addresses that other machines can reach do not apply. */
   readonly listens: 'yes' | 'no';
 }
 
@@ -47,7 +47,7 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
   const auth = parseAuth(request);
   const anonymous = given.required('allow-anonymous', value.parseFlag);
   refuseUnaskedStreams(request, { anonymous, auth });
-  // Where a stream needs the word, it is for that alone: over HTTP callers are asked all the same.
+  // With a stream at a port, --allow-anonymous applies to that stream alone, and HTTP still requires authentication.
   if (anonymous && auth !== undefined && portsOfStreams(listen).length === 0) {
     throw excluded(
       `${given.sourceOf('allow-anonymous')} lets everybody in, ${sourceOfAuth(given)} only some; leave one of them out.`,
@@ -70,10 +70,10 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
   };
 }
 
-/** Clients that come through a reverse proxy name the proxy's host, and many proxies hand that on. */
+/** The host of --base-url is allowed, too: many reverse proxies pass on the Host header that names the proxy. */
 function parseAllowedHosts({ given, listen: { addresses }, endpoints: { baseUrl } }: AccessRequest): readonly string[] {
   const named = given.list('allow-host', value.parseAllowedHost);
-  // On all interfaces and without a name given, every Host is taken; one name from here would end that.
+  // On a wildcard address without --allow-host, every Host is accepted. Adding the base URL's host would end that.
   const isAnywhere = addresses.map(boundAddress).some((bound) => bound.kind === 'tcp' && isWildcard(bound.host));
   const takesAny = isAnywhere && named.length === 0;
   return baseUrl === undefined || takesAny ? named : [...named, baseUrl.hostname];
@@ -89,13 +89,13 @@ function parseAuth(request: AccessRequest): AuthConfig | undefined {
   return tokens.length === 0 && oauth === undefined ? undefined : { tokens, oauth };
 }
 
-/** Throws ERR_CONFIG_OPTION where there is no token. */
+/** Throws ERR_CONFIG_OPTION if the variable holds no usable token. A file is not read here. */
 export function findToken(
   { name, kind, place }: WrittenTokenSource,
   option: OptionName,
   { given, env, cwd }: Pick<AccessRequest, 'given' | 'env' | 'cwd'>,
 ): TokenSource {
-  // Apart from the subjects of an issuer, whatever they are called.
+  // The prefix keeps names of tokens apart from the subjects of an issuer.
   const principal = `token:${name}`;
   if (kind === 'file') return { kind: 'file', principal, file: resolve(cwd, place) };
   const token = env[place]?.trim();
@@ -131,12 +131,15 @@ export function parseMappedHeaders(given: GivenOptions): readonly MappedHeader[]
   return mapped;
 }
 
-/** What only a caller's own process is told, and never from here. */
+/**
+ * Names of the variables that --map-header sets in each caller's own process. A child never inherits them from our
+ * environment.
+ */
 export function mappedVariables(given: GivenOptions): readonly string[] {
   return given.list('map-header', parseMappedHeader).map(({ variable }) => variable);
 }
 
-/** Names of the variables that hold tokens of callers: nothing for the wrapped server. */
+/** Names of the variables that hold callers' tokens or the cluster key. They are withheld from the wrapped server. */
 export function tokenVariables(given: GivenOptions): readonly string[] {
   const written = [...given.list('auth-token', parseTokenSource), ...given.list('status-token', parseTokenSource)];
   const key = given.optional('cluster-key', parseKeySource);
@@ -192,7 +195,10 @@ function showPort(address: TcpAddress, tls: HttpListenerConfig['tls']): string {
   return showStreamAddress({ ...address, tls: tls === undefined ? 'off' : 'on' });
 }
 
-/** Lines carry no token, so whoever reaches a port is let in, and the user has to know that. */
+/**
+ * Refuses byte streams at ports that would admit callers without authentication: JSON lines carry no token, so all who
+ * can reach such a port can use the server, and the user has to agree with --allow-anonymous.
+ */
 function refuseUnaskedStreams(
   { given, listen, listens }: AccessRequest,
   { anonymous, auth }: { readonly anonymous: boolean; readonly auth: AuthConfig | undefined },
@@ -243,7 +249,10 @@ function warnOfExposure(
   ];
 }
 
-/** A mode that lets others connect was chosen by the user, so it is a warning, not an error. Streams carry no token. */
+/**
+ * Warns of sockets that all users of this machine may connect to. This is no error because the user chose the file
+ * mode. Authentication does not protect byte streams, which carry no token.
+ */
 function warnOfOpenSockets({ addresses, streams }: ListenPlaces, auth: AuthConfig | undefined): readonly string[] {
   const overHttp = auth === undefined ? addresses.map(boundAddress) : [];
   return [...overHttp, ...streams.map(({ address }) => address)]
@@ -254,7 +263,9 @@ function warnOfOpenSockets({ addresses, streams }: ListenPlaces, auth: AuthConfi
     );
 }
 
-/** 128 bits in base64url have 22 characters; a password somebody thought of is shorter. */
+/**
+ * A random token of 128 bits has 22 characters in base64url; shorter ones are likely to be passwords that people chose.
+ */
 const SAFE_TOKEN_LENGTH = 16;
 
 function warnOfShortTokens(auth: AuthConfig | undefined): readonly string[] {

@@ -1,4 +1,4 @@
-/** Values of the options about authentication, as value.ts has the others. */
+/** Parsers for the values of authentication options; value.ts has those for other options. */
 import type { MappedHeader } from '../../../config/access.ts';
 import { isLoopback } from '../../../http/addresses.ts';
 import { parseForwardedName } from '../servers/headers.ts';
@@ -7,14 +7,17 @@ import type { Parsed } from '../value.ts';
 export interface WrittenTokenSource {
   readonly name: string;
   readonly kind: 'env' | 'file';
-  /** The name of the variable, or the path. */
+  /** The name of the variable, or the path of the file. */
   readonly place: string;
 }
 
-/** Whom a token without a name belongs to. */
+/** The caller's name for a token that is given without one. */
 const DEFAULT_NAME = 'client';
 
-/** `alice=env:ALICE_TOKEN`, `bob=file:/run/secrets/bob`, `env:TOKEN`. A token itself is refused, and not repeated. */
+/**
+ * Parses `alice=env:ALICE_TOKEN`, `bob=file:/run/secrets/bob` or `env:TOKEN`. A token in place is refused, and its text
+ * is not repeated in the message.
+ */
 export function parseTokenSource(text: string): Parsed<WrittenTokenSource> {
   const match = /^(?:([A-Za-z0-9._@-]{1,64})=)?(env|file):(.+)$/s.exec(text);
   const [, name = DEFAULT_NAME, kind, place = ''] = match ?? [];
@@ -25,7 +28,7 @@ export function parseTokenSource(text: string): Parsed<WrittenTokenSource> {
   );
 }
 
-/** Kept as written: issuers are compared as text. [RFC 8414 2] */
+/** Returns the issuer as written, since issuers are compared as text. [RFC 8414 2] */
 export function parseIssuer(text: string): Parsed<string> {
   const url = parseTrustworthyUrl(text);
   if (url !== undefined && url.search === '') return { ok: true, value: text };
@@ -36,7 +39,7 @@ export type WrittenKeyLocation =
   | { readonly kind: 'url'; readonly url: URL }
   | { readonly kind: 'file'; readonly file: string };
 
-/** A URL, or the path of a file. */
+/** Accepts a URL or the path of a file. */
 export function parseKeyLocation(text: string): Parsed<WrittenKeyLocation> {
   if (text !== '' && !/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return { ok: true, value: { kind: 'file', file: text } };
   const url = parseTrustworthyUrl(text);
@@ -44,18 +47,18 @@ export function parseKeyLocation(text: string): Parsed<WrittenKeyLocation> {
   return refuse('a file, or an https URL (http only on this machine), with the keys of the issuer');
 }
 
-/** One scope, or several between spaces. [RFC 6749 3.3] */
+/** Parses a scope, or several that are separated by spaces. [RFC 6749 3.3] */
 export function parseScopes(text: string): Parsed<readonly string[]> {
   const scopes = text.split(' ').filter((scope) => scope !== '');
   const areScopes = scopes.length > 0 && scopes.every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope));
   return areScopes ? { ok: true, value: scopes } : refuse('the name of a scope, without quotes and backslashes');
 }
 
-/** Variables that decide which code runs: whoever sends a header must not. */
+/** Variables that decide which code runs. A client must not be able to set them with a header. */
 const POWERFUL =
   /^(PATH|SHELL|HOME|IFS|ENV|BASH_ENV|NODE_OPTIONS|NODE_PATH|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB|JAVA_TOOL_OPTIONS|(LD|DYLD|PYTHON|NPM_CONFIG|MCP_PORTAGE)_?.*)$/i;
 
-/** `X-User=USER_ENV` */
+/** Parses `X-User=USER_ENV`. */
 export function parseMappedHeader(text: string): Parsed<MappedHeader> {
   const [, name = '', variable = ''] = /^([^=]+)=([A-Za-z_][A-Za-z0-9_]*)$/.exec(text) ?? [];
   const header = parseForwardedName(name);

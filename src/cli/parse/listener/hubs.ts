@@ -1,4 +1,4 @@
-/** The hubs that are called to serve whoever is there: where they are, and what they are shown. */
+/** Parses the options of `--dial`: the hubs that the bridge connects to in order to serve the clients there. */
 import { resolve } from 'node:path';
 import type { HubConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
@@ -18,7 +18,7 @@ export interface ParsedHubs {
 const DETAILS = ['dial-header', 'dial-token', 'dial-ca'] as const;
 const NONE: ParsedHubs = { hubs: [], warnings: [] };
 
-/** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION, which show nothing of a URL: it may hold a key. */
+/** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. The messages show no part of a URL, which may hold a key. */
 export function parseHubs(given: GivenOptions, around: RemoteSurroundings): ParsedHubs {
   const places = given.list('dial', parsePlace);
   if (places.length === 0) {
@@ -73,7 +73,7 @@ function parseHubUrl(text: string, source: string): URL {
   return url;
 }
 
-/** Whoever is on the way could call the server, and all it can do. */
+/** Over ws, anyone on the network path could read the messages and call the server's tools. */
 function warnOfPlainText({ protocol, hostname }: URL): readonly string[] {
   if (protocol === 'wss:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return [];
   return [
@@ -81,7 +81,7 @@ function warnOfPlainText({ protocol, hostname }: URL): readonly string[] {
   ];
 }
 
-/** Names of the variables that hold what only hubs are shown: nothing for the wrapped server. */
+/** Names of the variables with URLs and tokens of hubs. They are withheld from the wrapped server. */
 export function hubVariables(given: GivenOptions): readonly string[] {
   const token = given.optional('dial-token', parseTokenSource);
   const places = given.list('dial', parsePlace);

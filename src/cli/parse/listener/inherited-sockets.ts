@@ -1,6 +1,6 @@
 /**
- * Sockets that systemd, or whoever speaks its protocol, has opened for this process and listens on: descriptors from 3 on,
- * as many as LISTEN_FDS says, if LISTEN_PID is us. [sd_listen_fds(3)]
+ * Finds listening sockets that systemd, or another parent with its protocol, has opened for this process. LISTEN_FDS is
+ * their number, and their descriptors start at 3. LISTEN_PID must be the id of this process. [sd_listen_fds(3)]
  */
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
 import type { BoundAddress, InheritedAddress } from '../../../config/listener.ts';
@@ -8,10 +8,10 @@ import { BridgeError } from '../../../errors.ts';
 import type { Environment } from '../servers/child-environment.ts';
 
 const FIRST_FD = 3;
-/** More would be a mistake of whoever wrote it. */
+/** A larger number is taken for a mistake in LISTEN_FDS. */
 const MAX_SOCKETS = 64;
 
-/** Throws ERR_CONFIG_OPTION where something else was handed over. */
+/** Throws ERR_CONFIG_OPTION if a descriptor is not a listening TCP or Unix stream socket. */
 export function findInheritedSockets(
   { LISTEN_PID: pid, LISTEN_FDS: count }: Environment,
   self: number = process.pid,
@@ -23,7 +23,10 @@ export function findInheritedSockets(
   return Array.from({ length: total }, (_, index) => describe(FIRST_FD + index));
 }
 
-/** Where the socket listens decides who can come, and Node tells that only when clients are accepted already. */
+/**
+ * Finds the socket's address in /proc. The checks of access need it before the first client, and Node reports it only
+ * once the socket accepts clients.
+ */
 function describe(fd: number): InheritedAddress {
   const inode = inodeOf(fd);
   const bound = inode === undefined ? undefined : (findUnix(inode) ?? findTcp(inode, 'tcp') ?? findTcp(inode, 'tcp6'));
@@ -41,7 +44,7 @@ function inodeOf(fd: number): string | undefined {
   }
 }
 
-/** Columns: Num RefCount Protocol Flags Type St Inode Path; type 1 is a stream, flag 0x10000 says that it listens. */
+/** Columns: Num RefCount Protocol Flags Type St Inode Path. Type 1 is a stream; flag 0x10000 means that it listens. */
 function findUnix(inode: string): BoundAddress | undefined {
   for (const line of linesOf('unix')) {
     const [, , , flags, type, , found, ...path] = line.trim().split(/\s+/);
@@ -52,7 +55,7 @@ function findUnix(inode: string): BoundAddress | undefined {
   return undefined;
 }
 
-/** A name of the abstract namespace, `@…`, has no file: everybody may connect. */
+/** A name in the abstract namespace, `@…`, has no file and so no permissions: every user may connect. */
 function modeOf(path: string): number {
   try {
     return path.startsWith('/') ? statSync(path).mode & 0o777 : 0o777;
@@ -63,7 +66,7 @@ function modeOf(path: string): number {
 
 const LISTENING = '0A';
 
-/** Columns: sl local_address rem_address st … inode, at the tenth place. */
+/** Columns: sl local_address rem_address st …; the tenth is the inode. */
 function findTcp(inode: string, table: 'tcp' | 'tcp6'): BoundAddress | undefined {
   for (const line of linesOf(table)) {
     const columns = line.trim().split(/\s+/);
@@ -74,7 +77,7 @@ function findTcp(inode: string, table: 'tcp' | 'tcp6'): BoundAddress | undefined
   return undefined;
 }
 
-/** Words of 32 bits, each in the byte order of the machine. */
+/** Parses an address in hexadecimal: words of 32 bits, each in the byte order of the machine. */
 function parseAddress(hex: string): string {
   const words = (hex.match(/.{8}/g) ?? []).map((word) => Buffer.from(word, 'hex').reverse());
   const bytes = Buffer.concat(words);

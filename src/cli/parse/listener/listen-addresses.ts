@@ -1,4 +1,6 @@
-/** Where serve listens: at a port, at sockets of this machine, at what whoever started it has opened, and on byte streams. */
+/**
+ * Parses the addresses that `serve` listens on: a port, Unix sockets and pipes, inherited sockets, and byte streams.
+ */
 import type { ListenAddress, SocketAddress, TcpAddress } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
 import { showStreamAddress } from '../../../http/socket-addresses.ts';
@@ -11,7 +13,8 @@ import { parseSocketPath } from './socket-path.ts';
 import { parseStream, type WrittenStream } from './stream-address.ts';
 
 /**
- * Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. Where there are sockets, nobody needs a port unless it is asked for.
+ * Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. With a socket or a byte stream, there is a port only if the user
+ * asks for one.
  */
 export function parseAddresses(given: GivenOptions, around: RemoteSurroundings): ListenPlacesWritten {
   const sockets = parseSockets(given, around);
@@ -24,12 +27,15 @@ export function parseAddresses(given: GivenOptions, around: RemoteSurroundings):
 }
 
 export interface ListenPlacesWritten {
-  /** Over HTTP. */
+  /** Addresses for HTTP. */
   readonly addresses: readonly ListenAddress[];
   readonly streams: readonly WrittenStream[];
 }
 
-/** The environment says where a port would be, as in every container of ours, and not that there shall be one. */
+/**
+ * Returns true if a port was asked for, other than in the environment: there, as in our containers, the variables say
+ * which port to use, not that there has to be one.
+ */
 function isPortWanted(given: GivenOptions): boolean {
   const names = ['port', 'host'] as const;
   return names.some((name) => given.isGiven(name) && given.sourceOf(name) !== envNameOf(name));
@@ -57,7 +63,7 @@ function parseStreams(given: GivenOptions, { platform }: RemoteSurroundings): re
   const shown = streams.map(({ address }) =>
     showStreamAddress(address.kind === 'tcp' ? { ...address, tls: 'off' } : address),
   );
-  // The system may be asked for several ports.
+  // Port 0 may be given several times: the system chooses a different port for each.
   const twice = streams.findIndex(
     ({ address }, index) =>
       !(address.kind === 'tcp' && address.port === 0) && shown.indexOf(shown[index] ?? '') !== index,

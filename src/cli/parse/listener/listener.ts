@@ -1,4 +1,4 @@
-/** Where clients find the servers, and who of them may come in. */
+/** Parses the options of the HTTP listener: addresses, TLS, endpoints and access. */
 import { resolve } from 'node:path';
 import type { EndpointConfig, HttpListenerConfig, SunsetConfig } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
@@ -17,7 +17,7 @@ export interface ParsedListener {
   readonly warnings: readonly string[];
 }
 
-/** Served by the bridge itself on every port. */
+/** Paths that the bridge itself serves on every port. */
 const OWN_PATHS = ['/healthz', '/readyz', '/metrics', '/status', '/status.css', '/status.js', '/status.json'];
 
 /** @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION */
@@ -35,7 +35,7 @@ export function parseListener(
   const maxHeaderBytes = given.required('max-header-bytes', value.parseMessageSize);
   const proxyEnv = pickProxyEnvironment(env);
   const { tls } = listen;
-  // Which servers they lead to is known when those are.
+  // `leadStreams` fills in `streams` later, once the servers that they lead to are parsed.
   const listener = { kind: 'http', addresses, streams: [], tls, endpoints, access, maxHeaderBytes, proxyEnv } as const;
   return { listener, streams, warnings };
 }
@@ -55,7 +55,7 @@ function parseTls(given: GivenOptions, around: RemoteSurroundings): HttpListener
 function refuseTlsWithoutPort(given: GivenOptions, { addresses, streams, tls }: ListenPlaces): void {
   const all = [...addresses.map(boundAddress), ...streams.map(({ address }) => address)];
   if (tls === undefined || all.some(({ kind }) => kind === 'tcp')) return;
-  // As with the port, the environment says how it would be.
+  // In the environment, as with the port, the certificate is for a port that need not exist.
   if (given.sourceOf('tls-cert') === envNameOf('tls-cert')) return;
   throw excluded(
     `${given.sourceOf('tls-cert')} is for a port: nobody is on the way to a socket of this machine. Leave it out, or give a --port, too.`,
@@ -77,7 +77,7 @@ function parseEndpoints(given: GivenOptions): EndpointConfig {
   const isServed = (name: OptionName) => (given.required(name, value.parseFlag) ? 'served' : 'off');
   const httpSse = isServed('sse');
   const webSocket = isServed('ws');
-  // What is not served takes no path from others.
+  // An endpoint that is off keeps its path free for others.
   const pathOf = (name: OptionName, served: 'served' | 'off') =>
     served === 'served' ? claim(name) : given.required(name, value.parseEndpointPath);
   return {

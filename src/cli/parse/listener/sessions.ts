@@ -1,21 +1,21 @@
-/** How many sessions and processes there may be, and for how long. */
+/** Parses the options for sessions and child processes: how many there may be, and how long they live. */
 import { type AccessConfig, hasSeveralNames } from '../../../config/access.ts';
 import type { Isolation, ServerConfig, SessionConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import * as value from '../value.ts';
 
-/** Each costs as much as a client that is connected, and nobody sees it. */
+/** The default pool is small for processes: each costs as much as a connected client, and users do not see them. */
 const POOLED_PROCESSES = 16;
 const POOLED_SESSIONS = 256;
 
 /**
- * A client that closed its stream and did not come back within this time has left, in all but a few cases; and what could
- * be resumed of its calls is not kept for longer. See docs/internals/decisions/0018-lifetimes.md.
+ * After this time without its stream, a client is assumed to have left, which is right in nearly all cases. The data
+ * for resuming its calls is not kept any longer either. See docs/internals/decisions/0018-lifetimes.md.
  */
 const LEFT_MS = 5 * 60_000;
 
-/** What the defaults of limits depend on. */
+/** The parts of a server's configuration that the default limits depend on. */
 interface Served extends Pick<ServerConfig, 'target' | 'mapHeaders' | 'hubs'> {
   readonly access: Pick<AccessConfig, 'auth'>;
 }

@@ -8,7 +8,7 @@ interface SocketSurroundings {
   readonly platform: NodeJS.Platform;
 }
 
-/** What `--socket` takes: a path of any kind, or what clients are told. */
+/** Parses the value of `--socket`: a path, absolute or relative, or a unix:// or pipe:// URL as clients use it. */
 export function parseSocketPath(text: string, { cwd, platform }: SocketSurroundings): Parsed<string> {
   const [, scheme, rest = ''] = /^(unix|pipe):\/\/(.*)$/is.exec(text) ?? [];
   if (scheme !== undefined) return parseSocketUrlPath(scheme.toLowerCase(), rest, platform);
@@ -17,13 +17,13 @@ export function parseSocketPath(text: string, { cwd, platform }: SocketSurroundi
   return isPipePath(text) ? { ok: true, value: text } : refuse(formOn(platform));
 }
 
-/** What follows `unix://` or `pipe://` in a URL, up to its fragment. */
+/** Parses the part of a URL after `unix://` or `pipe://`, up to its fragment. */
 export function parseSocketUrlPath(scheme: string, written: string, platform: NodeJS.Platform): Parsed<string> {
   const path = decode(written);
   if (path === undefined || path.includes('\0')) return refuse('a path whose percent signs can be decoded');
   if (scheme === 'pipe') {
     if (platform !== 'win32') return refuse('a Unix socket, like unix:///run/mcp.sock: named pipes are for Windows');
-    // VS Code writes the folder of all pipes, too.
+    // VS Code also writes the folder of all pipes, `pipe/`.
     const name = path.replace(/^\/(pipe\/)?/, '');
     return name === '' || !path.startsWith('/')
       ? refuse('the name of a pipe after three slashes, like pipe:///mcp')

@@ -11,7 +11,7 @@ interface HostAndPort {
 
 const TCP_FORM = 'an address like tcp://127.0.0.1:9000, with a port';
 
-/** `tcp://host:port`, `tls://host:port`: a server that is connected to. */
+/** Parses the address of a server to connect to: `tcp://host:port` or `tls://host:port`. */
 export function parseNetworkAddress(text: string): value.Parsed<StreamAddress> {
   const parsed = parseHostAndPort(text);
   if (!parsed.ok) return parsed;
@@ -19,7 +19,7 @@ export function parseNetworkAddress(text: string): value.Parsed<StreamAddress> {
   return { ok: true, value: { kind: 'tcp', ...parsed.value, tls: /^tls:/i.test(text) ? 'on' : 'off' } };
 }
 
-/** Userinfo, a path and a query mean nothing on a byte stream. */
+/** Userinfo, a path and a query are refused: they have no meaning on a byte stream. */
 function parseHostAndPort(text: string): value.Parsed<HostAndPort> {
   const [, host = '', digits = ''] = /^[a-z]+:\/\/(\[[^\]]+\]|[^/?#@:]+):(\d{1,5})\/?$/i.exec(text) ?? [];
   const named = value.parseListenHost(host);
@@ -29,14 +29,17 @@ function parseHostAndPort(text: string): value.Parsed<HostAndPort> {
 }
 
 export interface WrittenStream {
-  /** A server of a configuration file; undefined: there is only one. */
+  /** The name of a server in a configuration file; undefined if there is only one server. */
   readonly name: string | undefined;
   readonly address: BoundAddress;
 }
 
 const STREAM_FORM = 'tcp://host:port or unix:///path, after the name of a server and = where there are several';
 
-/** What `--stream` takes. @param mode of the file of a Unix socket */
+/**
+ * Parses the value of `--stream`.
+ * @param mode permissions for the file of a Unix socket
+ */
 export function parseStream(
   text: string,
   { mode, platform }: { readonly mode: number; readonly platform: NodeJS.Platform },

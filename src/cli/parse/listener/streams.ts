@@ -1,4 +1,4 @@
-/** Which server the connections to a byte stream are for. */
+/** Assigns each byte stream to the server that its connections are for. */
 
 import type { StreamConfig } from '../../../config/listener.ts';
 import type { ServerConfig } from '../../../config/server.ts';

@@ -1,18 +1,20 @@
 /**
- * What of our environment the wrapped server gets to see. docs/internals/decisions/0002-child-environment.md says why it is a
- * list of names and not everything.
+ * Composes the environment of the wrapped server from our own. docs/internals/decisions/0002-child-environment.md says
+ * why a list of names is passed on and not everything.
  */
 import { parseEnv } from 'node:util';
 import { ENV_PREFIX } from '../../options/option-table.ts';
 
-/** Where programs, homes, languages, temporary files and the way to the network are found. No credentials. */
+/**
+ * Variables that locate programs, home folders, locales, temporary files and network proxies. None holds credentials.
+ */
 const PASSED_NAMES = [
   ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TEMP', 'TMP'],
   ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'no_proxy', 'all_proxy'],
   ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
 ].flat();
 
-/** Without these hardly a program starts on Windows. */
+/** Variables without which few programs start on Windows. */
 const PASSED_NAMES_WINDOWS = [
   ['SYSTEMROOT', 'SYSTEMDRIVE', 'WINDIR', 'COMSPEC', 'PATHEXT', 'OS', 'PROCESSOR_ARCHITECTURE', 'NUMBER_OF_PROCESSORS'],
   ['APPDATA', 'LOCALAPPDATA', 'PROGRAMDATA', 'ALLUSERSPROFILE', 'USERPROFILE', 'USERNAME', 'HOMEDRIVE', 'HOMEPATH'],
@@ -21,29 +23,32 @@ const PASSED_NAMES_WINDOWS = [
 
 const PASSED_PREFIXES = ['LC_', 'XDG_'];
 
-/** npm's own settings (registry, cache, proxy), which wrapped `npx` servers need; names that smell of a login stay. */
+/**
+ * npm's own settings (registry, cache, proxy), which wrapped `npx` servers need. Settings whose names suggest
+ * credentials are withheld.
+ */
 const NPM_PREFIX = /^npm_config_/i;
 const CREDENTIAL_NAME = /auth|token|password|passwd|secret|username|otp|_(key|cert)$/i;
 
 /**
- * How this very process was started, never meant for the one it starts: `npx -p mcp-portage …` exports the package
- * list, and a wrapped `npx other-server` would take it for its own and not find the command. Sockets that systemd hands
- * over are for us, too.
+ * Variables about the start of this process, which would mislead a child: `npx -p mcp-portage …` exports its package
+ * list, and a wrapped `npx other-server` would use that list and not find its command. The sockets that systemd passes
+ * on are for this process as well.
  */
 const NEVER_INHERITED = /^(npm_config_(package|call)|LISTEN_(FDS|PID|PIDFDID|FDNAMES))$/i;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One `--env`: a value, or `undefined` to copy the name from our own environment. */
+/** One `--env`: a name with its value, or with `undefined` to copy the value from our own environment. */
 export interface EnvAssignment {
   readonly name: string;
   readonly value: string | undefined;
 }
 
-/** What an assignment can name. */
+/** The names that an assignment accepts. */
 export const VARIABLE_NAME = /^[^=\s\0]{1,1000}$/;
 
-/** The variables of a file that has `NAME=value` on each line; undefined: it is no text. */
+/** Parses a file with `NAME=value` on each line. Returns undefined if it is not a text file. */
 export function parseEnvFile(text: string): readonly EnvAssignment[] | undefined {
   if (text.includes('\0')) return undefined;
   const found = Object.entries(parseEnv(text)).map(([name, value]) => ({ name, value }));
@@ -54,16 +59,19 @@ export interface ChildEnvironmentRequest {
   readonly ours: Environment;
   readonly inheritAll: boolean;
   readonly assignments: readonly EnvAssignment[];
-  /** Names that are not handed on from here: what clients show to the bridge, and what is told of each of them. */
+  /**
+   * Names that are not inherited even with `inheritAll`: those of the bridge's secrets, and those that --map-header
+   * sets.
+   */
   readonly withheldAlways: readonly string[];
   readonly platform: NodeJS.Platform;
 }
 
 export interface ChildEnvironment {
   readonly env: Readonly<Record<string, string>>;
-  /** Names of ours the child does not get, sorted. Never the bridge's own settings. */
+  /** Sorted names of our variables that the child does not get. Settings of the bridge itself are left out. */
   readonly withheld: readonly string[];
-  /** Names of `--env NAME` that are not set here. */
+  /** Names given as `--env NAME` that are not set in our environment. */
   readonly missing: readonly string[];
 }
 
@@ -84,7 +92,10 @@ export function composeChildEnvironment(request: ChildEnvironmentRequest): Child
 
 type Inherited = Pick<ChildEnvironment, 'env' | 'withheld'>;
 
-/** What servers inherit, by an environment of ours and what is asked of it: of many servers most inherit the same. */
+/**
+ * A cache of inherited variables, by our environment and by the options that select them: most servers of a large file
+ * inherit the same.
+ */
 const inheritedOf = new WeakMap<Environment, Map<string, Inherited>>();
 
 function inherit({ ours, inheritAll, withheldAlways, platform }: ChildEnvironmentRequest): Inherited {
@@ -109,7 +120,7 @@ function inherit({ ours, inheritAll, withheldAlways, platform }: ChildEnvironmen
 function isPassed(name: string, platform: NodeJS.Platform): boolean {
   if (NPM_PREFIX.test(name)) return !CREDENTIAL_NAME.test(name);
   if (platform === 'win32') {
-    // Names are case-insensitive there: what is `Path` in one shell is `PATH` in another.
+    // Names are case-insensitive on Windows: shells write both `Path` and `PATH`.
     const upper = name.toUpperCase();
     return PASSED_NAMES.includes(upper) || PASSED_NAMES_WINDOWS.includes(upper);
   }

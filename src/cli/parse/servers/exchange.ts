@@ -1,4 +1,4 @@
-/** How the tokens of callers are exchanged for those of a remote server, and whether at all. */
+/** Parses the options for exchanging callers' tokens for tokens of a remote server. */
 import type { AccessConfig } from '../../../config/access.ts';
 import type { ClientMethod, ExchangeConfig, RemoteConfig } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
@@ -11,7 +11,7 @@ import type { LoginRequest } from './login-request.ts';
 
 export interface ExchangeRequest extends Omit<LoginRequest, 'remote'> {
   readonly access: Pick<AccessConfig, 'auth'>;
-  /** What the server is shown besides. */
+  /** Other credentials and headers for the server, which may conflict with an exchanged token. */
   readonly remote: Pick<RemoteConfig, 'headers' | 'bearerTokenFile' | 'forwardHeaders'>;
 }
 
@@ -20,13 +20,13 @@ export interface ParsedExchange {
   readonly warnings: readonly string[];
 }
 
-/** The options of a login that say something of an exchange, too. */
+/** The login options that also apply to an exchange. */
 const OF_EXCHANGES: readonly OptionName[] = [
   ...(['oauth-client-id', 'oauth-secret-file', 'oauth-client-key', 'oauth-auth-method'] as const),
   ...(['oauth-token-endpoint', 'oauth-scope', 'oauth-resource', 'oauth-param'] as const),
 ];
 
-/** Undefined: no tokens are exchanged. Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
+/** Returns undefined if no tokens are exchanged. Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
 export function parseExchange(request: ExchangeRequest): ParsedExchange | undefined {
   const { given, access } = request;
   if (!given.required('exchange-token', value.parseFlag)) return undefined;
@@ -61,7 +61,10 @@ export function parseExchange(request: ExchangeRequest): ParsedExchange | undefi
   return { exchange, warnings };
 }
 
-/** Refuses what would let callers in without a token, show the server another credential, or be about users that log in. */
+/**
+ * Refuses options that admit callers without a token, that send the server another credential, or that concern a user's
+ * own login.
+ */
 function refuseOthers({ given, remote }: ExchangeRequest, source: string): void {
   if (given.required('allow-anonymous', value.parseFlag)) {
     throw excluded(

@@ -1,4 +1,4 @@
-/** The headers every request to a remote server carries: of a file, of the command line, and the credential. */
+/** Composes the headers of every request to a remote server from a file, the command line, and the credential. */
 
 import { validateHeaderValue } from 'node:http';
 import type { ForwardedHeader } from '../../../config/remote.ts';
@@ -21,28 +21,30 @@ export interface HeaderSources {
   readonly env: Environment;
   /** Absolute path of --header-file. */
   readonly headerFile: string | undefined;
-  /** Throws what the system says when it cannot be read. */
+  /** Throws the system's error if the file cannot be read. */
   readonly readFile: (path: string) => FoundFile;
 }
 
 export interface RemoteHeaders {
-  /** Names in lower case. */
+  /** Headers by name in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   readonly warnings: readonly string[];
 }
 
-/** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION, which never show a value. */
+/** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION; their messages never show a value. */
 export function composeRemoteHeaders(sources: HeaderSources): RemoteHeaders {
   const { given, env } = sources;
   const file = readHeaderFile(sources);
-  // A header of the command line wins over the same one in the file.
+  // A header on the command line overrides the same one in the file.
   const headers = new Map([...parseLines(file.lines, env), ...composeHeaders('header', given, env)]);
   const token = findBearerToken(headers, given, env);
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
   return { headers, warnings: file.warnings };
 }
 
-/** Those that an option gives, by names in lower case. Throws ERR_CONFIG_OPTION, which never shows a value. */
+/**
+ * Parses the headers of one option, by name in lower case. Throws ERR_CONFIG_OPTION; its message never shows a value.
+ */
 export function composeHeaders(
   name: 'header' | 'dial-header',
   given: GivenOptions,
@@ -53,14 +55,14 @@ export function composeHeaders(
   return parseLines(written, given.standsInFile(name) ? 'expanded' : env);
 }
 
-/** The text of a log line about a file with credentials that others can read. */
+/** Returns the log message about a file with credentials that other users can read. */
 export function warnOfOpenFile(source: string): string {
   return `${source}: every user of this machine can read this file; chmod 600 keeps the credentials in it private.`;
 }
 
 interface HeaderLine {
   readonly text: string;
-  /** Where it stands, for messages. */
+  /** The origin of the line, for messages. */
   readonly source: string;
 }
 
@@ -75,10 +77,10 @@ function readHeaderFile({ given, headerFile, readFile }: HeaderSources) {
   return { lines, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
 }
 
-/** A file that is there and is not what is needed. The message ends a sentence, and holds nothing of the file. */
+/** A file that exists but has unusable content. The message completes a sentence and quotes nothing from the file. */
 export class UnusableFile extends Error {}
 
-/** Throws ERR_CONFIG_OPTION. */
+/** Throws ERR_CONFIG_OPTION if `read` fails. */
 export function tryToRead<T>(source: string, read: () => T): T {
   try {
     return read();
@@ -110,7 +112,10 @@ function parseLines(lines: readonly HeaderLine[], env: Environment | 'expanded')
 /** [RFC 6750 2.1] b64token */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** The server is shown one credential: two are a mistake, and nobody should have to know which one wins. */
+/**
+ * Returns the token of the environment, if any. Several credentials are an error: the server gets one, and users should
+ * not need to know an order of precedence.
+ */
 function findBearerToken(headers: ReadonlyMap<string, string>, given: GivenOptions, env: Environment) {
   const token = env[BEARER_TOKEN_VARIABLE]?.trim();
   const sources = [
@@ -128,17 +133,20 @@ function findBearerToken(headers: ReadonlyMap<string, string>, given: GivenOptio
   throw new BridgeError('ERR_CONFIG_OPTION', `${problem}.`);
 }
 
-// ---- one header as users write it, on the command line, in the environment and in files; values are never shown
+// ---- one header as written on the command line, in the environment or in a file; messages never show values
 
 export type ParsedHeader =
   | { readonly ok: true; readonly name: string; readonly value: string }
-  /** The rest of a sentence that begins with where the header stands. */
+  /** The problem completes a sentence that begins with the origin of the header. */
   | { readonly ok: false; readonly problem: string };
 
 /** [RFC 9110 5.6.2] token */
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** `Name: value`, `${NAME}` in the value replaced from the environment unless that is done. The name comes out in lower case. */
+/**
+ * Parses `Name: value` and returns the name in lower case. `${NAME}` in the value is replaced from the environment,
+ * unless the text is expanded already.
+ */
 export function parseHeader(text: string, env: Environment | 'expanded'): ParsedHeader {
   const colon = text.indexOf(':');
   const name = text.slice(0, Math.max(0, colon)).trim();
@@ -159,17 +167,19 @@ export function parseHeader(text: string, env: Environment | 'expanded'): Parsed
   return { ok: true, name: name.toLowerCase(), value };
 }
 
-/** What clients show to prove who they are; never goes on under its own name, whoever asks for it. */
+/**
+ * Headers in which clients authenticate themselves. They are never forwarded under their own names, even on request.
+ */
 const CREDENTIALS: readonly string[] = ['authorization', 'cookie'];
 
-/** A name of a header that may be read for the server, in lower case. */
+/** Parses the name of a client's header whose value may be passed on to the server, and returns it in lower case. */
 export function parseForwardedName(text: string): Parsed<string> {
   const parsed = parseForwardedHeader(text);
   if (!parsed.ok) return parsed;
   return text.includes(':') ? { ok: false, expected: A_NAME } : { ok: true, value: parsed.value.name };
 }
 
-/** `X-Request-Id`, or `X-Api-Key: Authorization` for one that is called otherwise in requests to the server. */
+/** Parses `X-Request-Id`, or `X-Api-Key: Authorization` for a header with another name in requests to the server. */
 export function parseForwardedHeader(text: string): Parsed<ForwardedHeader> {
   const [name = '', sentAs = name, ...more] = text.split(':').map((part) => part.trim().toLowerCase());
   const header: ForwardedHeader = { name, sentAs };
@@ -183,18 +193,20 @@ const A_NAME = 'the name of a header that is not about HTTP or MCP themselves, l
 const NO_CREDENTIALS =
   'a header that is no credential: MCP forbids passing on what clients show to mcp-portage, since the server could use it elsewhere in their name (give mcp-portage a credential of its own with --bearer-token-file or --header)';
 
-/** Host is said by the URL; what describes the body is for whoever writes it. */
+/**
+ * Returns true for headers that the bridge writes itself: Host comes from the URL, and `content-*` describe the body.
+ */
 function isOurs(name: string): boolean {
   return name === 'host' || name.startsWith('content-') || !isConfigurable(name);
 }
 
-/** An empty variable counts as not set, as everywhere here. Values put in are not expanded again. */
+/** Replaces variables once: inserted values are not expanded again. An empty variable counts as not set. */
 function expand(text: string, env: Environment): { readonly value: string; readonly missing: string | undefined } {
   let missing: string | undefined;
   const value = text.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
     const found = env[name];
     if (!found) missing ??= name;
-    // A file read into a variable often brings its last line break along.
+    // A file that was read into a variable often ends with a line break.
     return found?.trimEnd() ?? '';
   });
   return { value, missing };

@@ -1,4 +1,6 @@
-/** The servers of a configuration file, with what the command line and the environment say of all of them. */
+/**
+ * Parses the servers of a configuration file, with the options that the command line and the environment give for all.
+ */
 import type { AccessConfig } from '../../../config/access.ts';
 import type { Listing } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
@@ -19,23 +21,24 @@ import { type ParsedServer, parseServer, type ServerRequest } from './server.ts'
 
 export interface ParsedList {
   readonly servers: readonly ParsedServer[];
-  /** Names of servers that are not served since their entries are wrong. */
+  /** Names of servers that are not served because their entries are wrong. */
   readonly leftOut: readonly string[];
-  /** What is wrong with those. */
+  /** A warning for each server that is left out. */
   readonly warnings: readonly string[];
 }
 
 interface ListedRequest extends Pick<ServerRequest, 'verb' | 'access' | 'around' | 'withheld'> {
   readonly command: BridgeCommand;
-  /** Whether one wrong entry makes the whole file wrong. */
+  /** True if a single wrong entry makes the whole file unusable. */
   readonly isStrict: boolean;
   readonly written: { readonly commandLine: WrittenOptions; readonly environment: WrittenOptions };
 }
 
 /**
- * A server whose entry is wrong is left out, as hosts do, and the others are served: unless the user asked for it by name or
- * for a strict reading, it is required, or nothing is left. Then all that is wrong is told at once. Throws what
- * `parseServer` throws, and ERR_CONFIG_FILE.
+ * Parses the servers that the command line selects. A server with a wrong entry is left out, as hosts do, and the
+ * others are served. It is an error instead if the user asked for the server by name or for strict reading, if the
+ * server is required, or if no server is left. The error then lists all mistakes. Throws ERR_CONFIG_FILE and what
+ * `parseServer` throws.
  */
 export function parseListed(file: ConfigFile, request: ListedRequest): ParsedList {
   const { command, isStrict } = request;
@@ -45,7 +48,7 @@ export function parseListed(file: ConfigFile, request: ListedRequest): ParsedLis
   const common = isOnlyOne ? ofOne(file, request) : ofSeveral(file, request);
   const areNamed = command.names.length > 0;
   const wrong: LeftOutServer[] = areNamed && !isStrict ? [] : [...file.leftOut];
-  // A probe looks for what is wrong.
+  // The purpose of a probe is to find mistakes, so it leaves out no server.
   let mustBeRight = isStrict || areNamed || command.verb === 'probe';
   const servers = chosen.flatMap((server) => {
     try {
@@ -61,7 +64,10 @@ export function parseListed(file: ConfigFile, request: ListedRequest): ParsedLis
   return { servers, leftOut: wrong.map(({ name }) => name), warnings: warnOfLeftOut(wrong) };
 }
 
-/** Not so where the command line alone is wrong, or the environment, or what the file says of all servers. */
+/**
+ * Returns false if the server would be refused even without its options: then the command line, the environment, or the
+ * file's options for all servers are wrong.
+ */
 function isFaultOfEntry(server: WrittenServer, common: Common): boolean {
   try {
     parseOne({ ...server, options: new Map(), callers: undefined }, common);
@@ -90,11 +96,12 @@ function warnOfLeftOut(wrong: readonly LeftOutServer[]): readonly string[] {
   return more > 0 ? [...shown, `… and ${more} more servers are left out, since their entries are wrong.`] : shown;
 }
 
-/** What is the same for every server of the file. */
+/**
+ * Input that all servers of the file share. Options are taken from `before` first, then from a server's entry, then
+ * from `after`.
+ */
 interface Common extends Pick<ServerRequest, 'verb' | 'access' | 'around' | 'withheld'> {
-  /** Win over the entry of a server. */
   readonly before: readonly WrittenOptions[];
-  /** Stands where the entry says nothing. */
   readonly after: WrittenOptions;
 }
 
@@ -108,7 +115,10 @@ function ofSeveral(file: ConfigFile, { written, around, ...request }: ListedRequ
   return { ...request, around: { ...around, env }, before, after: without(file.options, NOT_OF_EACH) };
 }
 
-/** Outside of an entry that limit is about the processes of all servers together. */
+/**
+ * Options that apply to single servers only in their entries. Elsewhere, `max-children` limits the processes of all
+ * servers together.
+ */
 const NOT_OF_EACH: readonly OptionName[] = [...OF_ONE_SERVER, 'max-children'];
 
 function parseOne(server: WrittenServer, { before, after, ...common }: Common): ParsedServer {
@@ -133,13 +143,16 @@ function listingOf({ name, segment, isRequired, callers, source }: WrittenServer
   };
 }
 
-/** A caller is the name of one of our tokens, or the subject of one of the issuer's. */
+/** Translates a caller's name: `subject:…` is a subject of the issuer, any other text is the name of a --auth-token. */
 function principalOf(caller: string, { auth }: AccessConfig): string {
   const subject = /^subject:(.+)$/s.exec(caller)?.[1];
   return subject === undefined ? `token:${caller}` : `${auth?.oauth?.issuer ?? ''}#${subject}`;
 }
 
-/** Those that the command line names; nothing named: all. Throws ERR_CONFIG_OPTION for a name that the file does not have. */
+/**
+ * Returns the servers that the command line names, or all if it names none. Throws ERR_CONFIG_OPTION for a name that is
+ * not in the file.
+ */
 export function chooseServers(
   { servers, disabled, leftOut, path }: ConfigFile,
   { verb, names }: BridgeCommand,
@@ -171,7 +184,6 @@ export function chooseServers(
   });
 }
 
-/** What there is instead, or nothing. */
 function listNames(servers: readonly Pick<WrittenServer, 'name'>[]): string {
   return servers.length === 0 ? 'none' : servers.map(({ name }) => JSON.stringify(name)).join(', ');
 }
@@ -196,7 +208,7 @@ function without(layer: WrittenOptions, names: readonly OptionName[]): WrittenOp
   return new Map([...layer].filter(([name]) => !names.includes(name)));
 }
 
-/** They are for the one server of a command line. */
+/** Removes the credentials that are meant for the single server of a command line. */
 function withoutCredentials(env: Environment): Environment {
   return { ...env, [BEARER_TOKEN_VARIABLE]: undefined, [CLIENT_SECRET_VARIABLE]: undefined };
 }

@@ -1,4 +1,4 @@
-/** The client that the bridge is to an authorization server, and its proof of that. */
+/** Parses the options for the bridge's OAuth client at an authorization server, and for its authentication there. */
 import { resolve } from 'node:path';
 import type { ClientMethod, LoginConfig, RegisteredClient } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
@@ -35,7 +35,7 @@ export function parseClient(request: LoginRequest): {
 
 interface FoundSecret {
   readonly secret: string | undefined;
-  /** What to call it in a message. */
+  /** The name of the variable or option with the secret, for messages. */
   readonly source: string | undefined;
   readonly warnings: readonly string[];
 }
@@ -72,7 +72,10 @@ export function refuseHalfClient(
   );
 }
 
-/** [ext-auth enterprise-managed-authorization#client-registration] The identity provider names the client to the server. */
+/**
+ * [ext-auth enterprise-managed-authorization#client-registration] The identity provider names the client to the server,
+ * so the client has to be registered beforehand or have a metadata document.
+ */
 export function refuseUnknownClient(given: GivenOptions, client: RegisteredClient | undefined): void {
   if (client !== undefined || given.isGiven('oauth-client-document')) return;
   throw excluded(
@@ -80,7 +83,7 @@ export function refuseUnknownClient(given: GivenOptions, client: RegisteredClien
   );
 }
 
-/** The kind of proof that each method needs. */
+/** The proof that each authentication method needs. */
 const PROOF_OF_METHOD: Readonly<Record<ClientMethod, RegisteredClient['proof']['kind']>> = {
   none: 'none',
   client_secret_basic: 'secret',
@@ -93,7 +96,10 @@ const WAY_TO_PROVE: Readonly<Record<RegisteredClient['proof']['kind'], string>> 
   key: '--oauth-client-id and --oauth-client-key',
 };
 
-/** A client that registers itself may get a secret, and has no key; one with a document or an assertion has neither. */
+/**
+ * A client that registers itself may receive a secret and has no key. A client with a metadata document or an assertion
+ * has neither.
+ */
 export function refuseUnusableMethod(
   given: GivenOptions,
   method: ClientMethod,

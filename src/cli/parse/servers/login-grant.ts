@@ -1,4 +1,4 @@
-/** In whose name the bridge logs in, and how. */
+/** Parses the options that select the OAuth grant and the identity to log in with. */
 import { resolve } from 'node:path';
 import type {
   AssertionSource,
@@ -20,7 +20,7 @@ interface ParsedGrant extends Pick<LoginConfig, 'grant' | 'assertion'> {
   readonly warnings: readonly string[];
 }
 
-/** @param usual the way in which a user logs in who has not chosen one */
+/** @param usual the grant for a user's login if the options do not choose one */
 export function parseGrant(request: LoginRequest, usual: UserGrant): ParsedGrant {
   const { given, cwd } = request;
   const grant = given.optional('oauth-grant', value.parseChoice(GRANTS));
@@ -46,7 +46,7 @@ export function parseGrant(request: LoginRequest, usual: UserGrant): ParsedGrant
   return { grant: grant ?? usual, assertion: undefined, warnings: [] };
 }
 
-/** @param file has the user's ID token; undefined: the user logs in at the identity provider */
+/** @param file the file with the user's ID token; undefined if the user logs in at the identity provider */
 function parseIdentityProvider(
   request: LoginRequest,
   grant: (typeof GRANTS)[number] | undefined,
@@ -75,7 +75,7 @@ function parseIdentityProvider(
   return { provider: { kind: 'identity-provider', issuer, client: { id, proof }, idToken }, warnings };
 }
 
-/** [decision 0013] Whoever reaches the port would act in the name of the user who has logged in. */
+/** [decision 0013] With --allow-anonymous, every caller would act in the name of the user who has logged in. */
 export function refuseAnonymousCallers(
   given: GivenOptions,
   verb: BridgeVerb,

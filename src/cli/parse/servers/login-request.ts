@@ -11,13 +11,13 @@ export interface LoginRequest {
   readonly env: Environment;
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
-  /** Throws what the system says when it cannot be read. */
+  /** Throws the system's error if the file cannot be read. */
   readonly readFile: (path: string) => FoundFile;
-  /** Throws for a user without one; default: what the system says. */
+  /** Throws for a user without a home folder. The default asks the operating system. */
   readonly homeFolder?: (() => string) | undefined;
-  /** A server at a socket of this machine has no address that an authorization server could know. */
+  /** False for a server at a local socket, whose address no authorization server could know. */
   readonly isOverNetwork: boolean;
-  /** What the server is shown already. */
+  /** Configured headers and token, which may already authenticate the user to the server. */
   readonly remote: Pick<RemoteConfig, 'headers' | 'bearerTokenFile'>;
 }
 

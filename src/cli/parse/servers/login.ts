@@ -1,4 +1,4 @@
-/** How to log in at a remote server, in whose name, and whether at all. */
+/** Parses the options for logging in at a remote server. */
 
 import type { AssertionSource, ClientMethod, LoginConfig, ResourceChoice } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
@@ -19,7 +19,7 @@ export interface ParsedLogin {
   readonly warnings: readonly string[];
 }
 
-/** These log in unless they are told not to: they have one client, or none, of the user's own. */
+/** Verbs that log in by default: their clients, if any, belong to the user who runs them. */
 const LOGS_IN: readonly BridgeVerb[] = ['connect', 'login', 'logout'];
 
 /** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
@@ -37,7 +37,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
       `${given.sourceOf('login')} ${when} is for a server that is reached over the network: no authorization server knows one at a socket. Show a token with --bearer-token-file or --header.`,
     );
   }
-  // A login of one user would serve all callers: that is theirs to decide.
+  // `serve` logs in only on request: all callers would use the login of one user, so the user has to decide that.
   const isUsual = LOGS_IN.includes(verb) && !isShown && request.isOverNetwork;
   const chosen = when ?? (isUsual ? 'on-demand' : 'never');
   if (chosen === 'never') {
@@ -77,7 +77,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
   return { login, warnings: [...warnings, ...moreWarnings] };
 }
 
-/** Options of a login that does not take place would leave their user wondering. */
+/** Refuses login options without a login, since they would have no effect. */
 function refuseIdle(given: GivenOptions, verb: BridgeVerb): void {
   const idle = OPTIONS.map(({ name }) => name).find((name) => name.startsWith('oauth-') && given.isMeantForUs(name));
   if (idle === undefined) return;
@@ -98,7 +98,7 @@ function parseTokenKind(given: GivenOptions, grant: LoginConfig['grant']): Login
   );
 }
 
-/** Parameters that the login sets itself, with the option that changes each; undefined: none does. */
+/** Parameters that the login itself sets, and the option that changes each; undefined if there is no such option. */
 const PROTOCOL_PARAMETERS: ReadonlyMap<string, OptionName | undefined> = new Map<string, OptionName | undefined>([
   ['client_id', 'oauth-client-id'],
   ['redirect_uri', 'oauth-callback'],
@@ -115,12 +115,15 @@ const PROTOCOL_PARAMETERS: ReadonlyMap<string, OptionName | undefined> = new Map
     ...['code', 'code_verifier', 'refresh_token', 'device_code', 'dpop_jkt'],
     // [RFC 8693 2.1]
     ...['subject_token_type', 'requested_token_type', 'actor_token', 'actor_token_type'],
-    // [RFC 9101 5] Each of these replaces all other parameters.
+    // [RFC 9101 5] A request object replaces all other parameters.
     ...['request', 'request_uri'],
   ].map((name) => [name, undefined] as const),
 ]);
 
-/** Messages name parameters and never show their values. [RFC 6749 3.1] Each stands in a request once. */
+/**
+ * Throws ERR_CONFIG_OPTION for a parameter that the login sets itself, and for one given twice: a request may hold each
+ * parameter only once [RFC 6749 3.1]. Messages name parameters and never show their values.
+ */
 export function parseExtraParameters(
   given: GivenOptions,
   assertion: AssertionSource | undefined,
@@ -128,9 +131,9 @@ export function parseExtraParameters(
   const source = given.sourceOf('oauth-param');
   const extra = new Map<string, string>();
   for (const [name, text] of given.list('oauth-param', parseParameter)) {
-    // Some authorization servers do not tell upper from lower case.
+    // Some authorization servers ignore the case of names.
     const known = name.toLowerCase();
-    // [RFC 8693 2.1] An identity provider is told whom its assertion is to be for.
+    // [RFC 8693 2.1] The login sets `audience` in its request for an assertion from the identity provider.
     const isAudience = known === 'audience' && assertion?.kind === 'identity-provider';
     if (isAudience || PROTOCOL_PARAMETERS.has(known)) {
       const option = PROTOCOL_PARAMETERS.get(known);
@@ -145,20 +148,23 @@ export function parseExtraParameters(
   return extra;
 }
 
-/** Elsewhere than on these. */
+/** The command that opens a browser on platforms that `BROWSERS` does not list. */
 const USUAL_BROWSER = ['xdg-open', '%s'];
 const BROWSERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   darwin: ['open', '%s'],
-  // This is the one program that comes with Windows and takes an address as it is.
+  // rundll32 is the one program of Windows that takes a URL without interpreting its characters.
   win32: ['rundll32', 'url.dll,FileProtocolHandler', '%s'],
 };
 
-/** Variables of a session over SSH, whose user sits in front of another machine. */
+/** Variables of an SSH session, whose user sits at another machine. */
 const OVER_SSH = ['SSH_CONNECTION', 'SSH_CLIENT', 'SSH_TTY'];
-/** Variables of a screen. Many clients hide them from us, and then programs that open browsers lack them as well. */
+/**
+ * Variables of a graphical session. Many MCP clients do not pass them on; programs that open browsers then lack them,
+ * too.
+ */
 const SCREENS = ['DISPLAY', 'WAYLAND_DISPLAY'];
 
-/** Returns true if a browser can be opened in front of the user. One that `BROWSER` names is trusted to be. */
+/** Returns true if a browser can be opened on the user's screen. A browser that `BROWSER` names is assumed to work. */
 function hasScreen({ env, platform }: LoginRequest): boolean {
   if (env.BROWSER) return true;
   if (OVER_SSH.some((name) => env[name])) return false;
@@ -171,14 +177,14 @@ function findBrowser({ env, platform }: LoginRequest): readonly string[] {
   return BROWSERS[platform] ?? USUAL_BROWSER;
 }
 
-// ---- Values of the options about logging in, as value.ts beside this has the others.
+// ---- Parsers for the values of login options; ../value.ts has those for other options.
 
-/** [RFC 8252 7.3] http on this machine; with port 0, any that is free. */
+/** [RFC 8252 7.3] Accepts an http URL on this machine. Port 0 means any free port. */
 export function parseCallback(text: string): Parsed<URL> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHere = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
   const isPlain = url?.search === '' && url.hash === '' && url.username === '' && url.password === '';
-  // A cookie is set for the path, and a semicolon would end it there. [RFC 6265 4.1.1]
+  // The path becomes the Path attribute of a cookie, which a semicolon would end. [RFC 6265 4.1.1]
   if (url !== undefined && isHere && isPlain && !url.pathname.includes(';')) return { ok: true, value: url };
   return {
     ok: false,
@@ -186,7 +192,7 @@ export function parseCallback(text: string): Parsed<URL> {
   };
 }
 
-/** Takes no address without encryption, as a secret and codes are sent there. */
+/** Refuses unencrypted addresses on other machines, as secrets and codes are sent to this URL. */
 export function parseTokenEndpoint(text: string): Parsed<URL> {
   const url = parseTrustworthyUrl(text);
   return url === undefined
@@ -194,27 +200,30 @@ export function parseTokenEndpoint(text: string): Parsed<URL> {
     : { ok: true, value: url };
 }
 
-/** [RFC 6749 A] The characters of a name. */
+/** Parses `name=value`, with the characters that a name may have. [RFC 6749 A] */
 export function parseParameter(text: string): Parsed<readonly [name: string, value: string]> {
   const [, name, content] = /^([A-Za-z0-9._-]+)=([^\p{Cc}]*)$/u.exec(text) ?? [];
   if (name !== undefined && content !== undefined) return { ok: true, value: [name, content] };
   return { ok: false, expected: 'the name of a parameter, "=" and its value' };
 }
 
-/** [RFC 8707 2] An absolute URI without a fragment. */
+/** [RFC 8707 2] Accepts an absolute URI without a fragment, or `none`. */
 export function parseResource(text: string): Parsed<ResourceChoice> {
   if (text === 'none') return { ok: true, value: { kind: 'left-out' } };
-  // Kept as written: authorization servers compare it as text.
+  // The URI is kept as written: authorization servers compare it as text.
   if (URL.canParse(text) && !text.includes('#') && !/\s/.test(text))
     return { ok: true, value: { kind: 'named', uri: text } };
   return { ok: false, expected: 'the URI of a resource without a fragment, like https://example.com/mcp, or none' };
 }
 
-/** [spec 2026-07-28 basic/authorization/client-registration#implementation-requirements] https, and a path */
+/**
+ * Accepts an https URL with a path. [spec 2026-07-28
+ * basic/authorization/client-registration#implementation-requirements]
+ */
 export function parseClientDocument(text: string): Parsed<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain = url?.hash === '' && url.username === '' && url.password === '';
-  // Kept as written: it is an id, compared as text.
+  // The URL is kept as written: it serves as the client's id, which is compared as text.
   if (url?.protocol === 'https:' && url.pathname !== '/' && isPlain) return { ok: true, value: text };
   return { ok: false, expected: 'the https URL of a document that describes the client, with a path' };
 }

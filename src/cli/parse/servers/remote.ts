@@ -1,4 +1,4 @@
-/** How a remote server is reached: what it is sent, whom we trust, how long we wait. */
+/** Parses the options for connecting to a remote server: headers and credentials, TLS, proxies and timeouts. */
 import { resolve } from 'node:path';
 import type { AccessConfig } from '../../../config/access.ts';
 import type { ForwardedHeader, RemoteConfig } from '../../../config/remote.ts';
@@ -19,15 +19,14 @@ import { parseLogin } from './login.ts';
 export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFile'> {
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
-  /** Throws for a user without one; default: what the system says. */
+  /** Throws for a user without a home folder. The default asks the operating system. */
   readonly homeFolder?: (() => string) | undefined;
 }
 
-/** What is done, and with what. */
+/** The server to connect to, the verb that does so, and the authentication of callers. */
 export interface RemoteUse {
   readonly target: Target;
   readonly verb: BridgeVerb;
-  /** How callers show who they are. */
   readonly access: Pick<AccessConfig, 'auth'>;
 }
 
@@ -43,7 +42,7 @@ export function parseRemote(
   { target, verb, access }: RemoteUse,
 ): ParsedRemote {
   const proxyEnv = pickProxyEnvironment(around.env);
-  // Told now and not at the first call.
+  // An unusable proxy setting is an error at startup, not at the first call.
   const isOverNetwork = target.kind === 'url' && target.socketPath === undefined;
   if (isOverNetwork) findProxy(handshakeUrlOf(target.url), proxyEnv);
   const bearerTokenFile = parsePath(given, around, 'bearer-token-file');
@@ -100,14 +99,14 @@ export function parseRemote(
 
 const NO_HEADERS: RemoteHeaders = { headers: new Map(), warnings: [] };
 const NO_LOGIN = { login: undefined, warnings: [] };
-/** Headers that are known to carry credentials. */
+/** Headers that commonly carry credentials. */
 const CREDENTIALS: readonly string[] = ['authorization', 'cookie', 'x-api-key'];
 
 function isCredential(name: string): boolean {
   return CREDENTIALS.includes(name);
 }
 
-/** Throws ERR_CONFIG_COMBINATION for two that would become the same header. */
+/** Throws ERR_CONFIG_COMBINATION for two headers that would be sent under the same name. */
 function parseForwardedHeaders(given: GivenOptions): readonly ForwardedHeader[] {
   const byText = new Map(
     given.list('forward-header', parseForwardedHeader).map((header) => [`${header.name}: ${header.sentAs}`, header]),
@@ -122,7 +121,7 @@ function parseForwardedHeaders(given: GivenOptions): readonly ForwardedHeader[] 
   );
 }
 
-/** As with credentials of the user, nobody should have to know which one wins. */
+/** Refuses a forwarded Authorization beside a credential of the user: users should not need to know which one wins. */
 function refuseSecondCredential(
   given: GivenOptions,
   remote: Pick<RemoteConfig, 'forwardHeaders' | 'headers' | 'bearerTokenFile' | 'login'>,
@@ -137,7 +136,10 @@ function refuseSecondCredential(
   );
 }
 
-/** What is passed on under its own name is no credential that anybody could be meant to show here. */
+/**
+ * Warns of headers that become Authorization, and of Authorization under another name. Other forwarded headers need no
+ * warning: callers do not authenticate to mcp-portage with them.
+ */
 function warnOfForwardedCredentials(
   given: GivenOptions,
   headers: readonly ForwardedHeader[],
@@ -184,7 +186,7 @@ const PROXY_NAMES = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].flatM
   name.toUpperCase(),
 ]);
 
-/** In both cases: which one wins is decided where they are used. */
+/** Picks the proxy variables in upper and lower case. The code that uses them decides which takes precedence. */
 export function pickProxyEnvironment(env: Environment): Readonly<Record<string, string>> {
   const found = PROXY_NAMES.map((name) => [name, env[name]] as const);
   return Object.fromEntries(found.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])));

@@ -1,4 +1,7 @@
-/** What is said of one server, wherever that stands: where it is, how it is reached or started, what clients may have of it. */
+/**
+ * Parses the options of one server, from the command line or a file: its address or process, and its limits for
+ * clients.
+ */
 import { resolve } from 'node:path';
 import type { AccessConfig } from '../../../config/access.ts';
 import type { RemoteConfig } from '../../../config/remote.ts';
@@ -21,7 +24,7 @@ export interface ServerRequest {
   readonly listing: Listing | undefined;
   readonly access: AccessConfig;
   readonly around: RemoteSurroundings;
-  /** Names of variables that are for the bridge alone. */
+  /** Names of variables that the bridge does not pass on to the server. */
   readonly withheld: readonly string[];
 }
 
@@ -114,7 +117,7 @@ function parseChild({ given, around, withheld: ofTheBridge }: ServerRequest): Pa
   return { child, warnings: files.warnings };
 }
 
-/** Throws ERR_CONFIG_OPTION, which never shows what stands in the file. */
+/** Throws ERR_CONFIG_OPTION; its message never shows the content of the file. */
 function readEnvFiles(given: GivenOptions, { cwd, readFile }: RemoteSurroundings) {
   const assignments: EnvAssignment[] = [];
   const warnings: string[] = [];

@@ -1,4 +1,7 @@
-/** From a command line to the addresses that a host is told: a URL that is given, or where `serve` would serve. */
+/**
+ * Finds the URLs for a host's configuration: a URL from the command line, or the addresses at which `serve` would
+ * listen.
+ */
 import type { HttpListenerConfig } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
 import { isWildcard } from '../../../http/addresses.ts';
@@ -20,7 +23,7 @@ import { chooseServers, joinErrors } from './listed-servers.ts';
 import type { RemoteSurroundings } from './remote.ts';
 
 export interface SnippetRequest {
-  /** All of them unless one is chosen. */
+  /** The hosts to print a snippet for: the chosen one, or all. */
   readonly hosts: readonly HostName[];
   readonly servers: readonly SnippetServer[];
   readonly file: ServedFile;
@@ -64,15 +67,15 @@ export function parseSnippet(
   return { ...about, servers };
 }
 
-/** For a server that has no name in its address. */
+/** The name of a server whose address contains none. */
 const OWN_NAME = 'mcp-portage';
 
-/** Hosts log in at an issuer by themselves; a token that was handed out has to be given to them. */
+/** Returns true if hosts must be configured with a token. With an issuer they log in by themselves. */
 function asksForToken({ access: { auth } }: HttpListenerConfig): boolean {
   return auth !== undefined && auth.oauth === undefined;
 }
 
-/** How clients on this machine reach it, unless the user says how others do. */
+/** Returns the address for clients on this machine, unless --base-url gives one. */
 function baseOf({ addresses, tls, endpoints: { baseUrl } }: HttpListenerConfig): string {
   if (baseUrl !== undefined) return baseUrl.href.replace(/\/$/, '');
   const [address] = addresses.map(boundAddress);

@@ -1,19 +1,19 @@
-/** Where mcp-portage keeps what outlives a run: logins, and counts of who uses what. */
+/** Finds the folder for data that outlives a run: logins, and usage counts. */
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { GivenOptions } from '../../options/given-options.ts';
 import * as value from '../value.ts';
 
-/** The user, and the place where the program was started. */
+/** The user's environment, and the folder in which the program was started. */
 export interface UserSurroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
-  /** Throws for a user without one; default: what the system says. */
+  /** Throws for a user without a home folder. The default asks the operating system. */
   readonly homeFolder?: (() => string) | undefined;
 }
 
-/** Absolute. Undefined: nowhere, for a user without a home, as in some containers. */
+/** Returns the folder's absolute path, or undefined for a user without a home folder, as in some containers. */
 export function findStateDirectory(
   given: GivenOptions,
   { env, cwd, platform, homeFolder = homedir }: UserSurroundings,

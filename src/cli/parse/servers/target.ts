@@ -1,4 +1,4 @@
-/** Which server is meant: the command behind `--`, or one URL. */
+/** Parses the server on the command line: the command after `--`, or one URL. */
 import type { StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { SocketUrl } from '../../../http/socket-addresses.ts';
@@ -6,14 +6,15 @@ import type { BridgeVerb } from '../../options/option-spec.ts';
 import { parseSocketUrlPath } from '../listener/socket-path.ts';
 import { parseNetworkAddress } from '../listener/stream-address.ts';
 
-/** `scheme://…`, of whatever scheme. */
+/** Returns true for `scheme://…` with any scheme. */
 export function isUrlLike(argument: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(argument);
 }
 
 /**
- * `positionals`: what stands before `--`, URLs all of them. `command`: what stands behind it. Throws ERR_CONFIG_OPTION; URLs
- * are never repeated in messages, since they can hold credentials.
+ * Throws ERR_CONFIG_OPTION. Messages never show a URL, which may hold credentials.
+ * @param positionals the arguments before `--`, all of them URLs
+ * @param command the arguments after `--`
  */
 export function parseTarget(verb: BridgeVerb, positionals: readonly string[], command: readonly string[]): Target {
   const [url, ...more] = positionals;
@@ -29,13 +30,14 @@ export function parseTarget(verb: BridgeVerb, positionals: readonly string[], co
 }
 
 /**
- * The server that a URL leads to, by its scheme. Throws ERR_CONFIG_OPTION, and shows nothing of the URL but that.
- * @param platform whose sockets and pipes are meant
+ * Parses the URL of a server by its scheme. Throws ERR_CONFIG_OPTION; the message shows nothing of the URL but its
+ * scheme.
+ * @param platform the platform that decides between Unix sockets and named pipes
  */
 export function parseServerUrl(argument: string, platform: NodeJS.Platform = process.platform): RunningTarget {
   const expected =
     'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://';
-  // `localhost:8000` has no scheme, although something stands before a colon.
+  // `localhost:8000` has no scheme, although it has text before a colon.
   if (!isUrlLike(argument)) throw refuse(`An address without a scheme was given; ${expected}.`);
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
   const parse = SCHEMES.get(scheme);
@@ -43,7 +45,7 @@ export function parseServerUrl(argument: string, platform: NodeJS.Platform = pro
   throw refuse(`${scheme}:// is not supported; ${expected}.`);
 }
 
-/** A server that runs already. */
+/** A server that already runs and is connected to. */
 export type RunningTarget = UrlTarget | StreamTarget;
 
 type ParseUrl = (argument: string, platform: NodeJS.Platform) => RunningTarget;
@@ -59,12 +61,12 @@ const SCHEMES: ReadonlyMap<string, ParseUrl> = new Map([
   ['wss', parseWebUrl],
 ]);
 
-/** Is it a scheme that leads to a server, or one of which something can be said? */
+/** Returns true if the scheme is one that servers can have. */
 export function isServerScheme(argument: string): boolean {
   return isUrlLike(argument) && SCHEMES.has(argument.slice(0, argument.indexOf(':')).toLowerCase());
 }
 
-/** Over the network. */
+/** Parses an HTTP or WebSocket URL. */
 function parseWebUrl(argument: string): UrlTarget {
   if (!URL.canParse(argument))
     throw refuse('The URL of the server cannot be read; expected one like https://example.com/mcp.');
@@ -74,12 +76,12 @@ function parseWebUrl(argument: string): UrlTarget {
       `The URL has a user name or password in it, where other users of this machine can read it. Leave it out, and send it in a header taken from the environment: --header 'Authorization: Basic \${CREDENTIAL}', where CREDENTIAL is the base64 form of user:password.`,
     );
   }
-  // A fragment is for whoever reads the answer, never sent.
+  // A fragment is never sent to the server.
   url.hash = '';
   return { kind: 'url', url, socketPath: undefined };
 }
 
-/** A server that takes lines at a port. */
+/** Parses the address of a server that takes JSON lines at a TCP port. */
 function parseNetworkStream(argument: string): StreamTarget {
   const parsed = parseNetworkAddress(argument);
   if (parsed.ok) return { kind: 'stream', address: parsed.value };
@@ -87,8 +89,8 @@ function parseNetworkStream(argument: string): StreamTarget {
 }
 
 /**
- * At a Unix socket or a named pipe: HTTP where after `#` stands the path that is asked for there, and else lines, which
- * need none.
+ * Parses the URL of a Unix socket or a named pipe. With a path after `#`, the server speaks HTTP and that path is
+ * requested. Without one, a Unix socket carries JSON lines, which need no path.
  */
 function parseSocketUrl(argument: string, platform: NodeJS.Platform): RunningTarget {
   const [, scheme = '', place = '', path] = /^([^:]*):\/\/([^#]*)(?:#(.*))?$/s.exec(argument) ?? [];
@@ -114,7 +116,7 @@ function parseSocketUrl(argument: string, platform: NodeJS.Platform): RunningTar
 const SIMPLEST_COMMAND = '-- npx -y @modelcontextprotocol/server-everything';
 const SIMPLEST_URL = 'https://example.com/mcp';
 
-/** Verbs that say more than themselves in front of a server. */
+/** Phrases for verbs that need more than their name before "a server". */
 const DEEDS: Readonly<Partial<Record<BridgeVerb, string>>> = {
   connect: 'connect to',
   login: 'log in to',
@@ -126,7 +128,7 @@ function explainMissingTarget(verb: BridgeVerb): string {
   const isForUrls = verb === 'login' || verb === 'logout';
   const targets = isForUrls ? [SIMPLEST_URL] : [SIMPLEST_COMMAND, SIMPLEST_URL];
   const examples = targets.map((target) => `  ${before} ${target}`);
-  // A stdio client mostly needs help with a server somewhere else.
+  // Users of `connect` mostly have a server on another machine, so the URL comes first.
   if (verb === 'connect') examples.reverse();
   const wayOut = isForUrls ? 'give its URL' : 'give its command after `--`, or its URL';
   return `No server to ${DEEDS[verb] ?? verb}: ${wayOut}, as in\n${examples.join('\n')}`;
