@@ -1,42 +1,44 @@
-/** What a configuration file of a host says, in the words of our own options. */
+/** A host's configuration file, translated into our own options. */
 import type { Target } from '../../config/server.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { WrittenOptions } from '../options/given-options.ts';
 
 export interface ConfigFile {
-  /** Absolute. */
+  /** The absolute path of the file. */
   readonly path: string;
-  /** Under the key `portage` at the top: for the listener, for the process, and defaults for every server. */
+  /** Options under the top-level key `portage`: for the listener, for the process, and defaults for all servers. */
   readonly options: WrittenOptions;
-  /** In the order of the file, without those that are switched off or wrong. */
+  /** Servers in the order of the file, without those that are disabled or have wrong entries. */
   readonly servers: readonly WrittenServer[];
-  /** Names of servers that are switched off. */
+  /** Names of servers that are disabled in the file. */
   readonly disabled: readonly string[];
-  /** Servers whose entries are wrong, unless they are required: then the whole file is. */
+  /**
+   * Servers with wrong entries that are not required. A wrong entry of a required server makes the whole file wrong.
+   */
   readonly leftOut: readonly LeftOutServer[];
-  /** Absolute paths of the other files that were read: those with variables. */
+  /** Absolute paths of the other files that were read, such as files with variables. */
   readonly included: readonly string[];
   readonly warnings: readonly string[];
 }
 
 export interface LeftOutServer {
   readonly name: string;
-  /** All that is wrong with its entry. */
+  /** All mistakes in the entry. */
   readonly error: BridgeError;
 }
 
 export interface WrittenServer {
-  /** As the file writes it. */
+  /** The server's name as written in the file. */
   readonly name: string;
-  /** The name as one segment of a URL, by which it is served. */
+  /** The name as a URL segment, under which the server is served. */
   readonly segment: string;
-  /** Where it stands, for messages: `claude.json:12:5 (mcpServers.github)`. */
+  /** The position of the entry, for messages: `claude.json:12:5 (mcpServers.github)`. */
   readonly source: string;
   readonly target: Target;
-  /** What the entry says, in the words of the options: `env`, `cwd`, `header`, `transport`, and all under its key `portage`. */
+  /** The entry's settings as options: `env`, `cwd`, `header`, `transport`, and all under its key `portage`. */
   readonly options: WrittenOptions;
-  /** Whether the process is ready only when this server is. */
+  /** True if the process counts as ready only when this server is. */
   readonly isRequired: boolean;
-  /** Names of callers that may use it; undefined: everybody who may come in. */
+  /** Names of the callers that may use the server; undefined if all callers may. */
   readonly callers: readonly string[] | undefined;
 }

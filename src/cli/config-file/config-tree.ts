@@ -1,6 +1,6 @@
-/** A configuration file as a tree that knows where everything stands, whichever language the file is written in. */
+/** A configuration file in any language as a tree whose nodes have positions. */
 
-/** Both count from 1, as editors do. */
+/** Lines and columns count from 1, as in editors. */
 export interface Position {
   readonly line: number;
   readonly column: number;
@@ -11,9 +11,9 @@ export type ConfigNode = ObjectNode | ListNode | ScalarNode;
 export interface ObjectNode {
   readonly kind: 'object';
   readonly at: Position;
-  /** A map and not an object: keys like `__proto__` are keys like any other. */
+  /** A map instead of an object, so that keys like `__proto__` have no special meaning. */
   readonly members: ReadonlyMap<string, ConfigNode>;
-  /** Keys that stand here once more; what stood first is in `members`. */
+  /** Repetitions of a key; `members` has its first value. */
   readonly repeated: readonly { readonly key: string; readonly at: Position }[];
 }
 
@@ -39,13 +39,13 @@ export interface SyntaxProblem {
   readonly problem: string;
 }
 
-/** Keys and places in lists, from the root. */
+/** Keys and list indexes, starting at the root. */
 export type Path = readonly (string | number)[];
 
-/** No host nests deeper than a tenth of this; what walks the tree calls itself once for each level. */
+/** Bounds the recursion of code that walks a tree. The files of hosts are less than a tenth as deep. */
 export const MAX_DEPTH = 64;
 
-/** What somebody reads who expected something else. */
+/** Names of the kinds of nodes, for messages about unexpected values. */
 export const KIND_NAMES: Readonly<Record<ConfigNode['kind'], string>> = {
   object: 'an object',
   list: 'a list',
@@ -56,7 +56,10 @@ export const KIND_NAMES: Readonly<Record<ConfigNode['kind'], string>> = {
   date: 'a date',
 };
 
-/** The node at a path below this one, or as near to it as there is something: a place to point at. */
+/**
+ * Returns the node at a path below this one, or the deepest one that exists on that path, whose position a message can
+ * show.
+ */
 export function nearestNode(node: ConfigNode, path: Path): ConfigNode {
   let nearest = node;
   for (const step of path) {
@@ -72,7 +75,7 @@ export function nearestNode(node: ConfigNode, path: Path): ConfigNode {
   return nearest;
 }
 
-/** Returns true for two nodes of the same content, wherever they stand in their files. */
+/** Returns true for two nodes with the same content. Their positions may differ. */
 export function isSameNode(one: ConfigNode, other: ConfigNode): boolean {
   if (one.kind === 'object' && other.kind === 'object') {
     return (

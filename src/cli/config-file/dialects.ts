@@ -1,6 +1,6 @@
 /**
- * How the files of hosts differ: where servers stand in them, and which keys have a meaning for the host alone. Hosts are
- * told apart by their keys: every one has called its file several names.
+ * Differences between the files of hosts: the key with the servers, and keys that matter to the host alone. Hosts are
+ * told apart by their keys and not by file names, as every host has used several names.
  */
 import { basename, dirname, isAbsolute } from 'node:path';
 import type { ConfigNode, ObjectNode, Path } from './config-tree.ts';
@@ -8,33 +8,33 @@ import type { ConfigNode, ObjectNode, Path } from './config-tree.ts';
 export type Language = 'json' | 'toml' | 'yaml';
 
 export interface FoundServers {
-  /** Where several of them have a server of the same name, the first one has precedence. */
+  /** For servers of the same name in several lists, the first list has precedence. */
   readonly lists: readonly ServerList[];
-  /** What VS Code asks its user for. */
+  /** The values that VS Code would ask its user for. */
   readonly inputs: ConfigNode | undefined;
   readonly dialect: Dialect;
-  /** Keys that other hosts have their servers under, which this file has besides. */
+  /** Other keys of this file under which hosts have servers; these are not read. */
   readonly shadowed: readonly string[];
-  /** Keys outside of the servers that switch something off in a way that is not read. */
+  /** Keys outside of the entries that disable servers or tools in ways that are not supported here. */
   readonly switches: readonly string[];
 }
 
 export interface ServerList {
   readonly path: Path;
   readonly servers: ConfigNode;
-  /** The folder that these servers are for; undefined: the one of the file. */
+  /** The project folder of these servers; undefined if they belong to the whole file. */
   readonly folder: string | undefined;
-  /** Whether the file switches off the server of this name, outside of its entry. */
+  /** Returns true if the file disables the server of this name outside of its entry. */
   isOff(name: string): boolean;
 }
 
-/** What texts and numbers mean where hosts differ. */
+/** The meaning of texts and numbers that differs between hosts. */
 export interface Dialect {
-  /** `bare`: `$NAME` is a variable, too. */
+  /** The accepted spellings of variables. With `bare`, `$NAME` is a variable, too. */
   readonly variables: 'common' | 'opencode' | 'bare';
-  /** What a bare number says as `timeout`: the time for a call, in milliseconds or seconds, or for something else. */
+  /** The meaning of a number as `timeout`: the time limit of a call in milliseconds or seconds, or something else. */
   readonly timeout: 'call' | 'seconds' | 'other';
-  /** Whether a server of the type `http` may also speak HTTP+SSE. */
+  /** The transport of a server of the type `http`; with `auto`, it may also speak HTTP+SSE. */
   readonly http: 'streamable-http' | 'auto';
 }
 
@@ -43,23 +43,23 @@ const VS_CODE: Dialect = { ...COMMON, http: 'auto' };
 const OPENCODE: Dialect = { ...COMMON, variables: 'opencode', timeout: 'other' };
 const GEMINI: Dialect = { ...COMMON, variables: 'bare' };
 const GOOSE: Dialect = { ...COMMON, variables: 'bare', timeout: 'seconds' };
-/** Codex, whose timeouts have a name of their own, and Hermes count in seconds. */
+/** Hermes and Codex count in seconds. The timeouts of Codex have their own key. */
 const IN_SECONDS: Dialect = { ...COMMON, timeout: 'seconds' };
 
 export const EXPECTED_KEYS = 'context_servers, extensions, mcpServers, servers, mcp_servers or mcp';
 
 const KEYS: readonly string[] = ['mcpServers', 'servers', 'mcp_servers', 'context_servers'];
-/** Settings of editors and of Amp have such names as one key. */
+/** Editors and Amp name their settings with a single dotted key. */
 const DOTTED_KEY = /\.(?:mcpServers|mcp_servers|context_servers)$|(?:^|\.)mcp\.servers$/;
 
 export interface FilePlace {
-  /** Absolute. */
+  /** The absolute path of the file. */
   readonly path: string;
   readonly language: Language;
   readonly cwd: string;
 }
 
-/** Undefined: no host has such a file. */
+/** Returns undefined if the file has none of the keys under which hosts list servers. */
 export function findServers(root: ObjectNode, place: FilePlace): FoundServers | undefined {
   const switches = findSwitches(root);
   const [key, ...shadowed] = [
@@ -69,7 +69,7 @@ export function findServers(root: ObjectNode, place: FilePlace): FoundServers | 
   ];
   const projects = key === undefined || key === 'mcpServers' ? findProjects(root) : [];
   const servers = key === undefined ? undefined : root.members.get(key);
-  // Gemini CLI has its servers under mcpServers, and under mcp something else.
+  // Gemini CLI has its servers under mcpServers and other settings under mcp.
   if ((key === undefined || servers === undefined) && projects.length === 0) {
     const below = findBelowMcp(root.members.get('mcp'));
     return below && { ...below, shadowed: [], switches };
@@ -104,7 +104,9 @@ function hasHttpUrl(entry: ConfigNode): boolean {
   return entry.kind === 'object' && entry.members.has('httpUrl');
 }
 
-/** Gemini CLI never starts a server that is not among those allowed, or is excluded; older versions have other names. */
+/**
+ * Gemini CLI starts only servers that are allowed and not excluded. Older versions have other names for these lists.
+ */
 function isOffForGemini({ members }: ObjectNode): ServerList['isOff'] {
   const mcp = members.get('mcp');
   const inMcp = (key: string): ConfigNode | undefined => (mcp?.kind === 'object' ? mcp.members.get(key) : undefined);
@@ -113,13 +115,13 @@ function isOffForGemini({ members }: ObjectNode): ServerList['isOff'] {
   return (name) => excluded?.includes(name) === true || allowed?.includes(name) === false;
 }
 
-/** Undefined: there is no list. */
+/** Returns undefined if the node is not a list. */
 function textsIn(node: ConfigNode | undefined): readonly string[] | undefined {
   if (node?.kind !== 'list') return undefined;
   return node.items.flatMap((item) => (item.kind === 'text' ? [item.value] : []));
 }
 
-/** Claude Code has servers of single projects beside those for all. */
+/** Claude Code lists servers of single projects beside those for all projects. */
 function findProjects(root: ObjectNode): readonly (ServerList & { readonly folder: string })[] {
   const projects = root.members.get('projects');
   if (projects?.kind !== 'object') return [];
@@ -133,7 +135,7 @@ function findProjects(root: ObjectNode): readonly (ServerList & { readonly folde
   });
 }
 
-/** In the folder of a project its servers have precedence over those for all, as in Claude Code. */
+/** If the current folder is a project, its servers have precedence over those for all projects, as in Claude Code. */
 function inOrder(
   ofFile: readonly ServerList[],
   projects: readonly (ServerList & { readonly folder: string })[],
@@ -149,14 +151,14 @@ function findBelowMcp(mcp: ConfigNode | undefined): Omit<FoundServers, 'shadowed
   const list = (path: Path, servers: ConfigNode) => [{ path, servers, folder: undefined, isOff: () => false }];
   const servers = mcp.members.get('servers');
   if ((servers?.kind === 'object' || servers?.kind === 'list') && !isEntry(servers)) {
-    // The settings of VS Code and opencode 2 have the same keys here; inputs and ${…} are of the one, {…} of the other.
+    // VS Code and opencode 2 have the same keys here. Only VS Code has inputs and ${…}; only opencode has {…}.
     return { inputs, lists: list(['mcp', 'servers'], servers), dialect: { ...VS_CODE, variables: 'opencode' } };
   }
   const hasEntries = mcp.members.size === 0 || [...mcp.members.values()].some(isEntry);
   return hasEntries ? { inputs, lists: list(['mcp'], mcp), dialect: OPENCODE } : undefined;
 }
 
-/** Rather a server called `servers` than a list of them. */
+/** Returns true for the entry of a server that happens to be called `servers`, as opposed to a list of servers. */
 function isEntry(node: ConfigNode): boolean {
   if (node.kind !== 'object') return false;
   return ['type', 'command', 'url', 'enabled'].some((key) => {
@@ -165,7 +167,10 @@ function isEntry(node: ConfigNode): boolean {
   });
 }
 
-/** opencode has tools under patterns that begin with the name of a server, Amp has rules for servers and tools. */
+/**
+ * Finds keys that disable tools outside of entries. In opencode, patterns under `tools` begin with the name of a
+ * server; Amp has rules for servers and tools.
+ */
 function findSwitches({ members }: ObjectNode): readonly string[] {
   const tools = members.get('tools');
   const hasOff = tools?.kind === 'object' && [...tools.members.values()].some(isFalse);
@@ -179,7 +184,7 @@ function isFalse(node: ConfigNode | undefined): boolean {
   return node?.kind === 'boolean' && !node.value;
 }
 
-/** Whether its entry switches a server off, under any of the names that hosts have for that. */
+/** Returns true if the entry disables its server, in the spelling of any host. */
 export function isSwitchedOff({ members }: ObjectNode): boolean {
   const disabled = members.get('disabled');
   return (
@@ -188,14 +193,14 @@ export function isSwitchedOff({ members }: ObjectNode): boolean {
   );
 }
 
-/** LibreChat connects to such a server only when one of its users asks for that. */
+/** Returns true for a server that LibreChat connects to only when a user asks for it. */
 export function isNotStartedAtOnce({ members }: ObjectNode): boolean {
   return isFalse(members.get('startup'));
 }
 
 const BUILT_IN_TYPES: readonly string[] = ['builtin', 'platform', 'frontend', 'inline_python', 'inMemory'];
 
-/** Whether an entry is about a part of its host: of goose or Cherry Studio, or an extension of Zed. */
+/** Returns true if the entry is not a server but a part of its host: goose, Cherry Studio, or a Zed extension. */
 export function isBuiltIn({ members }: ObjectNode): boolean {
   const type = members.get('type');
   if (type?.kind === 'text' && BUILT_IN_TYPES.includes(type.value)) return true;
@@ -203,9 +208,9 @@ export function isBuiltIn({ members }: ObjectNode): boolean {
   return members.has('settings') && !isServer;
 }
 
-/** Keys of hosts that say nothing to us. Whatever stands under them is taken without a look. */
+/** Keys for hosts only. Their values are accepted unchecked. */
 const MEANINGLESS: readonly string[] = [
-  // Editors and their pages.
+  // Keys for editors and web pages.
   ...[
     '$schema',
     'name',
@@ -230,9 +235,9 @@ const MEANINGLESS: readonly string[] = [
     'sourceFile',
     'settings',
   ],
-  // Which calls a user is asked about.
+  // Keys about calls that need the user's approval.
   ...['trust', 'autoApprove', 'alwaysAllow', 'default_tools_approval_mode', 'supports_parallel_tool_calls', 'tools'],
-  // When and where the host starts the server, and what it shows of it.
+  // Keys about the way the host starts and shows the server.
   ...[
     'dev',
     'watchPaths',
@@ -254,13 +259,15 @@ const MEANINGLESS: readonly string[] = [
   ...['remoteConfigured', 'roots', 'withCredentials', 'disabledReason', 'tcp_keepalive'],
 ];
 
-/** The login of the host: without another the server would refuse us. */
+/**
+ * Keys for the host's own login. They get a warning, since the server will probably require a login from us as well.
+ */
 const LOGIN: readonly string[] = [
   ...['oauth', 'auth', 'authProviderType', 'targetAudience', 'targetServiceAccount'],
   ...['scopes', 'oauth_resource', 'oauth_client_id', 'requiresOAuth'],
 ];
 
-/** A program that makes headers. */
+/** Keys that name a program whose output is headers. */
 const HELPER: readonly string[] = ['headersHelper'];
 
 export type KeyMeaning = 'meaningless' | 'login' | 'helper' | 'unknown';

@@ -1,4 +1,4 @@
-/** What every part of the reading of one file has at hand, and how texts of the file come to their meaning. */
+/** The context shared by all code that reads one file, and the expansion of variables in its texts. */
 import { isAbsolute, join, resolve } from 'node:path';
 import type { ConfigNode, Path } from './config-tree.ts';
 import type { FileReport } from './file-report.ts';
@@ -10,13 +10,13 @@ export interface EntryContext {
   readonly variables: { readonly expand: (text: string, own?: ReadonlySet<string>) => ExpandedText };
   readonly readers: Readers;
   readonly homeFolder: string;
-  /** What relative paths are relative to. */
+  /** The base folder of relative paths. */
   readonly workspaceFolder: string;
-  /** Remembers that this file was read, too. */
+  /** Records that another file was read. */
   readonly include: (path: string) => void;
 }
 
-/** The text with its variables; undefined: a mistake, which has been reported. */
+/** Returns the text with its variables expanded, or undefined after reporting a mistake. */
 export function expandText(
   node: Extract<ConfigNode, { kind: 'text' }>,
   path: Path,
@@ -35,7 +35,10 @@ export function expandText(
   return expanded.text;
 }
 
-/** Plain values with all variables expanded, objects without prototypes. A text that cannot be expanded is left empty. */
+/**
+ * Returns a plain value with all variables expanded. Objects have no prototype. A text that cannot be expanded is
+ * empty.
+ */
 export function toPlain(node: ConfigNode, path: Path, context: EntryContext): unknown {
   switch (node.kind) {
     case 'text':
@@ -57,7 +60,7 @@ export function toPlain(node: ConfigNode, path: Path, context: EntryContext): un
   }
 }
 
-/** Hosts take the last of them, people read the first. */
+/** Reports repeated keys. Hosts use the last value, but a person is likely to read the first. */
 export function reportRepeated(
   node: Extract<ConfigNode, { kind: 'object' }>,
   path: Path,
@@ -68,7 +71,7 @@ export function reportRepeated(
   }
 }
 
-/** Relative to the workspace, or to the home folder after `~/`. */
+/** Resolves a path relative to the workspace folder, or to the home folder after `~/`. */
 export function resolvePath(
   path: string,
   { homeFolder, workspaceFolder }: Pick<EntryContext, 'homeFolder' | 'workspaceFolder'>,

@@ -1,11 +1,11 @@
 /**
- * What a server's entry may hold, in the words of every host at once: what one host calls a key no other uses for something
- * else, but for the unit of `timeout`. Nothing of ours is imported, so that this module and zod can be a file of their own
- * in dist/; see scripts/build.js. The messages are what had been expected, for a sentence that is built around them.
+ * The schema of a server's entry, with the keys of all hosts: apart from the unit of `timeout`, a key has the same
+ * meaning in every host. This module imports none of ours, so that it and zod can be a separate file in dist/; see
+ * scripts/build.js. An error message is the expected form, to be inserted into a sentence.
  */
 import * as z from 'zod/mini';
 
-// Code made for a schema pays for thousands of values, not for a hundred.
+// Compiling a schema to code pays off for thousands of values, and a file has about a hundred.
 z.config({ jitless: true });
 
 const text = z.string('a text');
@@ -13,10 +13,10 @@ const flag = z.boolean('true or false');
 const texts = z.array(text, 'a list of texts');
 const duration = z.number('a number').check(z.minimum(0, 'a number that is not negative'));
 const headers = z.record(z.string(), text, 'an object of names and texts');
-/** VS Code removes a variable with null. */
+/** In VS Code, null removes a variable. */
 const value = z.union([text, z.number(), z.boolean(), z.null()], 'a text, a number, or true or false');
 const variables = z.record(z.string(), value, 'an object of names and texts');
-/** Zed has written a command so. */
+/** The form of a command in older files of Zed. */
 const program = z.looseObject({ path: text, args: z.optional(texts), env: z.optional(variables) });
 const copied = z.union([text, z.looseObject({ name: text })], 'the name of a variable');
 const timeouts = z.looseObject({
@@ -24,7 +24,7 @@ const timeouts = z.looseObject({
   execution: z.optional(duration),
 });
 
-/** The keys that mean something to us. */
+/** The keys that are read here. */
 export const ENTRY_SHAPE = {
   type: z.optional(text),
   transport: z.optional(text),
@@ -63,7 +63,7 @@ export const ENTRY_SHAPE = {
   excludeTools: z.optional(texts),
   disabled_tools: z.optional(texts),
   disabledTools: z.optional(texts),
-  // A list for Copilot, a table about each tool for Codex, lists of names for Hermes.
+  // Copilot has a list, Codex a table with each tool, Hermes lists of names.
   tools: z.optional(z.union([texts, z.looseObject({})], 'a list of texts')),
   protocolEra: z.optional(text),
 };
@@ -74,7 +74,7 @@ export type Entry = z.infer<typeof ENTRY_SCHEMA>;
 export interface EntryProblem {
   readonly path: readonly (string | number)[];
   readonly expected: string;
-  /** Whether another kind of value would be right; otherwise it is the value itself that is not. */
+  /** True for a value of the wrong type; false for a value that is wrong in itself, such as a negative number. */
   readonly isOfWrongKind: boolean;
 }
 
@@ -83,8 +83,9 @@ export type CheckedEntry =
   | { readonly ok: false; readonly problems: readonly EntryProblem[] };
 
 /**
- * Each key by itself: the schema as a whole would look for all thirty of them in every entry, which has four.
- * @param plain holds no other keys than those of `ENTRY_SHAPE`
+ * Checks each key by itself: the whole schema would look for all of its keys in every entry, and an entry has about
+ * four.
+ * @param plain has no keys besides those of `ENTRY_SHAPE`
  */
 export function checkEntry(plain: ReadonlyMap<string, unknown>): CheckedEntry {
   const problems: EntryProblem[] = [];
@@ -100,7 +101,10 @@ export function checkEntry(plain: ReadonlyMap<string, unknown>): CheckedEntry {
 
 const KEYS = Object.entries(ENTRY_SHAPE);
 
-/** Where one of several forms was meant, the mistake lies deeper: an item of a list, not the list. */
+/**
+ * Translates an issue of zod. For a union, it is the issue of the alternative that was meant, if one matches in kind:
+ * the wrong item of a list, for example, instead of the list.
+ */
 function toProblem(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): EntryProblem {
   const path = [...above, ...issue.path];
   if (issue.code === 'invalid_union') {

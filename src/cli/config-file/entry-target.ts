@@ -1,4 +1,4 @@
-/** What an entry names: a program to start, or where a server is, and how it is spoken to there. */
+/** Reads the target of an entry: the program to start, or the server's address and transport. */
 import type { StreamTarget, Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWebSocketUrl } from '../../http/websocket/url.ts';
@@ -9,10 +9,10 @@ import type { Entry } from './entry-schema.ts';
 
 export type EntryTarget =
   | { readonly ok: true; readonly target: Target; readonly transport: WrittenTransport | undefined }
-  /** Ends with a full stop. */
+  /** The problem ends with a period. */
   | { readonly ok: false; readonly path: Path; readonly problem: string };
 
-/** A value of the option `transport`, and the key that says it. */
+/** A value of the option `transport`, and the key of the entry that sets it. */
 export interface WrittenTransport {
   readonly key: string;
   readonly name: 'auto' | 'streamable-http' | 'sse';
@@ -20,7 +20,7 @@ export interface WrittenTransport {
 
 type Kind = 'command' | 'auto' | 'http' | 'streamable-http' | 'sse' | 'stream' | 'websocket';
 
-/** In lower case, without hyphens and underscores. */
+/** Types by name, in lower case and without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['stdio', 'command'],
   ['local', 'command'],
@@ -39,7 +39,7 @@ const URL_KEYS = ['url', 'serverUrl', 'httpUrl', 'uri', 'baseUrl'] as const;
 const COMMAND_KEYS = ['command', 'cmd'] as const;
 
 export interface TargetReading {
-  /** A path of the file, as an absolute one. */
+  /** Makes a path in the file absolute. */
   readonly resolvePath: (path: string) => string;
   readonly dialect: Pick<Dialect, 'http'>;
 }
@@ -112,7 +112,7 @@ function readUrl(entry: Entry, { key, typeKey, kind, dialect }: UrlReading): Ent
   if (typeof target === 'string') return refuse([key], target);
   if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
   if (kind === 'stream') return refuse([key], NO_STREAM);
-  // Its scheme says all there is to say. Some write that of the handshake.
+  // A WebSocket needs no option `transport`. Some entries have the http URL of the handshake.
   if (kind === 'websocket' && target.socketPath !== undefined) return refuse([key], NO_WEB_SOCKET);
   if (kind === 'websocket')
     return { ok: true, target: { ...target, url: toWebSocket(target.url) }, transport: undefined };
@@ -126,7 +126,7 @@ function readUrl(entry: Entry, { key, typeKey, kind, dialect }: UrlReading): Ent
   return { ok: true, target, transport };
 }
 
-/** The URL says what is asked for there, as when curl is told of a socket. */
+/** Combines the path of the URL with the address of the socket, like curl's option for Unix sockets. */
 function readSocket(
   read: Extract<EntryTarget, { ok: true }>,
   socket: string,
@@ -146,7 +146,7 @@ function readSocket(
   return typeof parsed === 'string' ? refuse(['socket'], parsed) : { ...read, target: parsed };
 }
 
-/** The endpoint where an entry says only the socket. */
+/** The URL of an entry that has a socket and no URL. */
 const AT_SOCKET = 'http://localhost/mcp';
 
 function toWebSocket(url: URL): URL {
@@ -156,7 +156,7 @@ function toWebSocket(url: URL): URL {
   return webSocket;
 }
 
-/** Nothing is found out about HTTP there. */
+/** A byte stream has no HTTP transport, so a type that names one is a mistake. */
 function readStream(
   target: StreamTarget,
   key: (typeof URL_KEYS)[number],
@@ -172,15 +172,15 @@ function readStream(
   );
 }
 
-/** VS Code asks for `/` where nothing follows the path of a socket. */
+/** VS Code requests `/` if the URL of a socket has no fragment. */
 function withPath(text: string, kind: Kind | undefined): string {
   const isHttp = kind === 'http' || kind === 'streamable-http' || kind === 'sse';
   return isHttp && /^(?:unix|pipe):\/\/[^#]*$/i.test(text) ? `${text}#/` : text;
 }
 
-/** Where the server is, or what is wrong with that. */
+/** Returns the server, or the problem with the URL as a sentence. */
 function parseUrl(text: string): RunningTarget | string {
-  // What is no URL at all is not to be quoted as the scheme of one.
+  // The message of `parseServerUrl` quotes the scheme, which a text that is not a URL does not have.
   if (!isServerScheme(text)) return NO_URL;
   try {
     return parseServerUrl(text);

@@ -1,4 +1,4 @@
-/** What a server is given besides its arguments: variables, named, in place or in a file beside; and headers. */
+/** Reads the environment variables of a server, from the entry or the file that it names, and the headers. */
 import { type EnvAssignment, parseEnvFile, VARIABLE_NAME } from '../parse/servers/child-environment.ts';
 import type { ObjectNode, Path } from './config-tree.ts';
 import { nearestNode } from './config-tree.ts';
@@ -6,7 +6,7 @@ import { type EntryContext, resolvePath } from './entry-context.ts';
 import type { Entry } from './entry-schema.ts';
 import { readOwnText } from './found-file.ts';
 
-/** Some texts of an option, and the key they stand under. */
+/** Values for an option, and the key of the entry that they come from. */
 export interface TextsOfKey {
   readonly key: string;
   readonly texts: readonly string[];
@@ -14,7 +14,7 @@ export interface TextsOfKey {
 
 const MAX_ENV_FILE_BYTES = 2 ** 20;
 
-/** In the words of `--env`. What is given in place wins over the file, as in VS Code. */
+/** Returns values for `--env`. Variables in the entry override those of the file, as in VS Code. */
 export function readEnvironment(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): TextsOfKey {
   const values = new Map<string, string>();
   for (const { name, value } of readEnvFile(entry, node, path, context)) {
@@ -42,7 +42,7 @@ export function readEnvironment(entry: Entry, node: ObjectNode, path: Path, cont
 const ENV_KEYS = ['env', 'environment', 'envs'] as const;
 const COPIED_KEYS = ['env_vars', 'env_keys'] as const;
 
-/** The places of variables with values, and what stands there. */
+/** Returns the objects with variables in an entry, and their paths. */
 function variablesOf(entry: Entry): readonly (readonly [Path, NonNullable<Entry['env']>])[] {
   const { command } = entry;
   const ofProgram = typeof command === 'object' && !Array.isArray(command) ? command.env : undefined;
@@ -52,7 +52,7 @@ function variablesOf(entry: Entry): readonly (readonly [Path, NonNullable<Entry[
   ];
 }
 
-/** Names of the variables that an entry gives its program itself. */
+/** Returns the names of the variables that an entry sets for its program. */
 export function ownVariables({ members }: ObjectNode): ReadonlySet<string> {
   const command = members.get('command');
   const objects = [
@@ -62,7 +62,7 @@ export function ownVariables({ members }: ObjectNode): ReadonlySet<string> {
   return new Set(objects.flatMap((object) => (object?.kind === 'object' ? [...object.members.keys()] : [])));
 }
 
-/** Codex and goose start a server without those that are not set. */
+/** Returns the names of variables to copy from our environment. Unset ones are left out, as in Codex and goose. */
 function namesToCopy(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): readonly string[] {
   const { report } = context;
   return COPIED_KEYS.flatMap((key) =>
@@ -97,14 +97,17 @@ function readEnvFile(entry: Entry, node: ObjectNode, path: Path, context: EntryC
   return [];
 }
 
-/** Gemini CLI and goose put in the value of `$NAME` where it is set, most hosts do not; LibreChat fills in `{{NAME}}`. */
+/**
+ * Warns of texts that look like variables and are kept as they are. `$NAME` is replaced by Gemini CLI and goose only,
+ * and `{{NAME}}` by LibreChat.
+ */
 function warnOfUnfilled(value: unknown, path: Path, { report }: EntryContext): void {
   if (typeof value !== 'string') return;
   if (/\$[A-Z_][A-Z0-9_]+/.test(value)) report.warn('unbraced', path);
   if (/\{\{[^{}]+\}\}/.test(value)) report.warn('placeholder', path);
 }
 
-/** [RFC 9110 5.6.2] A name with a colon would be cut in two. */
+/** [RFC 9110 5.6.2] A colon in a name would end the name. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const AUTHORIZATION = 'authorization';
 
@@ -124,10 +127,10 @@ export function readHeaders(entry: Entry, node: ObjectNode, path: Path, context:
     }
     names.add(name.toLowerCase());
     firstKey ??= String(key);
-    // A file read into a variable often brings its last line break along.
+    // A file that was read into a variable often ends with a line break.
     texts.push(`${name}: ${value.trim()}`);
   };
-  /** Codex names variables without braces, and no value to fall back on. */
+  /** Adds a header from a variable that Codex names without braces and without a default. */
   const addFromVariable = (name: string, variable: string, below: Path, scheme: string): void => {
     const expanded = variables.expand(`\${env:${variable}}`);
     if (expanded.ok) add(name, scheme + expanded.text, below);

@@ -1,18 +1,18 @@
 /**
- * What is said about a configuration file, or about options of that shape that a program gives: all mistakes at once, and
- * each kind of warning in one line. No values.
+ * Collects mistakes and warnings about a configuration file, or about a program's options of the same shape. All
+ * mistakes are reported together, and each kind of warning in one line. Values are never shown.
  */
 import { BridgeError } from '../../errors.ts';
 import type { LeftOutServer } from './config-file.ts';
 import type { Path, Position } from './config-tree.ts';
 
-/** More lines than that help nobody. */
+/** A longer message would not be read. */
 export const MAX_MISTAKES = 20;
 const MAX_PLACES = 10;
-/** A key may be as long as the file. */
+/** Longer keys are cut off in messages; nothing else limits their length. */
 const MAX_KEY_LENGTH = 80;
 
-/** By kind of warning, what is said of the places in front. */
+/** The text of each kind of warning, which follows a list of paths. */
 const WARNINGS = {
   unknown: 'not known to any host nor to mcp-portage, or without meaning for this kind of server; left out',
   login:
@@ -34,7 +34,9 @@ const WARNINGS = {
 
 export type WarningKind = keyof typeof WARNINGS;
 
-/** `options`: the values come from a program, which finds them by their path. */
+/**
+ * The subject of the report. With `options`, the values come from a program, and messages give paths without positions.
+ */
 export type Reported = { readonly kind: 'file'; readonly name: string } | { readonly kind: 'options' };
 
 interface Mistake {
@@ -42,7 +44,7 @@ interface Mistake {
   readonly text: string;
 }
 
-/** The mistakes of one entry, without which the rest of the file is right. */
+/** The mistakes of one entry. They do not affect the rest of the file. */
 interface WrongEntry {
   readonly name: string;
   readonly mistakes: Mistake[];
@@ -50,26 +52,26 @@ interface WrongEntry {
 
 export class FileReport {
   readonly #reported: Reported;
-  /** Mistakes that concern the file as a whole, or a server that has to be there. */
+  /** Mistakes that concern the whole file, or a required server. */
   readonly #mistakes: Mistake[] = [];
   readonly #entries: WrongEntry[] = [];
-  /** The entry that is being read; undefined: none that could be left out. */
+  /** The entry being read, if it can be left out of the file; else undefined. */
   #entry: WrongEntry | undefined;
   #mistakeCount = 0;
   readonly #warnings = new Map<WarningKind, string[]>();
 
-  /** @param reported of a file its name, without the folder */
+  /** @param reported for a file, its name without the folder */
   constructor(reported: Reported) {
     this.#reported = reported;
   }
 
-  /** `claude.json:12:5 (mcpServers.github)` */
+  /** Returns a position for messages, such as `claude.json:12:5 (mcpServers.github)`. */
   sourceOf({ line, column }: Position, path: Path): string {
     if (this.#reported.kind === 'options') return renderPath(path);
     return `${this.#reported.name}:${line}:${column} (${renderPath(path)})`;
   }
 
-  /** @param problem ends with a full stop, and holds no value of the file */
+  /** @param problem a text that ends with a period and has no value of the file */
   mistake({ line, column }: Position, path: Path, problem: string): void {
     const where = path.length === 0 ? '' : `${renderPath(path)}: `;
     const place = this.#reported.kind === 'options' ? '' : `${this.#reported.name}:${line}:${column}: `;
@@ -78,7 +80,7 @@ export class FileReport {
     this.#mistakeCount += 1;
   }
 
-  /** Mistakes that `read` reports belong to the entry of this name, which can be left out. */
+  /** Runs `read` and assigns the mistakes that it reports to the entry of this name, which can be left out. */
   ofEntry(name: string, read: () => void): void {
     this.#entry = { name, mistakes: [] };
     this.#entries.push(this.#entry);
@@ -106,21 +108,21 @@ export class FileReport {
     return this.#mistakeCount;
   }
 
-  /** Throws if the file as a whole is wrong, with every mistake so far: ERR_CONFIG_FILE. */
+  /** Throws ERR_CONFIG_FILE with all mistakes so far if the file as a whole is wrong. */
   throwMistakesOfFile(): void {
     if (this.#mistakes.length > 0) this.throwMistakes();
   }
 
-  /** Throws with every mistake so far: ERR_CONFIG_FILE, or ERR_CONFIG_OPTION for the options of a program. */
+  /** Throws all mistakes so far, if any: ERR_CONFIG_FILE, or ERR_CONFIG_OPTION for the options of a program. */
   throwMistakes(): void {
     const mistakes = [...this.#mistakes, ...this.#entries.flatMap((entry) => entry.mistakes)];
     if (mistakes.length > 0) throw this.#toError(mistakes);
   }
 
-  /** In the order of the file. */
+  /** Lists mistakes in the order of the file. */
   #toError(mistakes: readonly Mistake[]): BridgeError {
     const sorted = mistakes.toSorted((one, other) => one.at.line - other.at.line || one.at.column - other.at.column);
-    // A file that breaks off lacks several closing brackets at one place.
+    // A truncated file lacks several closing brackets at the same position, with the same message.
     const texts = [...new Set(sorted.map(({ text }) => text))];
     const lines = texts.slice(0, MAX_MISTAKES);
     const more = texts.length - lines.length;
@@ -129,7 +131,7 @@ export class FileReport {
   }
 }
 
-/** `mcpServers.github.args[0]`, `mcpServers["two words"]` */
+/** Renders a path like `mcpServers.github.args[0]` or `mcpServers["two words"]`. */
 export function renderPath(path: Path): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`;

@@ -1,22 +1,24 @@
-/** Reading a file whose content decides which programs are started: who else may have written it? */
+/**
+ * Reads files whose content decides which programs are started, and refuses those that other users could have written.
+ */
 import { BridgeError } from '../../errors.ts';
 import type { FoundFile, ReadFile } from '../../io/bounded-file.ts';
 
 export interface Readers {
   readonly platform: NodeJS.Platform;
-  /** Who runs this process; undefined on Windows. */
+  /** The user id of this process; undefined on Windows. */
   readonly uid: number | undefined;
   readonly readFile: ReadFile;
-  /** Whether files that others may write to, or that belong to others, are taken all the same. */
+  /** True if files that other users own or may write to are accepted. */
   readonly mayBeWritable: boolean;
 }
 
 export type ReadText =
   | { readonly ok: true; readonly text: string }
-  /** Ends with a full stop, and holds nothing of the file. */
+  /** The problem ends with a period and quotes nothing from the file. */
   | { readonly ok: false; readonly problem: string };
 
-/** The text of a file that nobody but its user and root can have written. */
+/** Returns the text of a file that only this user and root can have written. */
 export function readOwnText(path: string, maxBytes: number, readers: Readers): ReadText {
   return readText(path, maxBytes, readers, 'the file that is named here');
 }
@@ -28,7 +30,7 @@ export function readConfigText(path: string, maxBytes: number, readers: Readers)
   throw new BridgeError('ERR_CONFIG_FILE', `--config: ${read.problem}`);
 }
 
-/** @param name how the file is called in messages: what stands in a configuration file is not repeated */
+/** @param name the name of the file in messages, which do not repeat texts of a configuration file */
 function readText(path: string, maxBytes: number, readers: Readers, name: string): ReadText {
   let found: FoundFile;
   try {
@@ -43,14 +45,14 @@ function readText(path: string, maxBytes: number, readers: Readers, name: string
   if (unsafe !== undefined) return refuse(unsafe);
   if (found.bytes.length > maxBytes) return refuse(`${name} is larger than ${renderSize(maxBytes)}.`);
   try {
-    // A mark of the byte order at the beginning is left out.
+    // The decoder removes a byte order mark at the beginning.
     return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(found.bytes) };
   } catch {
     return refuse(`${name} is not UTF-8; save it in that encoding.`);
   }
 }
 
-/** The rule of ssh. On Windows, owner and mode bits have no meaning. */
+/** Applies the rule of ssh for its files. On Windows, owner and mode bits have no meaning. */
 function explainUnsafeOwner(name: string, found: FoundFile, readers: Readers): string | undefined {
   if (readers.platform === 'win32' || readers.uid === undefined || readers.mayBeWritable) return undefined;
   const remedy = 'or say --allow-writable-config where nobody else can reach it, as in a container';

@@ -1,15 +1,16 @@
-/** The login of a host's own entry, in the words of our own options. */
+/** Translates the login settings of a host's entry into our own options. */
 import type { OptionName } from '../options/option-table.ts';
 import { parseCallback } from '../parse/servers/login.ts';
 import type { ConfigNode, ObjectNode } from './config-tree.ts';
 import type { TextsOfKey } from './entry-values.ts';
 
-/** Claude Code and VS Code have these under `oauth`, Cursor under `auth`; Codex writes them into the entry itself. */
+/** Claude Code and VS Code have login settings under `oauth`, Cursor under `auth`, and Codex in the entry itself. */
 const PLACES = ['oauth', 'auth'] as const;
 const CLIENT_IDS = ['clientId', 'client_id', 'CLIENT_ID'] as const;
 
 /**
- * Values of the wrong kind, and those that only the host can use, are passed over: nobody wrote them for this program.
+ * Reads the login settings. Values of a wrong type, or usable by the host alone, are ignored: they were written for the
+ * host.
  */
 export function readHostLogin(entry: ObjectNode): ReadonlyMap<OptionName, TextsOfKey> {
   const found = new Map<OptionName, TextsOfKey>();
@@ -28,7 +29,10 @@ export function readHostLogin(entry: ObjectNode): ReadonlyMap<OptionName, TextsO
   return found;
 }
 
-/** Hosts that name a port alone return to `/callback` there. An address elsewhere leads to the host itself. */
+/**
+ * Returns the callback URL. Hosts that set only a port use the path `/callback`. A redirect URI on another machine
+ * leads to the host, so it is ignored.
+ */
 function callbackOf(login: ObjectNode): readonly string[] {
   const port = login.members.get('callbackPort');
   const [uri = port?.kind === 'number' ? `http://localhost:${port.value}/callback` : ''] = textsIn(
@@ -42,7 +46,7 @@ function scopesIn(node: ConfigNode | undefined): readonly string[] {
   return texts.flatMap((text) => text.split(/[\s,]+/)).filter((scope) => scope !== '');
 }
 
-/** A text with variables is one that only its host can complete. */
+/** Returns the text, unless it has variables, which only the host can fill in. */
 function textsIn(node: ConfigNode | undefined): readonly string[] {
   return node?.kind === 'text' && node.value !== '' && !node.value.includes('${') ? [node.value] : [];
 }

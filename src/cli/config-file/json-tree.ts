@@ -1,6 +1,6 @@
 /**
- * JSON with comments and commas at ends of lists, as hosts read it. Nothing of ours is imported but types, so that this
- * module and its parser can be a file of their own in dist/; see scripts/build.js.
+ * Parses JSON with comments and trailing commas, as hosts do. This module imports only types of ours, so that it and
+ * its parser can be a separate file in dist/; see scripts/build.js.
  */
 import { type JSONVisitor, type ParseErrorCode, printParseErrorCode, visit } from 'jsonc-parser';
 import { type ConfigNode, MAX_DEPTH, type ParsedTree, type Position, type SyntaxProblem } from './config-tree.ts';
@@ -10,7 +10,7 @@ export function parseJsonTree(text: string): ParsedTree {
   try {
     visit(text, builder.visitor, { allowTrailingComma: true });
   } catch (thrown) {
-    // The parser calls itself for each level, which a file of brackets alone would bring to an end.
+    // The parser recurses for each level, so a file of nothing but brackets would exhaust the stack.
     if (!(thrown instanceof TooDeep)) throw thrown;
     return { ok: false, problems: [{ at: thrown.at, problem: `nested more than ${MAX_DEPTH} levels deep.` }] };
   }
@@ -30,7 +30,7 @@ class TooDeep extends Error {
   }
 }
 
-/** What has begun and not ended. */
+/** An object or list whose end has not been reached. */
 type OpenNode = OpenObject | { readonly kind: 'list'; readonly at: Position; readonly items: ConfigNode[] };
 
 interface OpenObject {
@@ -38,11 +38,11 @@ interface OpenObject {
   readonly at: Position;
   readonly members: Map<string, ConfigNode>;
   readonly repeated: { readonly key: string; readonly at: Position }[];
-  /** The key whose value comes next; undefined: one that was there before, whose value is left out. */
+  /** The key of the next value. Undefined after a repeated key, whose value is dropped. */
   key: string | undefined;
 }
 
-/** Makes our tree while the parser goes through the text: its own tree would be a second one. */
+/** Builds our tree from the parser's events, which avoids a second tree of the parser's own. */
 class TreeBuilder {
   readonly problems: SyntaxProblem[] = [];
   readonly #open: OpenNode[] = [];
@@ -93,10 +93,10 @@ class TreeBuilder {
   }
 }
 
-/** One mistake of the language makes many. */
+/** A single syntax error causes many more. */
 const MAX_PROBLEMS = 20;
 
-/** The parser counts from 0. */
+/** Converts a position of the parser, which counts from 0. */
 function toPosition(line: number, column: number): Position {
   return { line: line + 1, column: column + 1 };
 }
@@ -110,7 +110,7 @@ function toScalar(value: unknown, at: Position): ConfigNode {
 
 const EMPTY = 'expected an object, got nothing.';
 
-/** By the names that the parser gives its errors. */
+/** Messages by the parser's names of its errors. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   InvalidSymbol: 'a word that is no JSON begins here; texts stand in double quotes.',
   InvalidNumberFormat: 'expected a number as JSON writes it.',

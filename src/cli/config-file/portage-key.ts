@@ -1,4 +1,4 @@
-/** What stands under our own key `portage`: options, named as on the command line or in camel case, and who may call. */
+/** Reads our own key `portage`: options, named as on the command line or in camel case, and the callers of a server. */
 import type { Target } from '../../config/server.ts';
 import { HOW_SERVERS_ARE_USED, type WrittenOption } from '../options/given-options.ts';
 import type { OptionSpec } from '../options/option-spec.ts';
@@ -13,15 +13,16 @@ export const PORTAGE = 'portage';
 
 export interface EntryPortage {
   readonly options: ReadonlyMap<OptionName, WrittenOption>;
-  /** Undefined: not said here. */
+  /** Undefined if `required` is not set. */
   readonly isRequired: boolean | undefined;
-  /** Undefined: everybody. */
+  /** Undefined if all callers may use the server. */
   readonly callers: readonly string[] | undefined;
 }
 
 /**
- * Where an option may stand: at the top, in the entry of a server, at the top as what holds for every server, or not here,
- * since an entry has a key of its own for it, or since it is about the call of the program.
+ * The places where an option may be set: `process` at the top, `server` in the entry of a server, `both` in an entry
+ * or, for all servers, at the top. An `entry` option has a key of its own in the entry, and a `call` option belongs on
+ * the command line.
  */
 export type OptionScope = 'process' | 'server' | 'both' | 'entry' | 'call';
 
@@ -34,12 +35,12 @@ const PROCESS_GROUPS: readonly OptionSpec['group'][] = [
   'logging',
 ];
 const PROCESS_OPTIONS: readonly string[] = ['max-in-flight', 'shutdown-grace', 'max-header-bytes'];
-/** What is said when the program is called. */
+/** Groups of options for a single run of the program. */
 const CALL_GROUPS: readonly OptionSpec['group'][] = ['servers', 'probe', 'snippet', 'report'];
 
 /**
- * What an entry has a key of its own for, by what somebody may write instead. That file is read with the entry: it is
- * watched, refused where others may write to it, and what `env` says in the entry wins over it.
+ * Options that have a key of their own in an entry, with that key. The file that it names is read with the entry: it is
+ * watched, it is refused if other users may write to it, and `env` in the entry overrides it.
  */
 const KEYS_OF_ENTRY: ReadonlyMap<string, string> = new Map([
   ['env-from', 'envFile'],
@@ -53,12 +54,12 @@ export function scopeOf({ name, group }: OptionSpec): OptionScope {
   return OF_ONE_SERVER.some((option) => option === name) ? 'server' : 'both';
 }
 
-/** `max-sessions` → `maxSessions` */
+/** Converts `max-sessions` to `maxSessions`. */
 export function toCamelCase(name: string): string {
   return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** @param target undefined: what the entry says itself is wrong, and has been reported */
+/** @param target undefined if the entry itself is wrong, which has been reported */
 export function readEntryPortage(
   node: ConfigNode | undefined,
   path: Path,
@@ -77,7 +78,7 @@ export function readEntryPortage(
   return { options, isRequired: readRequired(members, path, context), callers: readCallers(members, path, context) };
 }
 
-/** @param path where it stands */
+/** @param path the path of the node */
 export function readTopPortage(
   node: ConfigNode | undefined,
   context: EntryContext,
@@ -102,7 +103,7 @@ function membersOf(node: ConfigNode | undefined, path: Path, context: EntryConte
 const ON_COMMAND_LINE = 'belongs on the command line.';
 const BELONGS_TO_ENTRY = 'is a matter of one server; it belongs to the key portage in the entry of that server.';
 
-/** Keys that are no options. */
+/** Keys under `portage` that are not options. */
 const OWN_KEYS: readonly string[] = ['required', 'callers'];
 
 type Refuse = (spec: OptionSpec) => string | undefined;
@@ -149,11 +150,11 @@ interface Member {
   readonly key: string;
   readonly node: ConfigNode;
   readonly place: Path;
-  /** The key in an object under `login`; undefined: this one stands under `portage` itself. */
+  /** The key in an object under `login`; undefined for a key of `portage` itself. */
   readonly ofLogin: string | undefined;
 }
 
-/** An object under `login` means on demand, and has the options of a login by their names without `oauth-`. */
+/** Expands an object under `login`: it stands for `on-demand`, and its keys are login options without `oauth-`. */
 function* unfoldLogin(members: ReadonlyMap<string, ConfigNode>, path: Path, context: EntryContext): Iterable<Member> {
   for (const [key, node] of members) {
     const place = [...path, key];
@@ -170,13 +171,16 @@ function* unfoldLogin(members: ReadonlyMap<string, ConfigNode>, path: Path, cont
 
 const OF_LOGIN = 'oauth-';
 
-/** `oauth-token-endpoint` → `tokenEndpoint`, `oauth-param` → `params`; undefined: not an option in an object under `login`. */
+/**
+ * Converts `oauth-token-endpoint` to `tokenEndpoint`, and `oauth-param` to `params`. Returns undefined for options that
+ * have no place in an object under `login`.
+ */
 export function loginKeyOf({ name, kind }: OptionSpec): string | undefined {
   if (!name.startsWith(OF_LOGIN)) return undefined;
   return toCamelCase(name.slice(OF_LOGIN.length)) + (kind === 'list' ? 's' : '');
 }
 
-/** `maxSessions`, `max-sessions`; of lists also `mapHeaders`. */
+/** Accepts `maxSessions` and `max-sessions`, and for lists also the plural: `mapHeaders`. */
 function optionNameOf(key: string): OptionName | undefined {
   const name = toKebabCase(key);
   if (isOptionName(name)) return name;
@@ -188,7 +192,7 @@ function toKebabCase(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Longer words are no slip of a name that exists, and comparing words costs time. */
+/** Limits the costly search for similar names. A longer key is not a misspelled option. */
 const LONGEST_NAME = 40;
 const MAX_COMPARED = 100;
 
@@ -202,14 +206,14 @@ function explainUnknownOfLogin(key: string, before: number): string {
   return `a login has no option ${quoteKey(key)}${suggestNear(key, names.map(toKebabCase), before)}`;
 }
 
-/** The end of a sentence. */
+/** Returns the end of a sentence, with similar names if there are any. */
 function suggestNear(key: string, names: readonly string[], before: number): string {
   const near =
     key.length > LONGEST_NAME || before > MAX_COMPARED ? [] : suggest(toKebabCase(key), names).map(toCamelCase);
   return near.length === 0 ? '.' : `; did you mean ${near.join(' or ')}?`;
 }
 
-/** As they would be on the command line. Undefined: a mistake, which has been reported. */
+/** Returns the values as they would be written on the command line, or undefined after reporting a mistake. */
 function readTexts(
   spec: OptionSpec,
   node: ConfigNode,
@@ -251,10 +255,10 @@ function readText(spec: OptionSpec, node: ConfigNode, path: Path, context: Entry
   return undefined;
 }
 
-/** Their values may say in which file something is. */
+/** Options whose values may be `file:PATH`. */
 const HAVE_SOURCES: readonly string[] = ['auth-token', 'dial', 'dial-token'];
 
-/** Paths in a file are relative to where the file is, not to where somebody happens to stand. */
+/** Resolves paths in a configuration file relative to that file, and not to the current folder. */
 function resolveFile({ name, completes }: OptionSpec, text: string, context: EntryContext): string {
   if (text === '') return text;
   if (completes !== undefined && !isUrlLike(text)) return resolvePath(text, context);

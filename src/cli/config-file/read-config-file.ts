@@ -1,6 +1,6 @@
 /**
- * Reads the configuration file of a host: which servers there are, and what is said of each, in the words of our own
- * options. docs/reference/config-file.md has what may stand in it, docs/internals/decisions/0026-configuration-files.md why it is so.
+ * Reads a host's configuration file and translates its servers into our own options. docs/reference/config-file.md
+ * describes the format, and docs/internals/decisions/0026-configuration-files.md the reasons.
  */
 import { basename, dirname, resolve } from 'node:path';
 import { BridgeError } from '../../errors.ts';
@@ -41,10 +41,13 @@ export interface FileSurroundings extends Readers {
 const MAX_FILE_BYTES = 4 * 2 ** 20;
 const MAX_SERVERS = 1000;
 const MAX_NAME_LENGTH = 200;
-/** The most that a file may hold which `{file:path}` puts into a text. */
+/** Limits the size of a file that `{file:path}` inserts into a text. */
 const MAX_VALUE_BYTES = 64 * 2 ** 10;
 
-/** Throws ERR_CONFIG_FILE with all that is wrong with it, and no values. What is wrong with single servers is returned. */
+/**
+ * Throws ERR_CONFIG_FILE with all mistakes that concern the whole file, without values. Mistakes in the entries of
+ * single servers are returned.
+ */
 export async function readConfigFile(written: string, around: FileSurroundings): Promise<ConfigFile> {
   const path = resolve(around.cwd, written);
   const report = new FileReport({ kind: 'file', name: basename(path) });
@@ -89,7 +92,7 @@ export async function readConfigFile(written: string, around: FileSurroundings):
   };
 }
 
-/** The parsers are files of their own in dist/: whoever names no file never loads them. */
+/** The parsers are separate files in dist/, which are loaded only for a configuration file. */
 async function parseTree(language: Language, text: string, report: FileReport): Promise<ObjectNode> {
   const parsed = await parseText(language, text);
   if (!parsed.ok) {
@@ -113,8 +116,9 @@ async function parseText(language: Language, text: string): Promise<ParsedTree> 
 }
 
 /**
- * By the end of the name, else by how it begins: only JSON with a brace or a comment between slashes, and YAML with a word
- * and a colon where TOML has a word and an equals sign, or a bracket.
+ * Finds the language by the file extension, or else by the beginning of the text. Only JSON begins with a brace, a
+ * quote or a comment with a slash. YAML begins with `---` or a key and a colon; TOML with a key and an equals sign, or
+ * a bracket.
  */
 function languageOf(path: string, text: string): Language {
   const [, ending = ''] = /\.(jsonc?|toml|ya?ml)$/i.exec(path) ?? [];
@@ -132,7 +136,7 @@ interface ReaderSources extends Pick<EntryReader, 'checkEntry' | 'knownKeys'> {
   readonly inputs: VariableSources['inputs'];
 }
 
-/** @param workspaceFolder undefined: found by where the file is */
+/** @param workspaceFolder by default, the folder that the path of the file implies */
 function createReader(
   { path, around, included, inputs, ...sources }: ReaderSources,
   workspaceFolder = workspaceOf(path),
@@ -146,7 +150,7 @@ function createReader(
     inputs,
     spelling: sources.dialect.variables,
     readFile: (name) => {
-      // opencode means the folder of the file itself.
+      // In opencode, paths in `{file:…}` are relative to the folder of the file.
       const file = resolvePath(name, { homeFolder, workspaceFolder: dirname(path) });
       included.add(file);
       const read = readOwnText(file, MAX_VALUE_BYTES, around);
@@ -163,10 +167,10 @@ function createReader(
   };
 }
 
-/** Folders of Kiro and Continue, within the folder that begins with a dot. */
+/** Folders in which Kiro and Continue keep the file, within a hidden folder. */
 const INNER_FOLDERS: readonly string[] = ['settings', 'mcpServers'];
 
-/** The folder of the file, or the one that has the folder of a host in it. */
+/** Returns the folder of the file, or the parent of a host's hidden folder such as `.vscode`. */
 function workspaceOf(path: string): string {
   const folder = dirname(path);
   const isHidden = (name: string): boolean => basename(name).startsWith('.');
@@ -174,7 +178,7 @@ function workspaceOf(path: string): string {
   return isHidden(outer) ? dirname(outer) : folder;
 }
 
-/** What VS Code would ask for. Whatever else is said there is about how to ask. */
+/** Reads the default values of VS Code's inputs. Their other keys describe the prompt for the user. */
 function readInputs(node: ConfigNode | undefined): ReadonlyMap<string, { readonly default: string | undefined }> {
   const inputs = new Map<string, { readonly default: string | undefined }>();
   for (const item of node?.kind === 'list' ? node.items : []) {
@@ -195,11 +199,11 @@ interface ReadableList extends ServerList {
   readonly reader: EntryReader;
 }
 
-/** Mistakes are reported, and all servers that have none are returned. */
+/** Returns the servers whose entries are right, and reports the mistakes in all others. */
 export function readServers(lists: readonly ReadableList[], report: FileReport): ReadServers {
   const servers: WrittenServer[] = [];
   const disabled: string[] = [];
-  /** By segments of URLs. */
+  /** Taken names, by their URL segments. */
   const taken = new Map<string, TakenSegment>();
   let left = MAX_SERVERS;
   for (const { path, servers: node, reader, isOff } of lists) {
@@ -223,18 +227,18 @@ interface NamedEntry {
   readonly name: string;
   readonly node: ConfigNode;
   readonly place: Path;
-  /** Where the name stands once more; undefined: nowhere. */
+  /** The position of a second entry with this name; undefined if there is none. */
   readonly repeatedAt: Position | undefined;
 }
 
 interface TakenSegment {
   readonly name: string;
   readonly node: ConfigNode;
-  /** The list that it stands in. */
+  /** The path of the list with the entry. */
   readonly path: Path;
 }
 
-/** Most hosts have names as keys, Continue has a list. */
+/** Most hosts have an object with names as keys; Continue has a list. */
 function entriesOf(node: ConfigNode, path: Path, report: FileReport): readonly NamedEntry[] {
   if (node.kind === 'object') {
     const repeated = new Map(node.repeated.map(({ key, at }) => [key, at]));
@@ -256,13 +260,16 @@ function entriesOf(node: ConfigNode, path: Path, report: FileReport): readonly N
   return [];
 }
 
-/** Whether another list of the file, which has precedence, has a server of that name. */
+/** Returns true if an earlier list of the file, which has precedence, has a server with this name. */
 function isCovered({ name }: NamedEntry, path: Path, taken: ReadonlyMap<string, TakenSegment>): boolean {
   const other = taken.get(toSegment(name) ?? '');
   return other !== undefined && other.path !== path;
 }
 
-/** Users of Claude Code have one server in many projects. */
+/**
+ * Warns of a server that is not served because of another one with its name. Identical entries need no warning: users
+ * of Claude Code often have the same server in many projects.
+ */
 function reportCovered(
   { name, node, place }: NamedEntry,
   taken: ReadonlyMap<string, TakenSegment>,
@@ -292,13 +299,13 @@ function readOne({ name, node, place, repeatedAt }: NamedEntry, { path, taken, r
     const segment = readSegment(name, taken);
     if (!segment.ok) report.mistake(node.at, place, segment.problem);
     else taken.set(segment.text, { name, node, path });
-    // Read all the same where the name is wrong: all mistakes are told at once.
+    // A server with a wrong name is read as well, so that all mistakes are reported together.
     const server = readServer({ name, segment: segment.ok ? segment.text : '' }, node, place, reader);
     if (server !== undefined && report.mistakeCount === before) servers.push(server);
     warnOfUnknownKeys(node, place, reader);
     if (isNotStartedAtOnce(node)) report.warn('notAtStart', [...place, 'startup']);
   };
-  // A process that would say it is ready, or start, without a server that has to be there breaks a promise.
+  // A required server cannot be left out: the bridge must not start, or report that it is ready, without it.
   if (node.kind === 'object' && isSaidToBeRequired(node)) read();
   else report.ofEntry(name, read);
 }
@@ -328,8 +335,8 @@ function readSegment(name: string, taken: ReadonlyMap<string, TakenSegment>) {
 }
 
 /**
- * A name as one segment of a URL, which means the same wherever it is written and needs no escapes. [RFC 3986 2.3] Dots in
- * front would make it a step in a path, or a hidden file. Undefined: nothing is left of the name.
+ * Makes a name a segment of a URL from characters that never need escapes. [RFC 3986 2.3] Leading dots are removed:
+ * they would make it a relative path or a hidden file. Returns undefined if no character is left.
  */
 function toSegment(name: string): string | undefined {
   const segment = name

@@ -1,4 +1,4 @@
-/** One entry of a host, in the words of our own options. */
+/** Translates one entry of a host's file into our own options. */
 import type { Target } from '../../config/server.ts';
 import type { WrittenOption } from '../options/given-options.ts';
 import { findOption, type OptionName } from '../options/option-table.ts';
@@ -16,11 +16,11 @@ import { PORTAGE, readEntryPortage } from './portage-key.ts';
 export interface EntryReader extends EntryContext {
   readonly dialect: Dialect;
   readonly checkEntry: (plain: ReadonlyMap<string, unknown>) => CheckedEntry;
-  /** The keys that `checkEntry` knows. */
+  /** The keys that `checkEntry` accepts. */
   readonly knownKeys: ReadonlySet<string>;
 }
 
-/** Undefined: there is a mistake, which has been reported. */
+/** Returns undefined if the entry has a mistake, which has been reported. */
 export function readServer(
   { name, segment }: { readonly name: string; readonly segment: string },
   node: ObjectNode,
@@ -43,7 +43,7 @@ export function readServer(
     return undefined;
   }
   if (report.mistakeCount > mistakesBefore) {
-    // A text whose variables are missing is empty here; what else is wrong with it would mislead.
+    // Texts with missing variables are empty here, so further checks would report misleading mistakes.
     readEntryPortage(portageNode, portagePath, reader, undefined);
     return undefined;
   }
@@ -77,11 +77,11 @@ export function readServer(
   };
 }
 
-/** Without our own key; what is null there is not said. */
+/** Returns the known keys of the entry, except `portage` and those with null, which count as absent. */
 function toPlainEntry(node: ObjectNode, path: Path, reader: EntryReader): ReadonlyMap<string, unknown> {
   const plain = new Map<string, unknown>();
   for (const [key, member] of node.members) {
-    // What nobody here will look at may have variables that only its host knows.
+    // Unknown keys are skipped before expansion, as they may have variables that only the host knows.
     if (key === PORTAGE || member.kind === 'null' || !reader.knownKeys.has(key)) continue;
     plain.set(key, toPlain(member, [...path, key], key === 'args' ? ofArguments(reader, node) : reader));
   }
@@ -89,8 +89,8 @@ function toPlainEntry(node: ObjectNode, path: Path, reader: EntryReader): Readon
 }
 
 /**
- * Hosts that replace nothing leave `${…}` in arguments to the program, which may be a shell, or have the variable in the
- * environment that the entry gives it.
+ * Returns a reader that leaves some `${…}` in arguments as they are, as hosts without variables do: the program may be
+ * a shell, and it may get the variable from the environment that the entry sets.
  */
 function ofArguments(reader: EntryReader, node: ObjectNode): EntryReader {
   const own = ownVariables(node);
@@ -110,7 +110,7 @@ class OptionsOfEntry {
     this.#reader = reader;
   }
 
-  /** An empty key is the entry itself. */
+  /** @param key the key of the entry that the values come from; empty for the entry itself */
   set(name: OptionName, { key, texts }: TextsOfKey, meantFor: WrittenOption['meantFor'] = 'us'): void {
     if (texts.length === 0) return;
     const path = key === '' ? [] : [key];
@@ -119,7 +119,7 @@ class OptionsOfEntry {
     this.#options.set(name, { texts, source, ...(meantFor === 'host' && { meantFor }) });
   }
 
-  /** Our own key has the last word; what is a list has all of it. */
+  /** Adds the options under `portage`. They override those of the entry, and lists are joined. */
   addAll(options: ReadonlyMap<OptionName, WrittenOption>): void {
     for (const [name, { texts, source }] of options) {
       const former = this.#options.get(name);
@@ -151,7 +151,7 @@ function readCommonOptions(entry: Entry, options: OptionsOfEntry, reader: EntryR
   if (timeout !== undefined) options.set('request-timeout', timeout);
   options.set('protocol', { key: 'protocolEra', texts: entry.protocolEra === undefined ? [] : [entry.protocolEra] });
   const { included, excluded } = readToolChoice(entry);
-  // An empty list of ours lets everything through, one of theirs nothing.
+  // An empty list means no tools for hosts, but all tools for `--include-tool`.
   if (included !== undefined && included.texts.length === 0) {
     options.set('exclude-tool', { key: included.key, texts: ['*', ...(excluded?.texts ?? [])] });
   } else {
@@ -167,7 +167,7 @@ interface ToolChoice {
 
 function readToolChoice(entry: Entry): ToolChoice {
   const { available_tools: available = [] } = entry;
-  // goose shows all tools where that list is empty.
+  // In goose, an empty list means all tools.
   const ofGoose = available.length === 0 ? undefined : { key: 'available_tools', texts: available };
   const ofEach = readToolTable(entry.tools);
   const included = firstList(entry, ['includeTools', 'enabled_tools', 'tools']) ?? ofGoose ?? ofEach.included;
@@ -176,7 +176,10 @@ function readToolChoice(entry: Entry): ToolChoice {
   return { included, excluded: texts.length === 0 ? excluded : { key: excluded?.key ?? 'tools', texts } };
 }
 
-/** Hermes lists names under `include` or else `exclude`; others have a table about each tool, which may switch it off. */
+/**
+ * Reads a table of tools. Hermes has lists of names under `include` or `exclude`; other hosts have a key for each tool,
+ * which may disable it.
+ */
 function readToolTable(tools: Entry['tools']) {
   if (tools === undefined || Array.isArray(tools)) return { included: undefined, excluded: [] };
   const [include, exclude] = ['include', 'exclude'].map((key) => listOf(tools[key]));
@@ -204,7 +207,10 @@ function firstList(entry: Entry, keys: readonly (keyof Entry & string)[]): Texts
   return key === undefined || !Array.isArray(texts) ? undefined : { key, texts };
 }
 
-/** Cline and Roo Code count seconds, the others milliseconds; nobody would give a call less than one second. */
+/**
+ * Smaller numbers are taken for seconds, the unit of Cline and Roo Code. Other hosts count in milliseconds, and a limit
+ * of less than one second for a call is improbable.
+ */
 const LEAST_MS = 1000;
 
 function readTimeout(entry: Entry, { dialect, report }: EntryReader, path: Path): TextsOfKey | undefined {
@@ -241,7 +247,7 @@ export function warnOfUnknownKeys(node: ObjectNode, path: Path, { report, knownK
   for (const [key, member] of node.members) {
     if (key === PORTAGE || knownKeys.has(key)) continue;
     const meaning = meaningOf(key);
-    // `oauth: false` says that there is none.
+    // A value such as `oauth: false` sets nothing, so it needs no warning.
     const says = !(member.kind === 'null' || (member.kind === 'boolean' && !member.value));
     if (meaning !== 'meaningless' && says) report.warn(meaning, [...path, key]);
   }

@@ -1,6 +1,6 @@
 /**
- * TOML, as Codex has it. Nothing of ours is imported but types, so that this module and its parser can be a file of their
- * own in dist/; see scripts/build.js.
+ * Parses TOML, the language of Codex. This module imports only types of ours, so that it and its parser can be a
+ * separate file in dist/; see scripts/build.js.
  */
 import { type AST, ParseError, parseTOML } from 'toml-eslint-parser';
 import { type ConfigNode, MAX_DEPTH, type ParsedTree, type Position } from './config-tree.ts';
@@ -19,7 +19,7 @@ export function parseTomlTree(text: string): ParsedTree {
   }
 }
 
-/** An object as long as members are added to it; tables of one key come in parts, anywhere in the file. */
+/** An object that members are still added to: the parts of a table may be anywhere in the file. */
 interface GrowingObject {
   readonly kind: 'growing';
   readonly at: Position;
@@ -47,7 +47,10 @@ function createTable(node: AST.TOMLNode): GrowingObject {
   return { kind: 'growing', at: positionOf(node), members: new Map() };
 }
 
-/** `[a.b]` and `[[a.b]]`: the parser has counted the latter, and has refused keys that mean two things. */
+/**
+ * Adds the members of `[a.b]` or `[[a.b]]`. The parser has numbered the items of `[[a.b]]` and refused conflicting
+ * keys.
+ */
 function addTable(root: GrowingObject, table: AST.TOMLTable): void {
   if (table.resolvedKey.length > MAX_DEPTH) throw new TooDeep(positionOf(table));
   let object = root;
@@ -107,7 +110,7 @@ function freeze(node: Growing): ConfigNode {
   if (node.kind === 'growing list') return { kind: 'list', at: node.at, items: node.items.map(freeze) };
   if (node.kind !== 'growing') return node;
   const members = new Map([...node.members].map(([key, member]) => [key, freeze(member)]));
-  // A key that stands twice is no TOML.
+  // The parser refuses repeated keys.
   return { kind: 'object', at: node.at, members, repeated: [] };
 }
 
@@ -115,7 +118,7 @@ function positionOf({ loc: { start } }: AST.TOMLNode): Position {
   return { line: start.line, column: start.column + 1 };
 }
 
-/** The parser's own words say what is wrong with the language, and quote nothing of the text. */
+/** The parser's message describes the syntax error and quotes nothing from the text. */
 function explain(thrown: unknown): { readonly at: Position; readonly problem: string } {
   if (thrown instanceof ParseError) {
     const at = { line: thrown.lineNumber, column: thrown.column + 1 };

@@ -1,4 +1,7 @@
-/** Variables in the texts of a configuration file, in the spellings of all hosts. What is put in is not looked at again. */
+/**
+ * Expands the variables in texts of a configuration file, in the spellings of all hosts. Inserted values are not
+ * expanded again.
+ */
 import { basename } from 'node:path';
 import type { Environment } from '../parse/servers/child-environment.ts';
 
@@ -6,19 +9,19 @@ export type ExpandedText =
   | {
       readonly ok: true;
       readonly text: string;
-      /** Whether something of a kind that is not known here stays in the text; only in arguments. */
+      /** True if a variable of an unknown kind was kept in the text, which happens in arguments only. */
       readonly hasUnknown?: boolean;
     }
-  /** Ends with a full stop, and names variables, never values. */
+  /** The problem ends with a period. It names variables and never shows values. */
   | { readonly ok: false; readonly problem: string };
 
-/** What stands for one variable. */
+/** The value of one variable. */
 type FoundValue =
   | { readonly ok: true; readonly text: string }
   | {
       readonly ok: false;
       readonly problem: string;
-      /** The variable that is not set; undefined: it is of a kind that is not known, or refused for its value. */
+      /** The unset variable; undefined if its kind is unknown or its value was refused. */
       readonly missing?: string;
       readonly isUnknown?: boolean;
     };
@@ -28,19 +31,19 @@ export interface VariableSources {
   readonly homeFolder: string;
   readonly platform: NodeJS.Platform;
   readonly workspaceFolder: string;
-  /** By id: what VS Code would offer when it asks. */
+  /** VS Code's inputs by id, with the values that it would suggest to its user. */
   readonly inputs: ReadonlyMap<string, { readonly default: string | undefined }>;
-  /** opencode has `{env:NAME}` and `{file:path}` besides; `bare`: `$NAME` is a variable, too. */
+  /** With `opencode`, `{env:NAME}` and `{file:path}` are variables, too; with `bare`, `$NAME` is. */
   readonly spelling: 'common' | 'opencode' | 'bare';
   /** Reads a file that `{file:path}` names. */
   readonly readFile: (path: string) => ExpandedText;
 }
 
-/** Limits of one text, and of all texts of a file together: a few short lines can name a large value many times. */
+/** Limits for one text, and for all texts of a file together: a few short lines can insert a large value many times. */
 const MAX_TEXT_LENGTH = 2 ** 20;
 const MAX_ALL_LENGTH = 2 ** 25;
 
-/** Continue has `${{ secrets.NAME }}` besides. */
+/** Continue also has `${{ secrets.NAME }}`. */
 const COMMON = /\$\{\{\s*(?:secrets|inputs)\.(?<secret>[^{}\s]+)\s*\}\}|\$\{(?<braced>[^}]*)\}/g;
 const OPENCODE = new RegExp(`${COMMON.source}|\\{(?<kind>env|file):(?<name>[^{}]+)\\}`, 'g');
 const BARE = new RegExp(`${COMMON.source}|\\$(?<bare>[A-Za-z_][A-Za-z0-9_]*)`, 'g');
@@ -69,8 +72,8 @@ export class Variables {
   }
 
   /**
-   * @param own for an argument of a program, the variables that its entry sets for it. What only the program itself can
-   *   replace stays as it is there. Undefined: everything has to be replaced.
+   * @param own in an argument of a program, the names of variables that the entry sets for that program. Variables that
+   * only the program can replace are then kept. Undefined: all variables have to be replaced.
    */
   expand(text: string, own?: ReadonlySet<string>): ExpandedText {
     const { spelling } = this.#sources;
@@ -78,7 +81,7 @@ export class Variables {
     let length = 0;
     let end = 0;
     let hasUnknown = false;
-    // Behind the last brace nothing ends, and looking for the end from each beginning would take its time.
+    // No variable ends after the last brace, and a search for the end from each beginning would be quadratic.
     const searched = spelling === 'bare' ? text : text.slice(0, text.lastIndexOf('}') + 1);
     for (const match of searched.matchAll(PATTERNS[spelling])) {
       const [written] = match;
@@ -105,12 +108,12 @@ export class Variables {
   ): FoundValue {
     if (braced !== undefined) return this.#valueOf(braced);
     if (secret !== undefined) return this.#fromEnvironment(secret);
-    // Without braces a text may mean itself: the hosts with such variables leave it alone where none is set.
+    // An unset `$NAME` is kept, as in the hosts with such variables: the text may not mean a variable.
     if (bare !== undefined) return { ok: true, text: this.#find(bare) ?? written };
     return kind === 'file' ? this.#sources.readFile(name) : this.#fromEnvironment(name);
   }
 
-  /** @param written what stands between the braces */
+  /** @param written the text between the braces */
   #valueOf(written: string): FoundValue {
     const builtIn = this.#builtIn.get(written);
     if (builtIn !== undefined) return { ok: true, text: builtIn };
@@ -128,7 +131,7 @@ export class Variables {
     return { ok: false, problem, missing: name };
   }
 
-  /** VS Code asks its user. Here its id is the name of a variable, as it is or as names of variables are mostly written. */
+  /** Takes an input that VS Code would ask for from the variable named like its id, as written or in upper case. */
   #fromInput(id: string): FoundValue {
     const name = id.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_');
     const found = this.#find(id) ?? this.#find(name) ?? this.#sources.inputs.get(id)?.default;
@@ -139,7 +142,7 @@ export class Variables {
     );
   }
 
-  /** An empty variable counts as not set, as everywhere here. */
+  /** An empty variable counts as not set. */
   #find(name: string): string | undefined {
     const value = Object.hasOwn(this.#sources.env, name) ? this.#sources.env[name] : undefined;
     return value === '' ? undefined : value;

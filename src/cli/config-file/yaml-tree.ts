@@ -1,6 +1,6 @@
 /**
- * YAML, as LibreChat, goose, Continue and Hermes have it. Nothing of ours is imported but types, so that this module and its
- * parser can be a file of their own in dist/; see scripts/build.js.
+ * Parses YAML, the language of LibreChat, goose, Continue and Hermes. This module imports only types of ours, so that
+ * it and its parser can be a separate file in dist/; see scripts/build.js.
  */
 import {
   type Alias,
@@ -15,9 +15,9 @@ import {
 } from 'yaml';
 import { type ConfigNode, MAX_DEPTH, type ParsedTree, type Position, type SyntaxProblem } from './config-tree.ts';
 
-/** A few lines with aliases of aliases name a billion nodes; the files of hosts have some thousands. */
+/** A few lines of nested aliases can stand for a billion nodes. The files of hosts have some thousands. */
 const MAX_NODES = 100_000;
-/** The parser takes a second or two for so much, and a hundredth of that is large for the file of a host. */
+/** The parser takes a second or two for this size. A file of a hundredth of it is large for a host. */
 const MAX_YAML_BYTES = 256 * 1024;
 
 export function parseYamlTree(text: string): ParsedTree {
@@ -26,7 +26,7 @@ export function parseYamlTree(text: string): ParsedTree {
   try {
     const document = parseDocument(text, {
       lineCounter: lines,
-      // The parser's own words would quote the text, and its check for keys that stand twice is quadratic.
+      // Pretty errors would quote the text, and the parser's check for repeated keys is quadratic.
       prettyErrors: false,
       logLevel: 'silent',
       uniqueKeys: false,
@@ -39,7 +39,7 @@ export function parseYamlTree(text: string): ParsedTree {
     return { ok: true, root: new TreeReader(lines).read(document.contents, 0) };
   } catch (thrown) {
     if (thrown instanceof Refused) return refuse(thrown.at, thrown.message);
-    // The parser calls itself for each level.
+    // The parser recurses for each level.
     if (thrown instanceof RangeError) return refuse({ line: 1, column: 1 }, TOO_DEEP);
     throw thrown;
   }
@@ -62,7 +62,7 @@ class Refused extends Error {
 
 type Node = ParsedNode | null;
 
-/** Aliases are replaced by what they stand for, within the limits. */
+/** Builds our tree. Aliases are replaced by their values, within the limits. */
 class TreeReader {
   readonly #lines: LineCounter;
   readonly #anchors = new Map<string, ParsedNode>();
@@ -72,7 +72,7 @@ class TreeReader {
     this.#lines = lines;
   }
 
-  /** @param at where the node stands if it is empty */
+  /** @param at the position of an empty node */
   read(node: Node, depth: number, at: Position = { line: 1, column: 1 }): ConfigNode {
     if (node === null) return { kind: 'null', at };
     const here = this.#positionOf(node);
@@ -108,7 +108,10 @@ class TreeReader {
     return { kind: 'object', at, members, repeated };
   }
 
-  /** An anchor stands before its aliases, and within itself only where it has no end. */
+  /**
+   * Returns the node of an alias. Its anchor comes before it. An alias within its own anchor never ends, and runs into
+   * `MAX_DEPTH`.
+   */
   #resolve(alias: Alias.Parsed): ParsedNode {
     const found = this.#anchors.get(alias.source);
     if (found !== undefined) return found;
@@ -132,10 +135,10 @@ function toScalar(value: unknown, at: Position): ConfigNode {
   return { kind: 'null', at };
 }
 
-/** One mistake of the language makes many. */
+/** A single syntax error causes many more. */
 const MAX_PROBLEMS = 20;
 
-/** By the codes that the parser gives its errors. */
+/** Messages by the parser's error codes. */
 const PROBLEMS: Readonly<Record<string, SyntaxProblem['problem']>> = {
   BAD_ALIAS: 'an alias that cannot be read begins here.',
   BAD_DQ_ESCAPE: 'a backslash before a character that needs none; a backslash in double quotes is written twice.',
