@@ -1,4 +1,4 @@
-/** Several replicas behind one address. */
+/** Options for several replicas behind one address. */
 import type { OptionSpec } from './option-spec.ts';
 
 export const CLUSTER_OPTIONS = [

@@ -1,6 +1,6 @@
 /**
- * What was set, and where: the command line wins over the environment, that over the entry of a server in a file, that over
- * what the file says of all servers, and the default comes last.
+ * The options that were set, and their sources. The command line overrides the environment, which overrides the entry
+ * of a server in a file, which overrides the file's options for all servers. Defaults come last.
  */
 
 import type { Target } from '../../config/server.ts';
@@ -20,25 +20,32 @@ import {
 /** One option as the user wrote it. */
 export interface WrittenOption {
   readonly texts: readonly string[];
-  /** Where it stands: `--port`, `MCP_PORTAGE_PORT`, or a place in a file. */
+  /** The origin, for messages: `--port`, `MCP_PORTAGE_PORT`, or a position in a file. */
   readonly source: string;
-  /** `host`: it is about the login of the host whose file it stands in, and has no effect where there is no login here. */
+  /**
+   * With `host`, the option comes from a host's own login settings, and has no effect if this program does not log in.
+   */
   readonly meantFor?: 'us' | 'host';
 }
 
 export type WrittenOptions = ReadonlyMap<OptionName, WrittenOption>;
 
-/** Reads options by name through the parser of their kind. Every failure is an ERR_CONFIG_OPTION that says where. */
+/**
+ * Reads options by name with the parser for their kind. A wrong value is an ERR_CONFIG_OPTION that names the source.
+ */
 export class GivenOptions {
   readonly #given: WrittenOptions;
 
-  /** @param layers of which the first that says something of an option is taken; what has no meaning in this use is left out */
+  /**
+   * @param layers sources of options; the first one that sets an option is used
+   * @param use options that do not apply to it are ignored
+   */
   constructor(layers: readonly WrittenOptions[], use: OptionUse) {
     const given = new Map<OptionName, WrittenOption>();
     for (const layer of layers) {
       for (const [name, written] of layer) {
         const option = findOption(name);
-        // A variable may be there for other uses: a container sets MCP_PORTAGE_PORT whatever is run in it.
+        // A variable may be set for other uses: a container sets MCP_PORTAGE_PORT for every command that it may run.
         if (option !== undefined && isApplicable(option, use) && !given.has(name)) given.set(name, written);
       }
     }
@@ -49,28 +56,28 @@ export class GivenOptions {
     return this.#given.has(name);
   }
 
-  /** Says whether the user has given it to this program, and not to a host. */
+  /** Returns true if the option was set for this program, and not for a host. */
   isMeantForUs(name: OptionName): boolean {
     return this.#given.has(name) && this.#given.get(name)?.meantFor !== 'host';
   }
 
-  /** `--port` or `MCP_PORTAGE_PORT`, as the user set it. */
+  /** Returns the source for messages: `--port`, `MCP_PORTAGE_PORT`, or a position in a file. */
   sourceOf(name: OptionName): string {
     return this.#given.get(name)?.source ?? `--${name}`;
   }
 
-  /** A file has variables of more kinds than we have elsewhere: whoever read it has replaced them. */
+  /** Returns true for an option from a file, whose variables are replaced already. */
   standsInFile(name: OptionName): boolean {
     const source = this.#given.get(name)?.source;
     return source !== undefined && !source.startsWith('--') && !source.startsWith(ENV_PREFIX);
   }
 
-  /** Names an option with what it was set to, for messages. What stands in a file may be a secret in the wrong place. */
+  /** Returns the source with the value, for messages. A value in a file is left out: it may be a misplaced secret. */
   sourceWith(name: OptionName, shown: string): string {
     return this.standsInFile(name) ? this.sourceOf(name) : `${this.sourceOf(name)} ${shown}`;
   }
 
-  /** The last value given, else the default of the table, else undefined. */
+  /** Returns the last given value, or the default of the table, or undefined. */
   optional<T>(name: OptionName, parse: (text: string) => Parsed<T>): T | undefined {
     const text = this.#given.get(name)?.texts.at(-1);
     if (text !== undefined) return this.#parse(name, text, parse);
@@ -89,7 +96,7 @@ export class GivenOptions {
     return value;
   }
 
-  /** The values of an option as they were written, in order. */
+  /** Returns the values of an option as written, in order. */
   texts(name: OptionName): readonly string[] {
     return this.#given.get(name)?.texts ?? [];
   }
@@ -107,12 +114,12 @@ export class GivenOptions {
   }
 }
 
-/** What the defaults come to, by the parser: the same for every server of a file. */
+/** A cache of parsed defaults by parser and option, since they are the same for every server of a file. */
 const defaults = new WeakMap<(text: string) => unknown, Map<OptionName, unknown>>();
 
 const SECRET_OPTIONS: readonly OptionName[] = ['env', 'auth-token', 'cluster-key', 'oauth-param'];
 
-/** Values that can hold credentials are not repeated in messages. */
+/** Messages do not repeat values that can hold credentials. */
 function mayBeShown(name: OptionName, text: string): boolean {
   return !SECRET_OPTIONS.includes(name) && !text.includes('@');
 }
@@ -126,7 +133,7 @@ export function inEnvironment(env: Environment): WrittenOptions {
   return new Map(found.flatMap(([name, written]) => (written === undefined ? [] : [[name, written]])));
 }
 
-/** An empty variable counts as not set: that is how compose files and shells write "nothing". */
+/** An empty variable counts as not set: compose files and shells have no other way to say so. */
 function fromEnvironment(option: OptionSpec, env: Environment): WrittenOption | undefined {
   const source = envNameOf(option.name);
   const text = env[source];
@@ -137,14 +144,17 @@ function fromEnvironment(option: OptionSpec, env: Environment): WrittenOption | 
 }
 
 /**
- * Kubernetes tells every container of a namespace about each service in it: a service called `mcp-portage` appears as
- * `MCP_PORTAGE_PORT=tcp://10.0.0.11:8000`, which nobody wrote as a setting of ours.
+ * Returns true for a variable that Kubernetes sets. It describes each service of a namespace to all containers in it: a
+ * service called `mcp-portage` appears as `MCP_PORTAGE_PORT=tcp://10.0.0.11:8000`, which is not one of our settings.
  */
 function isServiceLink(option: OptionSpec, text: string): boolean {
   return option.name === 'port' && /^(tcp|udp|sctp):\/\//.test(text);
 }
 
-/** Some options make no sense in some uses: a port without a listener, or a header for a child process, would do nothing. */
+/**
+ * The use of the program that decides which options apply. Others would have no effect, such as a port without a
+ * listener, or a header for a child process.
+ */
 export interface OptionUse {
   readonly verb: BridgeVerb;
   /** `any`: servers of several kinds. */
@@ -163,13 +173,13 @@ export function isApplicable({ verbs, targets, group }: OptionSpec, use: OptionU
   );
 }
 
-/** What says where servers are served, and how what is found out is told. */
+/** Options that determine the addresses of servers, and those for logging; they apply to `snippet`. */
 const OF_ADDRESSES: readonly OptionSpec['group'][] = ['servers', 'listen', 'endpoints', 'access', 'snippet', 'logging'];
 
-/** The options that say how a server is reached, and how to log in there. */
+/** Options for connecting to a server and logging in there; they apply to `login` and `logout`. */
 const OF_LOGINS: readonly OptionSpec['group'][] = ['servers', 'remote', 'login', 'logging'];
 
-/** Throws ERR_CONFIG_COMBINATION for the first option of the command line that has no meaning there. */
+/** Throws ERR_CONFIG_COMBINATION for the first command-line option that does not apply. */
 export function refuseInapplicable(commandLine: CommandLineOptions, use: OptionUse): void {
   const inapplicable = OPTIONS.find((option) => commandLine.has(option.name) && !isApplicable(option, use));
   if (inapplicable !== undefined) throw new BridgeError('ERR_CONFIG_COMBINATION', explain(inapplicable, use));
@@ -188,7 +198,10 @@ const WHY_NOT: Readonly<Record<BridgeVerb, string>> = {
 
 const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top', 'login', 'logout'];
 
-/** `--timeout` of a probe has longer names elsewhere. */
+/**
+ * Suggests options with this word in their names: `--timeout` is for `probe`, and others are called `--connect-timeout`
+ * and the like.
+ */
 function askForRelated(name: string, use: OptionUse): string {
   const related = OPTIONS.filter((option) => isApplicable(option, use) && option.name.split('-').includes(name));
   return related.length === 0 ? '.' : `, or did you mean ${related.map((option) => `--${option.name}`).join(' or ')}?`;

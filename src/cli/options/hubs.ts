@@ -1,4 +1,4 @@
-/** Where clients wait to be called, instead of calling. */
+/** Options for hubs: WebSocket servers that the bridge connects to in order to serve the clients there. */
 import type { OptionSpec } from './option-spec.ts';
 
 export const HUB_OPTIONS = [

@@ -1,4 +1,4 @@
-/** Where serve listens, and who may come in. */
+/** Options of `serve` for listening and access control, and those for the configuration file. */
 import type { OptionSpec } from './option-spec.ts';
 
 export const LISTENING_OPTIONS = [

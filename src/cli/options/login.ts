@@ -1,4 +1,4 @@
-/** How to log in there. */
+/** Options for logging in at remote servers. */
 import type { OptionSpec } from './option-spec.ts';
 
 export const LOGIN_OPTIONS = [

@@ -1,4 +1,4 @@
-/** What is told of a running bridge, and to whom. */
+/** Options for status, metrics, usage counts, the audit log and reports. */
 import type { OptionSpec } from './option-spec.ts';
 
 export const OBSERVING_OPTIONS = [

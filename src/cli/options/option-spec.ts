@@ -1,6 +1,6 @@
 import type { Target } from '../../config/server.ts';
 
-/** The order is the order of --help. */
+/** Headings of the groups, in the order of --help. */
 export const OPTION_GROUPS = {
   servers: 'Configuration file',
   listen: 'Listening (serve)',
@@ -23,33 +23,33 @@ export const OPTION_GROUPS = {
 export type OptionGroup = keyof typeof OPTION_GROUPS;
 
 /**
- * What mcp-portage does with servers: serve them over HTTP, connect a stdio client to one, report on them, say how a
- * host reaches what is served, report on who uses them, show that as it happens, or log in to them and out again.
+ * The commands for servers: `serve` them over HTTP, `connect` a stdio client to one, `probe` them, print a `snippet`
+ * for hosts, `report` on their use, show it live in `top`, and `login` or `logout`.
  */
 export const BRIDGE_VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'login', 'logout'] as const;
 export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 
 export interface OptionSpec {
-  /** Kebab case, without the dashes. */
+  /** The name in kebab case, without leading dashes. */
   readonly name: string;
   readonly group: OptionGroup;
   readonly describe: string;
-  /** `flag` takes no value, `list` may be repeated. */
+  /** A `flag` takes no value, and a `list` may be repeated. */
   readonly kind: 'value' | 'flag' | 'list';
-  /** What the value is, for the documentation and completion: `<port>`. None for flags. */
+  /** A name for the value in documentation and completion, such as `<port>`. Flags have none. */
   readonly placeholder?: string;
-  /** What a user would write to set it; absent: nothing is set. */
+  /** The default, as a user would write it. Absent: the option is not set by default. */
   readonly default?: string;
-  /** In place of the default where that depends on the surroundings. */
+  /** A description of a default that depends on other settings, in place of `default`. */
   readonly defaultNote?: string;
   readonly choices?: readonly string[];
-  /** What completion offers where there are no choices. */
+  /** The kind of path that shells complete for an option without `choices`. */
   readonly completes?: 'file' | 'directory';
-  /** Absent: all of them. */
+  /** The commands that the option applies to. Absent: all commands. */
   readonly verbs?: readonly BridgeVerb[];
-  /** The kinds of servers it is about; absent: any. */
+  /** The kinds of servers that the option applies to. Absent: all kinds. */
   readonly targets?: readonly Target['kind'][];
-  /** Between the values of a list in the environment; absent: a comma. */
+  /** The separator of a list's values in the environment. Absent: a comma. */
   readonly separator?: 'newline';
   /** A list of `name=value`, which files and programs may write as an object. */
   readonly isMap?: true;

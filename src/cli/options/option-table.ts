@@ -1,8 +1,7 @@
 /**
- * Every option, once, as data. From this table come the parsing of the command line and the groups of --help, the
- * environment names, shell completion, the spelling suggestions and the table in
- * docs/reference/options.md. What a value means and
- * which are allowed is in parse/value.ts; which go together is in parse/config.ts.
+ * All options as data. The table drives command-line parsing, --help, the names of environment variables, shell
+ * completion, spelling suggestions, and docs/reference/options.md. parse/value.ts defines the allowed values, and
+ * parse/config.ts the allowed combinations.
  */
 import { CLUSTER_OPTIONS } from './cluster.ts';
 import { HUB_OPTIONS } from './hubs.ts';
@@ -29,7 +28,7 @@ export const OPTIONS = [
 
 export type OptionName = (typeof OPTIONS)[number]['name'];
 
-/** Values by option name as written on the command line, in order. Flags come as `true` and `false`. */
+/** Values by option name as written on the command line, in order. The value of a flag is `true` or `false`. */
 export type CommandLineOptions = ReadonlyMap<OptionName, readonly string[]>;
 
 const byName: ReadonlyMap<string, OptionSpec> = new Map(OPTIONS.map((option) => [option.name, option]));
@@ -42,7 +41,10 @@ export function isOptionName(name: string): name is OptionName {
   return byName.has(name);
 }
 
-/** What is about one server: for all of a file it would be a mistake, and show a credential to servers it is not for. */
+/**
+ * Options that apply to a single server. Set for all servers of a file, they would be a mistake, and could disclose a
+ * credential to the wrong servers.
+ */
 export const OF_ONE_SERVER: readonly OptionName[] = [
   'dial',
   'dial-header',
@@ -66,17 +68,16 @@ export const OF_ONE_SERVER: readonly OptionName[] = [
   'cwd',
 ];
 
-/** Prefix of everything the bridge itself reads from the environment; no such name is ever passed to the child. */
+/** The prefix of all variables that the bridge reads from its environment. Children never inherit variables with it. */
 export const ENV_PREFIX = 'MCP_PORTAGE_';
 
 /**
- * A setting that is no option: other users of a machine can read command lines, and they stay in the history of
- * the shell.
+ * A variable without a corresponding option: other users can read command lines, and shells keep them in their history.
  */
 export const BEARER_TOKEN_VARIABLE = 'MCP_PORTAGE_BEARER_TOKEN';
 export const BEARER_TOKEN_NOTE = 'Bearer token to send; not an option, since other users can read command lines';
 
-/** A setting that is no option, for the reasons that the token has. */
+/** A variable without a corresponding option, for the same reasons as `BEARER_TOKEN_VARIABLE`. */
 export const CLIENT_SECRET_VARIABLE = 'MCP_PORTAGE_OAUTH_CLIENT_SECRET';
 export const CLIENT_SECRET_NOTE = 'Secret of that client; not an option, since other users can read command lines';
 
@@ -87,16 +88,16 @@ interface VariableSpec {
   readonly verbs: readonly BridgeVerb[];
 }
 
-/** Other commands send nothing to a server. */
+/** The commands that send requests to a server. */
 const TO_SERVERS: readonly BridgeVerb[] = ['serve', 'connect', 'probe'];
 
-/** Settings that are no options, by the group of options they belong to. */
+/** Variables without a corresponding option, with the group that they are listed in. */
 export const VARIABLES: readonly VariableSpec[] = [
   { group: 'remote', name: BEARER_TOKEN_VARIABLE, note: BEARER_TOKEN_NOTE, verbs: TO_SERVERS },
   { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE, verbs: [...TO_SERVERS, 'login', 'logout'] },
 ];
 
-/** `max-sessions` → `MCP_PORTAGE_MAX_SESSIONS`. */
+/** Converts `max-sessions` to `MCP_PORTAGE_MAX_SESSIONS`. */
 export function envNameOf(optionName: string): string {
   return ENV_PREFIX + optionName.toUpperCase().replaceAll('-', '_');
 }

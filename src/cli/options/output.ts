@@ -1,4 +1,4 @@
-/** What is reported and logged. */
+/** Options for reports, snippets and logs. */
 import { HOSTS } from '../../snippet.ts';
 import type { OptionSpec } from './option-spec.ts';
 

@@ -1,4 +1,4 @@
-/** How a server with a URL is reached. */
+/** Options for connecting to remote servers. */
 import type { OptionSpec } from './option-spec.ts';
 
 export const REMOTE_OPTIONS = [

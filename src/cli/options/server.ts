@@ -1,4 +1,4 @@
-/** The server, and how a command is run. */
+/** Options for all servers, and for those started as a command. */
 import type { OptionSpec } from './option-spec.ts';
 
 export const SERVER_OPTIONS = [

@@ -1,4 +1,4 @@
-/** Who gets which server, for how long, and how much of everything. */
+/** Options for sessions, processes and limits. */
 import type { OptionSpec } from './option-spec.ts';
 
 export const SESSIONS_OPTIONS = [
