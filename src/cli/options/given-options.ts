@@ -17,7 +17,7 @@ import {
   type OptionName,
 } from './option-table.ts';
 
-/** One option as the user wrote it. */
+/** An option as the user wrote it. */
 export interface WrittenOption {
   readonly texts: readonly string[];
   /** The origin, for messages: `--port`, `MCP_PORTAGE_PORT`, or a position in a file. */
@@ -157,7 +157,7 @@ function isServiceLink(option: OptionSpec, text: string): boolean {
  */
 export interface OptionUse {
   readonly verb: BridgeVerb;
-  /** `any`: servers of several kinds. */
+  /** `any` if there may be servers of several kinds. */
   readonly target: Target['kind'] | 'any';
 }
 

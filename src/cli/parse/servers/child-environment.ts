@@ -39,7 +39,7 @@ const NEVER_INHERITED = /^(npm_config_(package|call)|LISTEN_(FDS|PID|PIDFDID|FDN
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One `--env`: a name with its value, or with `undefined` to copy the value from our own environment. */
+/** The value of an `--env`: a name with its value, or with `undefined` to copy the value from our own environment. */
 export interface EnvAssignment {
   readonly name: string;
   readonly value: string | undefined;
