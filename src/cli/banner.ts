@@ -1,4 +1,4 @@
-/** What somebody who starts a bridge in a terminal is told: what it is, where it is, and what to do now. */
+/** The banner for a user who starts a bridge in a terminal: its servers, their addresses, and the next step. */
 import type { Logger } from 'pino';
 import type { HttpListenerConfig } from '../config/listener.ts';
 import { shortCommandName } from '../process/command-name.ts';
@@ -12,18 +12,18 @@ interface Served extends Pick<HttpListenerConfig, 'access'> {
 
 type Announced = Pick<RunningBridge, 'urls' | 'servers' | 'statusUrl'>;
 
-/** More lines would be read by nobody. */
+/** A longer list would not be read. */
 const MAX_SHOWN = 25;
 const EVERY_ADDRESS = /\/\/(0\.0\.0\.0|\[::\])(?=[:/]|$)/;
 
-/** Writes it as lines of the log, which stand there as they are. */
+/** Logs the banner; the log prints its lines unchanged. */
 export function showBanner(bridge: Announced, served: Served, log: Logger): void {
   const [title, ...lines] = renderBanner(bridge, served);
   log.info({ banner: 'title' }, title);
   for (const line of lines) log.info({ banner: 'line' }, line);
 }
 
-/** The first line is a title. */
+/** Returns the lines of the banner, the first of which is its title. */
 export function renderBanner({ urls, servers, statusUrl }: Announced, { access, file }: Served): readonly string[] {
   const names = servers.map(({ name }) => name);
   const shownNames = names.length > MAX_SHOWN ? `${names.length} servers` : names.join(', ');
@@ -44,7 +44,7 @@ export function renderBanner({ urls, servers, statusUrl }: Announced, { access, 
   ];
 }
 
-/** One line to paste. */
+/** Returns a command to paste that adds the first server to Claude Code. */
 function nextStep(
   servers: Announced['servers'],
   { auth }: HttpListenerConfig['access'],
@@ -60,12 +60,12 @@ function nextStep(
   return [`  To use it in Claude Code${others} (mcp-portage snippet has other hosts):`, `  ${command}`];
 }
 
-/** The only server may be called by its command or its address. */
+/** A single server without a name is called by its command or its URL; returns a short name for it. */
 function shortNameOf(name: string): string {
   return URL.canParse(name) && name.includes('://') ? new URL(name).hostname : shortCommandName(name);
 }
 
-/** What stands for every address of a machine is none that a client could call. */
+/** Replaces a wildcard address, which clients cannot connect to, with loopback. */
 function reachable(url: string): string {
   return url.replace(EVERY_ADDRESS, '//127.0.0.1');
 }

@@ -1,4 +1,7 @@
-/** The checks that need the disk, before anything is started: a wrong path should be told as such, not as a crash later. */
+/**
+ * Checks files and folders before the bridge starts, so that a wrong path is reported with its option and not as a
+ * later crash.
+ */
 import { constants, type Stats } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
@@ -19,10 +22,10 @@ const NOT_SAID = new GivenOptions([], { verb: 'serve', target: 'any' });
 
 /**
  * Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION.
- * @param given says where each path stands: those in a configuration file are not repeated, as no value there is
+ * @param given has the source of each path; a path in a configuration file is not shown, like all values there
  */
 export async function checkFiles({ listener, servers }: Config, given?: GivenOfConfig): Promise<readonly string[]> {
-  // Many servers of a file have the folder of that file.
+  // In a configuration file, many servers have the same folder, which is checked once.
   const folders = new Map<string, Promise<FolderFault | undefined>>();
   const checkFolder = (path: string): Promise<FolderFault | undefined> => {
     const checked = folders.get(path) ?? findFolderFault(path);
@@ -42,7 +45,9 @@ interface ServerToCheck {
   readonly checkFolder: CheckFolder;
 }
 
-/** Checks one of several servers: one that cannot be started, or reached, keeps no other from being served. */
+/**
+ * Checks one server. For a server of a file, an error becomes a warning: it must not keep the others from being served.
+ */
 async function checkOneOf(checked: ServerToCheck): Promise<readonly string[]> {
   const { listing } = checked.server;
   if (listing === undefined) return checkServer(checked);
@@ -58,10 +63,10 @@ async function checkOneOf(checked: ServerToCheck): Promise<readonly string[]> {
 type CheckFolder = (path: string) => Promise<FolderFault | undefined>;
 type FolderFault = 'nothing there' | 'a file';
 
-/** A path that an option names, and what errors call both. */
+/** The path of an option. Errors call the option `source` and the path `shown`. */
 interface NamedPath {
   readonly path: string;
-  /** `--ca`, or the place in a configuration file. */
+  /** The option, such as `--ca`, or a position in a configuration file. */
   readonly source: string;
   readonly shown: string;
 }
@@ -104,7 +109,7 @@ async function checkListener(listener: ListenerConfig, given: GivenOptions): Pro
   return access.auth === undefined ? [] : checkAuth(access.auth, given);
 }
 
-/** The keys of an issuer are public: who else can read them does not matter. */
+/** The keys of an issuer are public, so a file with them may be readable by all users. */
 async function checkAuth({ tokens, oauth }: AuthConfig, given: GivenOptions): Promise<readonly string[]> {
   if (oauth?.keys.kind === 'file') await checkReadable(namedBy(given, 'auth-jwks', oauth.keys.file));
   const warnings: string[] = [];
@@ -114,10 +119,10 @@ async function checkAuth({ tokens, oauth }: AuthConfig, given: GivenOptions): Pr
   return warnings;
 }
 
-/** Nobody writes so many headers, variables or keys. */
+/** More than any real file of headers, variables or keys has. */
 const MAX_TEXT_BYTES = 2 ** 20;
 
-/** For files that hold headers, variables, a secret or a key; what cannot be read is thrown. */
+/** Reads a file with headers, variables, a secret or a key. Throws if it cannot be read. */
 export function readTextFile(path: string, pipePatienceMs = 0): FoundFile {
   const found = readFileOnDisk(path, MAX_TEXT_BYTES + 1, pipePatienceMs);
   if (found.kind === 'directory') throw new UnusableFile('this is a directory; expected a file');
@@ -128,19 +133,22 @@ export function readTextFile(path: string, pipePatienceMs = 0): FoundFile {
 
 function decode(bytes: Uint8Array): string {
   try {
-    // A mark of the byte order at the beginning, as editors on Windows write it, is left out.
+    // The decoder removes a byte order mark, which editors on Windows write.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
     throw new UnusableFile('this file is not UTF-8; save it in that encoding', { cause });
   }
 }
 
-/** On Windows the bits say nothing about others. */
+/** Windows does not report the permissions of other users in the mode. */
 function isOpenToAll({ mode }: Pick<Stats, 'mode'>): boolean {
   return process.platform !== 'win32' && (mode & 0o004) !== 0;
 }
 
-/** Its content is read when it is needed, and may come later: whoever renews it may not have written it yet. */
+/**
+ * Checks a file with a token, but not its content: the file is read when the token is needed, and may be empty until
+ * then.
+ */
 async function checkTokenFile(file: NamedPath): Promise<readonly string[]> {
   const stats = await checkReadable(file);
   return isOpenToAll(stats) ? [warnOfOpenFile(`${file.source} ${file.shown}`)] : [];
@@ -168,7 +176,7 @@ function checkClientTls({ caFile, certFile, keyFile }: RemoteConfig['tls'], give
 
 function checkAuthorities(file: NamedPath): void {
   const ca = readPem(file);
-  // Node takes a file without any certificate for an empty list of authorities, which trusts nobody.
+  // Node would turn a file without certificates into an empty list of authorities, and then trust no server.
   if (ca.includes('-----BEGIN CERTIFICATE-----') && isUsable({ ca })) return;
   const { source, shown } = file;
   throw new BridgeError(

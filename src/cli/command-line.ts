@@ -1,4 +1,4 @@
-/** From the command line's arguments to what is asked for. Values stay text here; parse/config.ts gives them types. */
+/** Parses the arguments of the command line. Values remain text; parse/config.ts turns them into types. */
 import { Parser } from 'yargs/helpers';
 import type { Target } from '../config/server.ts';
 import { BridgeError } from '../errors.ts';
@@ -22,9 +22,12 @@ export type CommandLine =
 export interface BridgeCommand {
   readonly kind: 'bridge';
   readonly verb: BridgeVerb;
-  /** The server of the command line; undefined: those of a configuration file alone. For `snippet`, where one is served. */
+  /**
+   * The server on the command line; undefined if all servers come from a configuration file. For `snippet`, the URL of
+   * a server that is already served.
+   */
   readonly target: Target | undefined;
-  /** Which servers of a configuration file are meant; none: all of them. */
+  /** The selected servers of a configuration file; empty for all. */
   readonly names: readonly string[];
   readonly options: CommandLineOptions;
 }
@@ -32,9 +35,9 @@ export interface BridgeCommand {
 type ParsedLine = { readonly [key: string]: unknown; readonly _: readonly (string | number)[] };
 
 /**
- * @param platform whose shells the way out is written for
- * @param env may name a configuration file, for a command line that names no server
- * @throws BridgeError ERR_CONFIG_OPTION that names the way out
+ * @param platform the platform whose shells the suggested commands are written for
+ * @param env may name a configuration file, which is used if the command line names no server
+ * @throws BridgeError ERR_CONFIG_OPTION with a suggested correction
  */
 export function parseCommandLine(
   argv: readonly string[],
@@ -43,7 +46,7 @@ export function parseCommandLine(
 ): CommandLine {
   const straightened = straighten(argv);
   if (straightened !== undefined) throw refuseTypography(straightened, platform);
-  // Everything after the first `--` is the server's own business: not even looked at.
+  // Arguments after the first `--` belong to the server and are not parsed.
   const { head, command } = splitAtSeparator(argv);
 
   const parsed = splitIntoOptions(head);
@@ -56,7 +59,7 @@ export function parseCommandLine(
     refuseMistakes({ head, parsed, verb: undefined, stray: undefined, command, platform });
     return { kind: 'completion', shell: parseShell(positionals) };
   }
-  // `serve` has an option of the same name with a value.
+  // Removed from the options, since `serve` has a flag of the same name.
   if (verb === 'login' && parsed.status === true) {
     const { status: _, ...others } = parsed;
     const stray = positionals.find((argument) => !isUrlLike(argument));
@@ -81,7 +84,10 @@ export function parseCommandLine(
   return { kind: 'bridge', verb: verb ?? 'serve', target, names, options: collectOptions(parsed) };
 }
 
-/** Where the configuration file is; undefined: none is used. The environment is asked where no server is named. */
+/**
+ * Returns the path of the configuration file, or undefined if none is used. The variable counts only without a server
+ * on the command line.
+ */
 export function configFileOf({ options, target }: BridgeCommand, env: Environment): string | undefined {
   const written = options.get('config')?.at(-1);
   return written ?? (target === undefined && isSetForConfig(env) ? env[CONFIG_VARIABLE] : undefined);
@@ -95,7 +101,7 @@ function isSetForConfig(env: Environment): boolean {
 
 interface SplitLine {
   readonly head: readonly string[];
-  /** Undefined: there is no `--`. */
+  /** Undefined if there is no `--`. */
   readonly command: readonly string[] | undefined;
 }
 
@@ -105,7 +111,7 @@ function splitAtSeparator(argv: readonly string[]): SplitLine {
   return { head: argv.slice(0, separator), command: argv.slice(separator + 1) };
 }
 
-/** What is wrong beside that is told at once. */
+/** Adds the next mistake of the corrected command line, if there is one, so that both are reported together. */
 function refuseTypography({ word, kind, argv }: Straightened, platform: NodeJS.Platform | undefined): BridgeError {
   const shown = JSON.stringify(word.split('=', 1)[0]);
   const rule =
@@ -124,12 +130,12 @@ function refuseTypography({ word, kind, argv }: Straightened, platform: NodeJS.P
 }
 
 /**
- * yargs' parser alone, without its help and its checks: help/ has the names of values and one width for all groups,
- * and mistakes.ts can say more than "unknown argument".
+ * Uses only the parser of yargs. Its help does not show the names of values or align all groups, and its checks say no
+ * more than "unknown argument"; help/ and mistakes.ts do.
  */
 function splitIntoOptions(head: readonly string[]): ParsedLine {
   return Parser([...head], {
-    // Options with a value have no type here: as a string, one without its value would come out empty.
+    // Options with a value have no type here: the parser would return an empty string for one whose value is missing.
     boolean: [
       'help',
       'version',
@@ -147,7 +153,7 @@ function splitIntoOptions(head: readonly string[]): ParsedLine {
 
 const VERBS = [...BRIDGE_VERBS, 'completion', 'help', 'version'] as const;
 
-/** Takes the verb off the arguments. Undefined: there is none, which means serve. */
+/** Separates the verb from the other arguments. Undefined if there is none, which means `serve`. */
 function splitVerb(positionals: readonly string[]) {
   const verb = VERBS.find((candidate) => candidate === positionals[0]);
   return { verb, positionals: verb === undefined ? positionals : positionals.slice(1) };
@@ -156,19 +162,22 @@ function splitVerb(positionals: readonly string[]) {
 interface CheckedLine extends SplitLine {
   readonly parsed: ParsedLine;
   readonly verb: BridgeVerb | undefined;
-  /** The first argument that is neither verb nor URL. */
+  /** The first argument that is neither a verb nor a URL. */
   readonly stray: string | undefined;
   readonly platform: NodeJS.Platform | undefined;
 }
 
-/** Unknown options and an argument that belongs behind `--`: explains the first mistake, which may have caused the rest. */
+/**
+ * Throws for unknown options, and for an argument that belongs after `--`. Options after that argument are not
+ * reported, as they are probably the server's.
+ */
 function refuseMistakes({ head, command, parsed, verb, stray, platform }: CheckedLine): void {
   const strayAt = stray === undefined ? head.length : findStray(head, stray, verb);
   const unknown = new Map(
     Object.keys(parsed)
       .filter((key) => !KNOWN_KEYS.has(key))
       .map((key) => [head.findIndex((token) => isOptionToken(token, key)), key] as const)
-      // Several letters behind one dash are one argument, which is explained once, by its first letter.
+      // Several letters after one dash are a single argument, which is reported once, for its first letter.
       .reverse(),
   );
   const explanations = [...unknown]
@@ -186,7 +195,7 @@ function refuseMistakes({ head, command, parsed, verb, stray, platform }: Checke
   }
 }
 
-/** Behind the verb: the same argument may be given twice. */
+/** Returns the index of the argument after the verb, since the verb may be the same word. */
 function findStray(head: readonly string[], stray: string, verb: BridgeVerb | undefined): number {
   return head.indexOf(stray, verb === undefined ? 0 : head.indexOf(verb) + 1);
 }
@@ -221,7 +230,7 @@ function collectOptions(parsed: ParsedLine): CommandLineOptions {
   return options;
 }
 
-/** yargs says `true` for an option without a value and `false` for its `--no-` form. */
+/** Converts a value of the parser, which is `true` for an option without a value and `false` for its `--no-` form. */
 function readValue(option: OptionSpec, value: unknown): string {
   if (option.kind === 'flag') return String(value);
   if (value === false)
@@ -237,7 +246,7 @@ function readValue(option: OptionSpec, value: unknown): string {
     const why = 'Download it first, since whoever can change it can have any program started as you';
     throw new BridgeError('ERR_CONFIG_OPTION', `--config: expected a file on this machine; got a URL. ${why}.`);
   }
-  // Shells leave `--config=~/mcp.json` as it is.
+  // Shells do not expand the ~ in `--config=~/mcp.json`.
   if (option.completes !== undefined && /^~[/\\]/.test(text)) {
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
@@ -256,21 +265,24 @@ function parseShell(positionals: readonly string[]): Shell {
   );
 }
 
-// ---- long dashes and curly quotes: what text documents make of a command line that is copied from them
+// ---- long dashes and curly quotes, which come from command lines copied out of formatted text
 
 const LONG_DASH = /^[\u2010-\u2015\u2212\uff0d]+/;
 const OPENING = /^[\u2018-\u201f\u00ab\u00bb\u2039\u203a]/;
 const CLOSING = /[\u2018-\u201f\u00ab\u00bb\u2039\u203a]$/;
 
 export interface Straightened {
-  /** The word that shows it. */
+  /** The first word with such a character. */
   readonly word: string;
   readonly kind: 'long dash' | 'curly quote';
-  /** The command line as it was meant. */
+  /** The command line with hyphens and straight quotes in their place. */
   readonly argv: readonly string[];
 }
 
-/** Undefined where nothing of that kind stands up to the server's program. What follows is the server's own business. */
+/**
+ * Returns undefined if no argument up to the server's program has such characters. Arguments after it belong to the
+ * server.
+ */
 export function straighten(argv: readonly string[]): Straightened | undefined {
   let found: Omit<Straightened, 'argv'> | undefined;
   const meant: string[] = [];
@@ -285,7 +297,7 @@ export function straighten(argv: readonly string[]): Straightened | undefined {
       meant.push(`${name.length === 1 ? '-' : '--'}${name}`);
     } else if (OPENING.test(word)) {
       found ??= { word, kind: 'curly quote' };
-      // The shell has split at the spaces between such quotes.
+      // The shell has split the quoted text at its spaces.
       const end = argv.findIndex((other, at) => at >= index - 1 && CLOSING.test(other) && other.length > 1);
       const last = end === -1 ? index : end + 1;
       const quoted = argv
@@ -293,7 +305,7 @@ export function straighten(argv: readonly string[]): Straightened | undefined {
         .join(' ')
         .replace(OPENING, '')
         .replace(CLOSING, '');
-      // A program and its arguments, where the program alone belongs.
+      // After `--`, the quotes enclose a program together with its arguments.
       meant.push(...(hasSeparator ? quoted.split(/\s+/) : [quoted]));
       index = last;
     } else {

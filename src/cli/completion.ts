@@ -1,6 +1,6 @@
 /**
- * Completion scripts, complete in themselves: pressing Tab starts no process. Options and values come from the option
- * table; after `--` the shell completes a command of its own.
+ * Self-contained completion scripts, so that pressing Tab starts no process. Options and values come from the option
+ * table. After `--`, the shell completes the server's command.
  */
 
 import { GROUP_TOPICS } from './help/topic.ts';
@@ -28,7 +28,7 @@ export function renderCompletion(shell: Shell): string {
   }
 }
 
-/** Written for bash 3.2, which macOS still ships. */
+/** The script runs in bash 3.2, the version of macOS. */
 function renderBash(): string {
   const words = [...OPTIONS.flatMap(switchesOf), '--help', '--version', '--'];
   return `# mcp-portage completion for bash: source <(mcp-portage completion bash)
@@ -138,7 +138,7 @@ function quoteForFish(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
 }
 
-/** `--no-x` exists for flags only. */
+/** Only flags have a `--no-` form. */
 function switchesOf(option: OptionSpec): readonly string[] {
   return option.kind === 'flag' ? [`--${option.name}`, `--no-${option.name}`] : [`--${option.name}`];
 }
@@ -153,7 +153,7 @@ function zshSpec(option: OptionSpec, name: string): string {
   return `'${repeat}${name}[${quiet(option.describe)}]${value}'`;
 }
 
-/** Without what has a meaning in a specification of zsh. */
+/** Replaces characters with a special meaning in a zsh completion spec. */
 function quiet(text: string): string {
   return text.replaceAll("'", '’').replaceAll(/[[\]:]/g, ' ');
 }

@@ -1,47 +1,50 @@
-/** From the start of the bridge to the end of the process: signals, fatal errors, exit codes. */
+/** Supervises the bridge until the process ends: signals, fatal errors, and exit codes. */
 import { constants } from 'node:os';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { type BridgeError, toBridgeError } from '../errors.ts';
 
-/** The running bridge, as the process sees it. */
+/** The running bridge, as the supervising process uses it. */
 export interface RunningBridge {
-  /** Serves these from now on; undefined: what it serves cannot change. */
+  /** Replaces the servers; undefined if the servers cannot change. */
   readonly update: ((servers: Config['servers']) => ListChange) | undefined;
-  /** Files that it writes may have been moved away: it opens them again. */
+  /** Opens the bridge's output files again, after log rotation may have moved them. */
   reopen(): void;
-  /** Where clients can connect. */
+  /** The addresses that clients can connect to. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
-  /** What is served, and where clients find it. */
+  /** The served servers and their URLs. */
   readonly servers: readonly { readonly name: string; readonly url: string }[];
-  /** Undefined: nobody can look at it. */
+  /** Undefined if the status is not served. */
   readonly statusUrl: string | undefined;
-  /** Stops accepting, lets calls finish within the grace time, ends streams and children. */
+  /** Stops accepting calls, lets open ones finish within the grace time, then ends streams and children. */
   shutdown(signal: Signal): Promise<void>;
-  /** Last resort, synchronous. */
+  /** Kills all children synchronously, as a last resort. */
   killNow(): void;
-  /** Resolves when the bridge has ended by itself: with what went wrong, or undefined when its work is done. */
+  /** Resolves when the bridge has ended by itself: with an error, or with undefined when its work is done. */
   readonly ended: Promise<BridgeError | undefined>;
 }
 
-/** What of `process` is listened to; tests pass an EventEmitter. */
+/** The events of `process` that are used here. Tests pass an EventEmitter. */
 export interface ProcessEvents {
   on(event: string, listener: (detail: unknown) => void): unknown;
 }
 
-/** Hanging up is what a closed terminal sends; without a listener it would end us before our children. */
+/** A closed terminal sends SIGHUP. Without a listener it would end this process before its children. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 type Signal = (typeof SIGNALS)[number];
 
 const EXIT_SOFTWARE = 70;
 
 /**
- * `starting` the bridge is not up yet · `abandoned` a signal came before it was · `running` · `stopping` it is winding
- * down after a signal · `ended` the exit code is decided.
+ * - `starting`: the bridge is not running yet.
+ * - `abandoned`: a signal arrived during the start.
+ * - `running`: the bridge serves clients.
+ * - `stopping`: the bridge shuts down after a signal.
+ * - `ended`: the exit code is decided.
  */
 type State = 'starting' | 'abandoned' | 'running' | 'stopping' | 'ended';
 
-/** What has become of the servers of a bridge, by name. */
+/** The changes to a bridge's servers after an update, by name. */
 export interface ListChange {
   readonly added: readonly string[];
   readonly changed: readonly string[];
@@ -51,29 +54,29 @@ export interface ListChange {
 
 export interface Supervision {
   readonly start: () => Promise<RunningBridge>;
-  /** What a hang-up means, other than the end of it all; asked when it comes. */
+  /** Called for each SIGHUP while the bridge starts or runs. `ends` shuts the bridge down as after other signals. */
   readonly hangUp: () => 'ends' | 'handled';
-  /** Tells where the bridge can be reached. */
+  /** Announces the addresses of the bridge. */
   readonly announce: (bridge: RunningBridge) => void;
-  /** Calls `late` when the end has taken longer than all its parts may. */
+  /** Calls `late` if the shutdown takes longer than all of its parts may take together. */
   readonly whenLate: (late: () => void) => void;
   readonly events: ProcessEvents;
   readonly log: Logger;
 }
 
-/** Runs the bridge until it or the process has to end. Resolves with the exit code, which the caller has to exit with at once. */
+/** Runs the bridge until it ends or has to end. Resolves with the exit code; the caller must exit immediately. */
 export function superviseBridge({ start, events, ...parts }: Supervision): Promise<number> {
   return new Promise((resolve) => new Lifecycle(parts, resolve).run(start, events));
 }
 
-/** A job that ends by itself, but may be told to end sooner. */
+/** The interruption of a job that ends by itself, but may be aborted by a signal. */
 export interface Interruption {
   readonly signal: AbortSignal;
-  /** What the process should exit with; undefined: nobody interrupted it. */
+  /** The exit code after an interruption; undefined if there was none. */
   readonly exitCode: number | undefined;
 }
 
-/** The first signal asks for the end, so that nothing is left behind; a second one has it at once. */
+/** The first signal aborts the job, which can then clean up. A second one exits immediately. */
 export function listenForSignals(events: ProcessEvents, exitNow: (code: number) => void): Interruption {
   const controller = new AbortController();
   let exitCode: number | undefined;
@@ -92,7 +95,10 @@ export function listenForSignals(events: ProcessEvents, exitNow: (code: number) 
   };
 }
 
-/** A terminal that closes says so more than once, itself and through the shell: nobody has lost patience. */
+/**
+ * Returns true if a repeated signal means that the user wants to exit immediately. SIGHUP does not: a closing terminal
+ * sends it more than once, itself and through the shell.
+ */
 function hurries(signal: Signal): boolean {
   return signal !== 'SIGHUP';
 }
@@ -110,7 +116,7 @@ class Lifecycle {
   readonly #exitWith: (code: number) => void;
   #state: State = 'starting';
   #bridge: RunningBridge | undefined;
-  /** The first one. */
+  /** The first signal, which is the one that `shutdown` gets. */
   #signal: Signal = 'SIGTERM';
 
   constructor(
@@ -128,7 +134,7 @@ class Lifecycle {
     for (const signal of SIGNALS) events.on(signal, () => this.#takeSignal(signal));
     events.on('uncaughtException', (thrown) => this.#crash(thrown, 'uncaught exception'));
     events.on('unhandledRejection', (thrown) => this.#crash(thrown, 'unhandled rejection'));
-    // Whatever ends the process, no child may outlive it.
+    // No child may outlive the process, regardless of why it ends.
     events.on('exit', () => this.#bridge?.killNow());
     start().then(
       (bridge) => this.#started(bridge),
@@ -198,10 +204,10 @@ class Lifecycle {
   }
 }
 
-/** More lines would be read by nobody. */
+/** A longer list would not be read. */
 const MAX_ANNOUNCED = 25;
 
-/** One line an endpoint, for programs. */
+/** Logs one line for each address, which programs can parse. */
 export function announceUrls({ urls }: Pick<RunningBridge, 'urls'>, log: Logger): void {
   if (urls.length > MAX_ANNOUNCED) {
     const [first, ...others] = urls;
@@ -212,7 +218,7 @@ export function announceUrls({ urls }: Pick<RunningBridge, 'urls'>, log: Logger)
   for (const endpoint of urls) log.info({ endpoint }, `${endpoint.label.padEnd(width)}  ${endpoint.url}`);
 }
 
-/** A stack is shown for our own bugs only; other errors explain themselves. */
+/** Logs a stack for our own bugs only; the messages of other errors are sufficient. */
 function causeOf(error: BridgeError): { readonly err?: unknown } {
   return error.code === 'ERR_INTERNAL' ? { err: error.cause ?? error } : {};
 }

@@ -1,4 +1,4 @@
-/** From the command line to the Config, with the configuration file that it names; once at the start, and again when that changes. */
+/** Loads the Config from the command line and its configuration file, at the start and whenever that file changes. */
 import { homedir } from 'node:os';
 import { PIPE_PATIENCE_MS, readFileOnDisk } from '../io/bounded-file.ts';
 import { checkFiles, readTextFile } from './check-files.ts';
@@ -8,15 +8,15 @@ import { type ParsedConfig, parseConfig, type Surroundings } from './parse/confi
 import { parseSnippet, type SnippetRequest } from './parse/servers/snippet.ts';
 
 export interface LoadedConfig extends ParsedConfig {
-  /** Files that it comes from, absolute; none: it comes from the command line and the environment alone. */
+  /** Absolute paths of the files that were read; empty if there is no configuration file. */
   readonly files: readonly string[];
 }
 
 export type LoadSurroundings = Omit<Surroundings, 'readFile'>;
 
 /**
- * Rejects with a BridgeError that says what is wrong, and where.
- * @param pipePatienceMs how long everything waits for files that are pipes; 0: clients are served meanwhile
+ * Rejects with a BridgeError that names the mistake and its source.
+ * @param pipePatienceMs the time to wait for files that are pipes, which blocks the process; 0 while clients are served
  */
 export async function loadConfig(
   command: BridgeCommand,
@@ -34,7 +34,7 @@ export async function loadConfig(
   };
 }
 
-/** What a host has to be told. Rejects as `loadConfig` does. */
+/** Loads the servers for `snippet`. Rejects like `loadConfig`. */
 export async function loadSnippet(command: BridgeCommand, around: LoadSurroundings): Promise<SnippetRequest> {
   const file = await readFileOf(command, around, PIPE_PATIENCE_MS);
   const readFile = (path: string) => readTextFile(path, PIPE_PATIENCE_MS);
@@ -48,7 +48,7 @@ async function readFileOf(
 ): Promise<ConfigFile | undefined> {
   const path = configFileOf(command, around.env);
   if (path === undefined) return undefined;
-  // Loaded where there is such a file.
+  // The module is loaded only if there is a configuration file.
   const { readConfigFile } = await import('./config-file/read-config-file.ts');
   return readConfigFile(path, {
     ...around,

@@ -1,4 +1,4 @@
-/** The verbs that look at what bridges have seen: `report` and `top`. */
+/** The verbs `report` and `top`, which show what bridges have recorded. */
 import type { TokenSource } from '../config/access.ts';
 import { BridgeError } from '../errors.ts';
 import { readSmallFile } from '../io/bounded-file.ts';
@@ -12,7 +12,7 @@ export interface Screen {
   readonly color: boolean;
 }
 
-/** What `mcp-portage report` prints, and what it exits with. Rejects with a BridgeError. */
+/** Returns the output and the exit code of `mcp-portage report`. Rejects with a BridgeError. */
 export async function reportUsage(command: BridgeCommand, around: RemoteSurroundings, screen: Screen) {
   const { source, windowMs, format } = parseReport(command, around);
   const [{ runReport }, { fetchUsage }] = await Promise.all([
@@ -32,7 +32,10 @@ export interface Terminal {
   write(text: string): unknown;
 }
 
-/** Shows a running bridge until the signal ends it; elsewhere than on a terminal once. Rejects with a BridgeError. */
+/**
+ * Shows a running bridge until the signal aborts. If the output is not a terminal, shows it once. Rejects with a
+ * BridgeError.
+ */
 export async function showTop(
   command: BridgeCommand,
   around: RemoteSurroundings,

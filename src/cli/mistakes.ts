@@ -1,4 +1,7 @@
-/** Options that do not exist here: those of other bridges, those with one dash, those misspelt; and the way out. */
+/**
+ * Explains options that do not exist: those of other bridges, those with a single dash, and misspelled ones. Each
+ * explanation says what to use instead.
+ */
 import type { OptionSpec } from './options/option-spec.ts';
 import { BEARER_TOKEN_VARIABLE, CLIENT_SECRET_VARIABLE, isOptionName, OPTIONS } from './options/option-table.ts';
 import { isUrlLike } from './parse/servers/target.ts';
@@ -22,7 +25,10 @@ const PROXY = 'set HTTPS_PROXY or HTTP_PROXY, and NO_PROXY for what is reached w
 const PREFIX = 'use --path for the whole path here; --base-url names the prefix that a proxy in front takes off.';
 const ALWAYS_VERIFIED = 'certificates are always verified; --ca FILE names the authority that issued your own.';
 
-/** From the quick starts of supergateway, of the two programs called mcp-proxy and of mcp-remote, where ours differ. */
+/**
+ * Options in the quick starts of supergateway, of two programs called mcp-proxy, and of mcp-remote that are different
+ * here.
+ */
 const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   sse: BY_URL,
   'streamable-http': BY_URL,
@@ -81,7 +87,7 @@ const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   'body-timeout': 'use --idle-timeout.',
 };
 
-/** What people type out of habit, whichever program they come from. */
+/** Options that users of various other programs may type out of habit. */
 const HABITS: Readonly<Record<string, string>> = {
   url: BY_URL,
   command: BEHIND,
@@ -145,7 +151,7 @@ const LETTER_ANSWERS: ReadonlyMap<string, string> = new Map(Object.entries(LETTE
 
 export interface UnknownOption {
   readonly name: string;
-  /** The word as it stands on the command line. */
+  /** The word as written on the command line. */
   readonly written: string;
   readonly value: unknown;
 }
@@ -153,7 +159,7 @@ export interface UnknownOption {
 export function explainUnknownOption({ name, written, value }: UnknownOption): string {
   const kebab = toKebabCase(name);
   const shown = written.split('=', 1)[0] ?? written;
-  // `-port 80`: the parser takes each letter for an option.
+  // In `-port 80`, the parser takes each letter for an option.
   const [, afterDash = ''] = /^-(\w[\w-]+)$/.exec(shown) ?? [];
   if (isOptionName(toKebabCase(afterDash))) {
     return `Unknown option ${shown}: names of options have two dashes; did you mean --${toKebabCase(afterDash)}?`;
@@ -162,7 +168,7 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
     const command = typeof value === 'string' ? value : '<command> [args...]';
     return `Unknown option ${shown}: the command goes after \`--\`, unquoted: mcp-portage -- ${command}`;
   }
-  // `--no-sse` is the wish for the contrary of `--sse`.
+  // `--no-sse` means the opposite of `--sse`, so it needs an answer of its own.
   const equivalent = shown.startsWith('--no-')
     ? ANSWERS.get(toKebabCase(shown.slice('--'.length)))
     : (ANSWERS.get(kebab) ?? LETTER_ANSWERS.get(name));
@@ -181,8 +187,8 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
 }
 
 /**
- * `--sse <url>` names a server elsewhere, to be used over stdio. Told without a verb even where --sse is an option of ours,
- * which would have it served instead. `--url` is of other bridges, too.
+ * Explains `--sse <url>` and `--url <url>`, with which other bridges connect a stdio client to a remote server. Without
+ * a verb, our own `--sse` would instead serve that server.
  */
 export function explainUrlOfOption(head: readonly string[]): string | undefined {
   if (head.some((word) => word === '--url' || word.startsWith('--url=')))
@@ -196,13 +202,13 @@ function isDuration(name: string): boolean {
   return OPTIONS.some((option: OptionSpec) => option.name === name && option.placeholder === 'duration');
 }
 
-/** Other bridges count in milliseconds: taken over as it is, such a number would be a thousand times too long. */
+/** Other bridges count in milliseconds; copied unchanged, such a number would be a thousand times too long. */
 function explainUnit(value: unknown): string {
   if (typeof value !== 'string' || !/^\d+$/.test(value)) return '';
   return ` A bare number means seconds; milliseconds are written ${value}ms.`;
 }
 
-/** `outputTransport`, `output_transport` → `output-transport`. */
+/** Converts `outputTransport` and `output_transport` to `output-transport`. */
 function toKebabCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1-$2')

@@ -1,4 +1,4 @@
-/** A running bridge is given the servers of its configuration file again when that changes, or when it is told to read it. */
+/** Reads the configuration file again when it changes or on request, and updates the servers of the running bridge. */
 import { stat } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
@@ -8,12 +8,14 @@ import { toBridgeError } from '../errors.ts';
 import type { RunningBridge } from './lifecycle.ts';
 import type { LoadedConfig } from './load-config.ts';
 
-/** Asking the disk is sure where watching is not: in containers, on network drives, behind links that are replaced. */
+/**
+ * The files are polled, since watching is unreliable in containers, on network drives, and for links that are replaced.
+ */
 const POLL_MS = 1000;
 
 export interface ReloadParts {
   readonly bridge: Pick<RunningBridge, 'update' | 'urls'>;
-  /** What it runs on now. */
+  /** The configuration that the bridge started with. */
   readonly loaded: LoadedConfig;
   readonly load: () => Promise<LoadedConfig>;
   readonly clock: Clock;
@@ -26,7 +28,7 @@ export class Reload {
   #seen: string | undefined;
   #read: string | undefined;
   #running: Promise<void> | undefined;
-  /** Begins when the one that runs has ended. */
+  /** The reload that starts when the running one has ended. */
   #next: Promise<void> | undefined;
 
   constructor(parts: ReloadParts) {
@@ -34,7 +36,7 @@ export class Reload {
     this.#current = parts.loaded;
   }
 
-  /** Looks for changes from now on. Returns the function that ends it. */
+  /** Starts to poll for changes. Returns a function that stops it. */
   start(): () => void {
     const first = this.#look().then((state) => {
       this.#read = state;
@@ -43,7 +45,7 @@ export class Reload {
     return this.#parts.clock.every(POLL_MS, () => void first.then(() => this.#poll()));
   }
 
-  /** Reads the file, whether or not it seems to have changed. */
+  /** Reads the file, even if it has not changed. */
   reload(): Promise<void> {
     if (this.#running === undefined) {
       this.#running = this.#reload().finally(() => {
@@ -51,7 +53,7 @@ export class Reload {
       });
       return this.#running;
     }
-    // What is there now may have come after the one that runs has looked; however many ask, one more will see it.
+    // The running reload may have read the file before the latest change, so another one follows. All callers share it.
     this.#next ??= this.#running.then(() => {
       this.#next = undefined;
       return this.reload();
@@ -61,7 +63,7 @@ export class Reload {
 
   async #poll(): Promise<void> {
     const state = await this.#look();
-    // A file that is being written is read when it has stayed the same for a while.
+    // A file that is being written is read once it has not changed between two polls.
     const isSettled = state === this.#seen;
     this.#seen = state;
     if (!isSettled || state === this.#read) return;
@@ -111,7 +113,10 @@ export class Reload {
   }
 }
 
-/** An entry that is wrong now changes nothing, as a file that is: its server may have calls, and the mistake be half a word. */
+/**
+ * Keeps the previous configuration of servers whose entries are now wrong, just as a wrong file changes nothing: the
+ * entry may be half edited, and its server may have open calls.
+ */
 function withWrongServersAsTheyWere(loaded: LoadedConfig, before: LoadedConfig): LoadedConfig {
   const { servers } = loaded.config;
   const [first, ...others] = servers;
@@ -123,7 +128,7 @@ function withWrongServersAsTheyWere(loaded: LoadedConfig, before: LoadedConfig):
 }
 
 function apartFromServers({ listener, limits, observation, cluster, log }: Config): Omit<Config, 'servers'> {
-  // How many processes there may be together follows from the servers, unless it is said.
+  // The default of `maxChildren` depends on the servers, so it is not compared.
   return { listener, limits: { ...limits, maxChildren: 0 }, observation, cluster, log };
 }
 

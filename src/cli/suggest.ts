@@ -1,6 +1,6 @@
 /**
- * Edits that turn one word into the other: insert, delete, replace, or swap two neighbours (the usual slips of typing).
- * For short words only: the cost is the product of the lengths.
+ * Counts the edits that turn one word into the other: insert, delete, replace, or swap two neighbors, which are the
+ * usual typing mistakes. The cost is the product of the lengths, so both words should be short.
  */
 export function editDistance(from: string, to: string): number {
   let beforePrevious: number[] = [];
@@ -26,9 +26,9 @@ export function editDistance(from: string, to: string): number {
 }
 
 /**
- * The candidates the user most likely meant: one that is a single slip away, otherwise those that contain it among their
- * words (`timeout` → `session-timeout`, `request-timeout`), otherwise the one nearest in spelling. Empty when nothing is
- * near.
+ * Returns the candidates that the user most likely meant: one at a distance of a single edit, or else those that
+ * contain the word as a part (`timeout` → `session-timeout`, `request-timeout`), or else the nearest in spelling. Empty
+ * if none is near.
  */
 export function suggest(word: string, candidates: readonly string[]): readonly string[] {
   const wanted = word.toLowerCase();
@@ -42,7 +42,7 @@ export function suggest(word: string, candidates: readonly string[]): readonly s
   return containing;
 }
 
-/** One slip in three letters; a shorter word resembles everything and so suggests nothing. */
+/** Allows one edit for every three letters. A shorter word would be near to too many others, so none is allowed. */
 function farthestSlip(word: string): number {
   return Math.floor(word.length / 3);
 }

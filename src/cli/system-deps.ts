@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Deps } from '../deps.ts';
 
-/** Real time; its timers never keep the process alive. */
+/** The real clock. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(delayMs, run) {
@@ -20,7 +20,7 @@ export function createSystemDeps(log: Logger): Deps {
 }
 
 const ID_BYTES = 16;
-/** The system's generator is asked for so many ids at once: to ask it costs ten times as much as to write one. */
+/** Number of ids for each call to the system's random generator, which costs ten times as much as to encode one id. */
 const IDS_AT_ONCE = 256;
 
 function createRandomIds(): () => string {

@@ -1,9 +1,9 @@
-/** What a terminal is good for: colours, and a line that is written over while somebody waits. */
+/** Features of terminals: colors, and a status line that is overwritten while the user waits. */
 import type { LogConfig } from '../config.ts';
 import type { Clock } from '../deps.ts';
 import type { Environment } from './parse/servers/child-environment.ts';
 
-/** A terminal that a line can be written over. */
+/** A terminal whose current line can be overwritten. */
 export interface LiveOutput {
   write(text: string): unknown;
   readonly columns?: number;
@@ -15,7 +15,7 @@ export interface LiveSurroundings {
   readonly log: LogConfig;
 }
 
-/** Only for somebody who watches a terminal that can do it, and has not asked for quiet or for plain output. */
+/** Returns true if stderr is a capable terminal, and the user has asked for neither silence nor plain output. */
 export function allowsLiveLine({ stderrIsTerminal, env, log }: LiveSurroundings): boolean {
   if (!stderrIsTerminal || log.level === 'silent' || log.format === 'json') return false;
   return !env.NO_COLOR && !env.CI && env.TERM !== 'dumb';
@@ -26,8 +26,8 @@ const ERASE = '\r\u001b[2K';
 const DEFAULT_COLUMNS = 80;
 
 /**
- * One line at the bottom of a terminal that says what is waited for and for how long, written over each second and gone
- * at the end. Nothing is shown of what takes less than a second.
+ * A line at the bottom of a terminal that shows the current wait and its duration. It is redrawn every second and
+ * erased at the end. Waits of less than a second are not shown.
  */
 export class LiveLine {
   readonly #output: LiveOutput;
@@ -45,8 +45,8 @@ export class LiveLine {
   }
 
   /**
-   * Shows from now on that this is waited for.
-   * @param limitMs how long it is waited for from now on; undefined: the time since the beginning of all is shown alone
+   * Shows this wait from now on.
+   * @param limitMs the time limit of this wait. Undefined: there is no limit, and the time since creation is shown
    */
   show(what: string, limitMs?: number): void {
     const sinceMs = limitMs === undefined ? this.#startedMs : this.#clock.now();
@@ -54,13 +54,13 @@ export class LiveLine {
     if (this.#isDrawn) this.#draw();
   }
 
-  /** Before anything else is written to the terminal; it comes back with the next second. */
+  /** Erases the line, to be called before other output to the terminal. It is redrawn within a second. */
   erase(): void {
     if (this.#isDrawn) this.#output.write(ERASE);
     this.#isDrawn = false;
   }
 
-  /** May be called twice. */
+  /** Erases the line and stops. Further calls have no effect. */
   close(): void {
     this.#stop();
     this.erase();
@@ -73,7 +73,7 @@ export class LiveLine {
     const seconds = Math.floor((this.#clock.now() - sinceMs) / 1000);
     const limit = limitMs === undefined ? '' : ` of ${describeLimit(limitMs)}`;
     const time = ` (${seconds} s${limit})`;
-    // One column is left free: a full line makes some terminals go on to the next.
+    // The last column remains free, because some terminals wrap a full line.
     const width = (this.#output.columns ?? DEFAULT_COLUMNS) - 1 - time.length;
     const text = `waiting for ${what}`;
     const shown = text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
@@ -87,8 +87,8 @@ function describeLimit(ms: number): string {
 }
 
 /**
- * Whether output may have colours: on a terminal that has them, unless NO_COLOR says no [no-color.org], and elsewhere
- * where FORCE_COLOR says yes.
+ * Returns true if the output may have colors. NO_COLOR forbids them [no-color.org], and FORCE_COLOR decides otherwise.
+ * If neither is set, a terminal has colors unless it is dumb.
  */
 export function allowsColor(isTerminal: boolean, env: Environment): boolean {
   if (env.NO_COLOR) return false;

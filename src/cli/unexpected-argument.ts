@@ -1,4 +1,4 @@
-/** Arguments that stand where they mean nothing: what was most likely meant, and the command line that says it. */
+/** Explains arguments in the wrong place: what was most likely meant, and the corrected command line. */
 import { scriptRunner } from '../process/command-name.ts';
 import { showArguments } from '../process/shown-arguments.ts';
 import { BRIDGE_VERBS, type BridgeVerb } from './options/option-spec.ts';
@@ -9,17 +9,17 @@ import { suggest } from './suggest.ts';
 export interface UnexpectedArgument {
   /** The command line up to `--`. */
   readonly head: readonly string[];
-  /** Where the argument stands in it. */
+  /** The index of the argument in `head`. */
   readonly at: number;
   readonly argument: string;
-  /** The first of the arguments, if it is one. */
+  /** The verb, if the command line begins with one. */
   readonly verb: BridgeVerb | undefined;
-  /** What stands behind `--`; undefined: there is no `--`. */
+  /** The arguments after `--`; undefined if there is no `--`. */
   readonly command: readonly string[] | undefined;
   readonly platform: NodeJS.Platform | undefined;
 }
 
-/** Explains an argument before `--` that is neither a verb nor a URL, and what to write instead. */
+/** Explains an argument before `--` that is neither a verb nor a URL, and suggests a correction. */
 export function explainUnexpectedArgument(stray: UnexpectedArgument): string {
   const { head, at, argument, command } = stray;
   if (argument === '') return 'One of the arguments is empty; is a variable of the shell not set?';
@@ -40,7 +40,7 @@ export function explainUnexpectedArgument(stray: UnexpectedArgument): string {
   );
 }
 
-/** `mcp-portage npx -y mcp-portage …`, where a host or a script names the program already. */
+/** Explains `mcp-portage npx -y mcp-portage …`, which results if a host or a script already names the program. */
 function explainOwnName(stray: UnexpectedArgument): string | undefined {
   const { head, at } = stray;
   const end = head.findIndex((word, index) => index >= at && /^mcp-portage(@[\w.^~-]+)?$/.test(word));
@@ -51,7 +51,7 @@ function explainOwnName(stray: UnexpectedArgument): string | undefined {
 
 const EXAMPLE = 'https://example.com/mcp';
 
-/** What programs of this kind often have a command for, and how it is done here. */
+/** Commands that similar programs often have, and the equivalents here. */
 const WISHES: ReadonlyMap<string, string> = new Map([
   ['status', 'what a running bridge does is shown by\n  mcp-portage top http://127.0.0.1:8000'],
   ['stop', 'the bridge ends with Ctrl-C, or with SIGTERM, as service managers send it.'],
@@ -71,7 +71,7 @@ function explainWish({ head, argument, verb, command }: UnexpectedArgument): str
   return `There is no command "${argument}": ${way.replace(EXAMPLE, () => example)}`;
 }
 
-/** Verbs that are given twice, come late or are misspelt. */
+/** Explains verbs that are repeated, come late, or are misspelled. */
 function explainVerb(stray: UnexpectedArgument): string | undefined {
   const { head, at, argument, verb } = stray;
   const without = head.toSpliced(at, 1);
@@ -99,7 +99,7 @@ interface TakenAddress {
 
 const RUNNING_BRIDGE = 'the URL of a running bridge';
 
-/** What the commands take that start no server, and so take no command of one. */
+/** The arguments of commands that start no server, and so accept no command for one. */
 const TAKEN_ADDRESSES: Readonly<Partial<Record<BridgeVerb, TakenAddress>>> = {
   snippet: { what: 'the URL of a server', example: 'snippet --for cursor http://127.0.0.1:8000/mcp' },
   report: { what: RUNNING_BRIDGE, example: 'report --url http://127.0.0.1:8000' },
@@ -112,7 +112,7 @@ function explainForAddress({ argument, verb }: UnexpectedArgument): string | und
   return `Unexpected ${JSON.stringify(argument)}: ${verb} takes ${taken.what}, as in\n  mcp-portage ${taken.example}`;
 }
 
-/** `mcp-portage .mcp.json`, and `-- .mcp.json`. */
+/** Explains a configuration file without `--config`: `mcp-portage .mcp.json` or `mcp-portage -- .mcp.json`. */
 function explainConfigFile({
   head,
   at,
@@ -132,7 +132,7 @@ function explainConfigFile({
   return `${shown} is a configuration file, which is named with --config, as in\n  ${line}`;
 }
 
-/** `API_KEY=x npx server`, as a shell has it. */
+/** Explains an assignment as in a shell: `API_KEY=x npx server`. */
 function explainVariable(stray: UnexpectedArgument): string | undefined {
   const { head, at, argument, command } = stray;
   const name = /^([A-Za-z_]\w*)=/.exec(argument)?.[1];
@@ -147,7 +147,10 @@ function explainVariable(stray: UnexpectedArgument): string | undefined {
   return `Unexpected "${name}=…": variables of the server are set with --env, as in\n  ${line}`;
 }
 
-/** `<https://example.com>`, `"https://example.com"`, `[text](https://example.com)`: copied with what stood around it. */
+/**
+ * Explains a URL that was copied with its delimiters: `<https://example.com>`, `"https://example.com"` or
+ * `[text](https://example.com)`.
+ */
 function explainWrappedUrl(stray: UnexpectedArgument): string | undefined {
   const { head, at, argument } = stray;
   const url = /^(?:\[[^\]]*\]\(|[<"'`(]+)((?:https?|wss?):\/\/[^\s<>"'`()]+)[>"'`).,;]+$/i.exec(argument)?.[1];
@@ -157,7 +160,7 @@ function explainWrappedUrl(stray: UnexpectedArgument): string | undefined {
 
 const LOCAL_HOST = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$)/i;
 
-/** `localhost:3000/mcp`, `example.com`, `http:/example.com`: an address without all of its scheme. */
+/** Explains an address with no scheme or part of one: `localhost:3000/mcp`, `example.com`, `http:/example.com`. */
 function explainBareAddress(stray: UnexpectedArgument): string | undefined {
   const { head, at, argument } = stray;
   if (/^unix:\/(?!\/)/i.test(argument)) {
@@ -176,7 +179,7 @@ function explainBareAddress(stray: UnexpectedArgument): string | undefined {
   return `Unexpected ${shown}: a URL begins with http:// or https://, as in\n  ${lineOf(stray, head.with(at, url))}`;
 }
 
-/** `-`, `---`, `- -`: what was meant for the separator. */
+/** Explains `-`, `---` and `- -`, which were meant as the separator `--`. */
 function explainDashes(stray: UnexpectedArgument): string | undefined {
   const { head, at, argument } = stray;
   if (!/^-+$/.test(argument)) return undefined;
@@ -186,8 +189,8 @@ function explainDashes(stray: UnexpectedArgument): string | undefined {
 }
 
 /**
- * `--env NAME value` and `--header Name value`, as the Python mcp-proxy has them. The value may be a secret. Without a
- * command behind `--`, what follows `--env NAME` is more likely the command.
+ * Explains `--env NAME value` and `--header Name value`, the form of the Python mcp-proxy. The value may be a secret,
+ * so it is not shown. Without a command after `--`, the word after `--env NAME` is more likely the command.
  */
 function explainPair([option, name = '']: readonly string[], hasCommand: boolean): string | undefined {
   if (option === '--env' && hasCommand && /^\w+$/.test(name)) {
@@ -202,7 +205,10 @@ function explainPair([option, name = '']: readonly string[], hasCommand: boolean
 const COMMANDS =
   'the commands are serve (for HTTP clients), connect (for a stdio client), probe (a report on the server), snippet, report, top and completion';
 
-/** `start -- npx server`, `proxy https://…`: the command is complete without the argument, so it is meant for a verb. */
+/**
+ * Explains `start -- npx server` and `proxy https://…`. The rest is a complete command line, so the argument was meant
+ * as a verb.
+ */
 function explainUnknownVerb(stray: UnexpectedArgument): string | undefined {
   const { head, at, argument, verb, command } = stray;
   if (verb !== undefined || !/^[a-z]+$/i.test(argument)) return undefined;
@@ -228,7 +234,8 @@ function explainBesideUrl({ head, argument }: UnexpectedArgument): string | unde
 function explainMissingSeparator(stray: UnexpectedArgument): string {
   const { head, at, argument, command = [], platform } = stray;
   const rest = head.slice(at);
-  // A program and its arguments, quoted as other bridges want it; not the path of a program with a space in it.
+  // The argument is a program with its arguments in quotes, as other bridges require, and not a path with a space in
+  // it.
   const isQuoted = rest.length === 1 && /^[^\s/\\]+\s/.test(argument);
   const args = isQuoted ? argument.split(/\s+/) : rest;
   const target = [...(isQuoted ? [] : runnerOf(argument)), ...args, ...command];
@@ -238,7 +245,7 @@ function explainMissingSeparator(stray: UnexpectedArgument): string {
   return `Unexpected ${JSON.stringify(argument)}: ${whole} after \`--\`${hint}, as in\n  ${line}`;
 }
 
-/** What runs it, where the argument is not a program itself: the name of a package, or a script. */
+/** Returns the program that runs a package or a script; empty if the argument is a program itself. */
 function runnerOf(argument: string): readonly string[] {
   if (/^@[\w.-]+\/[\w.-]+(@[\w.^~-]+)?$/.test(argument)) return ['npx', '-y'];
   const runner = scriptRunner(argument);
@@ -251,7 +258,7 @@ interface GivenCommand {
   readonly platform: NodeJS.Platform | undefined;
 }
 
-/** Explains the argument behind `--` where it cannot be a program; undefined: it can be one. */
+/** Explains the first argument after `--` if it cannot be a program; otherwise returns undefined. */
 export function explainWrongProgram({ head, command, platform }: GivenCommand): string | undefined {
   const [program, ...args] = command;
   if (program === undefined) return undefined;
@@ -275,7 +282,7 @@ export function explainWrongProgram({ head, command, platform }: GivenCommand): 
   return `\`--\` is followed by the server's program; got the option ${showArguments([program.split('=', 1)[0] ?? ''])}: ${way}`;
 }
 
-/** How many arguments at the beginning are options of ours with their values. */
+/** Counts the leading arguments that are options of ours, with their values. */
 function countOwnOptions(args: readonly string[]): number {
   let count = 0;
   while (count < args.length) {
@@ -288,12 +295,13 @@ function countOwnOptions(args: readonly string[]): number {
   return count;
 }
 
-/** The command line as it should be, credentials left out. */
+/** Returns the corrected command line, without credentials. */
 export function lineOf(
   { command, platform }: Pick<UnexpectedArgument, 'command' | 'platform'>,
   head: readonly string[],
 ): string {
-  // npx is a script on Windows, and PowerShell hands a bare `--` on to no script. https://github.com/npm/cli/issues/4903
+  // On Windows npx is a script, and PowerShell removes a bare `--` from a script's arguments.
+  // https://github.com/npm/cli/issues/4903
   const separator = platform === 'win32' ? '"--"' : '--';
   const parts = [
     'mcp-portage',

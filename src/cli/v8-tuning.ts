@@ -1,35 +1,37 @@
 /**
- * What V8 is told to do otherwise than by itself: how far the heap may grow between two full collections, and when
- * compiled code is kept for the next start.
- *
- * V8 takes the growth from the size of the heap, which is small in a bridge, but counts the bytes of messages: left alone,
- * it marks everything for every 30 MB that pass through.
+ * Settings of V8 that suit a bridge better than its defaults: the growth of the heap between two full collections, and
+ * the time at which compiled code is saved for the next start. By default V8 derives the growth from the size of the
+ * heap, which is small in a bridge, but also counts the bytes of messages. It would then mark the whole heap for every
+ * 30 MB that pass through.
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import type { Clock } from '../deps.ts';
 import type { ProcessEvents } from './lifecycle.ts';
 
-/** Growth allowed to a small heap. Half a second of messages of a megabyte; less than the process takes anyway. */
+/**
+ * The growth allowed to a small heap: half a second of messages of a megabyte each, and less than the process takes
+ * anyway.
+ */
 export const HEADROOM_BYTES = 64 * 1024 * 1024;
-/** A heap that is larger than the headroom may double at least, whoever decides; V8 knows better then. */
+/** V8 lets a heap larger than the headroom at least double, so that its own choice is better from there on. */
 const LEAST_PERCENT = 100;
-/** What the flag means when it is not set: V8 decides. */
+/** The flag's value for the default, with which V8 decides. */
 const V8_DECIDES = 0;
-/** A heap does not become a large one faster than this. */
+/** A heap takes longer than this to become large. */
 const REVIEW_MS = 2000;
 
-/** The growth in percent that gives a heap of this size its headroom; 0: V8 decides. */
+/** Returns the growth in percent that gives a heap of this size its headroom, or 0 to let V8 decide. */
 export function growthPercent(usedBytes: number): number {
   const percent = Math.floor((HEADROOM_BYTES / Math.max(1, usedBytes)) * 100);
   return percent <= LEAST_PERCENT ? V8_DECIDES : percent;
 }
 
 export interface HeapHeadroom {
-  /** Runs something without the headroom: V8 does not use compiled code again that was kept with other flags. */
+  /** Runs a function without the headroom: V8 does not reuse compiled code that was saved with different flags. */
   without(run: () => void): void;
 }
 
-/** Gives the heap of this process headroom from now on. V8 reads the flag at the end of each full collection. */
+/** Starts to keep the heap's headroom. V8 reads the flag at the end of each full collection. */
 export function giveHeapHeadroom(clock: Clock): HeapHeadroom {
   let current = V8_DECIDES;
   const set = (percent: number): void => {
@@ -49,14 +51,14 @@ export function giveHeapHeadroom(clock: Clock): HeapHeadroom {
   };
 }
 
-/** Few different values: the used size is another one each time. */
+/** Rounds to a multiple of 100, so that the flag is set less often: the used size is different each time. */
 function roundDown(percent: number): number {
   return percent - (percent % 100);
 }
 
 /**
- * Runs something that happens once at the start without V8's optimizing compiler. A configuration file of a hundred servers
- * is read before the compiler is done with the functions that read it, and the compiler keeps some 5 MiB for them.
+ * Runs a function, once at the start, without V8's optimizing compiler. A configuration file of a hundred servers is
+ * read before the compiler has finished with the functions that read it, and the compiler keeps about 5 MiB for them.
  */
 export async function withoutOptimizer<Result>(run: () => Promise<Result>): Promise<Result> {
   optimizeUpTo(0);
@@ -67,21 +69,21 @@ export async function withoutOptimizer<Result>(run: () => Promise<Result>): Prom
   }
 }
 
-/** V8's own default in Node 20, 22 and 24. */
+/** The default of V8 in Node 20, 22 and 24. */
 const DEFAULT_OPTIMIZED_BYTES = 61_440;
 
 /**
- * The optimizing compiler leaves larger functions alone. It is not switched off and on again: after that V8 12 does not
- * take compiled code that it kept with the defaults.
+ * Sets the size above which the optimizing compiler ignores a function. Switching the compiler off and on again would
+ * be simpler, but V8 12 then rejects compiled code that was saved with the defaults.
  */
 function optimizeUpTo(bytesOfBytecode: number): void {
   setFlagsFromString(`--max-optimized-bytecode-size=${bytesOfBytecode}`);
 }
 
-/** By then most clients have come; long after, V8 has thrown away what only the start needed. */
+/** Most clients have connected by then. Much later, V8 has discarded code that only the start needs. */
 export const KEEP_AFTER_MS = 10_000;
 
-/** Keeps the compiled code some time after the start, or when the process ends before that. */
+/** Saves the compiled code some time after the start, or at the end of the process if that comes first. */
 export function keepOnce(
   keep: () => void,
   { clock, events }: { readonly clock: Clock; readonly events: ProcessEvents },

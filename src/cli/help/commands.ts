@@ -1,8 +1,8 @@
-/** What each command is for and how it is typed, once, as data: for --help and for the manual page. */
+/** The commands with their purpose and usage, as data for --help and for the manual page. */
 import type { BridgeVerb } from '../options/option-spec.ts';
 import type { OptionName } from '../options/option-table.ts';
 
-/** A line of two columns. */
+/** A line of a table with two columns. */
 export interface Row {
   readonly left: string;
   readonly right: string;
@@ -18,7 +18,7 @@ export interface Command {
 
 export const SUMMARY = 'mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and Streamable HTTP.';
 
-/** What most people come for. */
+/** The most common tasks. */
 export const FIVE_TASKS: readonly Row[] = [
   { left: 'mcp-portage -- <command> [args...]', right: 'Serve a stdio server over HTTP' },
   { left: 'mcp-portage <url>', right: 'Serve a remote server to every client' },
@@ -27,7 +27,7 @@ export const FIVE_TASKS: readonly Row[] = [
   { left: 'mcp-portage probe <url>', right: 'Show what a server speaks' },
 ];
 
-/** Options of the overview, each in one line. */
+/** The options in the overview, each with a description that fits on one line. */
 export const COMMON_OPTIONS: readonly { readonly name: OptionName; readonly brief: string }[] = [
   { name: 'port', brief: 'Port to listen on [8000]' },
   { name: 'env', brief: 'Set or pass on a variable for the server' },
@@ -36,7 +36,7 @@ export const COMMON_OPTIONS: readonly { readonly name: OptionName; readonly brie
   { name: 'log-level', brief: 'How much to log to stderr [info]' },
 ];
 
-/** Commands that are not among the five. */
+/** Commands that are not in `FIVE_TASKS`. */
 export const MORE_COMMANDS: readonly Row[] = [
   { left: 'snippet', right: 'Print the configuration of a host for what is served' },
   { left: 'report', right: 'Report who uses what, and whether HTTP+SSE can go' },

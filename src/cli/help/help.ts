@@ -1,4 +1,4 @@
-/** The text of --help, from the tables of commands and options. */
+/** Renders --help from the tables of commands and options. */
 import picocolors from 'picocolors';
 import { isApplicable } from '../options/given-options.ts';
 import { type BridgeVerb, OPTION_GROUPS, type OptionGroup, type OptionSpec } from '../options/option-spec.ts';
@@ -20,12 +20,12 @@ import { GROUP_TOPICS, type HelpTopic } from './topic.ts';
 
 const MIN_WIDTH = 60;
 const MAX_WIDTH = 110;
-/** Wider lines would make the few of the overview harder to read. */
+/** The few lines of the overview would be harder to read at a greater width. */
 const MAX_OVERVIEW_WIDTH = 80;
 
 export interface HelpRequest {
   readonly topic: HelpTopic;
-  /** Width of the terminal. */
+  /** The width of the terminal. */
   readonly columns: number;
   readonly color: boolean;
 }
@@ -115,13 +115,13 @@ function renderGroup(group: OptionGroup, page: Page): readonly string[] {
   return [...lines, '', ...wrap(OF_VALUES, page.width)];
 }
 
-/** The right columns of all tables begin at the same place. */
+/** Renders tables of options, with all right columns aligned. */
 function renderOptions(tables: readonly Table[], page: Page): readonly string[] {
   const layout = { ...page, indent: indentOf(tables.flatMap(({ rows }) => rows)) };
   return tables.flatMap((table) => ['', ...renderTable(table, layout)]);
 }
 
-/** Long examples go on a line of their own. */
+/** Longer examples have a line to themselves. */
 const EXAMPLE_INDENT = 62;
 
 function rowsOf(group: string, verb: BridgeVerb | undefined): readonly Row[] {
@@ -143,7 +143,7 @@ export function writeOption(option: OptionSpec): string {
   return option.kind === 'flag' ? `--[no-]${option.name}` : `--${option.name} <${option.placeholder}>`;
 }
 
-/** With what may be written and what is meant without it. */
+/** Returns the description with the choices and the default. */
 export function describeOption(option: OptionSpec): string {
   const notes = [
     option.choices === undefined ? '' : `: ${option.choices.join(', ')}`,

@@ -1,4 +1,4 @@
-/** Text in two columns that folds at the width of the terminal. */
+/** Renders text in two columns, wrapped at the width of the terminal. */
 import type { Row } from './commands.ts';
 
 export interface Table {
@@ -6,20 +6,20 @@ export interface Table {
   readonly rows: readonly Row[];
 }
 
-/** How the parts of a table are shown; the same text comes back where there are no colours. */
+/** The style of titles and left columns. Without colors, text is returned unchanged. */
 export interface Style {
   title(text: string): string;
   left(text: string): string;
 }
 
 export interface Layout {
-  /** Where the right column begins. */
+  /** The column at which right sides begin. */
   readonly indent: number;
   readonly width: number;
   readonly style: Style;
 }
 
-/** The right column is never narrower, so that it can be read. */
+/** The minimum width of the right column, which keeps it readable. */
 const MIN_RIGHT_WIDTH = 40;
 
 export function renderTable({ title, rows }: Table, layout: Layout): readonly string[] {
@@ -30,7 +30,7 @@ export function indentOf(rows: readonly Row[]): number {
   return Math.max(...rows.map(({ left }) => left.length)) + 4;
 }
 
-/** Where the right side would not fit beside the left, it goes on lines of its own. */
+/** If the left side is too long for its column, the right side begins on the next line. */
 function renderRow({ left, right }: Row, { indent, width, style }: Layout): readonly string[] {
   const column = Math.min(indent, width - MIN_RIGHT_WIDTH);
   const lines = wrap(right, width - column).map((line) => ' '.repeat(column) + line);

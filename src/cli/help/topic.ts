@@ -1,23 +1,23 @@
-/** What help is asked about. */
+/** Topics of the help: the overview, all options, a command, or a group of options. */
 import { BridgeError } from '../../errors.ts';
 import { BRIDGE_VERBS, type BridgeVerb, OPTION_GROUPS, type OptionGroup } from '../options/option-spec.ts';
 import { suggest } from '../suggest.ts';
 
 export type HelpTopic =
-  /** What most people need, on one screen. */
+  /** The most common commands and options, on one screen. */
   | { readonly kind: 'overview' }
   | { readonly kind: 'all' }
   | { readonly kind: 'verb'; readonly verb: BridgeVerb }
   | { readonly kind: 'group'; readonly group: OptionGroup };
 
-/** These have no page of their own. */
+/** Words without a page of their own, for which the overview is shown. */
 const IN_OVERVIEW: readonly string[] = ['completion', 'help', 'version'];
 
-/** Groups whose names are those of commands are part of their help. */
+/** A group with the name of a command has no topic, since the help of that command includes it. */
 const GROUPS = Object.keys(OPTION_GROUPS).filter(isGroup);
 export const GROUP_TOPICS = GROUPS.filter((group) => verbOf(group) === undefined);
 
-/** @throws BridgeError ERR_CONFIG_OPTION that says what there is help on */
+/** @throws BridgeError ERR_CONFIG_OPTION that lists the topics */
 export function parseHelpTopic(word: string | undefined): HelpTopic {
   if (word === undefined || IN_OVERVIEW.includes(word)) return { kind: 'overview' };
   if (word === 'all') return { kind: 'all' };
@@ -32,7 +32,7 @@ export function parseHelpTopic(word: string | undefined): HelpTopic {
   );
 }
 
-/** `mcp-portage <verb> --help`; undefined: without a command that has a page. */
+/** Returns the topic of `mcp-portage <verb> --help`. Without a verb that has a page, that is the overview. */
 export function topicOfVerb(word: string | undefined): HelpTopic {
   const verb = verbOf(word);
   return verb === undefined ? { kind: 'overview' } : { kind: 'verb', verb };
