@@ -1,4 +1,4 @@
-/** The command line: argv → Config → running bridge. The only place that exits the process. */
+/** The command line: parses arguments into a Config, runs the bridge, and exits. No other module exits the process. */
 import { fstatSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
@@ -38,25 +38,25 @@ interface Output {
   readonly rows?: number;
 }
 
-/** What the command line needs of the world; `main` passes the real one. */
+/** The command line's access to the outside. `main` passes the real process; tests pass their own. */
 export interface CliHost {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
   readonly stdinIsTerminal: boolean;
-  /** The terminal that it was started on is gone. */
+  /** Returns true if the terminal that started the process is closed. */
   hasLostTerminal(): boolean;
   readonly stdout: Output;
   readonly stderr: Output;
   readonly events: ProcessEvents;
-  /** Ends the process when its work is done, leaving output time to be written. */
+  /** Ends the process when its work is done, so that pending output is still written. */
   setExitCode(code: number): void;
-  /** Ends the process now. */
+  /** Ends the process immediately. */
   exit(code: number): void;
   createLog(options: LogOptions): Promise<Logger>;
-  /** On stderr. */
+  /** Creates a live line on stderr. */
   createLiveLine(): Promise<LiveLine>;
-  /** @param file the configuration file that is served */
+  /** @param file the configuration file that the servers come from */
   runBridge(config: Config, log: Logger, file: string | undefined): Promise<RunningBridge>;
   createReload(parts: Omit<ReloadParts, 'clock'>): Promise<Reload>;
   runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
@@ -65,11 +65,11 @@ export interface CliHost {
   /** Returns what `login --status` prints. */
   showLogins(options: CommandLineOptions, around: RemoteSurroundings): Promise<string>;
   changeLogins(job: LoginJob, log: Logger): Promise<string>;
-  /** Calls back with each line of stdin. Returns the function that stops this. */
+  /** Calls back with each line of stdin. Returns a function that stops the calls. */
   onLine: LoginTerminal['onLine'];
 }
 
-/** Never rejects: whatever goes wrong is told on stderr and becomes an exit code. */
+/** Never rejects: every error is written to stderr and becomes an exit code. */
 export async function runCli(argv: readonly string[], host: CliHost): Promise<void> {
   try {
     const commandLine = parseCommandLine(argv, host.platform, host.env);
@@ -97,9 +97,9 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
   }
 }
 
-/** Where the output is no terminal. */
+/** The width of output that is not a terminal. */
 const DEFAULT_COLUMNS = 100;
-/** A page of help goes to a pager then, in a terminal that may be no wider. */
+/** The width of help that is not written to a terminal: it probably goes to a pager, in a terminal of this width. */
 const DEFAULT_HELP_COLUMNS = 80;
 
 async function showHelp(topic: HelpTopic, { stdout, env }: CliHost): Promise<void> {
@@ -108,7 +108,7 @@ async function showHelp(topic: HelpTopic, { stdout, env }: CliHost): Promise<voi
   stdout.write(renderHelp({ topic, columns, color: allowsColor(stdout.isTTY === true, env) }));
 }
 
-/** Somebody tries it out by hand, and would wait for something to happen. */
+/** Logged by `connect` on a terminal: its user probably tries it by hand and waits for output. */
 const FOR_CLIENTS =
   'connect waits for an MCP client on its stdin; clients start this command themselves. To try the server by hand, run mcp-portage probe with it instead, and with --login on-demand to log in';
 
@@ -143,15 +143,15 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
     return bridge;
   };
   const hangUp = () => {
-    // Whoever moves the files of a log away sends it, and whoever has changed the configuration.
+    // Tools send SIGHUP after rotating log files or changing the configuration.
     const isHandled = running !== undefined && (reload !== undefined || config.observation.audit !== undefined);
     if (!isHandled || host.hasLostTerminal()) return 'ends';
     running?.reopen();
     void reload?.reload();
     return 'handled';
   };
-  // Timers of the bridge keep no process alive, and when input has ended, nothing else does while one is all that is
-  // waited for: the pause before a stream is resumed, say.
+  // Keeps the process alive. The bridge's own timers do not, and after the end of stdin a timer can be all that is
+  // pending, such as the pause before a stream is resumed.
   const held = setInterval(() => undefined, MAX_TIMER_MS);
   const { listener } = config;
   const announce = (bridge: RunningBridge): void => {
@@ -169,9 +169,13 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** `--shutdown-grace` is for open calls, for those of other replicas and for processes, one after the other. */
+/**
+ * `--shutdown-grace` applies three times in a row: to open calls, to those of other replicas, and to child processes.
+ */
 const GRACE_PERIODS = 3;
-/** For the ends of sessions at remote servers, of files and of the store, each of which has a limit of its own. */
+/**
+ * Time to end sessions at remote servers, and to close files and the store. Each of these has a time limit of its own.
+ */
 const SHUTDOWN_MARGIN_MS = 20_000;
 
 async function changeLoginsOf(
@@ -180,7 +184,7 @@ async function changeLoginsOf(
 ): Promise<void> {
   const interruption = listenForSignals(host.events, (code) => host.exit(code));
   const terminal = { write: (text: string) => void host.stderr.write(text), onLine: host.onLine };
-  // Timers keep no process alive, and while a code is to be entered nothing else is left.
+  // Keeps the process alive while a user enters a code elsewhere: timers do not, and nothing else is pending then.
   const held = setInterval(() => undefined, MAX_TIMER_MS);
   try {
     host.stdout.write(await host.changeLogins({ verb, config, terminal, signal: interruption.signal }, log));
@@ -200,14 +204,14 @@ interface ReportJob {
   readonly live: LiveLine | undefined;
 }
 
-/** Reads the configuration file again. */
+/** Reads the configuration file again while the bridge runs. */
 export interface Reload {
-  /** Looks for changes from now on. */
+  /** Starts to look for changes. */
   start(): void;
   reload(): Promise<void>;
 }
 
-/** What running bridges have seen goes to stdout. */
+/** Runs `report` or `top`, whose output goes to stdout. */
 async function look(command: BridgeCommand, host: CliHost): Promise<void> {
   const around = { ...host, readFile: readTextFile };
   const color = allowsColor(host.stdout.isTTY === true, host.env);
@@ -223,8 +227,8 @@ async function look(command: BridgeCommand, host: CliHost): Promise<void> {
 }
 
 /**
- * The snippet for one host goes to stdout alone, so that it can be written to a file; what to do with it is for people. Those
- * for all hosts are for people as a whole.
+ * Prints snippets. For one host, stdout gets nothing but the snippet, which can then be redirected to a file, and the
+ * instructions go to stderr. With several hosts, all text goes to stdout.
  */
 async function printSnippet(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;
@@ -239,7 +243,7 @@ async function printSnippet(command: BridgeCommand, host: CliHost): Promise<void
   });
 }
 
-/** The report is the product: it goes to stdout, and the exit code says in short what it says at length. */
+/** Runs `probe`. The report goes to stdout, and the exit code sums it up. */
 async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<void> {
   const color = allowsColor(host.stdout.isTTY === true, host.env);
   const width = host.stdout.columns ?? DEFAULT_COLUMNS;
@@ -259,10 +263,10 @@ async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<
   }
 }
 
-/** Descriptors that were a terminal at the start. One that was closed is none any more. */
+/** Descriptors that were terminals at the start. `isatty` returns false for a terminal that has since been closed. */
 const TERMINALS = [0, 1, 2].filter((fd) => isatty(fd));
 
-/** Is this descriptor what a client would hold the other end of? A terminal, a file and /dev/null are left alone. */
+/** Returns true if an MCP client could be at the other end. A terminal, a file and /dev/null are no pipes. */
 function isPipe(fd: number): boolean {
   try {
     const stats = fstatSync(fd);
@@ -281,16 +285,19 @@ async function toStrayClient({ servers: [server] }: Config, file: string | undef
   return { input: process.stdin, output: process.stdout, connectCommand: `mcp-portage connect ${what}` };
 }
 
-/** Runs the command line of this process. Called by src/start.ts; `keepCompiledCode` is for the next start. */
+/**
+ * Runs the command line of this process. `src/start.ts` calls it, and passes `keepCompiledCode` to speed up the next
+ * start.
+ */
 export function main(keepCompiledCode: () => void): Promise<void> {
-  // A reader that went away (`mcp-portage --help | head -1`, a closed terminal) is no reason to crash.
+  // A reader that closed its end (`mcp-portage --help | head -1`, a closed terminal) must not crash the process.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   const parent = process.ppid;
-  // A process whose parent dies is adopted by another one; Windows does not tell. A file has nobody who reads it, and a
-  // bridge that writes to one may be left to itself (`nohup`).
+  // The parent id changes when the parent dies, except on Windows. A process whose stdout is a file is never an orphan:
+  // it may be meant to outlive its parent (`nohup`).
   const isOrphaned = (): boolean => process.ppid !== parent && !fstatSync(process.stdout.fd).isFile();
   return runCli(process.argv.slice(2), {
-    // A copy: reading the real one asks the system each time.
+    // A copy, since each read of `process.env` asks the system.
     env: { ...process.env },
     cwd: process.cwd(),
     platform: process.platform,
@@ -320,7 +327,7 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       const headroom = giveHeapHeadroom(systemClock);
       keepOnce(() => headroom.without(keepCompiledCode), { clock: systemClock, events: process });
       const strayClient = config.listener.kind === 'http' && isPipe(0) ? await toStrayClient(config, file) : undefined;
-      // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
+      // Node writes to pipes without blocking, so a client that stops reading affects only its own stream.
       const { stdin, stdout } = process;
       return runBridge(
         config,
