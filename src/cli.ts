@@ -327,7 +327,8 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       const headroom = giveHeapHeadroom(systemClock);
       keepOnce(() => headroom.without(keepCompiledCode), { clock: systemClock, events: process });
       const strayClient = config.listener.kind === 'http' && isPipe(0) ? await toStrayClient(config, file) : undefined;
-      // Node writes to pipes without blocking, so a client that stops reading affects only its own stream.
+      // On POSIX, Node writes to pipes without blocking, so a client that stops reading affects only its own stream. On
+      // Windows, it makes a pipe on stdout blocking.
       const { stdin, stdout } = process;
       return runBridge(
         config,

@@ -61,7 +61,7 @@ export class GivenOptions {
     return this.#given.has(name) && this.#given.get(name)?.meantFor !== 'host';
   }
 
-  /** Returns the source for messages: `--port`, `MCP_PORTAGE_PORT`, or a position in a file. */
+  /** Returns the source for messages: `MCP_PORTAGE_PORT`, a position in a file, or `--port`, also if it is not set. */
   sourceOf(name: OptionName): string {
     return this.#given.get(name)?.source ?? `--${name}`;
   }

@@ -88,7 +88,7 @@ interface VariableSpec {
   readonly verbs: readonly BridgeVerb[];
 }
 
-/** The commands that send requests to a server. */
+/** The commands that use a server, apart from logging in and out. */
 const TO_SERVERS: readonly BridgeVerb[] = ['serve', 'connect', 'probe'];
 
 /** Variables without a corresponding option, with the group that they are listed in. */

@@ -24,7 +24,7 @@ export function findInheritedSockets(
 }
 
 /**
- * Finds the socket's address in /proc. The checks of access need it before the first client, and Node reports it only
+ * Finds the socket's address in /proc. The access checks need it before the first client, and Node reports it only
  * once the socket accepts clients.
  */
 function describe(fd: number): InheritedAddress {

@@ -10,8 +10,8 @@ const POOLED_PROCESSES = 16;
 const POOLED_SESSIONS = 256;
 
 /**
- * After this time without its stream, a client is assumed to have left, which is right in nearly all cases. The data
- * for resuming its calls is not kept any longer either. See docs/internals/decisions/0018-lifetimes.md.
+ * A client that closed its stream and has not come back after this time is assumed to have left, which is right in
+ * nearly all cases. The data for resuming its calls is not kept any longer either. See docs/internals/decisions/0018-lifetimes.md.
  */
 const LEFT_MS = 5 * 60_000;
 
