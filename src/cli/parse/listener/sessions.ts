@@ -11,7 +11,8 @@ const POOLED_SESSIONS = 256;
 
 /**
  * A client that closed its stream and has not come back after this time is assumed to have left, which is right in
- * nearly all cases. The data for resuming its calls is not kept any longer either. See docs/internals/decisions/0018-lifetimes.md.
+ * nearly all cases. The data for resuming its calls is not kept any longer either. See
+ * docs/internals/decisions/0018-lifetimes.md.
  */
 const LEFT_MS = 5 * 60_000;
 
