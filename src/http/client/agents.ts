@@ -10,41 +10,45 @@ import { readSecureContext, type TlsFiles } from './secure-context.ts';
 import { SocketAgent } from './socket-agent.ts';
 
 /**
- * An idle connection is let go after this long: common servers close theirs after 5 s, and a request that meets a
- * closing connection is lost without anybody knowing whether it arrived.
+ * An idle connection is closed after this time. Common servers close theirs after 5 s, and if a request is sent on a
+ * connection that is closing, it is unknown whether the server received it.
  */
 const IDLE_SOCKET_MS = 4000;
-/** Idle connections that are kept for each server. */
+/** The number of idle connections kept for each server. */
 const MAX_IDLE_SOCKETS = 64;
 /**
- * A connection that waits for an answer is checked this often for a peer that vanished (laptop asleep, cable). It is so
- * while nothing waits, too, where Node would take a second: to change it twice a request costs a seventh of a small one.
+ * TCP checks this often whether the peer of a waiting connection has vanished (sleeping laptop, pulled cable). Idle
+ * connections keep the same interval, although Node would use a second: changing it twice per request costs a seventh
+ * of the time of a small one.
  */
 export const TCP_KEEP_ALIVE_MS = 30_000;
 
-/** Where a request goes, as `http.request` takes it. */
+/** The target of a request, as options of `http.request`. */
 export interface RequestTarget extends Pick<RequestOptions, 'protocol' | 'hostname' | 'port' | 'path' | 'agent'> {
-  /** The value of its `Host` header. */
+  /** The value of the `Host` header. */
   readonly host: string;
-  /** `looked-up`: whoever passes the request on needs its headers one by one. */
+  /**
+   * `looked-up` if the agent has to read the headers one by one before it passes the request on; `written` if they can
+   * be a list.
+   */
   readonly head: 'written' | 'looked-up';
 }
 
 export interface AgentsOptions {
   readonly tls: TlsFiles;
   readonly proxyEnv: ProxyEnvironment;
-  /** The Unix socket or named pipe over which everything goes, whatever the host of a URL is; undefined: over the network. */
+  /** The Unix socket or named pipe for all requests, whatever host their URL has; undefined to use the network. */
   readonly socketPath: string | undefined;
 }
 
-/** Keep-alive connections to one server, through whatever proxy the environment asks for. */
+/** Keep-alive connections to one server, through the proxy that the environment names for it. */
 export class Agents {
   readonly #socketPath: string | undefined;
   readonly #secureContext: SecureContext | undefined;
   readonly #proxyEnvironment: ProxyEnvironment;
-  /** By scheme, or by the URL of the proxy and scheme. */
+  /** Keyed by scheme and URL of the proxy. The key of a tunnel has `tunnel` in place of the scheme. */
   readonly #agents = new Map<string, HttpAgent>();
-  /** Most requests go where the one before has gone. */
+  /** The target of the latest request, because most requests have the same URL as the one before. */
   #latest: { readonly url: URL; readonly target: RequestTarget } | undefined;
 
   /** Throws BridgeError ERR_CONFIG_OPTION when a file cannot be used. */
@@ -78,8 +82,8 @@ export class Agents {
   }
 
   /**
-   * For a connection that goes on with another protocol, which proxies let pass only through a tunnel. [RFC 6455 4.1]
-   * Throws what `agentFor` throws.
+   * Returns the agent for a connection that switches to another protocol. Proxies allow that only through a tunnel.
+   * [RFC 6455 4.1] Throws the same error as `agentFor`.
    */
   tunnelFor(url: URL): HttpAgent {
     const proxy = this.proxyFor(url);
@@ -107,7 +111,7 @@ export class Agents {
     return isSecure ? new HttpsAgent({ ...POOL, ...secured(this.#secureContext) }) : new HttpAgent(POOL);
   }
 
-  /** Closes the connections to this server that nothing uses now. */
+  /** Closes the idle connections to this server. */
   closeIdle(url: URL): void {
     for (const sockets of Object.values(this.agentFor(url).freeSockets)) {
       for (const socket of [...(sockets ?? [])]) socket.destroy();
@@ -122,10 +126,13 @@ export class Agents {
   }
 }
 
-/** Said although it is the default: NODE_TLS_REJECT_UNAUTHORIZED, in some shell profile perhaps, changes that. */
+/**
+ * Set explicitly although it is the default, because NODE_TLS_REJECT_UNAUTHORIZED, perhaps from a shell profile,
+ * changes the default.
+ */
 const VERIFIED = { rejectUnauthorized: true } as const;
 
-/** Node goes over all of these for each request, so there is none that says what is so anyway. */
+/** Node iterates over these options for each request, so there are only a few. */
 const POOL = {
   keepAlive: true,
   keepAliveMsecs: TCP_KEEP_ALIVE_MS,
@@ -136,7 +143,7 @@ const POOL = {
 
 type ConnectOptions = Parameters<HttpsProxyAgent<string>['connect']>[1];
 
-/** https through a proxy, which sees nothing but the server's name. */
+/** Tunnels connections through a proxy. Over https, the proxy sees only the server's name. */
 class TunnelAgent extends HttpsProxyAgent<string> {
   readonly #secureContext: SecureContext | undefined;
 
@@ -146,8 +153,8 @@ class TunnelAgent extends HttpsProxyAgent<string> {
   }
 
   /**
-   * A request that is given up takes its half-made tunnel along, which nobody else would close. Node says nothing of
-   * the end of a request that has no socket yet, so its `destroy` is listened to.
+   * Aborts the unfinished tunnel together with its request, because no other code would close it. Node emits no event
+   * at the end of a request that has no socket yet, so the request's `destroy` is replaced while the tunnel is set up.
    */
   override async connect(request: ClientRequest, options: ConnectOptions): Promise<Socket> {
     const attempt = new AbortController();
@@ -175,14 +182,15 @@ function secured(secureContext: SecureContext | undefined): {
   return secureContext === undefined ? VERIFIED : { ...VERIFIED, secureContext };
 }
 
-/** HTTP_PROXY and the like, by name, as the environment had them. */
+/** The values of HTTP_PROXY and similar environment variables, by their names. */
 export type ProxyEnvironment = Readonly<Record<string, string>>;
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /**
- * The proxy that the environment names for a URL; undefined: none. Lower case wins over upper case, as everywhere.
- * This machine is never asked for through a proxy: to the proxy "localhost" would be the proxy's machine.
+ * Returns the proxy that the environment names for a URL; undefined if there is none. Lower-case names take precedence
+ * over upper-case ones, as in other programs. Loopback addresses never go through a proxy, because the proxy would
+ * resolve "localhost" to its own machine.
  * @throws BridgeError ERR_CONFIG_OPTION when the value is no proxy URL
  */
 export function findProxy(url: URL, environment: ProxyEnvironment): URL | undefined {
@@ -192,7 +200,7 @@ export function findProxy(url: URL, environment: ProxyEnvironment): URL | undefi
   const text = value.includes('://') ? value : `http://${value}`;
   const proxy = URL.canParse(text) ? new URL(text) : undefined;
   if (proxy === undefined || !/^https?:$/.test(proxy.protocol) || proxy.hostname === '') {
-    // The value may hold a password.
+    // The value is not shown, because it may contain a password.
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
       `The environment names a proxy for ${scheme} that cannot be used; expected http://host:port or https://host:port.`,
@@ -211,8 +219,8 @@ function isLoopback({ hostname }: URL): boolean {
 }
 
 /**
- * NO_PROXY: names and their subdomains, with or without a leading `.` or `*.`; addresses; ranges such as 10.0.0.0/8;
- * each with an optional port; `*` for all.
+ * True if NO_PROXY exempts the URL. It lists names, which include their subdomains, with or without a leading `.` or
+ * `*.`; addresses; ranges such as 10.0.0.0/8; or `*` for all hosts. Names and addresses may have a port.
  */
 function isExempt(url: URL, noProxy: string): boolean {
   const port = url.port || DEFAULT_PORTS[url.protocol];

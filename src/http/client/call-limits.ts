@@ -1,4 +1,4 @@
-/** What one call over HTTP may take: how long each of its phases, and how much of a response that nobody needs. */
+/** Limits of one HTTP call: the time of each phase, and the size of response bodies that are discarded or held back. */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../deps.ts';
@@ -6,21 +6,21 @@ import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../shown-url.ts';
 import { nameProxy } from './network-error.ts';
 
-/** Milliseconds; 0: no limit. */
+/**
+ * Time limits in milliseconds; 0 means no limit. `connectMs` covers name resolution, TCP, TLS and the tunnel of a
+ * proxy. `firstByteMs` runs from the last byte of the request to the head of the response. `idleMs` limits a pause
+ * within a response, and `callMs` the whole call, even while data arrives.
+ */
 export interface CallTimeouts {
-  /** Name resolution, TCP, TLS, a proxy's tunnel. */
   readonly connectMs: number;
-  /** From the request's last byte to the response's head. */
   readonly firstByteMs: number;
-  /** A pause within a response. */
   readonly idleMs: number;
-  /** A whole call, however talkative. */
   readonly callMs: number;
 }
 
 export const NO_TIMEOUTS: CallTimeouts = { connectMs: 0, firstByteMs: 0, idleMs: 0, callMs: 0 };
 
-/** `data.phase` of ERR_UPSTREAM_TIMEOUT. */
+/** The value of `data.phase` in ERR_UPSTREAM_TIMEOUT. */
 export type CallPhase = 'connect' | 'first-byte' | 'idle' | 'call';
 
 const descriptions: Readonly<Record<CallPhase, string>> = {
@@ -30,23 +30,26 @@ const descriptions: Readonly<Record<CallPhase, string>> = {
   call: 'did not finish its answer within',
 };
 
-/** `proxy`: through which the server is asked; where nothing is connected, the fault may be there. */
+/**
+ * Creates the error for an exceeded time limit. With `proxy`, the message for the connect phase names the proxy,
+ * because the fault may be there.
+ */
 export function timeoutError(url: URL, phase: CallPhase, limitMs: number, proxy?: URL): BridgeError {
   const way = phase === 'connect' && proxy !== undefined ? ` through the ${nameProxy(proxy)}` : '';
   const message = `The server at ${showUrl(url)} ${descriptions[phase]} ${limitMs} ms${way} (the ${phase} limit).`;
   return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase, timeoutMs: limitMs } });
 }
 
-/** The limits of one call: one timer for the phase it is in, one for the whole. */
+/** Runs the time limits of one call: one timer for the current phase and one for the whole call. */
 export class PhaseTimer {
   readonly #clock: Clock;
   readonly #limits: CallTimeouts;
   readonly #onTimeout: (phase: CallPhase, limitMs: number) => void;
   #cancelPhase: (() => void) | undefined = undefined;
   #cancelCall: (() => void) | undefined = undefined;
-  /** How long nothing may happen in the `idle` phase; 0: no limit. */
+  /** The longest pause allowed in the `idle` phase; 0 means no limit. */
   #idleMs = 0;
-  /** When bytes last came in that phase; `paused` while we do not read. */
+  /** The time at which bytes last arrived in the `idle` phase; `paused` while the bridge does not read. */
   #activity: number | 'paused' = 0;
 
   constructor(clock: Clock, limits: CallTimeouts, onTimeout: (phase: CallPhase, limitMs: number) => void) {
@@ -62,7 +65,7 @@ export class PhaseTimer {
     this.#cancelPhase = limitMs > 0 ? this.#clock.after(limitMs, () => this.#onTimeout(phase, limitMs)) : undefined;
   }
 
-  /** `maxIdleMs`: a limit for this response, where there is none or a longer one. */
+  /** Starts the `idle` phase. A `maxIdleMs` above 0 applies to this response unless the configured limit is shorter. */
   enterIdle(maxIdleMs = 0): void {
     this.#cancelPhase?.();
     this.#cancelPhase = undefined;
@@ -72,7 +75,9 @@ export class PhaseTimer {
     if (this.#idleMs > 0) this.#watchIdle(this.#idleMs);
   }
 
-  /** Bytes came. Called for each chunk, so it only notes the time: the timer looks at it when it runs out. */
+  /**
+   * Records that bytes have arrived. Called for each chunk, so it stores only the time; the timer reads it on expiry.
+   */
   touch(): void {
     if (this.#idleMs > 0) this.#activity = this.#clock.now();
   }
@@ -102,16 +107,16 @@ export class PhaseTimer {
   }
 }
 
-// ---- Responses that nobody needs, or not yet
+// ---- Responses that are discarded or held back
 
-/** A redirect's own page is read to its end, to keep the connection, if it is not longer than this. */
+/** The body of a discarded response is read to its end, which keeps the connection, if it is not longer than this. */
 const MAX_DRAINED_BYTES = 16 * 1024;
 
-/** A refusal gives its reason in a few lines; of a longer one the beginning is enough. */
+/** A refusal gives its reason in a few lines; of a longer body, the beginning is enough. */
 const MAX_HELD_BYTES = 64 * 1024;
 
 /**
- * Reads the body of a refusal that may be handed over later. Resolves when the body has ended, broken off or become too
+ * Reads the body of a refusal that may be passed on later. Resolves when the body has ended, was cut off or is too
  * long.
  */
 export function holdResponse(response: Readable): Promise<Buffer> {
@@ -130,7 +135,7 @@ export function holdResponse(response: Readable): Promise<Buffer> {
   });
 }
 
-/** Gets rid of a response that nobody needs, and keeps its connection where that is cheap. */
+/** Discards a response, and keeps its connection if the rest of the body is short. */
 export function discardResponse(message: ClientRequest, response: IncomingMessage): void {
   const length = Number(response.headers['content-length'] ?? Number.NaN);
   response.on('error', () => {});
@@ -139,8 +144,8 @@ export function discardResponse(message: ClientRequest, response: IncomingMessag
 }
 
 /**
- * Ends a request that was answered before all of it had left. A server that does not read the rest would have it kept,
- * and its connection, for as long as it likes. [RFC 9112 9.5]
+ * Ends a request that was answered before all of it was sent. Otherwise a server that does not read the rest would keep
+ * the request and its connection open for as long as it likes. [RFC 9112 9.5]
  */
 export function stopSending(message: ClientRequest | undefined): void {
   if (message?.writableFinished === false) message.destroy();

@@ -1,10 +1,10 @@
 import type { Credentials } from './credentials.ts';
 import type { RequestHeaders } from './http-call.ts';
 
-/** Credentials that each caller of the bridge has of its own. */
+/** Credentials that differ between the callers of the bridge. */
 export interface CallerCredentials {
-  /** Those of the caller whose request has let these headers pass. Called several times for each request. */
+  /** Returns the credentials of the caller that the forwarded headers name. Called several times for each request. */
   of(forwarded: RequestHeaders['forwarded']): Credentials;
-  /** Ends renewals. May be called twice. */
+  /** Ends renewals. May be called more than once. */
   close(): void;
 }

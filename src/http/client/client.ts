@@ -8,27 +8,27 @@ import { HttpExchange } from './http-exchange.ts';
 import { type WebSocketOpener, WebSocketOpening, type WebSocketRequest } from './open-websocket.ts';
 
 export interface HttpClientOptions extends AgentsOptions {
-  /** Sent with every request; names that belong to HTTP framing or MCP are left out. */
+  /** Sent with every request. Names that belong to HTTP framing or MCP are left out. */
   readonly headers: ReadonlyMap<string, string>;
   readonly bearerTokenFile: string | undefined;
-  /** Used in place of a token file. They are shared between clients, so they are never closed here. */
+  /** Used if there is no token file. Other clients share these credentials, so this client never closes them. */
   readonly credentials: Credentials | CallerCredentials | undefined;
   readonly userAgent: string;
   readonly clock: Clock;
 }
 
 /**
- * HTTP to one server: kept connections, proxies, TLS, time limits, redirects, credentials. Callbacks, no promises: it
- * carries every message.
+ * An HTTP client for one server, with keep-alive connections, proxies, TLS, time limits, redirects and credentials. It
+ * carries every message, so it uses callbacks instead of promises.
  */
 export class HttpClient implements HttpExchangeHost {
   readonly agents: Agents;
   readonly clock: Clock;
   readonly #baseHeaders: Readonly<Record<string, string>>;
-  /** Of all requests alike; undefined: there are none, or each caller has its own. */
+  /** The credentials of all requests. Undefined if there are none, or if each caller has its own. */
   readonly #credentials: Credentials | undefined;
   readonly #callers: CallerCredentials | undefined;
-  /** The messages of a session are posted with the same headers. */
+  /** The merged headers of the latest request. A session posts its messages with the same headers object. */
   #latest: { readonly own: object; readonly all: Readonly<Record<string, string>> } | undefined;
   #latestList: { readonly of: object; readonly list: readonly string[] } | undefined;
 
@@ -41,7 +41,7 @@ export class HttpClient implements HttpExchangeHost {
     this.#callers = all !== undefined && 'of' in all ? all : undefined;
     this.#credentials = all !== undefined && 'of' in all ? undefined : all;
     this.#baseHeaders = {
-      // Compressing a stream of small events costs latency, and a server may hold events back for it.
+      // Compressing a stream of small events costs latency, and a server may delay events to compress them.
       'accept-encoding': 'identity',
       'user-agent': options.userAgent,
       ...pickHeaders(options.headers, isConfigurable),
@@ -57,8 +57,8 @@ export class HttpClient implements HttpExchangeHost {
   }
 
   /**
-   * A time limit for the server, in what is done for one caller. While credentials are renewed it does not run, and begins
-   * anew afterwards.
+   * Runs a function when a time limit for the server expires, on behalf of one caller. The limit is suspended while
+   * that caller's credentials are renewed, and starts anew afterwards. Returns a function that cancels it.
    */
   afterLimit(limitMs: number, run: () => void, forwarded?: RequestHeaders['forwarded']): () => void {
     let cancel = (): void => {};
@@ -74,12 +74,12 @@ export class HttpClient implements HttpExchangeHost {
     return () => cancel();
   }
 
-  /** Errors come through the handler only, and never before this method has returned. */
+  /** Sends a request. The handler gets all errors, and is not called before this method has returned. */
   request(request: HttpRequest, handler: HttpHandler): HttpCall {
     return new HttpExchange(this, request, handler);
   }
 
-  /** The opener hears nothing before this method has returned. */
+  /** Opens a WebSocket. The opener is not called before this method has returned. */
   openWebSocket(request: WebSocketRequest, opener: WebSocketOpener): WebSocketOpening {
     return new WebSocketOpening(this, request, opener);
   }
@@ -111,9 +111,9 @@ export class HttpClient implements HttpExchangeHost {
 }
 
 /**
- * The head of a request as a list of names and values in turn. Node writes a list as it is; of an object it checks and
- * copies each header first, to have it looked up and changed, which is a sixth of what a small request costs it.
- * Each header is there once: where names differ in case alone, the last counts, as Node has it with an object.
+ * Returns the headers as a list in which names and values alternate. Node writes a list as it is; it checks and copies
+ * each header of an object first, which takes a sixth of the time of a small request. Each header appears once: if
+ * names differ only in case, the last one counts, as Node does with an object.
  */
 export function listHeaders(headers: Readonly<Record<string, string>>): readonly string[] {
   const named = new Map<string, readonly [string, string]>();

@@ -8,7 +8,7 @@ import type { HttpClient } from './client.ts';
 import type { SessionCookies } from './cookies.ts';
 import { codeOf, toConnectError } from './network-error.ts';
 
-/** Metadata documents are small; whoever sends more is cut off. */
+/** Metadata documents are small, so a longer body is cut off. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
 export interface ControlRequest {
@@ -17,9 +17,9 @@ export interface ControlRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly cookies: SessionCookies;
-  /** Resolves the name of the host, unless a proxy does that. */
+  /** Resolves the host name, unless a proxy resolves it. */
   readonly lookup?: LookupFunction;
-  /** The time limit for everything together. */
+  /** The time limit for the whole request. */
   readonly timeoutMs: number;
 }
 
@@ -30,8 +30,8 @@ export interface ControlResponse {
 }
 
 /**
- * Requests made once in a while, where nobody counts microseconds: for metadata documents and tokens. Shares connections,
- * certificates, proxies and configured headers with the messages. Redirects are not followed.
+ * Sends occasional requests, for metadata documents and tokens, where speed does not matter. Shares connections,
+ * certificates, proxies and configured headers with the MCP messages. Does not follow redirects.
  */
 export class ControlClient {
   readonly #http: HttpClient;
@@ -41,7 +41,7 @@ export class ControlClient {
     this.#http = http;
   }
 
-  /** Resolves with any status. Rejects with a BridgeError when there is no response, or one that is too long. */
+  /** Resolves with any status. Rejects with a BridgeError if there is no response, or if its body is too long. */
   async request(request: ControlRequest): Promise<ControlResponse> {
     const { method, url, headers, body, cookies, lookup, timeoutMs } = request;
     const got = await this.#load();
@@ -72,7 +72,7 @@ export class ControlClient {
     }
   }
 
-  /** Loaded with the first request: most runs end without one, and it takes a while. */
+  /** Loads the library with the first request: most runs make none, and loading takes time. */
   #load(): Promise<Got> {
     this.#got ??= import('got').then(({ got }) =>
       got.extend({ followRedirect: false, throwHttpErrors: false, retry: { limit: 0 } }),

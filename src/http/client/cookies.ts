@@ -1,26 +1,29 @@
 import { isIP } from 'node:net';
 import { parseSetCookie } from 'set-cookie-parser';
 
-/** No load balancer needs more. Of a server that sets ever more cookies, the first ones are kept. */
+/** Load balancers need fewer cookies than this. If a server sets more, the first ones are kept. */
 const MAX_COOKIES = 50;
 const MAX_COOKIE_LENGTH = 4096;
 
 /**
- * The cookies of one upstream session: load balancers use them to lead each request of a session to the same server.
- * In memory only, and each goes back to nobody but the origin that set it. So it does not matter which domains are public
- * suffixes: a list of those takes longer to load than most of the rest of a start.
+ * The cookies of one upstream session: load balancers use them to route all requests of a session to the same server.
+ * Cookies are kept in memory only, and each is sent only to the origin that set it. It does not matter then which
+ * domains are public suffixes; loading a list of those would take longer than most other parts of the startup.
  */
 export class SessionCookies {
   readonly #now: () => number;
-  /** Keyed by name, domain and path, in the order in which they came. */
+  /** Keyed by name, domain and path, in the order of arrival. */
   readonly #cookies = new Map<string, Cookie>();
 
-  /** Expiry is by the calendar, so the clock is, too. */
+  /** Cookies expire by calendar time, so `now` must return milliseconds since 1970. */
   constructor(now: () => number = Date.now) {
     this.#now = now;
   }
 
-  /** `set-cookie` of a response from `url`. What cannot be parsed or belongs elsewhere is ignored. */
+  /**
+   * Stores the `set-cookie` headers of a response from `url`. Ignores cookies that cannot be parsed or belong to
+   * another host.
+   */
   store(url: URL, setCookies: readonly string[] | undefined): void {
     if (setCookies === undefined) return;
     this.#forgetExpired();
@@ -33,7 +36,7 @@ export class SessionCookies {
     }
   }
 
-  /** For the `cookie` header; undefined when there is none. */
+  /** Returns the value of the `cookie` header; undefined if no cookie matches. */
   headerFor(url: URL): string | undefined {
     if (this.#cookies.size === 0) return undefined;
     this.#forgetExpired();
@@ -41,7 +44,7 @@ export class SessionCookies {
       ({ origin, path }) => origin === url.origin && isBelow(url.pathname, path),
     );
     if (fitting.length === 0) return undefined;
-    // [RFC 6265 section 5.4] longer paths first, else in the order in which they came
+    // [RFC 6265 section 5.4] Longer paths come first; otherwise the order of arrival counts.
     fitting.sort((one, other) => other.path.length - one.path.length);
     return fitting.map(({ name, value }) => `${name}=${value}`).join('; ');
   }
@@ -55,7 +58,7 @@ export class SessionCookies {
   }
 }
 
-// ---- A cookie as a client takes it from a server. Cites RFC 6265, which says what servers in the field rely on.
+// ---- Parsing cookies. The citations are of RFC 6265, which describes what servers rely on in practice.
 
 export interface Cookie {
   readonly name: string;
@@ -64,21 +67,21 @@ export interface Cookie {
   readonly origin: string;
   readonly domain: string;
   readonly path: string;
-  /** In milliseconds since 1970; undefined: it lasts as long as the session. */
+  /** Milliseconds since 1970; undefined if the cookie lasts as long as the session. */
   readonly expiresAt: number | undefined;
 }
 
-/** Undefined for what is no cookie, or none for `url`. */
+/** Returns undefined for text that is not a cookie, and for a cookie that `url` cannot set. */
 export function parseCookie(text: string, url: URL, nowMs: number): Cookie | undefined {
   const [parsed] = parseSetCookie([text], { decodeValues: false, silent: true });
   if (parsed === undefined || parsed.name === '') return undefined;
   const { name, value, secure = false, maxAge, expires } = parsed;
-  // Over http it would never be sent.
+  // A secure cookie would never be sent over http.
   if (secure && url.protocol !== 'https:') return undefined;
   const domain = parsed.domain?.toLowerCase().replace(/^\./, '') || url.hostname;
   if (!isWithin(domain, url.hostname)) return undefined;
   const path = parsed.path?.startsWith('/') ? parsed.path : defaultPath(url.pathname);
-  // [RFC 6265 section 5.3] Max-Age wins
+  // [RFC 6265 section 5.3] Max-Age takes precedence over Expires.
   const expiresAt = maxAge === undefined ? expires?.getTime() : nowMs + maxAge * 1000;
   return { name, value, origin: url.origin, domain, path, expiresAt };
 }
@@ -94,7 +97,7 @@ function isWithin(domain: string, host: string): boolean {
   return host === domain || (host.endsWith(`.${domain}`) && isIP(host) === 0);
 }
 
-/** [RFC 6265 section 5.1.4] up to the last slash, which stays only when it is the first one, too */
+/** [RFC 6265 section 5.1.4] The path up to its last slash, which is kept only if it is the first character. */
 function defaultPath(pathname: string): string {
   return pathname.slice(0, Math.max(1, pathname.lastIndexOf('/')));
 }

@@ -1,47 +1,55 @@
-/** The credentials that a server is shown: how they are renewed, a token in a file, and what a refusal says of them. */
+/**
+ * Credentials that the bridge sends to a server: their renewal, bearer tokens in files, and the challenges of refusals.
+ */
 import type { IncomingHttpHeaders } from 'node:http';
 import { BridgeError } from '../../errors.ts';
 import { ChangingFile } from '../changing-file.ts';
 
-/** The credentials that the server is shown. */
+/** The credentials that the bridge sends to one server. */
 export interface Credentials {
   /**
-   * The headers for one attempt of a request, which leaves now; undefined: none. Called again for each repetition and each
-   * redirect. Throws BridgeError ERR_UPSTREAM_AUTH.
+   * Returns the headers for an attempt that is sent right away; undefined if there are none. Called again for each
+   * retry and each redirect. Throws BridgeError ERR_UPSTREAM_AUTH.
    */
   show(method: string, url: URL): CredentialHeaders | undefined;
-  /** Undefined: they are not renewed by the bridge. */
+  /** Undefined if the bridge does not renew these credentials. */
   readonly renewal: CredentialRenewal | undefined;
-  /** Ends renewals. May be called twice. */
+  /** Ends renewals. May be called more than once. */
   close(): void;
 }
 
 export interface CredentialHeaders {
   readonly authorization: string;
-  /** Proves, for this attempt alone, that its sender has the key that the token is bound to. Absent: the token is bound to none. */
+  /** The DPoP proof of this attempt. Absent if the token is not bound to a key. */
   readonly dpop?: string;
 }
 
-/** Credentials that the bridge gets by itself. Every request asks, so the usual answers cost no promise. */
+/**
+ * Credentials that the bridge obtains itself. Every request calls this, so the usual answers do not create a promise.
+ */
 export interface CredentialRenewal {
   /**
-   * The time, by the clock of the bridge, at which a renewal was last under way: now while there is one. Undefined: there
-   * has been none. A renewal may take as long as a user needs, and time limits for the server do not run meanwhile.
+   * The time of the bridge's clock at which a renewal was last in progress: the current time during a renewal, and
+   * undefined if there has been none. A renewal may take as long as a user needs, so the time limits for the server are
+   * suspended meanwhile.
    */
   readonly lastUnderWayMs: number | undefined;
   /**
-   * Called before a request leaves. Settles when better credentials are there or cannot be had; never rejects.
-   * Undefined: there is nothing to wait for.
+   * Called before a request is sent. Resolves when better credentials have arrived or cannot be obtained; never
+   * rejects. Undefined if the request need not wait.
    */
   beforeRequest(): Promise<void> | undefined;
-  /** The server at this URL has taken a request with this value of `Authorization`. */
+  /** Called when the server at this URL has accepted a request with this value of `Authorization`. */
   accepted(authorization: string, url: URL, headers: IncomingHttpHeaders): void;
   /**
-   * Called with the first refusal of each request. Returns true if the proof lacked only the nonce that comes with the
-   * refusal, so that the request can be sent again at once.
+   * Called with each 401 of a request, until it has returned true once. Returns true if the proof lacked only the nonce
+   * that the refusal contains, so that the request can be sent again at once.
    */
   takesNonce(refusal: CredentialRefusal): boolean;
-  /** The server has refused a request. Undefined: nothing can be done about it. Never rejects. */
+  /**
+   * Called when the server has refused a request. Returns undefined if the credentials cannot be renewed. Never
+   * rejects.
+   */
   refused(refusal: CredentialRefusal): Promise<RenewalOutcome> | undefined;
 }
 
@@ -53,51 +61,55 @@ export interface CredentialRefusal {
   readonly url: URL;
   /** The value of `Authorization` that the server refused. */
   readonly authorization: string | undefined;
-  /** Where the refusal came from; undefined: from a proxy, or the connection is gone. */
+  /** The address of the server that refused. Undefined behind a proxy, or if the connection is gone. */
   readonly peerAddress: string | undefined;
-  /** Shows the user something that the request waits for; undefined: there is no way to. */
+  /** Shows the user a page that the request waits for. Undefined if the request cannot reach its user. */
   readonly ask?: AskUser | undefined;
 }
 
 /** A page that the user has to open before a request can be served. */
 export interface UserPrompt {
-  /** Not used before, and not to be guessed. */
+  /** Unique and unguessable. */
   readonly id: string;
   readonly message: string;
   readonly url: URL;
-  /** Resolves when there is nothing to do there any more. */
+  /** Resolves when the login has succeeded or ended without success, so the page is no longer needed. */
   readonly over: Promise<'logged-in' | 'ended'>;
-  /** What a call is told that does not wait for the user. */
+  /** The error for calls that do not wait for the user. */
   readonly error: BridgeError;
 }
 
-/** `unshown`: the client has not shown it, for whatever reason. */
+/** The user's answer to a prompt. `unshown` means that the client did not show it, for whatever reason. */
 export type UserAnswer = 'accepted' | 'declined' | 'unshown';
 
-/** Returns what the user decides; undefined: the user cannot be asked in this request. */
+/** Resolves with the user's answer. Returns undefined if the request cannot ask its user. */
 export type AskUser = (prompt: UserPrompt) => Promise<UserAnswer> | undefined;
 
+/**
+ * - `renewed`: the credentials have changed, so the request is sent again.
+ * - `refused`: the server offers no way to obtain others, so the refusal is passed on.
+ * - `failed`: the renewal failed with this error.
+ */
 export type RenewalOutcome =
-  /** There are other credentials now, and the request is worth sending again. */
   | { readonly kind: 'renewed' }
-  /** The server offers no way to get any, so its refusal stands. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly error: BridgeError };
 
 // ---- Bearer tokens
 
-/** [RFC 6750 2.1] b64token; also keeps line breaks and whatever else is not a token out of the header. */
+/** [RFC 6750 2.1] b64token. The pattern also keeps line breaks and other invalid characters out of the header. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** Common servers take 8 to 16 KiB of headers, so a longer token reaches nobody; it would be sent with every request. */
+/** Common servers accept 8 to 16 KiB of headers, so they would reject every request with a longer token. */
 export const MAX_TOKEN_LENGTH = 16 * 1024;
 
-/** Could this be sent as a bearer token? */
 export function isBearerToken(text: string): boolean {
   return findTokenFault(text) === undefined;
 }
 
-/** Why this is no bearer token, as the end of a sentence that does not show it; undefined: it is one. */
+/**
+ * Returns why a text is not a bearer token, as the end of a sentence that does not quote it; undefined if it is one.
+ */
 export function findTokenFault(token: string): string | undefined {
   if (token === '') return 'is empty';
   if (token.length > MAX_TOKEN_LENGTH) {
@@ -106,7 +118,7 @@ export function findTokenFault(token: string): string | undefined {
   return TOKEN.test(token) ? undefined : 'holds something that is no bearer token';
 }
 
-/** A token in a file that somebody else renews. Errors name the file, never what is in it. */
+/** A bearer token in a file that another program renews. Errors name the file, never its content. */
 export class BearerTokenFile implements Credentials {
   readonly renewal = undefined;
   readonly #file: ChangingFile<string>;
@@ -115,7 +127,10 @@ export class BearerTokenFile implements Credentials {
     this.#file = new ChangingFile(path, (text) => text.trim());
   }
 
-  /** Looks at the file each time (microseconds) and reads it when it has changed. Throws ERR_UPSTREAM_AUTH. */
+  /**
+   * Returns the token. Each call checks the file, which takes microseconds, and reads it again after a change. Throws
+   * ERR_UPSTREAM_AUTH.
+   */
   current(): string {
     const token = this.#read();
     const fault = findTokenFault(token);
@@ -145,43 +160,46 @@ export class BearerTokenFile implements Credentials {
 
 // ---- Challenges
 
-/** What a refusal says about the way in. */
+/** The content of `WWW-Authenticate` in a refusal. */
 export interface AuthChallenge {
-  /** `Bearer`, mostly. */
+  /** The first scheme of the header, usually `Bearer`. */
   readonly scheme: string | undefined;
-  /** Where the server's protected resource metadata is. [RFC 9728 5.1] */
+  /** The URL of the server's protected resource metadata. [RFC 9728 5.1] */
   readonly resourceMetadata: URL | undefined;
-  /** `invalid_token`, `insufficient_scope`. [RFC 6750 3.1] */
+  /** An error code such as `invalid_token` or `insufficient_scope`. [RFC 6750 3.1] */
   readonly error: string | undefined;
-  /** What a token has to allow; empty: nothing is said of that. */
+  /** The scopes that a token needs; empty if the server names none. */
   readonly scopes: readonly string[];
-  /** Undefined: the server does not ask for a token that is bound to a key. */
+  /** Undefined if the server does not ask for a token that is bound to a key. */
   readonly dpop: DpopChallenge | undefined;
 }
 
 /** [RFC 9449 7.1] */
 export interface DpopChallenge {
-  /** True: the server takes no bearer tokens. */
+  /** True if the server offers DPoP without `Bearer`. */
   readonly isOnly: boolean;
-  /** The algorithms of proofs that the server takes; undefined: it does not say. */
+  /** The algorithms of proofs that the server accepts; undefined if it does not list them. */
   readonly algorithms: readonly string[] | undefined;
   readonly error: string | undefined;
 }
 
 /**
- * Space, a separator, a quoted text (which may lack its end) or a run of other characters. Every character begins one of
- * these, and its first character tells which, so a text is read once from its beginning to its end.
+ * Space, a separator, a quoted string (which may lack its closing quote) or a run of other characters. Every character
+ * begins one of these, and the first character tells which, so a header is read in one pass.
  */
 const LEXEME = /\s+|[,=]|"(?:[^"\\]|\\.)*"?|[^\s,="]+/gs;
 const NAME = /^[A-Za-z0-9_-]+$/;
 const QUOTED = /^"(.*)"$/s;
 
-/** The parts that a value of `WWW-Authenticate` consists of: joined, they are that value. */
+/** Yields the lexemes of a `WWW-Authenticate` value; joined, they are that value. */
 export function* lexAuthChallenge(text: string): Iterable<string> {
   for (const [lexeme] of text.matchAll(LEXEME)) yield lexeme;
 }
 
-/** Reads `WWW-Authenticate`. Several challenges are read as one, but for DPoP: only one of them names metadata. */
+/**
+ * Reads `WWW-Authenticate`. The parameters of all challenges are merged, because only one of them names metadata. The
+ * parameters of DPoP are also read separately.
+ */
 export function parseAuthChallenge(headers: IncomingHttpHeaders): AuthChallenge {
   const text = headers['www-authenticate'] ?? '';
   const { parameters, schemes } = readChallenges(text);
@@ -207,10 +225,12 @@ function readDpopChallenge(schemes: ReadonlyMap<string, ReadonlyMap<string, stri
   };
 }
 
+/**
+ * `parameters` holds the parameters of all challenges, `schemes` those of each scheme. Names are in lower case. If a
+ * name occurs more than once, its first value counts.
+ */
 interface Challenges {
-  /** Of all challenges, by name in lower case; of a name that comes twice the first one counts. */
   readonly parameters: ReadonlyMap<string, string>;
-  /** The parameters of each scheme, by its name in lower case. */
   readonly schemes: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
@@ -218,9 +238,9 @@ function readChallenges(text: string): Challenges {
   const parameters = new Map<string, string>();
   const schemes = new Map<string, Map<string, string>>();
   let ofScheme = new Map<string, string>();
-  /** The latest word: the name of a parameter if `=` comes next, else that of a scheme. */
+  /** The latest word: the name of a parameter if `=` comes next, otherwise the name of a scheme. */
   let word: string | undefined;
-  /** Name and value of the parameter that is being read; an unquoted value may come in several parts. */
+  /** Name and value of the parameter being read. An unquoted value may consist of several lexemes. */
   let name: string | undefined;
   let parts: string[] = [];
   const begin = (next: string | undefined): void => {

@@ -8,10 +8,10 @@ import type { CredentialRenewal, UserAnswer, UserPrompt } from './credentials.ts
 
 export interface RequestHeaders {
   readonly method: string;
-  /** The headers of the transport itself; they win over all others. */
+  /** The transport's own headers. They override configured and forwarded ones. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Headers of the client's own request. Those that may not be forwarded are left out, and configured ones win over
+   * Headers of the client's own request. Those that may not be forwarded are left out, and configured headers override
    * them.
    */
   readonly forwarded: Readonly<Record<string, string>> | undefined;
@@ -23,52 +23,59 @@ export interface HttpRequest extends RequestHeaders {
   readonly url: URL;
   readonly body: Buffer | undefined;
   readonly timeouts: CallTimeouts;
-  /** Processing it twice does no harm. Only such a request is repeated when nobody knows whether it arrived. */
+  /**
+   * True if the server may process the request twice without harm. Only such a request is repeated if it is unknown
+   * whether the server received the first one.
+   */
   readonly isRepeatable: boolean;
 }
 
 export interface ResponseHead {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Where it came from, after redirects. */
+  /** The URL that answered, after redirects. */
   readonly url: URL;
-  /** The request carried an `Authorization`. */
+  /** True if the request had an `Authorization` header. */
   readonly wasAuthorized: boolean;
-  /** A login was tried, and the server offers none. */
+  /** True if a login was attempted, but the server offers none. */
   readonly offersNoLogin: boolean;
 }
 
-/** Whoever makes a request hears, in this order: `sent`, `response`, any number of `data`, then `end` or `error`. */
+/**
+ * Receives the events of one request in this order: `sent`, `response`, any number of `data`, then `end` or `error`.
+ */
 export interface HttpHandler {
-  /** The whole request was handed to the system; not called when the answer came first. */
+  /** The whole request was passed to the operating system. Not called if the response came first. */
   sent(): void;
   response(head: ResponseHead): void;
-  /** The receiver owns the bytes. */
+  /** Delivers a part of the body. The handler owns the bytes. */
   data(chunk: Buffer): void;
   end(): void;
-  /** Ends the call instead of whatever would have followed; called once. */
+  /** Ends the call in place of the remaining events. Called at most once. */
   error(error: BridgeError): void;
-  /** The request waits for its user to open a page. May abort the request. See `AskUser`. */
+  /** Asks the user to open a page, because the request waits for it. May abort the request. See `AskUser`. */
   askUser?(prompt: UserPrompt): Promise<UserAnswer> | undefined;
 }
 
-/** A request under way. */
+/** A request in progress. */
 export interface HttpCall {
-  /** Ends the call; the handler hears nothing more. May be called at any time, and twice. */
+  /** Ends the call; the handler is not called any more. May be called at any time, and more than once. */
   abort(): void;
-  /** `pause` and `resume` stop and continue the reading of the response, also before it has come. */
+  /** `pause` and `resume` stop and continue reading the response. They may be called before it arrives. */
   pause(): void;
   resume(): void;
 }
 
-/** What all requests to one server have in common. */
+/** The parts of the client that all requests to one server share. */
 export interface HttpExchangeHost {
   readonly agents: Agents;
   readonly clock: Clock;
-  /** Returns what renews the credentials of a request that lets these headers pass; undefined: they cannot be renewed. */
+  /**
+   * Returns the renewal of the credentials that a request with these forwarded headers has; undefined if there is none.
+   */
   renewalOf(forwarded: RequestHeaders['forwarded']): CredentialRenewal | undefined;
-  /** Everything that goes into the head of a request. Throws BridgeError ERR_UPSTREAM_AUTH without a usable token. */
+  /** Returns all headers of a request. Throws BridgeError ERR_UPSTREAM_AUTH if there is no usable token. */
   headersFor(url: URL, request: RequestHeaders): Readonly<Record<string, string>>;
-  /** Returns the headers of a request as a list in which names and values take turns. */
+  /** Returns the headers of a request as a list in which names and values alternate. */
   listOf(headers: Readonly<Record<string, string>>): readonly string[];
 }

@@ -20,28 +20,31 @@ import { codeOf, toConnectError, toRequestError } from './network-error.ts';
 import { judgeRedirect } from './redirects.ts';
 import { unpack } from './unpack.ts';
 
-/** The errors of a request on a kept connection that the server was just closing. */
+/** The error codes of a request on a kept-alive connection that the server was just closing. */
 const STALE_CODES: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
 
-/** How often one request gets other credentials: refreshed ones, those of a login, those with one more scope. */
+/**
+ * Limit on the renewals of one request: refreshed credentials, those of a login, and those of a login with one more
+ * scope.
+ */
 const MAX_RENEWALS = 3;
 
 /**
- * A refusal whose body pauses for this long is used as far as it has come: callers wait for it, and some servers
- * announce a longer body than they send.
+ * After a pause of this length, the body of a refusal is used as far as it has arrived: callers wait for it, and some
+ * servers announce a longer body than they send.
  */
 const REFUSAL_IDLE_MS = 10_000;
 
 /**
- * - `authorizing`: waiting for credentials, at first or after a refusal; nothing is under way.
- * - `sending`: not all of the request has left.
+ * - `authorizing`: waiting for credentials, before the first attempt or after a refusal. No attempt is in progress.
+ * - `sending`: a part of the request has not been sent yet.
  * - `sent`: waiting for the response.
- * - `receiving`: its head has been handed over.
- * - `done`: the handler hears nothing more.
+ * - `receiving`: the handler has received the head of the response.
+ * - `done`: the handler is not called any more.
  */
 type State = 'authorizing' | 'sending' | 'sent' | 'receiving' | 'done';
 
-/** One request and its response, over as many attempts as redirects, stale connections and credentials make it take. */
+/** A request and its response. Redirects, stale connections and new credentials may require several attempts. */
 export class HttpExchange implements HttpCall {
   readonly #host: HttpExchangeHost;
   readonly #request: HttpRequest;
@@ -108,8 +111,8 @@ export class HttpExchange implements HttpCall {
       const open = protocol === 'https:' ? requestHttps : requestHttp;
       message = open({ protocol, hostname, port, path, agent, method, headers: this.#head(headers, target) });
     } catch (thrown) {
-      // The token cannot be read, the proxy not be used or a header not be sent. The handler hears of it in a
-      // microtask, as the caller has to have this object first.
+      // The token cannot be read, the proxy cannot be used or a header cannot be sent. The handler gets the error in a
+      // microtask, because the caller needs this object first.
       const error = thrown instanceof BridgeError ? thrown : toRequestError(thrown);
       return queueMicrotask(() => this.#fail(error));
     }
@@ -176,7 +179,10 @@ export class HttpExchange implements HttpCall {
     this.#receive(response, content, status);
   }
 
-  /** Without a listener for `upgrade` Node closes the connection and emits nothing else. */
+  /**
+   * Rejects a switch of protocols. Without a listener for `upgrade`, Node closes the connection and emits no other
+   * event.
+   */
   #switched(message: ClientRequest, { statusCode: status = 0, socket }: IncomingMessage): void {
     socket.destroy();
     const fault = `answered ${status}, to go on with another protocol than HTTP, although that was not asked for`;
@@ -185,7 +191,10 @@ export class HttpExchange implements HttpCall {
 
   // ---- credentials
 
-  /** [RFC 9449 9] No time limit stops, as nobody is waited for. */
+  /**
+   * Sends the request again with the nonce of the refusal. [RFC 9449 9] The time limits keep running, because the
+   * request does not wait for a user.
+   */
   #isTakingNonce(
     renewal: CredentialRenewal,
     message: ClientRequest,
@@ -200,13 +209,16 @@ export class HttpExchange implements HttpCall {
     return true;
   }
 
-  /** A request that was refused for its credentials had no effect, so it can wait for better ones and be sent again. */
+  /**
+   * Starts a renewal after a refusal. A request that was refused for its credentials had no effect, so it can be sent
+   * again with new ones.
+   */
   #isRenewing(renewal: CredentialRenewal, response: IncomingMessage, content: Readable, status: number): boolean {
     if (status !== 401 && status !== 403) {
       if (this.#authorization !== undefined) renewal.accepted(this.#authorization, this.#url, response.headers);
       return false;
     }
-    // The end of a session is not worth a login.
+    // Ending a session is not worth a login.
     if (this.#renewals >= MAX_RENEWALS || this.#request.method === 'DELETE') return false;
     const renewing = renewal.refused({
       ...this.#refusalOf(response, status),
@@ -245,7 +257,7 @@ export class HttpExchange implements HttpCall {
     }
   }
 
-  /** Hands the refusal over after all. The handler may abort at each step. */
+  /** Passes the refusal to the handler after all. The handler may abort in each callback. */
   #replay(response: IncomingMessage, body: Buffer): void {
     if (this.#state !== 'authorizing') return;
     const { statusCode: status = 0 } = response;
@@ -268,13 +280,13 @@ export class HttpExchange implements HttpCall {
     this.#attempt();
   }
 
-  /** Stops the time limits while a user logs in: they are for the server. */
+  /** Stops the time limits while a user logs in, because they limit the server only. */
   #wait(): void {
     this.#state = 'authorizing';
     this.#timer.stop();
   }
 
-  /** @param content the response itself, or what is unpacked from it */
+  /** @param content the response itself, or its decompressed body */
   #receive(response: IncomingMessage, content: Readable, status: number): void {
     this.#state = 'receiving';
     this.#content = content;
@@ -286,12 +298,12 @@ export class HttpExchange implements HttpCall {
     });
     content.on('end', () => {
       const message = this.#message;
-      // The server has accepted the message before it has read all of it, and may well read the rest now.
+      // The server has accepted the message before reading all of it, and may still read the rest.
       if (status === 202 && message?.writableFinished === false) message.once('close', () => this.#ended());
       else this.#ended();
     });
     response.on('error', (cause) => this.#fail(this.#cutError(cause)));
-    // Where both fail, the response has failed first.
+    // If both fail, the response fails first, and only the first error is reported.
     if (content !== response) content.on('error', (cause) => this.#fail(this.#unpackError(status, cause)));
     if (this.#isPaused) content.pause();
     this.#handler.response(this.#headOf(response, status, 'not tried'));
@@ -327,13 +339,14 @@ export class HttpExchange implements HttpCall {
     this.#attempt();
   }
 
-  /** The attempt failed without a response. */
+  /** Handles an attempt that failed without a response. */
   #broke(message: ClientRequest, cause: unknown): void {
-    // An attempt can still fail to send after its response has come; then the response counts.
+    // An attempt can fail to send after its response has arrived; in that case the response counts.
     if (message !== this.#message || this.#state === 'done' || this.#hasResponse) return;
     if (this.#mayRepeat(message, cause)) {
       this.#wasRepeated = true;
-      // The connection used most recently was taken, so the server has closed those that were idle longer, too.
+      // The agent picked the connection used most recently, so the server has also closed those that were idle for
+      // longer.
       this.#host.agents.closeIdle(this.#url);
       this.#state = 'sending';
       return this.#attempt();
@@ -342,9 +355,9 @@ export class HttpExchange implements HttpCall {
   }
 
   /**
-   * A request fails if the server has meanwhile closed the kept connection that it was put on. It cannot be told from
-   * here whether the request was processed, so it is repeated only if that does no harm, or if it had not been sent
-   * completely: the server cannot have acted on a part of a message.
+   * A request fails if the server closes its kept-alive connection at the same moment. The bridge cannot tell whether
+   * the server has processed the request, so it sends the request again only if a repetition does no harm, or if the
+   * first attempt was not sent completely: the server cannot have acted on a part of a message.
    */
   #mayRepeat(message: ClientRequest, cause: unknown): boolean {
     if (this.#wasRepeated || !message.reusedSocket || !STALE_CODES.has(codeOf(cause))) return false;
@@ -376,7 +389,7 @@ export class HttpExchange implements HttpCall {
   }
 }
 
-/** What Node adds by itself to the headers of an object: where the request goes, and how long its body is. */
+/** Adds the headers that Node adds by itself only to headers in an object: `Host` and `Content-Length`. */
 function completeHead(listed: readonly string[], host: string | undefined, body: Buffer | undefined): string[] {
   const head = [...listed];
   if (host !== undefined) head.push('Host', host);

@@ -2,7 +2,7 @@ import { BridgeError, toBridgeError } from '../../errors.ts';
 import { showUrl } from '../shown-url.ts';
 import { isSocketUrl } from '../socket-addresses.ts';
 
-/** On the way to whoever is connected to, which is the proxy where there is one: what happened, and the way out. */
+/** Failures to connect to the server, or to its proxy if there is one, by error code. */
 const unconnected: ReadonlyMap<string, readonly [what: string, wayOut: string]> = new Map([
   ['ECONNREFUSED', ['nothing listens there', 'Check host and port, and that the server is running']],
   ['ENOTFOUND', ['its name cannot be resolved', 'Check the spelling, and DNS or VPN']],
@@ -13,7 +13,7 @@ const unconnected: ReadonlyMap<string, readonly [what: string, wayOut: string]> 
   ['ETIMEDOUT', ['it does not respond', 'Check the address, and firewalls on the way']],
 ]);
 
-/** Why a socket of this machine cannot be connected to, and what to do about it. */
+/** Failures to connect to a socket of this machine, by error code. */
 const unconnectedSocket: typeof unconnected = new Map([
   ['ENOENT', ['there is no such socket', 'Check its path, and that the server is running']],
   ['ECONNREFUSED', ['nothing listens there', 'The server that left the file has ended; start it']],
@@ -22,7 +22,7 @@ const unconnectedSocket: typeof unconnected = new Map([
   ['EPROTOTYPE', ['it is a socket of another kind', 'Check its path']],
 ]);
 
-/** What happened, and the way out, by the code of the system or of TLS. */
+/** Explanations of other failures, by the error code of the system or of TLS. */
 const explanations: ReadonlyMap<string, string> = new Map([
   ['ECONNRESET', 'the connection was reset before an answer came; whether the message was processed is not known'],
   ['EPIPE', 'the connection was closed before the whole message was sent'],
@@ -56,8 +56,8 @@ const explanations: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * A request that got no response, or none that can be read. Decided on codes alone; `cause` keeps the original.
- * `proxy`: through which the server is asked.
+ * Returns the error for a request without a readable response. Only the error code decides; `cause` keeps the original
+ * error. `proxy` is the proxy that the request went through.
  */
 export function toConnectError(url: URL, cause: unknown, proxy?: URL): BridgeError {
   const code = codeOf(cause);
@@ -79,15 +79,15 @@ function explain(url: URL, code: string | undefined, shown: string, proxy: URL |
   return `${showUrl(url)}: ${(code && explanations.get(code)) ?? 'the connection failed'}${shown}${askForTls(url, code)}`;
 }
 
-/** What a code of the system or of TLS says of a server that could not be connected to, and the way out. */
+/** Explains the error code of a failed connection and gives the way out; undefined for an unknown code. */
 export function explainCode(code: string): string | undefined {
   const [what, wayOut] = unconnected.get(code) ?? [];
   return what === undefined ? explanations.get(code) : `${what}. ${wayOut}`;
 }
 
 /**
- * The hint for a server that expects TLS and resets the connection of a plain request. Completes a sentence without its
- * full stop.
+ * Returns a hint for a server that may expect TLS, because it has reset the connection of an unencrypted request; empty
+ * for other errors. The hint continues a sentence that has no full stop yet.
  */
 export function askForTls(url: URL, code: unknown): string {
   const secure = isSocketUrl(url) ? undefined : SECURE_SCHEMES.get(url.protocol);
@@ -99,12 +99,15 @@ const SECURE_SCHEMES: ReadonlyMap<string, string> = new Map([
   ['ws:', 'wss://'],
 ]);
 
-/** The name of the proxy in messages, without its user name and password. */
+/** Returns the name of the proxy for messages, without user name and password. */
 export function nameProxy({ protocol, host }: URL): string {
   return `proxy ${protocol}//${host} of the environment`;
 }
 
-/** The error for what Node refuses to send, such as a header value with a line break. The value itself is not shown. */
+/**
+ * Returns the error for a request that Node cannot send, for example with a line break in a header value. The message
+ * does not contain the value.
+ */
 export function toRequestError(thrown: unknown): BridgeError {
   const code = codeOf(thrown);
   if (code !== 'ERR_INVALID_CHAR' && code !== 'ERR_INVALID_HTTP_TOKEN') return toBridgeError(thrown);
@@ -112,7 +115,10 @@ export function toRequestError(thrown: unknown): BridgeError {
   return new BridgeError('ERR_UPSTREAM_HTTP', message, { cause: thrown });
 }
 
-/** An AggregateError of several addresses has the code of the first; its parts are looked at where it has none. */
+/**
+ * Returns the error code of a failure. An AggregateError of several addresses usually has the code of the first one; if
+ * it has none, its first error is examined.
+ */
 export function codeOf(cause: unknown): string | undefined {
   if (typeof cause !== 'object' || cause === null) return undefined;
   const { code, errors } = cause as { code?: unknown; errors?: unknown };
@@ -121,7 +127,7 @@ export function codeOf(cause: unknown): string | undefined {
 }
 
 interface Finding {
-  /** What came: "it is …". */
+  /** Completes a sentence that begins with "it is". */
   readonly what: string;
   readonly wayOut: string;
 }
@@ -132,12 +138,12 @@ const OVERFLOW: Finding = {
 };
 const CHECK_URL = 'Check the port and the scheme';
 
-/** How answers of other protocols begin, in hexadecimal digits. */
+/** The beginnings of answers in other protocols, as patterns of hexadecimal digits. */
 const beginnings: readonly (readonly [beginning: RegExp, Finding])[] = [
-  // An alert or a handshake, of any version.
+  // A TLS alert or handshake record, of any version.
   [/^1[56]03/, { what: 'TLS', wayOut: 'Check the port, or use https://' }],
   [startsWith('SSH-'), { what: 'SSH', wayOut: CHECK_URL }],
-  // The first frame of a server that takes nothing else: its settings.
+  // The SETTINGS frame that a server sends first if it speaks only HTTP/2.
   [/^0000..0400/, { what: 'HTTP/2', wayOut: 'The server has to speak HTTP/1.1, too' }],
   [
     /^(?:7b|5b)/,
@@ -150,15 +156,18 @@ const beginnings: readonly (readonly [beginning: RegExp, Finding])[] = [
   [/^(?:09|0a|0d|[2-6].|7[0-9a-e])+$/, { what: 'text that is no HTTP', wayOut: CHECK_URL }],
 ];
 const BYTES: Finding = { what: 'bytes that are no HTTP', wayOut: CHECK_URL };
-/** The amount of an answer that is looked at. */
+/** The number of bytes of an answer that are examined. */
 const LOOKED_AT = 32;
 
-/** Is this an error code of Node's HTTP parser? */
+/** True for the error codes of Node's HTTP parser. */
 export function isParserCode(code: string | undefined): code is string {
   return code?.startsWith('HPE_') === true;
 }
 
-/** An answer that is no HTTP, or none that is read to its end. What it says is not shown: it may be anything. */
+/**
+ * Returns the error for an answer that is not HTTP, or whose headers are too long. The message does not quote the
+ * answer, which may contain anything.
+ */
 export function unreadableAnswer(url: URL, code: string, cause: unknown): BridgeError {
   const { what, wayOut } = code === 'HPE_HEADER_OVERFLOW' ? OVERFLOW : finding(beginningOf(cause));
   const message = `The server at ${showUrl(url)} answered with what cannot be read as HTTP: it is ${what}. ${wayOut} (${code}).`;
@@ -173,7 +182,10 @@ function finding(beginning: string): Finding {
   return beginnings.find(([pattern]) => pattern.test(beginning))?.[1] ?? BYTES;
 }
 
-/** The error of the parser holds the bytes it could not read; it may be the cause of another error. */
+/**
+ * Returns the beginning of the unreadable answer in hexadecimal digits. The parser's error, which may be the cause of
+ * another error, holds the bytes that it could not read.
+ */
 function beginningOf(cause: unknown): string {
   if (typeof cause !== 'object' || cause === null) return '';
   const { rawPacket, cause: inner } = cause as { rawPacket?: unknown; cause?: unknown };

@@ -18,19 +18,24 @@ import type { HttpExchangeHost, RequestHeaders, ResponseHead } from './http-call
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
 import { judgeRedirect } from './redirects.ts';
 
-/** How often one opening gets other credentials, as for other requests. */
+/** Limit on the renewals of credentials for one opening handshake, the same as for other requests. */
 const MAX_RENEWALS = 3;
-/** A server that is there answers a handshake at once: nothing is called by it. */
+/**
+ * The default time limit for the answer to a handshake. A handshake calls nothing, so a working server answers at once.
+ */
 const ANSWER_TIMEOUT_MS = 10_000;
-/** A refusal whose body has not come by then is used as far as it has. */
+/** After this time, the body of a refusal is used as far as it has arrived. */
 const REFUSAL_TIMEOUT_MS = 10_000;
 
-/** What opens a WebSocket. */
+/** A request to open a WebSocket. */
 export interface WebSocketRequest extends Pick<RequestHeaders, 'forwarded' | 'cookies'> {
-  /** ws or wss. */
+  /** A URL with the scheme ws or wss. */
   readonly url: URL;
   readonly maxMessageBytes: number;
-  /** Milliseconds; 0: no limit, but for the answer the one that is usual for a handshake. */
+  /**
+   * Time limits in milliseconds. A `connectMs` of 0 means no limit; a `firstByteMs` of 0 means the default for a
+   * handshake.
+   */
   readonly timeouts: { readonly connectMs: number; readonly firstByteMs: number };
 }
 
@@ -39,34 +44,37 @@ export interface OpenWebSocket {
   readonly stream: Socket;
 }
 
-/** Whoever opens a WebSocket hears one of these, once, and never before it has the object that opens it. */
+/**
+ * Receives the result of opening a WebSocket. One of these methods is called once, unless the opening is aborted, and
+ * not before the caller has the object that it can abort.
+ */
 export interface WebSocketOpener {
   opened(open: OpenWebSocket): void;
-  /** The server has answered with something else. */
+  /** The server answered with another response than a WebSocket handshake. */
   refused(head: ResponseHead, body: Buffer): void;
   failed(error: BridgeError): void;
 }
 
 /**
- * - `trying`: a handshake is under way, or the library is being loaded for it.
+ * - `trying`: a handshake is in progress, or the library is being loaded for it.
  * - `authorizing`: waiting for credentials.
  * - `refused`: the body of the answer is being read.
- * - `done`: the opener hears nothing more.
+ * - `done`: the opener is not called any more.
  */
 type State = 'trying' | 'authorizing' | 'refused' | 'done';
 
-/** One WebSocket that is being opened, over as many attempts as redirects and credentials make it take. */
+/** Opens one WebSocket. Redirects and new credentials may require several attempts. */
 export class WebSocketOpening {
   readonly #host: HttpExchangeHost;
   readonly #request: WebSocketRequest;
   readonly #opener: WebSocketOpener;
   readonly #renewal: CredentialRenewal | undefined;
   #state: State = 'trying';
-  /** Where it is asked for now; its scheme is http or https. */
+  /** The URL of the current attempt; its scheme is http or https. */
   #url: URL;
   #hops = 0;
   #renewals = 0;
-  /** The handshake was repeated with a nonce that the server had asked for. */
+  /** True once the handshake was repeated with a nonce that the server had asked for. */
   #hasTakenNonce = false;
   #timer: PhaseTimer;
   #message: ClientRequest | undefined;
@@ -85,7 +93,7 @@ export class WebSocketOpening {
     else this.#attemptAfter(authorizing);
   }
 
-  /** Ends it. May be called at any time, and twice. */
+  /** Stops opening the WebSocket. May be called at any time, and more than once. */
   abort(): void {
     this.#finish();
     this.#message?.destroy();
@@ -105,7 +113,7 @@ export class WebSocketOpening {
       if (this.#state !== 'trying') return;
       this.#open(library.WebSocket);
     } catch (thrown) {
-      // The token cannot be read, the proxy not be used or a header not be sent.
+      // The token cannot be read, the proxy cannot be used or a header cannot be sent.
       this.#fail(thrown instanceof BridgeError ? thrown : toRequestError(thrown));
     }
   }
@@ -143,8 +151,8 @@ export class WebSocketOpening {
   }
 
   /**
-   * A server that knows no subprotocols chooses none, which is allowed [RFC 6455 4.1], but not to the library. This is the
-   * moment before it looks.
+   * Accepts a handshake without a subprotocol. A server that supports no subprotocols selects none, which is allowed
+   * [RFC 6455 4.1], but the library rejects it. The event comes just before the library checks the header.
    */
   #switching(socket: WebSocket, response: IncomingMessage): void {
     this.#request.cookies.store(this.#url, response.headers['set-cookie']);
@@ -159,7 +167,7 @@ export class WebSocketOpening {
     });
   }
 
-  // ---- anything but a WebSocket
+  // ---- other answers than a WebSocket
 
   #answered(message: ClientRequest, response: IncomingMessage): void {
     if (message !== this.#message || this.#state === 'done') return void response.destroy();
@@ -205,7 +213,10 @@ export class WebSocketOpening {
     this.#opener.refused({ status, headers, url: this.#shownUrl, wasAuthorized, offersNoLogin }, body);
   }
 
-  /** [RFC 9449 9] No time limit stops, as nobody is waited for. */
+  /**
+   * Repeats the handshake with the nonce of the refusal. [RFC 9449 9] The time limits keep running, because the
+   * handshake does not wait for a user.
+   */
   #isTakingNonce(
     renewal: CredentialRenewal,
     message: ClientRequest,
@@ -271,7 +282,7 @@ export class WebSocketOpening {
   // ---- no answer
 
   #broke(cause: unknown): void {
-    // An attempt that was given up for another one ends with an error, too.
+    // An attempt that was abandoned for another one ends with an error as well.
     if (this.#state !== 'trying') return;
     const isOfNetwork = codeOf(cause) !== undefined;
     if (isOfNetwork) return this.#fail(toConnectError(this.#shownUrl, cause, this.#host.agents.proxyFor(this.#url)));
@@ -291,7 +302,7 @@ export class WebSocketOpening {
     this.#timer.stop();
   }
 
-  /** As the user has written it, after redirects. */
+  /** The current URL with the scheme ws or wss, as the user writes it. */
   get #shownUrl(): URL {
     return webSocketUrlOf(this.#url);
   }

@@ -1,13 +1,16 @@
 import { showUrl } from '../shown-url.ts';
 import { isSocketUrl, reachedAs } from '../socket-addresses.ts';
 
-/** The request fails after this many redirects, which may go in a circle: as many as the official SDKs follow. */
+/** The request fails after this many redirects in a row, as they may form a loop. The official SDKs follow as many. */
 export const MAX_REDIRECTS = 5;
 
+/**
+ * The decision about a redirect. For `refuse`, `reason` completes a sentence that begins with the server's answer, and
+ * `wayOut` tells the user what to do.
+ */
 export type RedirectVerdict =
   | { readonly kind: 'none' }
   | { readonly kind: 'follow'; readonly url: URL }
-  /** Why not, as the rest of a sentence that starts with what the server answered, and the way out. */
   | { readonly kind: 'refuse'; readonly reason: string; readonly wayOut: string };
 
 const KEEPING_METHOD: ReadonlySet<number> = new Set([307, 308]);
@@ -15,9 +18,10 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const NONE: RedirectVerdict = { kind: 'none' };
 
 /**
- * Where a request may go on to. Only within the origin, or from http to https at the same host: the server was named by
- * the user, and neither messages nor credentials are for anybody else. A POST goes on with 307 and 308 only: with 301, 302 and 303 a client may turn it into
- * a GET, which would lose the message, so what the server means by them is not guessed. [RFC 9110 15.4]
+ * Decides whether a request follows a redirect. Targets must have the same origin, or be the same host over https
+ * instead of http: the user has named this server, and no other one may get the messages or credentials. A POST follows
+ * only 307 and 308: after 301, 302 and 303 a client may turn it into a GET, which would lose the message, and the
+ * bridge does not guess what the server means. [RFC 9110 15.4]
  */
 export function judgeRedirect(request: {
   readonly method: string;
@@ -47,9 +51,12 @@ export function judgeRedirect(request: {
   return { kind: 'follow', url: reachedAs(url, target) };
 }
 
-/** The same host over TLS, with both on their default ports. The official SDKs follow no other change of origin. */
+/**
+ * True if the target is the same host over TLS and both URLs have the default port. The official SDKs follow no other
+ * change of origin.
+ */
 function isSecured(from: URL, to: URL): boolean {
-  // The host in the URL of a socket is a name for it, and nobody's address.
+  // The host in the URL of a socket is only a label, not an address.
   if (isSocketUrl(from)) return false;
   const areDefault = from.port === '' && to.port === '';
   return from.protocol === 'http:' && to.protocol === 'https:' && from.hostname === to.hostname && areDefault;

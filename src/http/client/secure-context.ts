@@ -1,16 +1,19 @@
-/** Whom we trust over TLS, and as whom we show ourselves. */
+/** TLS certificates for connections to servers: trusted authorities and the client certificate. */
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { BridgeError } from '../../errors.ts';
 import { readSmallFile } from '../../io/bounded-file.ts';
 
 export interface TlsFiles {
-  /** Replaces the built-in authorities, as curl's --cacert does. */
+  /** Replaces Node's built-in authorities, as curl's --cacert does. */
   readonly caFile: string | undefined;
   readonly certFile: string | undefined;
   readonly keyFile: string | undefined;
 }
 
-/** Undefined: what Node has built in. Throws BridgeError ERR_CONFIG_OPTION when a file cannot be used. */
+/**
+ * Returns undefined, for Node's defaults, if no file is given. Throws BridgeError ERR_CONFIG_OPTION when a file cannot
+ * be used.
+ */
 export function readSecureContext({ caFile, certFile, keyFile }: TlsFiles): SecureContext | undefined {
   if (caFile === undefined && certFile === undefined && keyFile === undefined) return undefined;
   const ca = readPem(caFile, '--ca');

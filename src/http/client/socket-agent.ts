@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { SocketUrl } from '../socket-addresses.ts';
 
-/** Connects to one Unix socket or named pipe, whatever it is asked for. */
+/** Connects every request to one Unix socket or named pipe, whatever host it names. */
 export class SocketAgent extends Agent {
   readonly #path: string;
 
@@ -17,7 +17,10 @@ export class SocketAgent extends Agent {
   }
 }
 
-/** What of `fetch` a GET needs, over a Unix socket or a named pipe. Redirects are not followed. */
+/**
+ * Sends a GET request over a Unix socket or a named pipe, and returns its response as `fetch` does. Does not follow
+ * redirects.
+ */
 export function fetchOverSocket(
   url: SocketUrl,
   { headers, signal }: { readonly headers: Headers; readonly signal: AbortSignal | undefined },
@@ -30,7 +33,7 @@ export function fetchOverSocket(
       const received = Object.entries(answer.headers).flatMap(([name, value]) =>
         [value ?? []].flat().map((text): [string, string] => [name, text]),
       );
-      // Such an answer may have no body.
+      // The constructor of Response rejects a body with these statuses.
       const isEmpty = status === 204 || status === 304;
       if (isEmpty) answer.resume();
       const body = isEmpty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);

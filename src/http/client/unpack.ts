@@ -11,8 +11,8 @@ import {
 } from 'node:zlib';
 
 /**
- * What came so far is handed on at once, for streams of events; and a body that ends early is read as far as it came, as
- * the `fetch` of Node and browsers do.
+ * Decompressed bytes are passed on at once, because event streams cannot wait for a whole block. A body that ends early
+ * is read up to that point, as `fetch` does in Node and in browsers.
  */
 const ZLIB: ZlibOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const BROTLI: BrotliOptions = {
@@ -20,12 +20,12 @@ const BROTLI: BrotliOptions = {
   finishFlush: constants.BROTLI_OPERATION_FLUSH,
 };
 
-/** Method 8 in the lower half of the first byte: DEFLATE in the format of zlib. [RFC 1950 2.2] */
+/** Method 8 in the lower half of the first byte means DEFLATE in the zlib format. [RFC 1950 2.2] */
 const ZLIB_METHOD = 8;
 
 /**
- * The content of a response whose body is packed, which no request asked for. Its size is limited by whoever reads it,
- * as that of any other body. Undefined: packed in a way that is not read here, or more than once.
+ * Returns the decompressed body of a response, although no request asks for compression. Returns undefined for an
+ * unsupported encoding and for several encodings in a row. The reader limits the size, as for any other body.
  */
 export function unpack(response: IncomingMessage, packing: string): Readable | undefined {
   switch (packing.trim().toLowerCase()) {
@@ -43,14 +43,17 @@ export function unpack(response: IncomingMessage, packing: string): Readable | u
 
 type Unpacking = ReturnType<typeof createGunzip | typeof createBrotliDecompress>;
 
-/** An error of the response ends its content. Content that nobody reads to its end ends the response. */
+/**
+ * Pipes a response through a decompressor. An error of the response destroys the decompressor. A reader that stops
+ * early destroys both, so the response ends as well.
+ */
 function joined(response: IncomingMessage, unpacking: Unpacking): Readable {
   response.on('error', (cause) => unpacking.destroy(cause));
   unpacking.on('close', () => response.destroy());
   return response.pipe(unpacking);
 }
 
-/** Some servers mean DEFLATE alone by `deflate`, so the first byte decides. */
+/** Decompresses `deflate`. Some servers send raw DEFLATE without the zlib format, so the first byte decides. */
 function inflated(response: IncomingMessage): Readable {
   const content = new PassThrough();
   const fail = (cause: Error): void => void content.destroy(cause);
