@@ -8,8 +8,9 @@ import { loginError } from './login-error.ts';
 const WAY_OUT = 'The metadata of the server, or of its authorization server, is wrong or hostile; tell its operators.';
 
 /**
- * Decides which addresses metadata may send us, and the user's browser, to. A server on the Internet must not make us
- * send requests to private addresses, which only we can reach. A server at a private address may name others.
+ * Decides which addresses metadata may direct the bridge, and the user's browser, to. A server on the Internet must not
+ * make the bridge send requests to private addresses, which only the bridge can reach. A server at a private address
+ * may name others.
  */
 export class AddressGuard {
   readonly #server: URL;
@@ -17,23 +18,23 @@ export class AddressGuard {
   #isServerPrivate: Promise<boolean> | undefined;
 
   /**
-   * @param peerAddress from where the server asked for the login; undefined: not known, as behind a proxy. With it, the
-   * name of the server need not be resolved again, which could by now lead to somewhere else.
+   * @param peerAddress the address from which the server asked for the login; undefined if unknown, as behind a proxy.
+   * With it, the name of the server need not be resolved again, which might return another address by now.
    */
   constructor(server: URL, peerAddress?: string) {
     this.#server = server;
     this.#peerAddress = peerAddress;
   }
 
-  /** Checks what the URL alone shows, before it is connected to. Rejects with ERR_UPSTREAM_AUTH. */
+  /** Checks a URL before a connection is opened, without resolving its name. Rejects with ERR_UPSTREAM_AUTH. */
   async check(url: URL): Promise<void> {
     await this.#check(url, `${showUrl(url)} is to be asked in a login`);
   }
 
   /**
-   * Checks a page that a browser is sent to. The browser resolves names and picks an address by itself, so none of the
-   * addresses may be private. A name that cannot be resolved here can perhaps be resolved by the browser's proxy.
-   * Rejects with ERR_UPSTREAM_AUTH.
+   * Checks a page that a browser will open. The browser resolves the name and picks an address by itself, so none of
+   * the addresses may be private. A name that cannot be resolved here is accepted, because the browser's proxy may be
+   * able to resolve it. Rejects with ERR_UPSTREAM_AUTH.
    */
   async checkPage(url: URL): Promise<void> {
     const use = `${showUrl(url)} is to be opened in the browser for a login`;
@@ -52,8 +53,9 @@ export class AddressGuard {
   }
 
   /**
-   * Finds addresses and leaves out private ones, in one step: what was checked is what is connected to. In networks with
-   * both, names of their own machines lead to a private address of IPv4 and to a public one of IPv6.
+   * Returns a lookup function that resolves a name and removes private addresses in one step, so that only checked
+   * addresses are connected to; undefined if private addresses are allowed. In networks with both address families,
+   * names of local machines may resolve to a private IPv4 address and a public IPv6 address.
    */
   async lookupFor(url: URL): Promise<LookupFunction | undefined> {
     if (await this.#allowsPrivate()) return undefined;
@@ -76,9 +78,9 @@ export class AddressGuard {
   }
 
   /**
-   * Whether the server is at a private address. One whose name only a proxy can resolve counts as public. So does one
-   * whose name has both private and public addresses where it is not known from which it has answered: whoever owns a
-   * name can add one of our addresses to it.
+   * Resolves with true if the server is at a private address. A server whose name only a proxy can resolve counts as
+   * public. If its answering address is unknown and its name has both private and public addresses, it also counts as
+   * public: the owner of a name can add a private address to it.
    */
   async #findWhetherPrivate(): Promise<boolean> {
     const host = hostOf(this.#server);
@@ -95,7 +97,7 @@ function isPrivateByName(url: URL): boolean {
   return isLoopback(host) || isSpecialAddress(host);
 }
 
-/** [spec 2025-11-25 basic/authorization#communication-security] https, or this machine. */
+/** [spec 2025-11-25 basic/authorization#communication-security] The URL must have https, or http on this machine. */
 export function isSecure(url: URL): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(hostOf(url)));
 }

@@ -1,4 +1,4 @@
-/** Assertions: where they are read, whom they are for, and the requests in which they are shown. */
+/** Assertions: reading them from files, checking their audience, and sending them. */
 import { genericTokenEndpointRequest } from 'oauth4webapi';
 import { readSmallFile } from '../../io/bounded-file.ts';
 import { MAX_TOKEN_LENGTH } from '../client/credentials.ts';
@@ -19,13 +19,13 @@ import {
   textOf,
 } from './token-requests.ts';
 
-/** [RFC 7519 3] Three parts in base64url. Keeps whatever else is in the file from being sent. */
+/** [RFC 7519 3] Three parts in base64url. The check keeps other file contents from being sent. */
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const EXPECTED = `Expected one JWT of at most ${MAX_TOKEN_LENGTH} characters and nothing else.`;
 
 /**
- * Reads the assertion that another program has written there last. Throws ERR_UPSTREAM_AUTH, which names the file, and
- * nothing that is in it.
+ * Reads the assertion from a file that another program keeps up to date. Throws ERR_UPSTREAM_AUTH, which names the file
+ * but does not quote its content.
  */
 export function readAssertionFile(path: string): string {
   let text: string;
@@ -42,8 +42,8 @@ export function readAssertionFile(path: string): string {
 }
 
 /**
- * Returns the audiences of a JWT that is meant for others; undefined: it is meant for this authorization server.
- * [RFC 7523 3] That may be named by its issuer or by its token endpoint.
+ * Returns the audiences of a JWT that is not for this authorization server, in words for a message; undefined if it is
+ * for this one. [RFC 7523 3] The audience may be its issuer or its token endpoint.
  */
 export function findForeignAudience(
   aud: unknown,
@@ -56,7 +56,7 @@ export function findForeignAudience(
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 
-/** [RFC 7523 2.1] Rejects with ERR_UPSTREAM_*. */
+/** Exchanges an assertion for tokens. [RFC 7523 2.1] Rejects with ERR_UPSTREAM_*. */
 export function requestByAssertion(
   context: TokenContext,
   assertion: string,
@@ -73,12 +73,12 @@ const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag';
 
 export interface ExchangeRequest {
-  /** Of the user. */
+  /** The ID token of the user. */
   readonly idToken: string;
-  /** The authorization server that the assertion is to be for. */
+  /** The authorization server that the assertion will be sent to. */
   readonly authorizationServer: TokenContext['authorizationServer'];
   readonly resource: RequestParameters['resource'];
-  /** At that authorization server. */
+  /** The scopes to request at that authorization server. */
   readonly scopes: readonly string[];
 }
 
@@ -87,8 +87,8 @@ export type ExchangeAnswer =
   | Extract<TokenAnswer, { kind: 'refused' }>;
 
 /**
- * Asks an identity provider for an assertion about its user, for one authorization server. [RFC 8693 2.1; ext-auth
- * enterprise-managed-authorization#token-exchange] Rejects with ERR_UPSTREAM_*.
+ * Requests an assertion about a user from the user's identity provider, for one authorization server. [RFC 8693 2.1;
+ * ext-auth enterprise-managed-authorization#token-exchange] Rejects with ERR_UPSTREAM_*.
  */
 export async function exchangeIdToken(provider: TokenContext, request: ExchangeRequest): Promise<ExchangeAnswer> {
   const { idToken, authorizationServer, resource, scopes } = request;

@@ -21,17 +21,20 @@ import { adviseResource, beginningMembers, isResourceRefused, type RequestParame
 import { OFFLINE_ACCESS } from './scopes.ts';
 import type { CodeGrant } from './token-requests.ts';
 
-/** Characters of the address of the login page. Servers accept no longer request lines. */
+/** Limit on the length of the login page's URL in characters. Common servers reject longer request lines. */
 const MAX_PAGE_LENGTH = 16 * 1024;
-/** The period of looking whether the user has logged in through another process. */
+/** The interval at which a waiting login checks whether the user has logged in through another process. */
 const LOOK_PERIOD_MS = 1000;
 
-/** Takes a user to the address where a login begins. Does nothing where the user finds it in the log. */
+/**
+ * Opens the user's browser at the address where a login begins. Does nothing if the user opens the address from the
+ * log.
+ */
 export type OpenBrowser = (start: URL) => void;
 
 /**
- * Shows the page to log in at to a user whose browser is on another machine, and passes on what the user enters: the
- * address at which that browser ends. Returns the function that stops asking.
+ * Asks a user whose browser is on another machine to open the login page, and passes on the text that the user enters:
+ * the address at which that browser ends up. Returns a function that stops asking.
  */
 export type AskToPaste = (
   place: { readonly page: URL; readonly callback: string },
@@ -48,26 +51,30 @@ export interface BrowserLogin {
   readonly callback: string;
   readonly parameters: RequestParameters;
   readonly scopes: readonly string[];
-  /** True: PKCE counts as supported where the metadata does not mention it. */
+  /** True if PKCE counts as supported when the metadata does not mention it. */
   readonly assumesPkce: boolean;
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly openBrowser: OpenBrowser;
   readonly askToPaste: AskToPaste | undefined;
-  /** Returns a login that another process has finished meanwhile. */
+  /** Returns a login that another process has completed meanwhile. */
   readonly findNewerLogin: () => StoredLogin | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** It is aborted with the error to reject with. */
+  /** Aborted with the error to reject with. */
   readonly signal: AbortSignal;
 }
 
+/**
+ * - `code`: the browser has returned with a code that can be exchanged for tokens.
+ * - `refused`: the user or the authorization server has refused, with an OAuth error code.
+ * - `other-process`: another process has completed a login.
+ */
 export type BrowserOutcome =
   | { readonly kind: 'code'; readonly grant: CodeGrant }
-  /** The user or the authorization server has refused, with an error code of OAuth. */
   | { readonly kind: 'refused'; readonly code: string; readonly error: BridgeError }
   | { readonly kind: 'other-process'; readonly login: StoredLogin };
 
-/** Sends the user to the authorization server and waits for the way back. Rejects with ERR_UPSTREAM_AUTH. */
+/** Sends the user to the authorization server and waits until the browser returns. Rejects with ERR_UPSTREAM_AUTH. */
 export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOutcome> {
   const { authorizationServer: as, callback, log } = login;
   const verifier = generateRandomCodeVerifier();
@@ -75,8 +82,8 @@ export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOu
   const page = await createAuthorizationUrl(login, state, verifier);
   login.signal.throwIfAborted();
   const begin = (start: URL): void => {
-    // The level is one that most logs show, since without this line nobody may know what the calls wait for. The
-    // address of the page itself is shown nowhere: whoever sees it could end this login with an account of their own.
+    // Most logs show this level, because this line may be the only notice of what the calls wait for. The address of
+    // the login page itself is never shown: anybody who sees it could complete this login with another account.
     log.warn(`the server asks for a login; if no browser opens, open ${start.href}`);
     login.openBrowser(start);
   };
@@ -115,8 +122,9 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
 }
 
 /**
- * [spec 2025-11-25 basic/authorization#authorization-code-protection] Where the member is absent, PKCE is not supported,
- * so the login is refused. The user may know better, as some servers have it and do not announce it.
+ * [spec 2025-11-25 basic/authorization#authorization-code-protection] Metadata without this member means that PKCE is
+ * not supported, so the login is refused. The user can override that, because some servers support PKCE without
+ * announcing it.
  */
 function refuseWithoutPkce(as: AuthorizationServer, isAssumed: boolean): void {
   const methods = as.code_challenge_methods_supported;
@@ -140,7 +148,7 @@ type UserOutcome =
 interface BrowserStart {
   readonly page: URL;
   readonly state: string;
-  /** Takes the user to the address where the login begins. */
+  /** Opens the address where the login begins in the user's browser. */
   readonly begin: (start: URL) => void;
 }
 
@@ -163,8 +171,8 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
       signal.removeEventListener('abort', abort);
     };
     const receive = (parameters: URLSearchParams): CallbackVerdict => {
-      // [spec 2025-11-25 basic/authorization#open-redirection] This answer is not for this login; the right one may
-      // still come.
+      // [spec 2025-11-25 basic/authorization#open-redirection] This response belongs to another login; the right one
+      // may still arrive.
       if (parameters.get('state') !== state) return 'ignored';
       try {
         resolve({ kind: 'code', parameters: validateAuthResponse(as, { client_id: clientId }, parameters, state) });
@@ -186,7 +194,7 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart):
   return outcome.finally(() => cleanUp());
 }
 
-/** Browsers hide the scheme of an address, so it may be missing. */
+/** Evaluates the address that the user has pasted. Browsers hide the scheme, so it may be missing. */
 function receivePasted(
   text: string,
   callback: string,
@@ -206,8 +214,8 @@ function toRefusal(thrown: AuthorizationResponseError, login: BrowserLogin): Use
 }
 
 /**
- * [spec 2026-07-28 basic/authorization#authorization-response-validation] What a response of another issuer says is not
- * shown.
+ * Creates the error for a response from another issuer. Its text is not shown. [spec 2026-07-28
+ * basic/authorization#authorization-response-validation]
  */
 function notFrom(issuer: string): BridgeError {
   const problem = `The browser came back from somebody else than ${issuer}, or without saying from whom`;

@@ -10,14 +10,15 @@ export interface BindingRequest {
   readonly server: URL;
   readonly challenge: Pick<AuthChallenge, 'dpop'>;
   readonly setup: Pick<AuthorizationSetup, 'authorizationServer' | 'boundTokens'>;
-  /** The token that the server is shown. An ID token is bound to nothing. */
+  /** The kind of token that is sent to the server. An ID token is not bound to a key. */
   readonly token: 'access' | 'id';
   readonly deps: BindingOptions['deps'];
 }
 
 /**
- * Makes a key where the server asks for tokens that are bound to one. An authorization server that wants proofs says so
- * later, and is asked for no bound token by itself: the server may not know what to do with it.
+ * Creates a key if the server asks for tokens that are bound to one. If only the authorization server supports bound
+ * tokens, none is requested, because the server may not know how to handle one; an authorization server that requires
+ * proofs says so in a later answer.
  */
 export async function bindTokens({ server, challenge, setup, token, deps }: BindingRequest): Promise<TokenBinding> {
   const { authorizationServer: as, boundTokens } = setup;

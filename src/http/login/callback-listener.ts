@@ -15,31 +15,31 @@ const PAGE_HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-/** This is longer than a login may take, so the cookie of one that nobody has finished expires by itself. */
+/** The cookie lasts longer than a login may take, so that the cookie of an unfinished login expires by itself. */
 const COOKIE_LIFETIME_S = 300;
 
-/** The other names of this machine, which a browser uses that reaches the listener by a forwarded port. */
+/** Other names of this machine, which a browser may use if it reaches the listener through a forwarded port. */
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** What a browser is told when it comes back. */
+/** The page that a browser shows when it returns. */
 export type CallbackVerdict = Extract<LoginPage, 'done' | 'refused' | 'failed' | 'ignored'>;
 
-/** What a listener waits for. */
+/** The login that a listener serves. */
 export interface AwaitedLogin {
-  /** How the server is called on the pages. Only the browser that began is shown it. */
+  /** The name of the server on the pages. Only the browser that began the login sees it. */
   readonly server: string;
-  /** Where the user logs in: the browser that begins is redirected there. */
+  /** The login page, to which the browser that begins is redirected. */
   readonly page: URL;
-  /** The browser that began has come back with these. */
+  /** Called when the browser that began the login returns with these parameters. */
   receive(parameters: URLSearchParams): CallbackVerdict;
-  /** A second browser has opened the start address, so nobody can tell which one is the user's. */
+  /** Called when a second browser has opened the start address, so that it is unknown which one is the user's. */
   contested(): void;
 }
 
 /**
  * - `idle`: no login has been offered.
- * - `offered`: whoever opens the start address first begins.
- * - `begun`: one browser has, and is known by its cookie.
+ * - `offered`: the first browser that opens the start address begins the login.
+ * - `begun`: a browser has begun the login, and is identified by its cookie.
  */
 type State =
   | { readonly kind: 'idle' }
@@ -47,18 +47,18 @@ type State =
   | { readonly kind: 'begun'; readonly login: AwaitedLogin; readonly start: URL; readonly secret: string };
 
 /**
- * Where a login begins and ends in the browser: two paths on this machine, for as long as one login takes. The browser is
- * opened with the start address only. Nobody can guess that; it sets a cookie and redirects to the page to log in at.
- * Nobody can end the login without the cookie, and no second browser can begin it.
+ * Serves the beginning and the end of one login in the browser, at two paths on this machine. The user's browser is
+ * opened only with the start address, which is unguessable; its response sets a cookie and redirects to the login page.
+ * Without the cookie a browser cannot end the login, and a second browser cannot begin it.
  */
 export class CallbackListener {
-  /** One for each address that the name of the callback may lead to, in the order of `addressesOf`. */
+  /** Servers for the addresses that the host name of the callback may resolve to, in the order of `addressesOf`. */
   readonly #servers: readonly AddressServer[];
-  /** With the port that was chosen, once it listens. */
+  /** The callback URL. Its port is the one in use once the listener listens. */
   #callback: URL;
   #state: State = { kind: 'idle' };
 
-  /** @param callback http on this machine; port 0 picks a free one */
+  /** @param callback an http URL on this machine; port 0 picks a free port */
   constructor(callback: URL) {
     this.#callback = callback;
     this.#servers = addressesOf(callback).map((address) => {
@@ -68,7 +68,7 @@ export class CallbackListener {
     });
   }
 
-  /** Resolves with where it listens. Rejects with ERR_CONFIG_LISTEN. */
+  /** Resolves with the URL at which it listens. Rejects with ERR_CONFIG_LISTEN. */
   async listen(): Promise<URL> {
     const configured = Number(this.#callback.port || '80');
     for (let tries = 1; ; tries += 1) {
@@ -88,7 +88,7 @@ export class CallbackListener {
     }
   }
 
-  /** Listens at all addresses, or at none. */
+  /** Listens at all addresses, or at none. On a machine without IPv6, the IPv4 address alone is enough. */
   async #listenAt(configured: number): Promise<ListenOutcome> {
     let port = configured;
     for (const { address, server } of this.#servers) {
@@ -102,9 +102,9 @@ export class CallbackListener {
     return { port, taken: undefined };
   }
 
-  /** Called once, after `listen`. Returns the start address, which only the user may learn. */
+  /** Called once, after `listen`. Returns the start address, which only the user may see. */
   offer(login: AwaitedLogin): URL {
-    // Below the path of the callback, so that the cookie is sent to both and to nothing else.
+    // The start path is below the callback's path, so that the cookie is sent to these two paths only.
     const start = new URL(this.#callback);
     start.pathname = `${start.pathname.replace(/\/$/, '')}/start/${generateRandomState()}`;
     this.#state = { kind: 'offered', login, start };
@@ -117,7 +117,7 @@ export class CallbackListener {
     const state = this.#state;
     const isStart = state.kind !== 'idle' && target !== undefined && isEqual(target.pathname, state.start.pathname);
     const host = headers.host?.replace(/:\d+$/, '').toLowerCase() ?? '';
-    // A page on another site whose name was made to resolve to this machine sends another Host.
+    // A page on another site whose name resolves to this machine (DNS rebinding) sends another Host.
     const isOurs = host === this.#callback.hostname;
     const isKnown = isStart
       ? isOurs || LOOPBACK_NAMES.has(host)
@@ -125,7 +125,7 @@ export class CallbackListener {
     if (!isKnown) return void response.writeHead(404, PAGE_HEADERS).end();
     if (method !== 'GET') return void response.writeHead(405, { ...PAGE_HEADERS, allow: 'GET' }).end();
     if (!isStart) return this.#end(request, target?.searchParams ?? new URLSearchParams(), response);
-    // The cookie has to be one for the name that the callback has.
+    // The cookie has to be set for the host name of the callback.
     if (isOurs) this.#begin(request, response);
     else redirect(response, state.start);
   }
@@ -138,7 +138,7 @@ export class CallbackListener {
       this.#state = { ...state, kind: 'begun', secret };
       return redirect(response, state.login.page, this.#cookie(secret, COOKIE_LIFETIME_S));
     }
-    // A browser may open a page again that its user has closed.
+    // A browser may open the start address again after its user has closed the page.
     if (this.#hasBegun(request)) return redirect(response, state.login.page);
     show(response, 'contested');
     state.login.contested();
@@ -165,12 +165,15 @@ export class CallbackListener {
     return `${this.#cookieName}=${value}; Path=${pathname}; Max-Age=${lifetimeS}; HttpOnly; SameSite=Lax`;
   }
 
-  /** Browsers do not tell ports apart, and several logins may take place at once. */
+  /**
+   * The name contains the port, because browsers share cookies between ports, and several logins may take place at
+   * once.
+   */
   get #cookieName(): string {
     return `mcp-portage-login-${this.#callback.port || '80'}`;
   }
 
-  /** Stops listening. May be called twice. A response that is being sent is completed. */
+  /** Stops listening. May be called more than once. A response being sent is completed. */
   close(): void {
     this.#state = { kind: 'idle' };
     for (const { server } of this.#servers) {
@@ -187,25 +190,25 @@ interface AddressServer {
 
 interface ListenOutcome {
   readonly port: number;
-  /** The address at which the system refuses to listen; undefined: there is none. */
+  /** The address at which listening failed; undefined if it succeeded. */
   readonly taken: { readonly address: string; readonly cause: NodeJS.ErrnoException } | undefined;
 }
 
 const IPV4 = '127.0.0.1';
 const IPV6 = '::1';
-/** The errors of a machine without IPv6. */
+/** Error codes of listening on a machine without IPv6. */
 const NO_IPV6: ReadonlySet<string | undefined> = new Set([
   'EADDRNOTAVAIL',
   'EAFNOSUPPORT',
   'EINVAL',
   'EPROTONOSUPPORT',
 ]);
-/** Ports that the system picks are rarely taken at the other address. */
+/** A port that the system picks is rarely taken at the other address, so a few attempts are enough. */
 const MAX_PORT_TRIES = 5;
 
 /**
- * Browsers differ in which address they try first for `localhost`. At an address where nobody listens here, another
- * program could take the end of the login.
+ * Returns the addresses to listen at. Browsers differ in which address they try first for `localhost`, and at an
+ * address without a listener another program could receive the response that ends the login.
  */
 function addressesOf(callback: URL): readonly string[] {
   const host = hostOf(callback);
@@ -213,7 +216,7 @@ function addressesOf(callback: URL): readonly string[] {
   return [host === IPV6 ? IPV6 : IPV4];
 }
 
-/** Resolves with the error if the system refuses. */
+/** Resolves with the error if listening fails. */
 function startListening(server: Server, port: number, address: string): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     server.once('error', resolve);
@@ -240,7 +243,7 @@ function show(response: ServerResponse, page: LoginPage, { server, cookie }: Sho
   response.writeHead(status, { ...PAGE_HEADERS, ...(cookie !== undefined && { 'set-cookie': cookie }) }).end(html);
 }
 
-/** Compares in a time that reveals nothing of the expected text but its length. */
+/** Compares two texts in a time that reveals only the length of the expected one. */
 function isEqual(given: string, expected: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)];
   return a.length === b.length && timingSafeEqual(a, b);

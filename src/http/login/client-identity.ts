@@ -15,17 +15,17 @@ export interface IdentityRequest {
   readonly config: LoginConfig;
   readonly authorizationServer: AuthorizationServer;
   readonly previous: StoredLogin | undefined;
-  /** The address that the browser comes back to; undefined: none, as the user logs in with a code. */
+  /** The address that the browser returns to; undefined for a login with a code. */
   readonly callback: string | undefined;
   readonly scopes: readonly string[];
-  /** Their binding gets a key where the authorization server gives this client no other tokens than bound ones. */
+  /** `binding` creates a key if the authorization server registers this client for bound tokens only. */
   readonly parameters: Pick<RequestParameters, 'binding'>;
   readonly fetch: LoginFetch;
 }
 
 /**
- * Finds or registers the client that we are to this authorization server, in the order of the specification. Rejects
- * with ERR_UPSTREAM_AUTH. [spec 2026-07-28 basic/authorization/client-registration]
+ * Finds or registers the bridge's client at this authorization server, in the order of the specification. Rejects with
+ * ERR_UPSTREAM_AUTH. [spec 2026-07-28 basic/authorization/client-registration]
  */
 export async function identifyClient(request: IdentityRequest): Promise<LoginClient> {
   const client = await findClient(request);
@@ -48,7 +48,10 @@ async function findClient(request: IdentityRequest): Promise<LoginClient> {
   );
 }
 
-/** The client that the user has, if this authorization server knows it. Rejects with ERR_UPSTREAM_AUTH. */
+/**
+ * Returns the client that the user has configured, or that a metadata document describes if this authorization server
+ * supports such documents. Returns undefined if there is neither. Throws ERR_UPSTREAM_AUTH.
+ */
 export function findOwnClient({
   config,
   authorizationServer: as,
@@ -60,8 +63,8 @@ export function findOwnClient({
 }
 
 /**
- * A registration is shown to the authorization server that made it, and to no other. [spec 2026-07-28
- * …#authorization-server-binding]
+ * Returns the client that was registered for an earlier login. The registration is sent only to the authorization
+ * server that made it. [spec 2026-07-28 …#authorization-server-binding]
  */
 export function findRegistration(previous: StoredLogin | undefined, issuer: string): RegisteredLoginClient | undefined {
   if (previous === undefined || !isSameIssuer(previous.issuer, issuer)) return undefined;
@@ -69,8 +72,8 @@ export function findRegistration(previous: StoredLogin | undefined, issuer: stri
 }
 
 /**
- * [spec 2026-07-28 …#authorization-server-binding] A configured secret is not sent to an issuer other than that of the
- * login before.
+ * Returns the client that the user has configured. [spec 2026-07-28 …#authorization-server-binding] A configured secret
+ * is not sent to another issuer than that of the previous login; the function throws ERR_UPSTREAM_AUTH instead.
  */
 export function useConfigured(
   { id, proof }: RegisteredClient,
@@ -113,7 +116,8 @@ async function registerClient(request: IdentityRequest): Promise<RegisteredLogin
           grant_types: ['authorization_code', 'refresh_token'],
           response_types: ['code'],
         }),
-    // A secret stored beside the token protects nothing, so one is asked for only where the server offers nothing else.
+    // A secret stored beside the token protects nothing, so a secret is requested only if the server offers no other
+    // method.
     token_endpoint_auth_method: isPublic ? 'none' : chooseMethod(as, 'some'),
     // [spec 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints]
     application_type: 'native',
@@ -164,7 +168,10 @@ function refusal(
   return loginError(problem, isAboutCallback ? `${adviseCallback(callback)} ${BY_HAND}` : BY_HAND);
 }
 
-/** Some authorization servers take one name of this machine only, or a certain port. */
+/**
+ * Advises another callback address, because some authorization servers accept only one name of this machine, or a
+ * certain port.
+ */
 export function adviseCallback(callback: string): string {
   const { hostname, port, pathname } = new URL(callback);
   const other = hostname === 'localhost' ? '127.0.0.1' : 'localhost';
@@ -174,8 +181,8 @@ export function adviseCallback(callback: string): string {
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The way in which a client, with or without a secret, authenticates. [RFC 8414 2] Where the metadata does not say, a
- * secret goes into the header.
+ * Chooses how a client authenticates, with or without a secret. [RFC 8414 2] If the metadata lists no methods, the
+ * secret is sent in the `Authorization` header.
  */
 export function chooseMethod(as: AuthorizationServer, secret: string | undefined): ClientMethod {
   const offered = as.token_endpoint_auth_methods_supported;
@@ -185,12 +192,12 @@ export function chooseMethod(as: AuthorizationServer, secret: string | undefined
   return 'none';
 }
 
-/** @param proof of a client that the user has configured */
+/** @param proof the credential of a client that the user has configured */
 export async function authenticate(
   client: LoginClient,
   proof: RegisteredClient['proof'] | undefined,
 ): Promise<ClientAuth> {
-  // [RFC 7521 4.1] Who it is stands in the assertion.
+  // [RFC 7521 4.1] The assertion identifies the client.
   if (client.origin === 'assertion') return () => {};
   const secret = proof?.kind === 'secret' ? proof.secret : client.origin === 'registered' ? client.secret : undefined;
   switch (client.method) {
@@ -210,8 +217,8 @@ export async function authenticate(
 }
 
 /**
- * [RFC 6749 2.3.1] Both parts are form-encoded. Characters that need no encoding are left as they are, as many servers
- * compare without decoding.
+ * [RFC 6749 2.3.1] Id and secret are form-encoded. Characters that need no encoding are left as they are, because many
+ * servers compare without decoding.
  */
 function basic(secret: string): ClientAuth {
   return (_, { client_id: id }, __, headers) => {

@@ -12,11 +12,11 @@ export interface LoginRequest {
   readonly config: LoginConfig;
   readonly remote: Pick<RemoteConfig, 'tls' | 'proxyEnv'>;
   readonly userAgent: string;
-  /** Undefined: this is no replica of others, and the login is in a file. */
+  /** Undefined if no replicas share the login, which is then stored in a file. */
   readonly openShared: OpenSharedText | undefined;
-  /** Called when an authorization server has registered us as a client that it did not know. */
+  /** Called when an authorization server has registered the bridge as a new client. */
   readonly registered: () => void;
-  /** See `LoginOptions` for these two. */
+  /** See `LoginOptions` for `waits`, `askToPaste` and `waiting`. */
   readonly waits: LoginOptions['waits'];
   readonly askToPaste?: LoginOptions['askToPaste'];
   readonly waiting?: LoginOptions['waiting'];
@@ -24,8 +24,9 @@ export interface LoginRequest {
 }
 
 /**
- * Makes a login whose requests go through the same proxies and TLS files as those to the server, without its headers and credentials.
- * Rejects with ERR_CONFIG_OPTION when a login that is to be forgotten cannot be, and with ERR_STORE_UNAVAILABLE.
+ * Creates a login whose requests use the same proxies and TLS files as those to the server, without its headers and
+ * credentials. Rejects with ERR_CONFIG_OPTION if a login that should be forgotten cannot be deleted, and with
+ * ERR_STORE_UNAVAILABLE.
  */
 export async function createLogin(request: LoginRequest): Promise<Credentials> {
   const { server, config, remote, userAgent, openShared, registered, waits, askToPaste, deps } = request;
@@ -52,19 +53,19 @@ export async function createLogin(request: LoginRequest): Promise<Credentials> {
 }
 
 /**
- * Opens the address with the user's browser, if that can be done. It was logged before, for when it cannot.
+ * Opens the address in the user's browser, if possible. The log already contains the address in case that fails.
  * @param command a program and its arguments, with `%s` for the address
  */
 export function openBrowser(command: readonly string[], url: URL, log: Logger): void {
   const [program = '', ...args] = command.map((word) => word.replaceAll('%s', url.href));
   const cannotOpen = ({ code }: NodeJS.ErrnoException): void => log.debug({ code }, 'cannot open a browser');
   try {
-    // No shell: nothing in an address shall be a command.
+    // No shell is used, so that no part of an address can become a command.
     const child = spawn(program, args, { detached: true, stdio: 'ignore' });
     child.on('error', cannotOpen);
     child.unref();
   } catch (thrown) {
-    // Some failures come this way, that of an address too long for the system among them.
+    // Some failures are thrown, for example if the address is too long for the system.
     cannotOpen(thrown as NodeJS.ErrnoException);
   }
 }

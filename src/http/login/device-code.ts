@@ -1,4 +1,4 @@
-/** A login for which the user enters a code in a browser of any machine. [RFC 8628] */
+/** Logs in with a code that the user enters in a browser on any machine. [RFC 8628] */
 import { type AuthorizationServer, deviceAuthorizationRequest } from 'oauth4webapi';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
@@ -20,28 +20,28 @@ import {
   textOf,
 } from './token-requests.ts';
 
-/** [RFC 8628 3.2] The pause between two requests where the authorization server names none that makes sense. */
+/** [RFC 8628 3.2] The pause between two requests if the authorization server names no sensible one. */
 const DEFAULT_INTERVAL_MS = 5000;
 const MIN_INTERVAL_MS = 1000;
-/** A login is noticed no later than this after the user has completed it. */
+/** The longest pause, after which a completed login is noticed at the latest. */
 const MAX_INTERVAL_MS = 60_000;
 /** [RFC 8628 3.5] `slow_down` adds this to the pause. */
 const SLOWER_BY_MS = 5000;
-/** Codes usually last 10 or 15 minutes. Nobody asks for longer, as other processes wait meanwhile. */
+/** Codes usually last 10 or 15 minutes. Polling does not go on for longer, because other processes wait meanwhile. */
 const MAX_CODE_LIFE_MS = 15 * 60_000;
 /** Users type the code, and have to read the address on a screen. */
 const MAX_CODE_LENGTH = 64;
 const MAX_PAGE_LENGTH = 500;
-/** This address is opened, not typed, so it may be longer. */
+/** The complete address is opened rather than typed, so it may be longer. */
 const MAX_COMPLETE_PAGE_LENGTH = 2048;
 /** The device code is sent with every request. */
 const MAX_DEVICE_CODE_LENGTH = 16 * 1024;
 
 export interface DevicePrompt {
-  /** A sentence without its end that tells the user what to do. */
+  /** An instruction for the user, as a sentence without its end. */
   readonly instruction: string;
   readonly code: string;
-  /** The time from now for which the code lasts. */
+  /** The time for which the code is valid from now on. */
   readonly lifeMs: number;
   readonly page: URL;
   /** The page with the code filled in. */
@@ -53,7 +53,7 @@ export interface DeviceLogin {
   readonly scopes: readonly string[];
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly show: (prompt: DevicePrompt) => void;
-  /** Returns a login that another process has finished meanwhile. */
+  /** Returns a login that another process has completed meanwhile. */
   readonly findNewerLogin: () => StoredLogin | undefined;
   readonly clock: Clock;
   /** Aborted with the error to reject with. */
@@ -62,7 +62,7 @@ export interface DeviceLogin {
 
 export type DeviceOutcome = TokenAnswer | { readonly kind: 'other-process'; readonly login: StoredLogin };
 
-/** Shows the user a code and waits until it was entered. Rejects with ERR_UPSTREAM_*. */
+/** Shows the user a code and waits until the user has entered it. Rejects with ERR_UPSTREAM_*. */
 export async function authorizeDevice(login: DeviceLogin): Promise<DeviceOutcome> {
   const { context, clock, signal } = login;
   const answer = await requestCode(login);
@@ -101,7 +101,7 @@ async function requestCode({ context, scopes }: DeviceLogin) {
   return answer;
 }
 
-/** The next step is to ask again, after a longer pause if the answer says so. */
+/** The authorization server must be asked again, after a longer pause if the answer says so. */
 interface AskAgain {
   readonly slowerByMs: number;
   readonly retryAfterMs: number;
@@ -113,7 +113,7 @@ async function poll({ context, scopes }: DeviceLogin, deviceCode: string): Promi
     if (answer.kind !== 'waiting') return answer;
     return { slowerByMs: answer.isTooFast ? SLOWER_BY_MS : 0, retryAfterMs: 0 };
   } catch (thrown) {
-    // [RFC 8628 3.5] A server that cannot be reached is asked less often. The code stays good meanwhile.
+    // [RFC 8628 3.5] A server that cannot be reached is asked less often. The code remains valid meanwhile.
     if (!(thrown instanceof BridgeError) || !mayPass(thrown)) throw thrown;
     return { slowerByMs: SLOWER_BY_MS, retryAfterMs: thrown.retryAfterMs ?? 0 };
   }
@@ -125,7 +125,7 @@ interface ReadCode {
   readonly prompt: DevicePrompt;
 }
 
-/** Users are shown what is in it, so that a code or an address which looks like another is refused. */
+/** Reads and checks the answer with the code. Users see the code and the address, so misleading ones are rejected. */
 function readCode(members: Readonly<Record<string, unknown>>, as: AuthorizationServer): ReadCode {
   const { user_code: userCode, expires_in: life, interval } = members;
   const deviceCode = textOf(members.device_code) ?? '';

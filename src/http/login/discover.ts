@@ -10,50 +10,50 @@ import { mayPass } from './patience.ts';
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
 const SERVER_METADATA = '/.well-known/oauth-authorization-server';
 const OPENID_METADATA = '/.well-known/openid-configuration';
-/** A server names one or two. */
+/** The number of authorization servers that are tried. Servers usually name one or two. */
 const MAX_AUTHORIZATION_SERVERS = 4;
 
-/** What a server says about its authorization. */
+/** The requirements for authorization that a server announces. */
 export interface AuthorizationSetup {
   readonly authorizationServer: AuthorizationServer;
-  /** The resource that tokens are asked for: the server, as it names itself. */
+  /** The resource to request tokens for: the server, under the name in its metadata. */
   readonly resource: string;
-  /** What the server needs at least, as far as it says. */
+  /** The scopes that the server needs at least, as far as its metadata lists them. */
   readonly scopes: readonly string[];
   readonly boundTokens: BoundTokens;
 }
 
-/** What a server says of tokens that are bound to a key. [RFC 9728 2] */
+/** A server's support for tokens that are bound to a key. [RFC 9728 2] */
 export interface BoundTokens {
   readonly areRequired: boolean;
-  /** The algorithms of proofs that the server takes; undefined: it does not say. */
+  /** The algorithms of proofs that the server accepts; undefined if it does not list them. */
   readonly algorithms: readonly string[] | undefined;
 }
 
 export interface DiscoverRequest {
   readonly server: URL;
-  /** The URL of the metadata that `WWW-Authenticate` names. */
+  /** The URL of the resource metadata in `WWW-Authenticate`. */
   readonly resourceMetadata: URL | undefined;
-  /** The only issuer that is accepted; undefined: any. */
+  /** The only issuer that is accepted; undefined to accept any. */
   readonly issuer: string | undefined;
   /** The kind of login. */
   readonly grant: LoginConfig['grant'];
-  /** Members of an authorization server's metadata as the user knows them better. */
+  /** Members that replace those of an authorization server's metadata, as the user has configured them. */
   readonly corrections: Partial<AuthorizationServer>;
-  /** Called with what the user should know. */
+  /** Called with a warning for the user. */
   readonly warn: (text: string) => void;
   readonly fetch: LoginFetch;
 }
 
-/** What decides about the metadata of one authorization server. */
+/** The settings that decide whether the metadata of one authorization server is accepted. */
 interface IssuerRequest extends Pick<DiscoverRequest, 'issuer' | 'grant' | 'corrections' | 'warn' | 'fetch'> {
-  /** For users who trust metadata of another name. */
+  /** Returns the advice for users who trust metadata with another issuer. */
   readonly adviseOtherName: (asked: string) => string;
 }
 
 /**
- * Finds the metadata of an identity provider that the user has named, under that very name. Rejects with
- * ERR_UPSTREAM_AUTH.
+ * Finds the metadata of an identity provider that the user has configured. The issuer in the metadata must be the
+ * configured one. Rejects with ERR_UPSTREAM_AUTH.
  */
 export async function discoverIdentityProvider(
   issuer: string,
@@ -67,7 +67,10 @@ export async function discoverIdentityProvider(
   throw loginError(`The identity provider at ${issuer} has no metadata`, 'Check --oauth-idp-issuer.');
 }
 
-/** Undefined: the server has nothing to do with OAuth. Rejects with ERR_UPSTREAM_AUTH. */
+/**
+ * Finds the authorization server of an MCP server. Resolves with undefined if the server does not use OAuth. Rejects
+ * with ERR_UPSTREAM_AUTH.
+ */
 export async function discover(request: DiscoverRequest): Promise<AuthorizationSetup | undefined> {
   const { server, issuer } = request;
   const found = await findResourceMetadata(request);
@@ -77,8 +80,8 @@ export async function discover(request: DiscoverRequest): Promise<AuthorizationS
     scopes: [],
     boundTokens: { areRequired: false, algorithms: undefined },
   };
-  // Before there was metadata of resources, the server was its own authorization server, and some still are without
-  // saying so. [spec 2025-03-26 basic/authorization#authorization-server-metadata-discovery]
+  // Before resources had metadata, the server was its own authorization server, and some still are without announcing
+  // it. [spec 2025-03-26 basic/authorization#authorization-server-metadata-discovery]
   const named = authorizationServers.length > 0 ? authorizationServers : [issuer ?? server.origin];
   const trusted = named.filter((name) => issuer === undefined || isSameIssuer(name, issuer));
   let fault = found.fault;
@@ -87,7 +90,8 @@ export async function discover(request: DiscoverRequest): Promise<AuthorizationS
       const authorizationServer = await findAuthorizationServer(name, { ...request, adviseOtherName });
       if (authorizationServer !== undefined) return { authorizationServer, resource, scopes, boundTokens };
     } catch (thrown) {
-      // One that may be there again in a moment is waited for: the next one would see a client that is known to this one.
+      // After a temporary failure the login is retried with this authorization server: trying the next one would send
+      // it the client that this one knows.
       if (!(thrown instanceof BridgeError) || mayPass(thrown)) throw fault ?? thrown;
       fault ??= thrown;
     }
@@ -109,16 +113,18 @@ function noneFound({ server, issuer }: DiscoverRequest, named: readonly string[]
   );
 }
 
+/**
+ * The result of looking for resource metadata. `metadata` is undefined if there is none. In that case `fault` may be
+ * the error of a location that should have metadata but returns none now.
+ */
 interface FoundResource {
-  /** Undefined: there is none. */
   readonly metadata: ResourceMetadata | undefined;
-  /** The error of a place that should have metadata and gives none now. */
   readonly fault: BridgeError | undefined;
 }
 
 /**
- * Looks at the place that the refusal names, then at the well-known ones. A document that cannot be used is passed over
- * if another one can be. [spec 2025-11-25 basic/authorization#protected-resource-metadata-discovery-requirements]
+ * Reads the location that the refusal names, then the well-known ones. A document that cannot be used is skipped if
+ * another one can be used. [spec 2025-11-25 basic/authorization#protected-resource-metadata-discovery-requirements]
  */
 async function findResourceMetadata({ server, resourceMetadata, fetch }: DiscoverRequest): Promise<FoundResource> {
   const path = server.pathname.replace(/\/$/, '');
@@ -127,7 +133,10 @@ async function findResourceMetadata({ server, resourceMetadata, fetch }: Discove
   );
   const places = new Set([...(resourceMetadata === undefined ? [] : [resourceMetadata.href]), ...wellKnown]);
   let fault: BridgeError | undefined;
-  /** A document that is wrong says that there is authorization, so its fault is told whatever else is there. */
+  /**
+   * The error of the first wrong document. It takes precedence over `fault`, because such a document shows that the
+   * server requires authorization.
+   */
   let wrong: BridgeError | undefined;
   for (const place of places) {
     const location = new URL(place);
@@ -152,8 +161,9 @@ function foreignResource(location: URL, server: URL) {
 }
 
 /**
- * Undefined: there is no metadata of it. Of several documents the first that a login can do with is taken, else the first
- * that can be used at all. [spec 2025-11-25 basic/authorization#authorization-server-metadata-discovery]
+ * Resolves with undefined if the issuer has no metadata. Of several documents, the first one that supports this kind of
+ * login is used, otherwise the first one that is usable at all. [spec 2025-11-25
+ * basic/authorization#authorization-server-metadata-discovery]
  */
 export async function findAuthorizationServer(
   issuer: string,
@@ -181,8 +191,8 @@ export async function findAuthorizationServer(
 }
 
 /**
- * [RFC 8414 3.3] The issuer in the metadata has to be the one that was asked. An issuer that the user has named may call
- * itself differently.
+ * [RFC 8414 3.3] The issuer in the metadata has to be the one that was asked. An issuer that the user has configured
+ * may have another name in its metadata.
  */
 function mayNameItself(found: string, asked: string, { issuer }: IssuerRequest): boolean {
   return issuer !== undefined || isSameIssuer(found, asked);
@@ -205,7 +215,7 @@ function misnamed(location: URL, { issuer: found }: AuthorizationServer, asked: 
   return loginError(problem, request.adviseOtherName(asked));
 }
 
-/** Two issuers are the same if they differ in nothing but a slash at the end, or the way in which a URL is written. */
+/** True if two issuers differ at most in a trailing slash or in the notation of their URL. */
 export function isSameIssuer(one: string, other: string): boolean {
   return one === other || normalIssuer(one) === normalIssuer(other);
 }
@@ -221,7 +231,10 @@ function hasWhatLoginsNeed(metadata: AuthorizationServer, { grant }: IssuerReque
     : metadata.authorization_endpoint !== undefined && announcesPkce(metadata);
 }
 
-/** If no browser can be opened here, users log in with a code where the authorization server offers that. */
+/**
+ * Chooses between browser and code. If no browser can be opened here, users log in with a code if the authorization
+ * server offers that.
+ */
 export function chooseWay(
   grant: UserGrant,
   { device_authorization_endpoint: endpoint }: AuthorizationServer,
@@ -249,8 +262,8 @@ function wellKnownUrls({ origin, pathname }: URL): readonly URL[] {
 const JSON_GET = { method: 'GET', headers: { accept: 'application/json' } } as const;
 
 /**
- * - `missing`: the place has no document.
- * - `unavailable`: there is something else in its place, such as a page, or a server that is out of order.
+ * - `missing`: there is no document at this location.
+ * - `unavailable`: the location returns something else, such as a web page, or the server is out of order.
  */
 type ReadDocument =
   | { readonly kind: 'document'; readonly members: Members }
@@ -269,33 +282,41 @@ async function readDocument(location: URL, fetch: LoginFetch): Promise<ReadDocum
   return { kind: 'unavailable', fault: loginError(problem, 'Try again later.') };
 }
 
-/** [RFC 9728 3.3] A document for the whole host speaks for each of its paths. */
+/**
+ * True if the metadata of a resource covers the server. [RFC 9728 3.3] A document for the whole host covers each of its
+ * paths.
+ */
 function isAbout(resource: string, server: URL): boolean {
   const { origin, pathname } = new URL(resource);
   const base = pathname.replace(/\/$/, '');
   return origin === server.origin && (server.pathname === base || server.pathname.startsWith(`${base}/`));
 }
 
-/** [spec 2025-11-25 basic/authorization#canonical-server-uri] without a slash that means nothing */
+/**
+ * [spec 2025-11-25 basic/authorization#canonical-server-uri] The URI of a server, without the slash of an empty path.
+ */
 export function canonicalUri({ origin, pathname, search }: URL): string {
   return `${origin}${pathname === '/' ? '' : pathname}${search}`;
 }
 
-/** A server names one or two authorization servers. All entries are checked, so there may not be any number of them. */
+/**
+ * Limit on the authorization servers in a metadata document. Servers name one or two, but all entries are checked, so
+ * their number must be limited.
+ */
 export const MAX_NAMED_SERVERS = 100;
 
-/** Why a document cannot be used, as the end of a sentence. */
+/** The reason why a document cannot be used, as the end of a sentence. */
 export interface MetadataFault {
   readonly fault: string;
 }
 
-/** The members of a document of another party. Some write null for a member that is absent. */
+/** The members of another party's document. Some parties write null for a member that is absent. */
 type Members = Readonly<Record<string, unknown>>;
 
-/** [RFC 9728 2] The members of a protected resource's metadata that are used here. */
+/** [RFC 9728 2] The members of a protected resource's metadata that the bridge uses. */
 export interface ResourceMetadata {
   readonly resource: string;
-  /** URLs with https, or of this machine. */
+  /** URLs with https, or with http on this machine. */
   readonly authorizationServers: readonly string[];
   readonly scopes: readonly string[];
   readonly boundTokens: BoundTokens;
@@ -338,7 +359,7 @@ function findServersFault(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Members of an authorization server's metadata that are used here, by what they have to be. [RFC 8414 2] */
+/** The members of an authorization server's metadata that the bridge uses, by type. [RFC 8414 2] */
 const ADDRESSES = [
   'authorization_endpoint',
   'token_endpoint',
@@ -354,7 +375,9 @@ const LISTS = [
 ] as const;
 const SWITCHES = ['client_id_metadata_document_supported', 'authorization_response_iss_parameter_supported'] as const;
 
-/** The metadata with members of the right types, and a token endpoint, without which there is no login. */
+/**
+ * Checks that the members have the right types and that there is a token endpoint, without which no login is possible.
+ */
 export function readServerMetadata(document: Members): { readonly metadata: AuthorizationServer } | MetadataFault {
   const members = withoutNull(document);
   const { issuer } = members;
@@ -392,7 +415,7 @@ function firstOf<Name>(names: readonly Name[], find: (name: Name) => string | un
   return undefined;
 }
 
-/** Describes a value by its type, as the value itself may be of any length. */
+/** Describes a value by its type, because the value itself may have any length. */
 function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
@@ -403,7 +426,7 @@ function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Members that are null count as absent. */
+/** Removes members that are null, because they count as absent. */
 export function withoutNull(document: object): Members {
   return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null));
 }

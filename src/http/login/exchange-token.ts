@@ -1,4 +1,4 @@
-/** Tokens of callers become tokens of the server. [RFC 8693] */
+/** Exchanges the tokens of callers for tokens of the server. [RFC 8693] */
 import { setMaxListeners } from 'node:events';
 import { type AuthorizationServer, genericTokenEndpointRequest } from 'oauth4webapi';
 import { RecentNames } from '../../collections/bounded-collections.ts';
@@ -35,13 +35,21 @@ import {
   toTokens,
 } from './token-requests.ts';
 
-/** Callers whose tokens are kept; more than have sessions in most places. The one heard of longest ago makes way. */
+/**
+ * Limit on the callers whose tokens are kept, above the number of sessions in most deployments. The least recently used
+ * caller is dropped first.
+ */
 export const MAX_CALLERS = 10_000;
-/** Characters of all tokens that are kept. Usual ones have one or two thousand, so the number above is reached first. */
+/**
+ * Limit on the characters of all kept tokens. Usual tokens have one or two thousand, so MAX_CALLERS is reached first.
+ */
 export const MAX_KEPT_CHARACTERS = 64 * 1024 * 1024;
-/** For so long after a refusal, a caller gets the same one again: neither does its token change nor what was decided. */
+/**
+ * For this long after a refusal, a caller gets the same refusal again, because neither its token nor the decision
+ * changes.
+ */
 const REFUSAL_PAUSE_MS = 10_000;
-/** How often all callers are looked at, which takes a millisecond where there are many. */
+/** The minimum interval between searches for expired tokens. A search through many callers takes a millisecond. */
 const LOOK_MS = 60_000;
 /** The metadata of the authorization server is used for this long, as its keys are. */
 const METADATA_MS = 10 * 60_000;
@@ -54,14 +62,17 @@ const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 export interface ExchangeOptions {
   readonly server: URL;
   readonly config: ExchangeConfig;
-  /** Asks the authorization server, without the headers and credentials of the server. Closed with this. */
+  /**
+   * Sends requests to the authorization server, without the headers and credentials of the server. Closed with this
+   * object.
+   */
   readonly http: HttpClient;
   readonly deps: Pick<Deps, 'clock' | 'wallClock' | 'log'>;
 }
 
 /**
- * The tokens that callers have at one server, by caller. They are in the memory of this process alone: another one
- * exchanges by itself.
+ * The exchanged tokens of all callers of one server. They are kept only in the memory of this process; other processes
+ * exchange their own.
  */
 export class ExchangedTokens implements CallerCredentials {
   readonly #options: ExchangeOptions;
@@ -69,17 +80,17 @@ export class ExchangedTokens implements CallerCredentials {
   readonly #closed = new AbortController();
   readonly #callers = new RecentNames<ExchangedToken>({ count: MAX_CALLERS, length: MAX_KEPT_CHARACTERS });
 
-  /** Tokens that have expired are forgotten when a new caller comes, but not before this time. */
+  /** Expired tokens are removed when a new caller arrives, but not before this time. */
   #nextLookMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
     this.#exchange = new TokenExchange(options);
-    // Each caller whose exchange is to be repeated listens for the end.
+    // Every caller with a retried exchange adds a listener to this signal.
     setMaxListeners(0, this.#closed.signal);
   }
 
-  /** A request has come with this token. */
+  /** Called when a request with this token has arrived. */
   note(shown: CallerToken): void {
     const known = this.#callers.get(shown.caller);
     if (known === undefined) this.#forgetEnded();
@@ -98,7 +109,7 @@ export class ExchangedTokens implements CallerCredentials {
     return token;
   }
 
-  /** It is the last one to make way now. */
+  /** Marks the caller as the most recently used one. */
   #keep(caller: string, token: ExchangedToken): void {
     this.#callers.set(caller, token, token.length);
   }
@@ -121,7 +132,7 @@ const NO_TOKEN = loginError(
   'Each of its requests has to carry an access token of the issuer.',
 );
 
-/** For what no caller has asked for, and for callers who have made way for others. */
+/** The credentials of requests that belong to no caller, and of callers that were dropped. */
 const OF_NOBODY: Credentials = {
   show: () => {
     throw NO_TOKEN;
@@ -135,15 +146,16 @@ const OF_NOBODY: Credentials = {
 interface ExchangedTokenOptions extends Pick<Deps, 'clock' | 'wallClock' | 'log'> {
   readonly shown: CallerToken;
   readonly source: TokenExchange;
-  /** Aborted when the bridge ends. */
+  /** Aborted when the bridge shuts down. */
   readonly signal: AbortSignal;
 }
 
 /**
  * - `none`: the caller's token has not been exchanged yet.
- * - `exchanging`: it is, and all requests of the caller wait for the outcome. `authorization` is of the token before.
- * - `exchanged`: there is a token of the server.
- * - `failed`: until `untilMs` requests of the caller get the same error.
+ * - `exchanging`: an exchange is in progress, and all requests of the caller wait for its outcome. `authorization`
+ *   contains the previous token.
+ * - `exchanged`: there is a token for the server.
+ * - `failed`: requests of the caller get the same error until `untilMs`.
  */
 type ExchangeState =
   | { readonly kind: 'none' }
@@ -158,13 +170,13 @@ type ExchangeState =
 const NONE: ExchangeState = { kind: 'none' };
 const RENEWED: RenewalOutcome = { kind: 'renewed' };
 
-/** What the server is shown for one caller. */
+/** The credentials of one caller for the server. */
 class ExchangedToken implements Credentials, CredentialRenewal {
   readonly #options: ExchangedTokenOptions;
-  /** Of the tokens that the caller has shown, the latest one: its devices may each have one. */
+  /** The latest token that the caller has sent. Each of the caller's devices may have its own. */
   #shown: CallerToken;
   #state: ExchangeState = NONE;
-  /** When the server last refused what it was given, so that another token was asked for. */
+  /** The time at which the server last refused an exchanged token, so that another exchange began. */
   #refusedAtMs = Number.NEGATIVE_INFINITY;
   #lastUnderWayMs: number | undefined;
 
@@ -173,12 +185,12 @@ class ExchangedToken implements Credentials, CredentialRenewal {
     this.#shown = options.shown;
   }
 
-  /** What was exchanged for the token before goes with it. */
+  /** Replaces the caller's token if this one is newer, and drops the token that was exchanged for the previous one. */
   note(shown: CallerToken): void {
     if (shown.issuedAt <= this.#shown.issuedAt && !this.isOver) return;
     this.#shown = shown;
     this.#refusedAtMs = Number.NEGATIVE_INFINITY;
-    // An exchange that is under way notices by itself.
+    // A running exchange checks by itself whether the token has changed.
     if (this.#state.kind !== 'exchanging') this.#state = NONE;
   }
 
@@ -186,7 +198,7 @@ class ExchangedToken implements Credentials, CredentialRenewal {
     return this.#options.wallClock() >= this.#shown.endsAtMs;
   }
 
-  /** Characters that are kept. */
+  /** The number of characters that are kept for this caller. */
   get length(): number {
     const state = this.#state;
     return this.#shown.token.length + ('authorization' in state ? (state.authorization?.length ?? 0) : 0);
@@ -220,12 +232,15 @@ class ExchangedToken implements Credentials, CredentialRenewal {
 
   accepted(): void {}
 
-  /** These tokens are bound to no key, so their requests carry no proof. */
+  /** Exchanged tokens are not bound to a key, so their requests carry no proof and need no nonce. */
   takesNonce(): boolean {
     return false;
   }
 
-  /** The token is exchanged anew once; what the server refuses then it would refuse again. */
+  /**
+   * Exchanges the caller's token once more after a 401. If the server soon refuses the new token as well, requests
+   * fail.
+   */
   refused({ status, authorization }: CredentialRefusal): Promise<RenewalOutcome> | undefined {
     const { clock, source, signal } = this.#options;
     const state = this.#state;
@@ -244,7 +259,7 @@ class ExchangedToken implements Credentials, CredentialRenewal {
 
   close(): void {}
 
-  /** One exchange of this caller at a time. */
+  /** Starts an exchange, or joins the one in progress. */
   #begin(): Promise<RenewalOutcome> {
     const state = this.#state;
     if (state.kind === 'exchanging') return state.outcome;
@@ -262,7 +277,7 @@ class ExchangedToken implements Credentials, CredentialRenewal {
       const shown = this.#shown;
       try {
         const { accessToken, renewAtMs } = await patiently(() => source.exchange(shown.token), { clock, log, signal });
-        // The caller has come with another token meanwhile, and what was exchanged for this one goes with it.
+        // The caller has sent another token meanwhile, so the token exchanged for the old one is dropped.
         if (shown !== this.#shown) continue;
         this.#state = { kind: 'exchanged', authorization: `Bearer ${accessToken}`, renewAtMs };
         return RENEWED;
@@ -285,7 +300,7 @@ interface KnownServer {
   readonly untilMs: number;
 }
 
-/** Asks the authorization server of the callers, as the client that the user has registered there. */
+/** Sends exchanges to the authorization server of the callers, as the client that the user has registered there. */
 class TokenExchange {
   readonly #options: ExchangeOptions;
   readonly #fetch: LoginFetch;
@@ -294,7 +309,7 @@ class TokenExchange {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    // The user has named the issuer, so what it says may lead to where the issuer itself is.
+    // The user has configured the issuer, so its metadata may name addresses in the network where the issuer itself is.
     this.#fetch = createLoginFetch(options.http, new AddressGuard(new URL(options.config.issuer)));
   }
 
@@ -312,7 +327,7 @@ class TokenExchange {
       wallClock: deps.wallClock,
     };
     const members = {
-      // A parameter of the user may name another audience, as some authorization servers know servers by a name.
+      // A configured parameter may name another audience, because some authorization servers identify servers by name.
       audience: context.parameters.resource ?? canonicalUri(server),
       ...beginningMembers(context.parameters),
       ...scopeParameter(config.scopes),
@@ -321,12 +336,13 @@ class TokenExchange {
     const answer = await askEndpoint(context, TOKEN_ENDPOINT, async (as, client, options) =>
       genericTokenEndpointRequest(as, client, await authenticateAs(context), GRANT, members, options),
     ).catch((thrown: unknown) => {
-      // The metadata may be out of date.
+      // The cached metadata may be out of date.
       this.#known = undefined;
       throw thrown;
     });
     if (answer.kind !== 'given') throw this.#refused(answer);
-    // [RFC 8693 2.2.1] A token of another type could be shown to nobody. Where none is named, it is the one asked for.
+    // [RFC 8693 2.2.1] A token of another type would be useless. If the answer names no type, the requested one is
+    // assumed.
     const { issued_token_type: issued = ACCESS_TOKEN } = answer.members;
     if (issued !== ACCESS_TOKEN) {
       const found = typeof issued === 'string' ? `of the type ${quoteOthers(issued)}` : 'without a type';
@@ -348,7 +364,7 @@ class TokenExchange {
     );
   }
 
-  /** The error for a caller whose exchanged token the server refuses, and whose next one, too. */
+  /** Creates the error for a caller whose exchanged token the server has refused twice in a row. */
   notAccepted(): BridgeError {
     const { server, config } = this.#options;
     return loginError(
@@ -357,7 +373,7 @@ class TokenExchange {
     );
   }
 
-  /** Says that the exchange has failed, where the error could be taken for one of the server. */
+  /** Adds that the exchange has failed, if the error could be taken for one of the MCP server. */
   explain(thrown: unknown): BridgeError {
     const error = toBridgeError(thrown);
     const { code, message, retryAfterMs } = error;
@@ -370,7 +386,7 @@ class TokenExchange {
     );
   }
 
-  /** Looked for once for all who wait. */
+  /** Resolves with the authorization server. Concurrent calls share one search. */
   async #find(): Promise<AuthorizationServer> {
     const { clock } = this.#options.deps;
     if (this.#known !== undefined && clock.now() < this.#known.untilMs) return this.#known.authorizationServer;

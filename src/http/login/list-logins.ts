@@ -5,10 +5,10 @@ import { readSmallFile } from '../../io/bounded-file.ts';
 import { printableLine } from '../../printable.ts';
 import { parseStoredLogin, type StoredLogin } from './login-store.ts';
 
-/** A file of a login is read whole; other files and folders there are passed over. */
+/** The name of a file with a login. Files with other names are skipped. */
 const LOGIN_FILE = /\.json$/;
 
-/** Describes the logins that are kept there, without secrets. */
+/** Describes the logins that are stored in this folder, without secrets. */
 export function listLogins(stateDirectory: string | undefined): string {
   const folder = stateDirectory && join(stateDirectory, 'logins');
   const found = folder === undefined ? [] : readLogins(folder);

@@ -1,4 +1,4 @@
-/** Logs in ahead of time: asks a server something that needs a login, if anything does. */
+/** Logs in ahead of time, by sending the server requests for which it may ask for a login. */
 import type { LoginConfig, RemoteConfig } from '../../config/remote.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
@@ -21,10 +21,10 @@ export interface LogInRequest {
   readonly signal: AbortSignal;
 }
 
-/** `unasked`: the server has answered without asking for a login. */
+/** `unasked` means that the server has answered without asking for a login. */
 export type LogInOutcome = 'logged-in' | 'unasked';
 
-/** Rejects with ERR_UPSTREAM_* when the login comes to nothing. */
+/** Rejects with ERR_UPSTREAM_* if the login fails. */
 export async function logIn(request: LogInRequest): Promise<LogInOutcome> {
   const { server, remote, userAgent, signal, deps } = request;
   const login = await createLogin({
@@ -43,7 +43,7 @@ export async function logIn(request: LogInRequest): Promise<LogInOutcome> {
     http.close();
   };
   try {
-    // Some servers of the old transport protect the stream alone.
+    // Some servers with the old transport protect only the event stream.
     for (const method of ['POST', 'GET'] as const) {
       const head = await ask(http, server, method, signal);
       if (head.wasAuthorized) return 'logged-in';
@@ -55,10 +55,10 @@ export async function logIn(request: LogInRequest): Promise<LogInOutcome> {
   }
 }
 
-/** A request of no session that has no effect. */
+/** A request without a session that has no effect. */
 const PING = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}');
 
-/** Resolves with the head of the response; the rest is not read. */
+/** Resolves with the head of the response; the body is not read. */
 function ask(http: HttpClient, url: URL, method: HttpRequest['method'], signal: AbortSignal): Promise<ResponseHead> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -92,10 +92,10 @@ function ask(http: HttpClient, url: URL, method: HttpRequest['method'], signal: 
   });
 }
 
-/** A server that does not answer for so long will not. */
+/** The time limit for an answer of the server. */
 const FIRST_BYTE_MS = 30_000;
 
-/** The server refuses, and there is no way to log in, or none that helped. */
+/** Creates the error for a server that refuses although no login is possible, or after one that did not help. */
 function refusedAnyway(server: URL, { status, offersNoLogin }: ResponseHead): BridgeError {
   const problem = `The server at ${showUrl(server)} refuses with ${status}`;
   const reason = offersNoLogin ? ' and offers no login' : '';

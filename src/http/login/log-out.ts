@@ -13,7 +13,7 @@ import { authenticateAs, optionsFor } from './token-requests.ts';
 export interface LogOutRequest {
   readonly server: URL;
   readonly config: LoginConfig;
-  /** Without the headers and credentials of the server. */
+  /** A client without the headers and credentials of the server. */
   readonly http: HttpClient;
   readonly deps: Deps;
   readonly signal: AbortSignal;
@@ -21,14 +21,15 @@ export interface LogOutRequest {
 
 /**
  * - `none`: there was no login.
- * - `forgotten`: the authorization server has no place to be told at, or the file of an earlier version does not name it.
- * - `not-revoked`: the authorization server could not be told; the login is forgotten all the same.
+ * - `forgotten`: the login was only deleted, because it names no endpoint for revocation or has no tokens.
+ * - `revoked`: the authorization server has revoked the tokens.
+ * - `not-revoked`: the authorization server did not revoke the tokens; the login is deleted all the same.
  */
 export type LogOutOutcome =
   | { readonly kind: 'none' }
   | { readonly kind: 'forgotten' | 'revoked' | 'not-revoked'; readonly issuer: string };
 
-/** Rejects with what the system says where the file cannot be deleted. */
+/** Rejects with the error of the file system if the file cannot be deleted. */
 export async function logOut({ server, config, http, deps, signal }: LogOutRequest): Promise<LogOutOutcome> {
   const file = new LoginFile(server, { ...config, stored: 'use' }, deps);
   return file.exclusively(async (): Promise<LogOutOutcome> => {
@@ -48,7 +49,7 @@ export async function logOut({ server, config, http, deps, signal }: LogOutReque
   }, signal);
 }
 
-/** [RFC 7009] Revoking the refresh token should revoke the access token as well, but does not everywhere. */
+/** [RFC 7009] Revoking the refresh token should revoke the access token as well, but not every server does that. */
 async function revoke(
   { issuer, tokenEndpoint, revocationEndpoint, client, resource, tokens }: StoredLogin,
   config: LoginConfig,
@@ -61,7 +62,7 @@ async function revoke(
     ...{ authorizationServer, client, proof: config.client?.proof, token: config.token, fetch, wallClock },
     parameters: { resource, extra: new Map(), binding: undefined },
   };
-  // [RFC 7009 2.1] An ID token is not one of those that can be revoked.
+  // [RFC 7009 2.1] An ID token cannot be revoked.
   const accessToken = config.token === 'id' ? undefined : tokens.accessToken;
   const hints = { refresh_token: tokens.refreshToken, access_token: accessToken };
   let isRevoked = Object.values(hints).some((token) => token !== undefined);

@@ -1,14 +1,17 @@
 import { BridgeError } from '../../errors.ts';
 import { toPrintable } from '../../printable.ts';
 
-/** These texts come from the server that makes a login fail, and end up in logs and in answers to clients. */
+/**
+ * Limit on the length of texts that come from the failing server, because they appear in logs and in answers to
+ * clients.
+ */
 const MAX_SHOWN_LENGTH = 200;
-/** Problems name issuers and addresses, which come from servers as well. */
+/** Limit on the length of a problem. Problems contain issuers and addresses, which come from servers as well. */
 const MAX_PROBLEM_LENGTH = 600;
 
 /**
- * The error of a login that failed. It keeps nothing of what was sent or received, which holds codes and tokens.
- * @param retryAfterMs given where the same may succeed later
+ * Creates the error of a failed login. It has no cause, because requests and responses contain codes and tokens.
+ * @param retryAfterMs given if the same request may succeed later
  */
 export function loginError(problem: string, wayOut: string, retryAfterMs?: number): BridgeError {
   const shown = toPrintable(problem.replace(/\s+/g, ' '), MAX_PROBLEM_LENGTH).replace(/\.$/, '');
@@ -17,12 +20,12 @@ export function loginError(problem: string, wayOut: string, retryAfterMs?: numbe
   return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { phase: 'login' }, ...passing });
 }
 
-/** Whether the error is that of a login, which has logged it already. */
+/** True for the errors of logins, which have been logged already. */
 export function isLoginError({ data }: BridgeError): boolean {
   return data?.phase === 'login';
 }
 
-/** Makes a server's text fit to be shown: one line of printable ASCII. */
+/** Makes a server's text safe to show: one line of printable ASCII, cut to a maximum length. */
 export function quoteOthers(text: string): string {
   return cut(text.replace(/[^\x20-\x7e]+/g, ' ').trim(), MAX_SHOWN_LENGTH);
 }
@@ -31,7 +34,7 @@ function cut(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${text.slice(0, maxLength)}…`;
 }
 
-/** `error` and `error_description` as OAuth has them everywhere. */
+/** Joins the members `error` and `error_description` of an OAuth response. */
 export function describeOAuthError(error: string, description: string | null | undefined): string {
   const said = description ? `: ${quoteOthers(description)}` : '';
   return `${quoteOthers(error)}${said}`;

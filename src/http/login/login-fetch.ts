@@ -9,9 +9,9 @@ import type { AddressGuard } from './address-guard.ts';
 import { loginError } from './login-error.ts';
 import type { TokenBinding } from './token-binding.ts';
 
-/** Callers wait, and a server that needs longer for a few lines of JSON is out of order. */
+/** Callers wait for the answer, and a server that needs longer for a few lines of JSON is out of order. */
 const FETCH_TIMEOUT_MS = 15_000;
-/** The statuses of final answers range from here to `MAX_STATUS`. [RFC 9110 15] */
+/** Final responses have statuses from MIN_STATUS to MAX_STATUS. [RFC 9110 15] */
 const MIN_STATUS = 200;
 const MAX_STATUS = 599;
 const WAY_OUT = 'Check the address, or tell the operators of the server.';
@@ -20,16 +20,14 @@ export interface LoginRequest {
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** Proves possession of its key with each request, also after a redirect, and gets the nonces of the answers. */
+  /** Adds a proof to each request, also after a redirect, and stores the nonces of the answers. */
   readonly binding?: TokenBinding | undefined;
 }
 
-/** Sends a request of a login, to a server that only metadata has named. */
+/** Sends a request of a login to a server that only metadata has named. */
 export type LoginFetch = (url: URL, request: LoginRequest) => Promise<Response>;
 
-/**
- * @param http without the credentials and headers of the server: they are for nobody else
- */
+/** @param http a client without the credentials and headers of the server, because no other server may get them */
 export function createLoginFetch(http: HttpClient, guard: Pick<AddressGuard, 'check' | 'lookupFor'>): LoginFetch {
   const control = new ControlClient(http);
   const ask = async (url: URL, { method, headers: usual, body, binding }: LoginRequest): Promise<ControlResponse> => {
@@ -58,7 +56,7 @@ export function createLoginFetch(http: HttpClient, guard: Pick<AddressGuard, 'ch
   };
 }
 
-/** Finds the error with which the guard has refused a connection. */
+/** Finds the error with which the guard has rejected a connection. */
 function findRefusal(thrown: unknown): BridgeError | undefined {
   if (!(thrown instanceof Error)) return undefined;
   if (thrown instanceof BridgeError && thrown.code === 'ERR_UPSTREAM_AUTH') return thrown;
@@ -66,8 +64,8 @@ function findRefusal(thrown: unknown): BridgeError | undefined {
 }
 
 /**
- * The next URL of a redirect; undefined: there is none. Documents may move within their origin, and a POST follows only
- * redirects that keep its method and body.
+ * Returns the next URL of a redirect; undefined if there is none. Documents may move within their origin, and a POST
+ * follows only redirects that keep its method and body.
  */
 function redirectOf(request: Hop, { status, headers: { location } }: ControlResponse): URL | undefined {
   const verdict = judgeRedirect({ ...request, status, location });
@@ -83,23 +81,23 @@ interface Hop {
   readonly hops: number;
 }
 
-/** Returns true for the answer of an authorization server, or of something in front of it, that is busy or out of order. */
+/** True if an authorization server, or a proxy in front of it, is busy or out of order. */
 export function isBusy({ status }: Response): boolean {
   return status === 429 || status >= 500;
 }
 
-/** The error of an answer after which the same request may succeed, at the time that the answer names. */
+/** Creates the error for an answer after which the same request may succeed, at the time that the answer names. */
 export function busyError({ headers }: Response, problem: string): BridgeError {
   const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, Date.now()) ?? 0;
   return loginError(problem, 'Try again later.', retryAfterMs);
 }
 
 const PASSED_ON = ['retry-after', 'date'] as const;
-/** In a response that brings a nonce for the next proofs. */
+/** The header with the nonce for the next proofs. */
 export const NONCE_HEADER = 'dpop-nonce';
 
 function toResponse({ status, headers, body }: ControlResponse, hasNonce: boolean): Response {
-  // A Response may have no body with some statuses. Of those, HTTP allows one to be sent with 205 only.
+  // The constructor of Response rejects a body with some statuses. Of these, only 205 can arrive with a body.
   const isEmpty = body.length === 0 || status === 205;
   const passed = new Headers({ 'content-type': headers['content-type'] ?? '' });
   for (const name of hasNonce ? [...PASSED_ON, NONCE_HEADER] : PASSED_ON) {

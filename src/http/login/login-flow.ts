@@ -32,7 +32,7 @@ export class LoginFlow {
     this.#options = options;
   }
 
-  /** Undefined: the server offers none. */
+  /** Resolves with undefined if the server offers no login. */
   async login(reason: LoginReason): Promise<StoredLogin | undefined> {
     const { server, config, fetch } = this.#options;
     const { resourceMetadata } = reason.challenge;
@@ -72,8 +72,8 @@ export class LoginFlow {
   }
 
   /**
-   * Undefined: the refresh token is no good any more.
-   * @param registrationFailed called when the authorization server has forgotten the client that it registered
+   * Resolves with undefined if the refresh token is no longer valid.
+   * @param registrationFailed called when the authorization server no longer knows the client that it registered
    */
   refresh(
     login: StoredLogin,
@@ -111,8 +111,8 @@ export function correctionsOf({
 }
 
 /**
- * An assertion is for the issuer in the metadata. Where that calls itself differently from the one that the user trusts, the
- * assertion could be shown to the other one.
+ * Rejects assertions that another issuer could use. An assertion is made for the issuer in the metadata. If that
+ * differs from the issuer that the user trusts, the assertion could be sent on to the other one.
  */
 function refuseForeignAudience({ authorizationServer: as }: AuthorizationSetup, config: LoginConfig): void {
   const { issuer, client, assertion } = config;

@@ -8,19 +8,19 @@ import { loginError } from './login-error.ts';
 import { FILE_MODE, makeLoginFolder } from './login-store.ts';
 import { LOGIN_TIMEOUT_MS, sleep } from './patience.ts';
 
-/** The period of looking whether the lock is free. Files cannot be watched reliably everywhere. */
+/** The interval at which a waiting process checks the lock. Files cannot be watched reliably on every file system. */
 const LOOK_MS = 250;
-/** The period in which an owner touches its lock. */
+/** The interval at which an owner touches its lock. */
 const TOUCH_MS = 2000;
 /**
- * A lock that nobody has touched for so long has lost its owner: it is several times the period, as an owner on a busy
- * machine may be late. Measured by the clock of the process that waits, as file systems in a network have clocks of
- * their own, and machines sleep.
+ * A lock that was not touched for this long has lost its owner. The limit is several times TOUCH_MS, because an owner
+ * on a busy machine may be late. The waiting process measures with its own clock, because network file systems have
+ * clocks of their own, and machines sleep.
  */
 export const STALE_LOCK_MS = 15_000;
-/** A process that waits longer than one login takes stands behind several that came to nothing. */
+/** A process that waits longer than one login takes is waiting for several failed logins in a row. */
 export const MAX_LOCK_WAIT_MS = LOGIN_TIMEOUT_MS + 30_000;
-/** Waiting for a refresh takes less, so that only a wait that users notice is logged. */
+/** The wait after which a message is logged. A refresh takes less time, so only waits that users notice are logged. */
 const QUIET_MS = 1000;
 /** Windows reports a file that is being deleted with these codes. */
 const PASSING_CODES: ReadonlySet<unknown> = new Set(['EPERM', 'EBUSY']);
@@ -32,13 +32,13 @@ export type LockDeps = Pick<Deps, 'clock' | 'randomId' | 'log'>;
 interface HeldLock {
   readonly text: string;
   readonly touchedAtMs: number;
-  /** Undefined: the file is being written, or not by us. */
+  /** Undefined while the file is being written, or if another program wrote it. */
   readonly owner: OwningProcess | undefined;
 }
 
 /**
- * A file that exists while one process of a user refreshes the tokens of a login, or has its user log in. It names its
- * owner. Other processes break a lock whose owner has ended, or has not touched it for a while.
+ * A lock file that exists while one process of a user refreshes the tokens of a login, or has its user log in. The file
+ * names its owner. Other processes break the lock if its owner has ended, or has not touched it for a while.
  */
 export class LoginLock {
   readonly #path: string;
@@ -53,8 +53,8 @@ export class LoginLock {
   }
 
   /**
-   * Runs `work` while this lock is held; without it, where no file can be created. Rejects with the reason of the signal,
-   * and with ERR_UPSTREAM_AUTH after too long a wait; then `work` was not run.
+   * Runs `work` while this lock is held, or without the lock if no file can be created. Rejects with the reason of the
+   * signal, and with ERR_UPSTREAM_AUTH after too long a wait; in both cases `work` was not run.
    */
   async exclusively<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
     const release = await this.#acquire(signal);
@@ -85,7 +85,7 @@ export class LoginLock {
     }
   }
 
-  /** Returns the code of what prevents it. */
+  /** Creates the lock file. Returns the error code if that fails. */
   #create(text: string): unknown {
     try {
       makeLoginFolder(dirname(this.#path));
@@ -96,7 +96,7 @@ export class LoginLock {
     }
   }
 
-  /** Returns the function that releases the lock. */
+  /** Touches the lock regularly. Returns the function that releases it. */
   #hold(own: string): () => void {
     const stopTouching = this.#deps.clock.every(TOUCH_MS, () => this.#ifStillHeld(own, () => this.#touch()));
     return () => {
@@ -110,12 +110,12 @@ export class LoginLock {
     utimesSync(this.#path, now, now);
   }
 
-  /** An owner that was paused for long finds the lock of another one. */
+  /** Runs a function if the lock is still this process's own. After a long pause, it may belong to another process. */
   #ifStillHeld(own: string, run: () => void): void {
     try {
       if (readSmallFile(this.#path) === own) run();
     } catch {
-      // The lock is gone, or cannot be changed; then others break it when this process has ended.
+      // The lock is gone or cannot be changed. In the second case other processes break it once this process has ended.
     }
   }
 
@@ -133,8 +133,8 @@ export class LoginLock {
   }
 
   /**
-   * Moves the lock away, as only one process can. Another one may have broken it just before and hold a lock of its own
-   * by now: then what was moved is put back.
+   * Moves the lock file away, which only one process can do. If another process has just broken the lock and created
+   * its own, the moved file is that one, and is put back.
    */
   #break({ text }: HeldLock): void {
     const aside = `${this.#path}.${this.#deps.randomId()}`;
@@ -149,7 +149,7 @@ export class LoginLock {
   }
 }
 
-/** One wait for a lock: how long it has taken, and since when the lock has not changed. */
+/** The state of a single wait for a lock: its beginning, and the time since when the lock has not changed. */
 class LockWait {
   readonly #server: URL;
   readonly #deps: LockDeps;

@@ -1,24 +1,23 @@
-/** The pages that a browser shows when it comes back from a login, or cannot. Pure. */
+/** Renders the pages that a browser shows when it returns from a login, or when the login fails. Pure functions. */
 import { toPrintable } from '../../printable.ts';
 import style from './login-page.css';
 
 /**
- * - `done`: the user has allowed it, and the token is about to be asked for.
- * - `refused`: the user or the authorization server has said no.
- * - `failed`: the answer cannot be trusted.
- * - `ignored`: the answer is for a login that is over, or was never begun.
- * - `unknown-browser`: another browser than the one that began brings an answer.
- * - `contested`: a second browser has opened the address with which a login begins.
+ * - `done`: the user has granted access, and the token is requested next.
+ * - `refused`: the user or the authorization server has refused.
+ * - `failed`: the response cannot be trusted.
+ * - `ignored`: the response belongs to a login that is over or never began.
+ * - `unknown-browser`: the response comes from another browser than the one that began the login.
+ * - `contested`: a second browser has opened the address at which the login begins.
  */
 export type LoginPage = 'done' | 'refused' | 'failed' | 'ignored' | 'unknown-browser' | 'contested';
 
+/** The text of a page. `text` says what has happened, and `next` what happens next or what the user can do. */
 interface PageText {
   readonly status: number;
   readonly tone: 'good' | 'warn' | 'bad';
   readonly title: string;
-  /** What has happened. */
   readonly text: string;
-  /** What happens next, or what the user can do. */
   readonly next: string;
 }
 
@@ -69,7 +68,7 @@ const PAGES: Readonly<Record<LoginPage, PageText>> = {
   },
 };
 
-/** Names come from servers, and a page has no use for long ones. */
+/** Limit on the length of names, which come from servers. */
 const MAX_NAME_LENGTH = 200;
 
 export interface RenderedPage {
@@ -77,7 +76,7 @@ export interface RenderedPage {
   readonly html: string;
 }
 
-/** @param server how the server is called that the login is for; undefined: no login is known */
+/** @param server the name of the server that the login is for; undefined if no login is known */
 export function renderLoginPage(page: LoginPage, server: string | undefined): RenderedPage {
   const { status, tone, title, text, next } = PAGES[page];
   const name = server === undefined ? '' : `<dl><dt>Server</dt><dd>${escapeHtml(server)}</dd></dl>\n`;

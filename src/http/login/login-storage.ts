@@ -3,26 +3,26 @@ import { BridgeError } from '../../errors.ts';
 import { type LockDeps, LoginLock } from './login-lock.ts';
 import { identityOf, LoginStore, parseStoredLogin, type StoredLogin } from './login-store.ts';
 
-/** Where a login outlives the process, or is seen by others that use it. */
+/** Stores a login beyond the life of this process, and shares it with other processes that use it. */
 export interface LoginStorage {
-  /** In words for a log; undefined: nothing is kept. */
+  /** A description for the log; undefined if nothing is stored. */
   readonly place: string | undefined;
-  /** As last seen; undefined: there is none that could be used. */
+  /** Returns the login as last read; undefined if there is none that can be used. */
   load(): StoredLogin | undefined;
-  /** Has `load` return what others have stored since. */
+  /** Reads again, so that `load` returns what other processes have stored since. */
   look(): Promise<void>;
-  /** Rejects with what the system says. */
+  /** Rejects with the error of the file system or the store. */
   save(login: StoredLogin): Promise<void>;
-  /** Rejects with what the system says. */
+  /** Rejects with the error of the file system or the store. */
   forget(): Promise<void>;
   /**
-   * Runs `work` when no other process that is known of does the same, and has looked before. Rejects with the reason of
-   * the signal when that is aborted before the turn has come.
+   * Runs `work` while no other known process does the same, after reading what they have stored. Rejects with the
+   * reason of the signal if a wait for a file's lock is aborted; then `work` was not run.
    */
   exclusively<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
 }
 
-/** A text that other processes share, and that one at a time may change. */
+/** A text that several processes share, and that one process at a time may change. */
 export interface SharedText {
   readonly value: string | undefined;
   look(): Promise<void>;
@@ -30,15 +30,18 @@ export interface SharedText {
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Opens the text of this name. */
+/** Opens the shared text with this name. */
 export type OpenSharedText = (name: string) => SharedText;
 
-/** In a file of this user, with a lock beside it, as other processes of the user may share the login. */
+/**
+ * Stores a login in a file of this user. A lock file beside it coordinates the processes of the user that share the
+ * login.
+ */
 export class LoginFile implements LoginStorage {
   readonly #store: LoginStore;
   readonly #lock: LoginLock | undefined;
 
-  /** Throws ERR_CONFIG_OPTION when a login that is to be forgotten cannot be. */
+  /** Throws ERR_CONFIG_OPTION if a login that should be forgotten cannot be deleted. */
   constructor(server: URL, config: LoginConfig, deps: LockDeps) {
     this.#store = new LoginStore(server, config, deps.randomId);
     const { path } = this.#store;
@@ -79,14 +82,17 @@ export class LoginFile implements LoginStorage {
   }
 }
 
-/** Where several replicas share one login: what one of them has got the others use. */
+/** Stores a login that several replicas share: when one of them obtains tokens, the others use them. */
 export class SharedLogin implements LoginStorage {
   readonly place = 'the store that the replicas share';
   readonly #text: SharedText;
-  /** What was there when a replica started that is to log in anew: the others may go on with it, this one does not. */
+  /**
+   * The login that was stored when a replica started that has to log in anew. Other replicas may continue to use it,
+   * but this one ignores it.
+   */
   #ignored: string | undefined;
 
-  /** Resolves when it is known what there is. Rejects with ERR_STORE_UNAVAILABLE. */
+  /** Resolves once the stored login has been read. Rejects with ERR_STORE_UNAVAILABLE. */
   static async open(server: URL, config: LoginConfig, openText: OpenSharedText): Promise<SharedLogin> {
     const login = new SharedLogin(openText(`login ${JSON.stringify(identityOf(server, config))}`));
     await login.look();

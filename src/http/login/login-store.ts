@@ -8,18 +8,18 @@ import { isBearerToken } from '../client/credentials.ts';
 import { ProofKey } from './proof-key.ts';
 import type { RegisteredScopes } from './scopes.ts';
 
-/** Only the user may read them: the files are as good as passwords. */
+/** Only the user may read the files, because they are as sensitive as passwords. */
 const FOLDER_MODE = 0o700;
 export const FILE_MODE = 0o600;
 const MAX_NAME_LENGTH = 60;
 
 /**
- * One login between runs, in a file of its own. Written aside and renamed, so that whoever reads gets the old one or the
- * new one; of two writers the later one wins. Read and written at once rather than later: it is a few hundred bytes, once
- * in a while.
+ * Stores one login between runs, in its own file. A new version is written to a temporary file and renamed, so that a
+ * reader gets either the old or the new version; of two writers the later one wins. Reading and writing are
+ * synchronous, because a few hundred bytes are read or written only now and then.
  */
 export class LoginStore {
-  /** Undefined: there is no folder for logins, so none is ever there. */
+  /** Undefined if there is no folder for logins, so that no login can be stored. */
   readonly path: string | undefined;
   readonly #randomId: () => string;
 
@@ -29,7 +29,7 @@ export class LoginStore {
     this.#randomId = randomId;
   }
 
-  /** Undefined: there is none that could be used. */
+  /** Returns undefined if there is no login that can be used. */
   load(): StoredLogin | undefined {
     if (this.path === undefined) return undefined;
     try {
@@ -39,7 +39,7 @@ export class LoginStore {
     }
   }
 
-  /** Throws what the system says. */
+  /** Throws the error of the file system. */
   save(login: StoredLogin): void {
     if (this.path === undefined) throw new Error('there is no folder for logins');
     makeLoginFolder(dirname(this.path));
@@ -53,22 +53,22 @@ export class LoginStore {
     }
   }
 
-  /** Throws what the system says. */
+  /** Throws the error of the file system. */
   forget(): void {
     if (this.path !== undefined) rmSync(this.path, { force: true });
   }
 }
 
-/** Throws what the system says. */
+/** Creates the folder for logins. Throws the error of the file system. */
 export function makeLoginFolder(folder: string): void {
   makeFolderSync(folder, FOLDER_MODE);
-  // An older folder may have been made with other permissions.
+  // An existing folder may have other permissions.
   chmodSync(folder, FOLDER_MODE);
 }
 
 /**
- * Tells servers, clients of one server, and logins that are asked for in different ways apart. A user's login is one and the
- * same with a browser and with a code.
+ * Returns the values that distinguish logins: the server, the client, and the way in which tokens are requested. A
+ * user's logins with a browser and with a code have the same identity.
  */
 export function identityOf(server: URL, config: LoginConfig): readonly (string | undefined)[] {
   const { grant, client, clientMetadataUrl, issuer } = config;
@@ -76,7 +76,10 @@ export function identityOf(server: URL, config: LoginConfig): readonly (string |
   return [server.href, asWhom, client?.id, clientMetadataUrl, issuer, ...wishesOf(config)];
 }
 
-/** A digest, as values of parameters are shown nowhere. Empty for usual logins, which keep the name that they have. */
+/**
+ * Returns a digest of further settings, because values of parameters are never shown. Returns an empty list for default
+ * settings, so that their logins keep the file name that they have.
+ */
 function wishesOf(config: LoginConfig): readonly string[] {
   const { assertion, resource, extraParameters, token, tokenEndpoint, authMethod } = config;
   const wishes = [
@@ -90,7 +93,10 @@ function wishesOf(config: LoginConfig): readonly string[] {
   return wishes.length === 0 ? [] : [digestOf(JSON.stringify(wishes))];
 }
 
-/** The same for a user who logs in with a browser and with a code. */
+/**
+ * Returns the source of the assertion as a part of a login's identity. The result does not depend on whether the user
+ * logs in with a browser or with a code.
+ */
 function originOf(assertion: AssertionSource): unknown {
   if (assertion.kind === 'file') return assertion;
   const { issuer, client, idToken } = assertion;
@@ -101,40 +107,43 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** The host for people who look for it; the rest tells the others apart. */
+/** Returns a file name with the host, for people who look for it, and a digest that tells the logins apart. */
 function fileNameOf(server: URL, config: LoginConfig): string {
   const digest = digestOf(JSON.stringify(identityOf(server, config)));
   const host = server.host.replace(/[^a-z0-9.-]/gi, '_').slice(0, MAX_NAME_LENGTH);
   return `${host}-${digest}.json`;
 }
 
-/** What is stored of a login. Files of other versions, and edited ones, are checked when they are read. */
+/**
+ * The stored form of a login. `parseStoredLogin` checks it, because files may come from other versions or may have been
+ * edited.
+ */
 export interface StoredLogin {
-  /** Which authorization server all this comes from and may be shown to. */
+  /** The authorization server that issued the rest. No other server may receive it. */
   readonly issuer: string;
   readonly tokenEndpoint: string;
-  /** Absent: there is none, or a version stored the login that did not ask. */
+  /** Absent if the server has none, or if an older version stored the login. */
   readonly revocationEndpoint?: string;
-  /** The resource that the tokens are for. Undefined: the user had it left out. */
+  /** The resource that the tokens are for; undefined if the user has it left out. */
   readonly resource: string | undefined;
   readonly client: LoginClient;
-  /** The scopes asked for so far; a server may have granted fewer. */
+  /** The scopes requested so far; the server may have granted fewer. */
   readonly scopes: readonly string[];
-  /** Undefined: registered, but not logged in. */
+  /** Undefined if the client is registered, but has not logged in. */
   readonly tokens: Tokens | undefined;
   /**
-   * The login at the identity provider whose assertions are exchanged for the tokens. Its token is the ID token of the user.
-   * Absent: there is none.
+   * The login at the identity provider whose assertions are exchanged for the tokens; its token is the user's ID token.
+   * Absent for logins without an identity provider.
    */
   readonly identity?: StoredLogin;
 }
 
 /**
- * The client that the bridge is to an authorization server:
- * - `registered`: by us, there and then.
- * - `configured`: by the user; a secret that the user configures is not kept.
- * - `document`: it is described by the document at the URL that is its id.
- * - `assertion`: it is the one that its assertions are about, so requests do not name it; `id` is their subject.
+ * The bridge's client at an authorization server:
+ * - `registered`: the bridge has registered it there.
+ * - `configured`: the user has configured it; a configured secret is not stored.
+ * - `document`: the document at the URL that is its id describes it.
+ * - `assertion`: the assertions identify it, so requests do not name it; `id` is the subject of the assertions.
  */
 export type LoginClient =
   | RegisteredLoginClient
@@ -144,13 +153,13 @@ export interface RegisteredLoginClient {
   readonly origin: 'registered';
   readonly id: string;
   readonly method: ClientMethod;
-  /** Undefined: the registration is one without a secret. */
+  /** Undefined if the client was registered without a secret. */
   readonly secret: string | undefined;
-  /** Where the browser comes back to, and nowhere else; undefined: to no place, as it is for logins with a code. */
+  /** The only address that the browser may return to; undefined for logins with a code. */
   readonly callback: string | undefined;
-  /** Undefined: the registration limits none. */
+  /** Undefined if the registration does not limit the scopes. */
   readonly scopes: RegisteredScopes | undefined;
-  /** True: all tokens of this client are bound to a key. [RFC 9449 5.2] */
+  /** True if all tokens of this client are bound to a key. [RFC 9449 5.2] */
   readonly areTokensBound: boolean;
 }
 
@@ -162,23 +171,23 @@ export const CLIENT_METHODS: readonly ClientMethod[] = [
 ];
 
 export interface Tokens {
-  /** The token that the server is shown. With `--oauth-token id` this is the ID token in place of the access token. */
+  /** The token that is sent to the server. With `--oauth-token id` it is the ID token instead of the access token. */
   readonly accessToken: string;
-  /** True: an ID token came with it. */
+  /** True if an ID token was issued together with this token. */
   readonly hasIdToken: boolean;
   readonly refreshToken: string | undefined;
   /**
-   * When it is time to get another one, in milliseconds since 1970, as other processes read this. Undefined: the server
-   * did not say how long the token lasts.
+   * The time at which to renew the token, in milliseconds since 1970, because other processes read it. Undefined if the
+   * server did not say how long the token lasts.
    */
   readonly renewAtMs: number | undefined;
-  /** The scopes that the authorization server has granted. Undefined: the login was stored by a version that did not ask. */
+  /** The scopes that the authorization server has granted. Undefined if an older version stored the login. */
   readonly scopes: readonly string[] | undefined;
-  /** The key that they are bound to; undefined: to none. */
+  /** The key that the tokens are bound to; undefined if they are not bound. */
   readonly key: ProofKey | undefined;
 }
 
-/** Undefined: nothing that can be used. */
+/** Returns undefined if the text is not a login that can be used. */
 export function parseStoredLogin(text: string): StoredLogin | undefined {
   const fields = parseObject(text);
   const login = parseLogin(fields);
@@ -230,7 +239,7 @@ function parseRegisteredScopes(value: unknown): RegisteredScopes | undefined {
 function parseTokens(value: unknown): Tokens | undefined {
   const { accessToken, hasIdToken, refreshToken, renewAtMs, scopes, key: stored } = asFields(value);
   const key = ProofKey.parse(stored);
-  // Without its key a token that is bound to one is of no use.
+  // A token that is bound to a key is useless without it.
   if (!isText(accessToken) || !isBearerToken(accessToken) || (stored !== undefined && key === undefined))
     return undefined;
   return {

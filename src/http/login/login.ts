@@ -28,32 +28,32 @@ import { TokenBinding } from './token-binding.ts';
  * after page.
  */
 export const FAILURE_PAUSE_MS = 30_000;
-/** Without this limit, a server that names other scopes each time would send the user to the browser for ever. */
+/** Without this limit, a server that names other scopes each time would send the user to the browser forever. */
 const MAX_STEP_UPS = 16;
 
 export interface LoginOptions {
   readonly server: URL;
   readonly config: LoginConfig;
   readonly storage: LoginStorage;
-  /** Makes a client for the requests of a login, without the headers and credentials of the server. */
+  /** Creates a client for the requests of a login, without the headers and credentials of the server. */
   readonly createClient: () => HttpClient;
   readonly openBrowser: OpenBrowser;
-  /** Undefined: there is no terminal. */
+  /** Undefined if there is no terminal. */
   readonly askToPaste: AskToPaste | undefined;
   /**
-   * - `user`: somebody sees the log and waits for the login.
-   * - `client`: the client of this user, which is shown a code to enter; see `#untilTold`.
-   * - `callers`: several people. They do not learn the code, with which they could log in as somebody else.
+   * - `user`: the user sees the log and waits for the login.
+   * - `client`: the user's MCP client waits, and can show the code to enter; see `#untilTold`.
+   * - `callers`: several people wait. They do not get the code, because they could log in with it as somebody else.
    */
   readonly waits: 'user' | 'client' | 'callers';
-  /** Called when an authorization server has registered us as a client that it did not know. */
+  /** Called when an authorization server has registered the bridge as a new client. */
   readonly registered: () => void;
-  /** Called with what the user is to do, and with undefined when that is done or given up. */
+  /** Called with the user's task, and with undefined when the task is done or abandoned. */
   readonly waiting: (task: UserTask | undefined) => void;
   readonly deps: Deps;
 }
 
-/** Something that a login waits for its user to do. */
+/** A task of the user that a login waits for. */
 export interface UserTask {
   /** The end of a sentence that begins with "waiting for". */
   readonly what: string;
@@ -61,22 +61,22 @@ export interface UserTask {
 }
 
 /**
- * What is known of the token in use:
- * - `stored`: it is from an earlier run, or of another process.
- * - `granted`: a user, or a secret, has just got it, and the server has not taken it yet.
- * - `refreshed`: a refresh token has just got it, and the server has not taken it yet.
- * - `accepted`: the server has taken it.
+ * The status of the token in use:
+ * - `stored`: it comes from an earlier run or another process.
+ * - `granted`: a user or a secret has just obtained it, and the server has not accepted it yet.
+ * - `refreshed`: a refresh token has just obtained it, and the server has not accepted it yet.
+ * - `accepted`: the server has accepted it.
  */
 type TokenStatus = 'stored' | 'granted' | 'refreshed' | 'accepted';
 
 type LoginWithTokens = StoredLogin & { readonly tokens: Tokens };
 
 /**
- * What the server is shown. Changed in `#use` and `accepted` only, but for `refreshAhead`.
- * - `none`: there is no token; at most an earlier login has left a registration.
- * - `token`: there is one. `shown` has its headers but for the proof of its key, which `binding` makes where there is one.
- *   `refreshAhead` is `tried` once a refresh before the time of its expiry has begun: where that
- *   comes to nothing, the token is used as long as the server takes it.
+ * The credential for the server. Only `#use` and `accepted` change it, except for `refreshAhead`.
+ * - `none`: there is no token, but an earlier login may have left a registration.
+ * - `token`: there is a token. `shown` has its headers except for the proof, which `binding` creates if the token is
+ *   bound to a key. `refreshAhead` is `tried` once a refresh before the expiry has begun; if that fails, the token is
+ *   used as long as the server accepts it.
  */
 type Credential =
   | { readonly kind: 'none'; readonly login: StoredLogin | undefined; readonly binding: undefined }
@@ -90,10 +90,10 @@ type Credential =
     };
 
 /**
- * - `idle`: nobody waits for a token.
- * - `renewing`: a login or a refresh is under way, and all who need a token wait for its outcome. `prompted` resolves when
- *   the user is to enter a code in a browser somewhere; `prompt` resolves it.
- * - `failed`: the latest login came to nothing; until `untilMs` whoever asks for another gets the same outcome.
+ * - `idle`: no renewal is in progress.
+ * - `renewing`: a login or a refresh is in progress, and all calls that need a token wait for its outcome. `prompted`
+ *   resolves when the user has to enter a code in a browser; `prompt` resolves it.
+ * - `failed`: the latest login failed. Until `untilMs`, further attempts get the same outcome.
  */
 type Renewal =
   | { readonly kind: 'idle' }
@@ -105,21 +105,24 @@ type Renewal =
     }
   | { readonly kind: 'failed'; readonly outcome: RenewalOutcome; readonly untilMs: number };
 
-/** What calls are told that wait for a code to be entered. */
+/** The prompt for a code, for the calls that wait for the login. */
 interface CodePrompt {
-  /** The outcome for calls that cannot wait for that. */
+  /** The outcome for calls that cannot wait for the user. */
   readonly outcome: Extract<RenewalOutcome, { kind: 'failed' }>;
-  /** What a client can show its user; undefined: nobody may see the code. */
+  /** The prompt that a client can show its user; undefined if no client may show the code. */
   readonly shown: UserPrompt | undefined;
-  /** The user's answer, once a call has shown it. */
+  /** The user's answer; undefined until a call has shown the prompt. */
   answer: Promise<UserAnswer> | undefined;
 }
 
 type Renewing = Extract<Renewal, { kind: 'renewing' }>;
 
-/** Nobody was asked for anything: replicas share the login, and another is at it, or cannot be known not to be. */
+/**
+ * Errors before any attempt to log in: replicas share the login, and another replica is logging in or cannot be ruled
+ * out.
+ */
 const UNTRIED: ReadonlySet<string> = new Set(['ERR_STORE_UNAVAILABLE', 'ERR_CLUSTER_TURN']);
-/** These say what they are about by themselves. */
+/** Errors whose own messages make clear that a login failed. */
 const UNEXPLAINED: ReadonlySet<string> = new Set(['ERR_UPSTREAM_AUTH', 'ERR_INTERNAL', ...UNTRIED]);
 /** [RFC 9449 9] */
 const NONCE_WANTED = 'use_dpop_nonce';
@@ -128,7 +131,7 @@ const RENEWED: RenewalOutcome = { kind: 'renewed' };
 const REFUSED: RenewalOutcome = { kind: 'refused' };
 
 /**
- * The tokens for one server, which are got when it asks for them. One login takes place at a time, and all calls wait
+ * Obtains tokens for one server when the server asks for them. Only one login takes place at a time, and all calls wait
  * for it.
  */
 export class Login implements Credentials, CredentialRenewal {
@@ -138,13 +141,13 @@ export class Login implements Credentials, CredentialRenewal {
   #credential: Credential = { kind: 'none', login: undefined, binding: undefined };
   #renewal: Renewal = IDLE;
   #lastRenewalEndedMs: number | undefined;
-  /** Whether a login has succeeded in this process. */
+  /** True once a login has succeeded in this process. */
   #hasLoggedIn = false;
-  /** Scopes that users were sent to the browser for. */
+  /** The sets of scopes for which users were sent to the browser. */
   readonly #steppedUp = new Set<string>();
-  /** The file has the latest login, unless it could not be written. */
+  /** True if the storage has the latest login; false once it could not be written. */
   #isStored = true;
-  /** The id of a registration that the authorization server has forgotten. */
+  /** The id of a registration that the authorization server no longer knows. */
   #forgottenClient: string | undefined;
   /** The address from which the latest refusal came. */
   #peerAddress: string | undefined;
@@ -192,7 +195,7 @@ export class Login implements Credentials, CredentialRenewal {
     const credential = this.#credential;
     if (credential.kind === 'token' && !this.#isDue(credential.login.tokens)) return undefined;
     if (this.#renewal.kind === 'renewing') {
-      // Without a token the server refuses, and the call waits for the user then.
+      // Once the user is prompted, the request is sent without a token; the server refuses it, and the call waits then.
       return Promise.race([this.#renewal.outcome, this.#renewal.prompted]).then(() => {});
     }
     if (credential.kind === 'none' || credential.refreshAhead === 'tried') return undefined;
@@ -201,7 +204,7 @@ export class Login implements Credentials, CredentialRenewal {
     return this.#begin(async () => ((await this.#refresh()) ? RENEWED : REFUSED)).outcome.then(() => {});
   }
 
-  /** Whether the token should be renewed, by the calendar, as another process may have stored the time. */
+  /** True if the token should be renewed. The time is calendar time, because another process may have stored it. */
   #isDue({ renewAtMs }: Tokens): boolean {
     return renewAtMs !== undefined && this.#options.deps.wallClock() >= renewAtMs;
   }
@@ -225,7 +228,10 @@ export class Login implements Credentials, CredentialRenewal {
     return this.#untilTold(this.#begin(work), refusal.ask);
   }
 
-  /** Another token would not help. Undefined: the server says nothing against the proof. [RFC 9449 7.1, 9] */
+  /**
+   * Returns the error for a refused proof, which another token would not fix; undefined if the server does not object
+   * to the proof. [RFC 9449 7.1, 9]
+   */
   #explainRefusedProof({ challenge, headers }: CredentialRefusal): BridgeError | undefined {
     const { binding } = this.#credential;
     const code = challenge.dpop?.error;
@@ -239,9 +245,9 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   /**
-   * Once the user is to enter a code, the first call that can show it does so, and all calls wait for what comes of it,
-   * unless the user declines. Where none can, a call waits for as long as most clients do. Then it fails with an error that
-   * shows the code, and the login goes on without it.
+   * Waits for the outcome of a renewal. When the user has to enter a code, the first call that can show it does so, and
+   * all calls wait for the outcome, unless the user declines. If no call can show the code, a call waits for as long as
+   * most clients do. Then it fails with an error that contains the code, and the login continues without it.
    */
   #untilTold({ outcome, prompted }: Renewing, ask: AskUser | undefined): Promise<RenewalOutcome> {
     return new Promise((resolve) => {
@@ -263,7 +269,10 @@ export class Login implements Credentials, CredentialRenewal {
     });
   }
 
-  /** Logs what the user is to do, at a level that most logs show, as nobody else may know what the calls wait for. */
+  /**
+   * Logs the user's task at a level that most logs show, because the log may be the only notice of what the calls wait
+   * for.
+   */
   #showCode({ instruction, code, lifeMs, page, completePage }: DevicePrompt): void {
     const { server, waits, waiting, deps } = this.#options;
     const complete = completePage === undefined ? '' : `, or open ${completePage.href}`;
@@ -288,8 +297,8 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   /**
-   * Whether the user should be asked for these scopes. Scopes that were asked for without being granted are not granted
-   * the next time either.
+   * True if the user should be asked for these scopes. Scopes that a login has requested without getting them would not
+   * be granted the next time either.
    */
   #mayStepUp(wanted: readonly string[]): boolean {
     const known = new Set(this.#credential.login?.scopes);
@@ -300,7 +309,10 @@ export class Login implements Credentials, CredentialRenewal {
     return true;
   }
 
-  /** @param work done by one process at a time, as a refresh token can be used once, and users have one screen */
+  /**
+   * @param work is run by one process at a time, because a refresh token can be used only once, and users have one
+   * screen
+   */
   #begin(work: () => Promise<RenewalOutcome>): Renewing {
     const { clock, log } = this.#options.deps;
     // A refresh ahead of time does not shorten the pause after a failed login.
@@ -329,8 +341,8 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   /**
-   * Says that the login has failed: otherwise an authorization server that cannot be reached would pass for the server
-   * that was called.
+   * Adds that the login has failed. Otherwise an unreachable authorization server could be taken for the server that
+   * was called.
    */
   #explain(thrown: unknown): BridgeError {
     if (this.#closed.signal.aborted) return SHUTTING_DOWN;
@@ -368,7 +380,7 @@ export class Login implements Credentials, CredentialRenewal {
     const login = await flow.login({ status, challenge, previous, findNewerLogin, registrationFailed, keep });
     if (login === undefined) {
       const { server, deps } = this.#options;
-      // The error that says so is made from the refusal; see ResponseHead.
+      // The request's own error says that no login is offered; see `offersNoLogin` in ResponseHead.
       deps.log.debug({ status }, `no login is offered by the server at ${showUrl(server)}`);
       return REFUSED;
     }
@@ -379,7 +391,7 @@ export class Login implements Credentials, CredentialRenewal {
     return this.#use(login, 'granted');
   }
 
-  /** Returns whether there is another token now. */
+  /** Renews the token without the user. Resolves with true if there is another token now. */
   async #refresh(): Promise<boolean> {
     const { login } = this.#credential;
     const refreshToken = login?.tokens?.refreshToken;
@@ -393,22 +405,23 @@ export class Login implements Credentials, CredentialRenewal {
       this.#use(refreshed, 'refreshed');
       return true;
     }
-    // [RFC 9700 4.14.2] A refresh token can be used once. A process that heeds no lock may have used it.
+    // [RFC 9700 4.14.2] A refresh token can be used only once, and a process that ignores the lock may have used it.
     const faster = this.#findNewerLogin();
     if (faster !== undefined) this.#use(faster, 'stored');
     return faster !== undefined;
   }
 
   /**
-   * The authorization server does not know the client any more, so that the next login registers another one. Another
-   * process may have done so already. What cannot be deleted is passed over by this process alone.
+   * Deletes a registration that the authorization server no longer knows, so that the next login registers a new
+   * client. Another process may have done so already. If the deletion fails, this process alone ignores the
+   * registration.
    */
   #forgetClient(id: string): void {
     this.#forgottenClient = id;
     if (this.#storage.load()?.client.id === id) void this.#storage.forget().catch(() => undefined);
   }
 
-  /** A login that another process has made or refreshed since. */
+  /** Returns a login that another process has made or refreshed meanwhile; undefined if there is none. */
   #findNewerLogin(): StoredLogin | undefined {
     const stored = this.#storage.load();
     const token = stored?.tokens?.accessToken;
@@ -430,11 +443,11 @@ export class Login implements Credentials, CredentialRenewal {
     return RENEWED;
   }
 
-  /** An ID token is bound to no key, whatever the tokens are that came with it. */
+  /** Returns the binding for a token. An ID token is never bound to a key, even if the tokens issued with it are. */
   #bindingOf({ key }: Tokens, before: TokenBinding | undefined): TokenBinding | undefined {
     const { config, deps } = this.#options;
     if (key === undefined || config.token === 'id') return undefined;
-    // The nonces that the server has named stay good.
+    // The nonces that the server has sent remain valid.
     if (before?.key?.thumbprint === key.thumbprint) return before;
     return new TokenBinding({ key, algorithm: undefined, isRequired: true, deps });
   }
@@ -467,7 +480,7 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   async #createFlow(): Promise<LoginFlow> {
-    // Loaded when it is needed: most runs find their token in the store.
+    // Loaded on demand, because most runs find their token in the store and need none of these modules.
     const [{ LoginFlow }, { AddressGuard }, { createLoginFetch }] = await Promise.all([
       import('./login-flow.ts'),
       import('./address-guard.ts'),

@@ -1,33 +1,34 @@
-/** Decides which failures of a login pass by themselves, and waits for that. */
+/** Decides which failures of a login are temporary, and retries after them. */
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 
 /**
- * This is less than the silence that calls are allowed, so that the calls that wait still get an answer that says why.
+ * The time that a user has to log in. It is shorter than the silence that calls are allowed, so that waiting calls
+ * still get an answer with the reason.
  */
 export const LOGIN_TIMEOUT_MS = 4 * 60_000;
-/** Less than the minute after which many clients give up, so that they learn what the login waits for. */
+/** Shorter than the minute after which many clients give up, so that their users learn what the login waits for. */
 export const PATIENCE_MS = 45_000;
-/** The first pause; each one is twice as long as the one before, up to the limit. */
+/** The first pause between two attempts. Each pause is twice as long as the one before, up to MAX_PAUSE_MS. */
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 10_000;
 
-/** The codes of the system for a network or a server that may be there again in a moment. */
+/** System error codes for a network or a server that may be reachable again in a moment. */
 const PASSING_CAUSES: ReadonlySet<unknown> = new Set([
   ...['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT'],
   ...['EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENETDOWN'],
 ]);
 
-/** Returns true if the same may succeed in a moment. An error of a login says so by the time after which to try again. */
+/** True if the same request may succeed in a moment. An error of a login is temporary if it says when to try again. */
 export function mayPass({ code, data, retryAfterMs }: BridgeError): boolean {
   if (code === 'ERR_UPSTREAM_CONNECT') return PASSING_CAUSES.has(data?.cause);
   return code === 'ERR_UPSTREAM_TIMEOUT' || (code === 'ERR_UPSTREAM_AUTH' && retryAfterMs !== undefined);
 }
 
 /**
- * How long calls fail with this error before something is tried again. A failure to reach a server needs no pause, and
- * the server itself may name one.
+ * Returns for how long calls fail with this error before another attempt. A failure to reach a server needs no pause,
+ * and a server may name its own, which counts up to `usualMs`.
  * @param usualMs the pause after a decision of a user or a server
  */
 export function pauseAfter({ code, retryAfterMs }: BridgeError, usualMs: number): number {
@@ -42,7 +43,7 @@ export interface PatienceContext {
   readonly signal: AbortSignal;
 }
 
-/** Repeats what fails for a reason that may pass, with pauses, for as long as callers can be expected to wait. */
+/** Retries temporary failures, with pauses, for as long as callers can be expected to wait. */
 export async function patiently<Result>(
   attempt: () => Promise<Result>,
   { clock, log, signal }: PatienceContext,
@@ -61,7 +62,7 @@ export async function patiently<Result>(
   }
 }
 
-/** Resolves after this time. Rejects with the reason of the signal. */
+/** Resolves after this time. Rejects with the reason of the signal if it is aborted. */
 export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = (): void => {

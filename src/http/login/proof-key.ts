@@ -12,13 +12,13 @@ import { promisify } from 'node:util';
 
 const generate = promisify(generateKeyPair);
 
-/** How keys of an algorithm are made and used. [RFC 7518 3.1, RFC 8037 3.1] */
+/** An algorithm for proofs: it creates keys and signs with them. [RFC 7518 3.1, RFC 8037 3.1] */
 interface Algorithm {
   readonly create: () => Promise<{ readonly privateKey: KeyObject }>;
-  /** Undefined: the algorithm has a digest of its own. */
+  /** Undefined if the algorithm includes its own digest. */
   readonly digest: 'sha256' | undefined;
   readonly options: { readonly dsaEncoding?: 'ieee-p1363'; readonly padding?: number; readonly saltLength?: number };
-  /** The members that tell a public key from others, in the order in which they are hashed. [RFC 7638 3.2] */
+  /** The members of a public key that its thumbprint covers, in the order in which they are hashed. [RFC 7638 3.2] */
   readonly members: readonly (keyof JsonWebKey)[];
 }
 
@@ -29,7 +29,7 @@ const ED25519: Algorithm = {
   members: ['crv', 'kty', 'x'],
 };
 
-/** The algorithms of FAPI 2.0, one of which every authorization server takes. The quickest comes first. */
+/** The algorithms of FAPI 2.0. Every authorization server accepts one of them. The fastest comes first. */
 const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map<string, Algorithm>([
   [
     'ES256',
@@ -41,7 +41,7 @@ const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map<string, Algorithm>([
     },
   ],
   ['EdDSA', ED25519],
-  // [RFC 9864] The newer name.
+  // [RFC 9864] The newer name of EdDSA with this curve.
   ['Ed25519', ED25519],
   [
     'PS256',
@@ -57,16 +57,16 @@ const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map<string, Algorithm>([
 export const PROOF_ALGORITHMS: readonly string[] = [...ALGORITHMS.keys()];
 
 /**
- * A key that tokens are bound to, so that whoever steals a token cannot use it. It is stored with the token as a JWK, and
- * shown nowhere else: `JSON.stringify` gives the private key.
+ * A key that tokens are bound to, so that a stolen token is useless without it. It is stored with the token as a JWK
+ * and used nowhere else, because `JSON.stringify` returns the private key.
  */
 export class ProofKey {
-  /** The digest by which a token names its key. [RFC 9449 6.1] */
+  /** The digest with which a token names its key. [RFC 9449 6.1] */
   readonly thumbprint: string;
   readonly #name: string;
   readonly #algorithm: Algorithm;
   readonly #key: KeyObject;
-  /** The beginning of each proof. */
+  /** The encoded header of each proof. */
   readonly #header: string;
 
   /** @param name one of PROOF_ALGORITHMS */
@@ -76,7 +76,7 @@ export class ProofKey {
     return new ProofKey(name, algorithm, (await algorithm.create()).privateKey);
   }
 
-  /** Undefined: this is no stored key. */
+  /** Returns undefined if the value is not a stored key. */
   static parse(stored: unknown): ProofKey | undefined {
     if (typeof stored !== 'object' || stored === null) return undefined;
     const { alg: name, ...jwk }: { readonly alg?: unknown } = stored;
@@ -99,7 +99,7 @@ export class ProofKey {
     this.#header = toPart({ typ: 'dpop+jwt', alg: name, jwk });
   }
 
-  /** A signed JWT with these claims. [RFC 9449 4.2] */
+  /** Returns a signed JWT with these claims. [RFC 9449 4.2] */
   sign(claims: Readonly<Record<string, unknown>>): string {
     const { digest, options } = this.#algorithm;
     const text = `${this.#header}.${toPart(claims)}`;

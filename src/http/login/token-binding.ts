@@ -1,4 +1,4 @@
-/** Tokens that are bound to a key, and proofs that the bridge has it. [RFC 9449] */
+/** Binds tokens to a key, and creates the proofs that the bridge holds it. [RFC 9449] */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Deps } from '../../deps.ts';
@@ -6,26 +6,26 @@ import { ProofKey } from './proof-key.ts';
 
 /** [RFC 9449 8.1] */
 const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
-/** A nonce is sent with every request, and common servers take 8 KiB of headers, of which the token needs most. */
+/** A nonce is sent with every request, and common servers accept 8 KiB of headers, most of which the token needs. */
 const MAX_NONCE_LENGTH = 2048;
-/** A server, or an authorization server, consists of one or two origins. */
+/** Limit on the origins with a nonce. A server or an authorization server usually has one or two. */
 const MAX_ORIGINS = 8;
-/** Servers take proofs that are a few minutes old, some only a minute. */
+/** Servers accept proofs that are a few minutes old; some accept only those of the last minute. */
 const MAX_SKEW_MS = 60_000;
 
 export interface BindingOptions {
-  /** Undefined: nobody has asked for proofs so far. */
+  /** Undefined if no server has asked for proofs so far. */
   readonly key: ProofKey | undefined;
-  /** The algorithm of the key where there has to be one; undefined: none can be made. */
+  /** The algorithm for a new key; undefined if no key can be created. */
   readonly algorithm: string | undefined;
-  /** True: a token that is bound to no key would be refused. */
+  /** True if the server would refuse a token that is not bound to a key. */
   readonly isRequired: boolean;
   readonly deps: Pick<Deps, 'wallClock' | 'randomId'>;
 }
 
 /**
- * The key of a login, and the nonces of one party that is shown proofs: the server, or its authorization server. Each
- * party has nonces of its own, so there is an object for each.
+ * The key of a login, and the nonces of one receiver of proofs: the server or its authorization server. Each of the two
+ * has its own nonces, and so its own object.
  */
 export class TokenBinding {
   readonly isRequired: boolean;
@@ -46,15 +46,15 @@ export class TokenBinding {
     return this.#key;
   }
 
-  /** Makes a key if there is none. Returns false if none can be made. */
+  /** Creates a key if there is none. Resolves with false if no key can be created. */
   async begin(): Promise<boolean> {
     if (this.#key === undefined && this.#algorithm !== undefined) this.#key = await ProofKey.create(this.#algorithm);
     return this.#key !== undefined;
   }
 
   /**
-   * Makes a proof for one request, as each may be used once. Undefined: there is no key.
-   * @param token the access token that is sent with it
+   * Creates a proof for one request, because each proof can be used only once. Returns undefined if there is no key.
+   * @param token the access token that is sent with the proof
    */
   prove(method: string, { origin, pathname }: URL, token?: string): string | undefined {
     const nonce = this.#nonces.get(origin);
@@ -68,7 +68,7 @@ export class TokenBinding {
     });
   }
 
-  /** Any answer may bring the nonce for the next proofs. Returns true if this one does. [RFC 9449 8.2] */
+  /** Stores the nonce of an answer for the next proofs. Returns true if the answer has one. [RFC 9449 8.2] */
   hear({ origin }: URL, { 'dpop-nonce': nonce }: IncomingHttpHeaders): boolean {
     if (typeof nonce !== 'string' || nonce.length > MAX_NONCE_LENGTH || !NONCE.test(nonce)) return false;
     if (this.#nonces.size >= MAX_ORIGINS && !this.#nonces.has(origin)) return false;
@@ -76,7 +76,7 @@ export class TokenBinding {
     return true;
   }
 
-  /** The way out where a proof is refused. */
+  /** Returns the way out if a proof is refused. */
   advise(date: string | null | undefined): string {
     const skewMs = Date.parse(date ?? '') - this.#deps.wallClock();
     if (!(Math.abs(skewMs) > MAX_SKEW_MS))

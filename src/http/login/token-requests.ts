@@ -31,7 +31,7 @@ import type { TokenBinding } from './token-binding.ts';
 const TELL_OPERATORS = 'Tell its operators.';
 const USUAL_WAY_OUT = 'If that lasts, log in once with --login anew, or tell its operators.';
 
-/** A token is renewed so long before it expires, or a quarter of its life, whichever is less. */
+/** A token is renewed this long before it expires, or after three quarters of its lifetime if that is later. */
 const RENEW_AHEAD_MS = 30_000;
 
 export interface TokenContext {
@@ -39,35 +39,37 @@ export interface TokenContext {
   readonly client: LoginClient;
   readonly proof: RegisteredClient['proof'] | undefined;
   readonly parameters: RequestParameters;
-  /** The token that the server is shown. */
+  /** The kind of token that is sent to the server. */
   readonly token: 'access' | 'id';
   readonly fetch: LoginFetch;
-  /** Milliseconds since 1970, by which the time to renew is stored. */
+  /** Returns milliseconds since 1970; the stored time of a renewal is based on it. */
   readonly wallClock: () => number;
 }
 
 export interface CodeGrant {
-  /** The parameters that `validateAuthResponse` has let through. */
+  /** The parameters that `validateAuthResponse` has accepted. */
   readonly parameters: URLSearchParams;
   readonly callback: string;
   readonly verifier: string;
 }
 
-/** The answers that decide about the login; all others are errors. */
+/**
+ * The answers that decide about the login; all others are errors. `refused` means that the authorization server finally
+ * rejects the refresh token, the code or the client. `isClientUnknown` is true if it does not know the client
+ * (`invalid_client`). [RFC 6749 5.2]
+ */
 export type TokenAnswer =
   | { readonly kind: 'tokens'; readonly tokens: Tokens }
-  /** The authorization server refuses for good what it was shown: a refresh token, a code, the client. */
   | {
       readonly kind: 'refused';
       readonly reason: string;
-      /** [RFC 6749 5.2] It does not know the client: `invalid_client`. */
       readonly isClientUnknown: boolean;
     };
 
 /**
- * Exchanges the code of a login for tokens. Like the other requests here, it rejects with ERR_UPSTREAM_* when there is
- * no usable answer; see `patiently` for those that may come later.
- * @param scopes those that the user was asked for
+ * Exchanges the code of a login for tokens. Like the other requests here, it rejects with ERR_UPSTREAM_* if there is no
+ * usable answer; `patiently` retries the temporary failures.
+ * @param scopes the scopes that the user was asked for
  */
 export function exchangeCode(context: TokenContext, grant: CodeGrant, scopes: readonly string[]): Promise<TokenAnswer> {
   const { parameters, callback, verifier } = grant;
@@ -77,8 +79,8 @@ export function exchangeCode(context: TokenContext, grant: CodeGrant, scopes: re
 }
 
 /**
- * @param scopes those that the login has, which some authorization servers require to be named; undefined: not known, so
- * that any that were named could be refused
+ * @param scopes the scopes of the login, which some authorization servers require in the request; undefined if they are
+ * not known, because the server could refuse any others
  */
 export function refreshTokens(
   context: TokenContext,
@@ -92,7 +94,7 @@ export function refreshTokens(
   });
 }
 
-/** Asks whether the user of a device has decided. `waiting`: not yet. */
+/** Asks whether the user of a device has decided. `waiting` means that the user has not. */
 export async function requestDeviceTokens(
   context: TokenContext,
   deviceCode: string,
@@ -120,10 +122,10 @@ export function scopeParameter(scopes: readonly string[] = []) {
   return scopes.length > 0 ? { scope: scopes.join(' ') } : {};
 }
 
-/** Called again when the request is repeated, as assertions of a client can be used once. */
+/** Sends one request. Called again for a retry, because a client's assertions can be used only once. */
 export type Ask = (as: AuthorizationServer, client: Client, options: AskOptions) => Promise<Response>;
 
-/** Options of the library for requests of this login. */
+/** Returns the library's options for the requests of this login. */
 export function optionsFor({ fetch, parameters }: TokenContext) {
   return {
     [customFetch]: (url: string, { body, headers, method }: AskInit) =>
@@ -131,7 +133,7 @@ export function optionsFor({ fetch, parameters }: TokenContext) {
         ...{ method: method === 'POST' ? 'POST' : 'GET', headers, body: body?.toString() },
         binding: parameters.binding,
       }),
-    // Our own fetch decides which addresses may be asked, and how.
+    // LoginFetch decides which addresses may be requested, and over which scheme.
     [allowInsecureRequests]: true,
     additionalParameters: resourceMember(parameters),
   };
@@ -162,15 +164,15 @@ function tokensOf(members: Members, scopes: readonly string[] | undefined, conte
   return { kind: 'refused', reason, isClientUnknown: false };
 }
 
-/** An endpoint of an authorization server, by its name in messages and the member that its successful answers have. */
+/** An endpoint of an authorization server: its name in messages, and the member that its successful answers have. */
 export interface Endpoint {
   readonly name: string;
   readonly gives: string;
-  /** The advice to whoever is refused; absent: that about logins. */
+  /** The advice if a request is refused; absent for the advice about logins. */
   readonly wayOut?: string;
 }
 
-/** Rejects with ERR_UPSTREAM_* when the answer decides nothing. */
+/** Sends a request to an endpoint. Rejects with ERR_UPSTREAM_* if the answer decides nothing. */
 export async function askEndpoint(
   context: TokenContext,
   endpoint: Endpoint,
@@ -185,7 +187,7 @@ export async function askEndpoint(
       return { response, members: await readMembers(response) };
     } catch (thrown) {
       if (thrown instanceof BridgeError) throw thrown;
-      // The message of the library is not shown, nor is its error kept as the cause: it may hold what was sent.
+      // The library's error is neither shown nor kept as the cause, because it may contain parts of the request.
       throw unusable();
     }
   };
@@ -209,14 +211,16 @@ export async function askEndpoint(
 
 interface AskedAnswer {
   readonly response: Response;
-  /** Undefined: this is no JSON object. */
+  /** Undefined if the body is not a JSON object. */
   readonly members: Members | undefined;
 }
 
-/** [RFC 9449 5, 8] The errors of an authorization server that wants a proof, or another one. */
+/** [RFC 9449 5, 8] The errors of an authorization server that requires a proof, or another proof. */
 const PROOF_ERRORS: ReadonlySet<unknown> = new Set(['use_dpop_nonce', 'invalid_dpop_proof']);
 
-/** Sends a request again with a proof where one is asked for, and once more with the nonce that comes with a refusal. */
+/**
+ * Sends a request. Sends it again with a proof if the server asks for one, and once more with the nonce in a refusal.
+ */
 async function sendWithProof(
   binding: TokenBinding | undefined,
   send: () => Promise<AskedAnswer>,
@@ -229,7 +233,7 @@ async function sendWithProof(
   return mayRepeat && members?.error === 'use_dpop_nonce' ? await send() : answer;
 }
 
-/** Some authorization servers say only in words that tokens of this client have to be bound. */
+/** True if an answer asks for a proof. Some authorization servers only mention DPoP in the description of the error. */
 function wantsProof({ error, error_description: description }: Members = {}): boolean {
   return PROOF_ERRORS.has(error) || (typeof error === 'string' && /\bdpop\b/i.test(textOf(description) ?? ''));
 }
@@ -244,13 +248,13 @@ export function refusing(
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Undefined: this is no JSON object. Members that are null count as absent, as in metadata. */
+/** Returns undefined if the body is not a JSON object. Members that are null count as absent, as in metadata. */
 async function readMembers(response: Response): Promise<Members | undefined> {
   const body: unknown = await response.json().catch(() => undefined);
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? withoutNull(body) : undefined;
 }
 
-/** [RFC 6749 5.2, RFC 8628 3.5] These refuse the credentials of the request, so that repeating it is useless. */
+/** [RFC 6749 5.2, RFC 8628 3.5] Errors that reject the credentials of the request, so that a retry is useless. */
 const FINAL_ERRORS: ReadonlySet<unknown> = new Set([
   ...['invalid_grant', 'invalid_client', 'unauthorized_client', 'invalid_scope', 'access_denied', 'expired_token'],
 ]);
@@ -259,10 +263,12 @@ const PASSING_ERRORS: ReadonlySet<unknown> = new Set(['temporarily_unavailable',
 const WAITING_ERRORS: ReadonlySet<unknown> = new Set(['authorization_pending', 'slow_down']);
 
 /**
- * - `refused`: for good, so that only a new login helps.
- * - `waiting`: for the user of a device. `isTooFast`: the server was asked too often.
- * - `passing`: the authorization server, or something in front of it, is busy or out of order.
- * - `failed`: the request itself is refused; a new login would make the same one.
+ * - `given`: the answer has the requested member.
+ * - `refused`: the refusal is final, so that only a new login helps.
+ * - `waiting`: the user of a device has not decided yet. `isTooFast` means that the server was asked too often.
+ * - `passing`: the authorization server, or a proxy in front of it, is busy or out of order.
+ * - `failed`: the request itself is refused, and a new login would send the same one.
+ * - `unusable`: the answer does not follow OAuth.
  */
 type JudgedAnswer =
   | { readonly kind: 'given'; readonly members: Members }
@@ -272,7 +278,7 @@ type JudgedAnswer =
   | { readonly kind: 'failed'; readonly reason: string; readonly wayOut: string | undefined }
   | { readonly kind: 'unusable' };
 
-/** Decides which answers of an endpoint are final, and which pass. */
+/** Decides which answers of an endpoint are final and which are temporary. */
 function judgeAnswer(
   response: Response,
   members: Members | undefined,
@@ -282,7 +288,7 @@ function judgeAnswer(
   if (members === undefined) return { kind: 'passing', reason: `status ${status}, and no JSON` };
   const { error, error_description: description, [wanted]: given } = members;
   const said = typeof error === 'string' ? describeOAuthError(error, textOf(description)) : `status ${status}`;
-  // Some servers send these with 429.
+  // Some servers send these errors with 429.
   if (WAITING_ERRORS.has(error)) return { kind: 'waiting', reason: said, isTooFast: error === 'slow_down' };
   if (isBusy(response) || PASSING_ERRORS.has(error)) return { kind: 'passing', reason: said };
   if (typeof error === 'string' && isResourceRefused(error, textOf(description)))
@@ -290,7 +296,7 @@ function judgeAnswer(
   if (FINAL_ERRORS.has(error)) return { kind: 'refused', reason: said, isClientUnknown: error === 'invalid_client' };
   if (wantsProof(members)) {
     const { binding } = parameters;
-    // A login that knows what the authorization server takes can make a key.
+    // A new login reads the metadata and can create a key.
     if (binding?.key === undefined) return { kind: 'refused', reason: said, isClientUnknown: false };
     return { kind: 'failed', reason: said, wayOut: binding.advise(response.headers.get('date')) };
   }
@@ -299,8 +305,8 @@ function judgeAnswer(
 }
 
 /**
- * A token without a type counts as one of the type that was asked for. Undefined: there is no ID token where one is needed,
- * as in the answer to some refreshes. [OpenID Connect Core 12.2]
+ * Reads the tokens of an answer. A token without a type counts as one of the requested type. Returns undefined if an ID
+ * token is needed and missing, as in the answer to some refreshes. [OpenID Connect Core 12.2]
  */
 export function toTokens(
   members: Members,
@@ -318,12 +324,12 @@ export function toTokens(
     const problem = `The refresh token that the authorization server gave has ${refreshToken.length} characters`;
     throw loginError(problem, `Expected at most ${MAX_TOKEN_LENGTH}. ${TELL_OPERATORS}`);
   }
-  // [RFC 6749 5.1] An answer without scopes has granted those that were asked for.
+  // [RFC 6749 5.1] An answer without scopes grants those that were requested.
   const named =
     textOf(scope)
       ?.split(' ')
       .filter((name) => name !== '') ?? asked;
-  // Some answers name the scopes of the access token only. A refresh without this one gives no ID token.
+  // Some answers name only the scopes of the access token. A refresh without OPENID returns no ID token.
   const scopes = context.token === 'id' ? [...new Set([...(named ?? []), OPENID])] : named;
   const nowMs = context.wallClock();
   const life = context.token === 'id' ? readExpiry(shown, context) - nowMs / 1000 : secondsOf(members.expires_in);
@@ -337,15 +343,18 @@ export function toTokens(
   };
 }
 
-/** The connection to the token endpoint, from which the ID token came, proves it as a signature would. */
+/**
+ * Returns the expiry of an ID token. Its signature need not be checked, because it came over the connection to the
+ * token endpoint.
+ */
 function readExpiry(idToken: string, context: TokenContext): number {
   const name = `The ID token that ${context.authorizationServer.issuer} gave`;
   return checkIdToken(idToken, context, name, 'Nothing of it is used; tell its operators.');
 }
 
 /**
- * The key that the tokens are bound to; undefined: to none. A token that is not bound although a proof was sent is used
- * only where the server may take it. [RFC 9449 5]
+ * Returns the key that the tokens are bound to; undefined if they are not bound. If a proof was sent and the token is
+ * not bound, it is used only if the server may accept it. [RFC 9449 5]
  */
 function readBinding(
   { token_type: type }: Members,
@@ -369,9 +378,9 @@ function readBinding(
 }
 
 /**
- * Returns when an ID token expires, in seconds since 1970, and rejects one that is of another issuer, for another client,
- * or too old. [OpenID Connect Core 3.1.3.7]
- * @param name what messages call it
+ * Returns the time at which an ID token expires, in seconds since 1970. Throws if the token is from another issuer, for
+ * another client, or expired. [OpenID Connect Core 3.1.3.7]
+ * @param name the name of the token in messages
  */
 export function checkIdToken(
   idToken: string,
@@ -388,7 +397,7 @@ export function checkIdToken(
   return exp;
 }
 
-/** @param name what messages call it */
+/** @param name the name of the token in messages */
 export function readClaims(jwt: string, name: string, wayOut: string): Readonly<Record<string, unknown>> {
   try {
     return decodeJwt(jwt);
@@ -397,7 +406,7 @@ export function readClaims(jwt: string, name: string, wayOut: string): Readonly<
   }
 }
 
-/** NaN: the server does not say, or nothing that means anything. */
+/** Returns NaN if the server names no lifetime, or none that is a number. */
 export function secondsOf(life: unknown): number {
   return typeof life === 'number' ? life : Number(textOf(life) ?? Number.NaN);
 }
@@ -406,7 +415,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** @param expiresIn NaN: the server does not say, or nothing that means anything */
+/** @param expiresIn seconds; NaN if the server names no lifetime */
 function renewAt(nowMs: number, expiresIn: number): number | undefined {
   if (!(expiresIn >= 0)) return undefined;
   const lifeMs = expiresIn * 1000;

@@ -1,4 +1,6 @@
-/** [RFC 7523 2.1] An assertion is exchanged for tokens: that of a workload, or that of an identity provider for a user. */
+/**
+ * [RFC 7523 2.1] Exchanges an assertion for tokens. It comes from a workload, or from an identity provider for a user.
+ */
 import type { AssertionSource, IdentityProvider } from '../../../config/remote.ts';
 import {
   type ExchangeAnswer,
@@ -42,7 +44,8 @@ async function logInAsWorkload(
   const assertion = readAssertionFile(file);
   const { aud, sub, exp } = readClaims(assertion, `The assertion in ${file}`, 'Expected one with claims.');
   const foreign = findForeignAudience(aud, as);
-  // Some platforms give assertions for an audience that is no address. The user then says whom they are for.
+  // Some platforms issue assertions for an audience that is not a URL. The user then configures the authorization
+  // server.
   if (foreign !== undefined && config.issuer === undefined) {
     const problem = `The assertion in ${file} is for ${foreign}, and the authorization server is ${as.issuer}`;
     const trust = `if you trust that server with it, give --oauth-issuer ${quoteOthers(as.issuer)}.`;
@@ -71,7 +74,7 @@ async function logInThroughProvider(request: GrantRequest, source: IdentityProvi
     throw loginError(`${as.issuer} has to know the client beforehand`, 'Give --oauth-client-id.');
   }
   const { assertion, scopes, identity } = await requestAssertion(request, source, client);
-  // The user's parameters were in the request that began the login, at the identity provider.
+  // The user's parameters were sent with the request that began the login, at the identity provider.
   const context = contextOf({ ...request, parameters: { ...request.parameters, extra: new Map() } }, client);
   const answer = await requestByAssertion(context, assertion, scopes);
   const advice = `It was shown an assertion of ${source.issuer}; both have to allow the client and the user.`;
@@ -80,7 +83,7 @@ async function logInThroughProvider(request: GrantRequest, source: IdentityProvi
 }
 
 interface ProviderGrant extends Pick<Extract<ExchangeAnswer, { kind: 'assertion' }>, 'assertion' | 'scopes'> {
-  /** The login at the identity provider; undefined: the ID token is in a file. */
+  /** The login at the identity provider; undefined if the ID token comes from a file. */
   readonly identity: StoredLogin | undefined;
 }
 
@@ -111,18 +114,22 @@ async function requestAssertion(
   if (stored?.tokens !== undefined && !isDue(stored, request)) {
     const answer = await exchange(stored.tokens.accessToken, afterLogin);
     if (answer.kind === 'assertion') return { ...answer, identity: stored };
-    // An ID token that is good and refused all the same is a decision, unless a fresh one says otherwise.
+    // The refusal of a valid ID token is a decision, unless a refreshed token can be tried.
     if (stored.tokens.refreshToken === undefined) throw refusedByProvider(source, answer);
   }
   const identity = (await refreshIdentity(atProvider, stored)) ?? (await logInAsUser(atProvider, source.idToken.grant));
-  // Kept at once, as the next step may fail: a refresh token may be good once only, and the user should be asked once.
+  // The login is stored at once, because the next step may fail: a refresh token may be usable only once, and the user
+  // should be asked only once.
   await keep(identity);
   const answer = await exchange(identity.tokens?.accessToken ?? '', afterLogin);
   if (answer.kind === 'refused') throw refusedByProvider(source, answer);
   return { ...answer, identity };
 }
 
-/** A login at the identity provider, as the client that we are there. Its token is the ID token of the user. */
+/**
+ * Prepares a login at the identity provider, as the client that the user has configured there. The token of that login
+ * is the user's ID token.
+ */
 async function prepareProvider(request: GrantRequest, source: IdentityProvider): Promise<GrantRequest> {
   const { idToken } = source;
   const { guard, fetch } = request.reachFrom(new URL(source.issuer));

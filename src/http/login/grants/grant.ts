@@ -1,4 +1,4 @@
-/** The interface of the ways to a token, and the parts that they have in common. */
+/** The interface of the grants, and the parts that they share. */
 import type { AuthorizationServer } from 'oauth4webapi';
 import type { LoginConfig } from '../../../config/remote.ts';
 import type { Deps } from '../../../deps.ts';
@@ -11,45 +11,50 @@ import type { LoginClient, StoredLogin } from '../login-store.ts';
 import type { RequestParameters } from '../request-parameters.ts';
 import type { TokenAnswer, TokenContext } from '../token-requests.ts';
 
-/** Where and how the steps of a login take place. */
+/** The environment in which the steps of a login take place. */
 export interface LoginSurroundings {
   /** The server that the login is for. */
   readonly server: URL;
   readonly config: LoginConfig;
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly fetch: LoginFetch;
-  /** Makes the two for places that the user has named, and that name others in their turn. */
+  /** Creates `guard` and `fetch` for an address that the user has configured and that names further addresses. */
   readonly reachFrom: (named: URL) => Pick<LoginSurroundings, 'guard' | 'fetch'>;
   readonly openBrowser: OpenBrowser;
   readonly askToPaste: AskToPaste | undefined;
   /** Shows the user the code to enter. */
   readonly showCode: (prompt: DevicePrompt) => void;
-  /** Called when an authorization server has registered us as a client that it did not know. */
+  /** Called when an authorization server has registered the bridge as a new client. */
   readonly registered: () => void;
   readonly deps: Deps;
   /** Aborted with the error to reject with. */
   readonly signal: AbortSignal;
 }
 
-/** Tokens to get from one authorization server. */
+/** A request for tokens from one authorization server. */
 export interface GrantRequest extends LoginSurroundings {
   readonly authorizationServer: AuthorizationServer;
   readonly parameters: RequestParameters;
   readonly scopes: readonly string[];
-  /** The login before this one. */
+  /** The previous login. */
   readonly previous: StoredLogin | undefined;
-  /** Returns a login that another process has finished meanwhile. */
+  /** Returns a login that another process has completed meanwhile. */
   readonly findNewerLogin: () => StoredLogin | undefined;
-  /** Called with the id of a stored registration that the authorization server has forgotten, or may have. */
+  /**
+   * Called with the id of a stored registration that the authorization server no longer knows, or may no longer know.
+   */
   readonly registrationFailed: (id: string) => void;
-  /** Keeps a part of the login that should outlive a failure of the next step. Never rejects. */
+  /** Stores a part of the login that has to survive a failure of the next step. Never rejects. */
   readonly keep: (login: StoredLogin) => Promise<void>;
 }
 
-/** Rejects with a BridgeError. */
+/** Obtains the tokens of a login. Rejects with a BridgeError. */
 export type Grant = (request: GrantRequest) => Promise<StoredLogin>;
 
-/** `client unknown`: the authorization server has forgotten a registration of ours, and another one may help. */
+/**
+ * Has the user log in. `client unknown` means that the authorization server no longer knows the registered client, so
+ * that a new registration may help.
+ */
 export type AskUser = (request: GrantRequest) => Promise<StoredLogin | 'client unknown'>;
 
 export function contextOf(
@@ -78,7 +83,7 @@ export function conclude(
   return toLogin(request, client, answer.tokens);
 }
 
-/** The ways out where the authorization server does not know the client. */
+/** The advice for clients that the authorization server does not know. */
 const ADVICE_UNKNOWN: Readonly<Partial<Record<LoginClient['origin'], string>>> = {
   configured: 'Check the id and the secret of the client; --oauth-auth-method says how it shows them.',
   assertion: 'It may want to know the client: --oauth-client-id.',

@@ -4,7 +4,7 @@ import { OFFLINE_ACCESS } from '../scopes.ts';
 import { requestOwnTokens } from '../token-requests.ts';
 import { conclude, contextOf, type Grant, type GrantRequest } from './grant.ts';
 
-/** The client logs in in its own name. */
+/** Logs the client in with its own name. */
 export const logInAsItself: Grant = async (request) => {
   const { config, authorizationServer, previous } = request;
   if (config.client === undefined)

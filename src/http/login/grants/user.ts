@@ -12,7 +12,7 @@ import { limitScopes } from '../scopes.ts';
 import { exchangeCode } from '../token-requests.ts';
 import { type AskUser, conclude, contextOf, type GrantRequest } from './grant.ts';
 
-/** A user logs in, in a browser of this machine or with a code in any browser. */
+/** Logs a user in, with a browser on this machine or with a code in any browser. */
 export async function logInAsUser(request: GrantRequest, grant: UserGrant): Promise<StoredLogin> {
   const ask = chooseWay(grant, request.authorizationServer) === 'device-code' ? askForCode : askInBrowser;
   const login = await ask(request);
@@ -28,7 +28,7 @@ interface IdentifiedClient {
   readonly asked: readonly string[];
 }
 
-/** @param callback the address that the browser comes back to; undefined: none */
+/** @param callback the address that the browser returns to; undefined for a login with a code */
 async function identify(request: GrantRequest, callback: string | undefined): Promise<IdentifiedClient> {
   const { authorizationServer, previous, scopes } = request;
   const client = await identifyClient({ ...request, callback });
@@ -58,7 +58,7 @@ const askInBrowser: AskUser = async (request) => {
     request;
   const registered = findRegistration(previous, authorizationServer.issuer);
   const { listener, callback } = await listen(registered, config.callback);
-  /** True while the authorization server may have forgotten the registration, and be showing the user an error. */
+  /** True while the authorization server may have lost the registration and may be showing an error to the user. */
   let isDoubtful = false;
   try {
     const { client, asked } = await identify(request, callback);
@@ -89,10 +89,10 @@ const askInBrowser: AskUser = async (request) => {
   }
 };
 
-/** [RFC 6749 4.1.2.1] The errors of an authorization server that does not know the client any more. */
+/** [RFC 6749 4.1.2.1] The errors of an authorization server that no longer knows the client. */
 const CLIENT_ERRORS: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
 
-/** A step that fails once the user has been asked is not repeated at once, as that would open another page. */
+/** Makes a failure permanent once the user has been asked, because a retry would open another page. */
 function afterUser(thrown: unknown): unknown {
   return thrown instanceof BridgeError ? loginError(thrown.message, 'The next call asks the user again.') : thrown;
 }
@@ -103,8 +103,8 @@ interface OpenCallback {
 }
 
 /**
- * Many authorization servers insist on the exact address that was registered, so its port is used again if it is
- * free.
+ * Starts the listener. Many authorization servers require the exact address that was registered, so its port is reused
+ * if it is free.
  */
 async function listen(registered: RegisteredLoginClient | undefined, configured: URL): Promise<OpenCallback> {
   const former = registered?.callback;
