@@ -9,12 +9,15 @@ import type { JwtOutcome, JwtVerifier } from './jwt-verifier.ts';
 import { TokenTable } from './token-table.ts';
 
 export interface BearerAuthenticatorOptions extends TokenChecks {
-  /** What an issuer's token must be made for. */
+  /** The audiences for which tokens of the issuer are accepted. */
   readonly audiences: readonly string[];
   readonly hintsFor: (request: IncomingMessage) => TokenHints;
 }
 
-/** Identifies callers by a bearer token, in the header and nowhere else. [RFC 6750 2.1] */
+/**
+ * Identifies callers by a bearer token in the `Authorization` header, the only place where one is accepted. [RFC 6750
+ * 2.1]
+ */
 export class BearerAuthenticator implements Authenticator {
   readonly #options: BearerAuthenticatorOptions;
 
@@ -37,14 +40,14 @@ export class BearerAuthenticator implements Authenticator {
   }
 }
 
-/** Where no issuer is configured, only tokens that the user has handed out are accepted. */
+/** The verifier without an issuer: only tokens that the user has handed out are accepted. */
 export const WITHOUT_ISSUER: JwtVerifier = {
   verify: (_token, _audiences, done) => done({ kind: 'invalid', reason: 'it is none of the tokens known here' }),
 };
 
 /**
- * [spec 2025-11-25 basic/authorization#token-requirements] A token in the URL is refused, since URLs end up in logs and
- * histories.
+ * [spec 2025-11-25 basic/authorization#token-requirements] A token in the URL is rejected, because URLs end up in logs
+ * and histories.
  */
 const IN_QUERY: RefusalCause = {
   kind: 'malformed',
@@ -53,31 +56,31 @@ const IN_QUERY: RefusalCause = {
 
 function hasTokenInQuery({ url = '' }: IncomingMessage): boolean {
   const mark = url.indexOf('?');
-  // Most requests have no query, so it is parsed only where there is one; its names may be escaped.
+  // Most requests have no query, so parsing is skipped for them. Names in a query may be escaped, so a query is parsed.
   return mark >= 0 && new URLSearchParams(url.slice(mark + 1)).has('access_token');
 }
 
 export interface TokenChecksRequest {
   readonly auth: AuthConfig;
-  /** Makes the client that fetches the issuer's keys; called when they are behind a URL. */
+  /** Creates the client that fetches the issuer's keys. Called only if the keys are behind a URL. */
   readonly createClient: () => Promise<HttpClient>;
   readonly deps: Deps;
 }
 
-/** What knows the tokens that are taken here, at whichever server. */
+/** The checks for the tokens that are accepted here, the same for all servers. */
 export interface TokenChecks {
   readonly tokens: TokenTable;
   readonly jwt: JwtVerifier;
 }
 
-/** Makes what the user has configured. An issuer that cannot be reached now is no reason not to start. */
+/** Creates the checks that the user has configured. An unreachable issuer does not prevent the start. */
 export async function createTokenChecks(request: TokenChecksRequest): Promise<TokenChecks> {
   const { auth, deps } = request;
   const jwt = auth.oauth === undefined ? WITHOUT_ISSUER : await createVerifier(auth.oauth, request);
   return { tokens: new TokenTable(auth.tokens, deps.log), jwt };
 }
 
-/** Loads the JWT library only where it is used: most runs have no OAuth, and it takes time and memory. */
+/** Loads the JWT library only if it is needed: most runs have no OAuth, and loading takes time and memory. */
 async function createVerifier(oauth: OAuthConfig, { createClient, deps }: TokenChecksRequest): Promise<JwtVerifier> {
   const [{ createJwtVerifier }, { createKeySource }] = await Promise.all([
     import('./jwt-verifier.ts'),
@@ -88,18 +91,20 @@ async function createVerifier(oauth: OAuthConfig, { createClient, deps }: TokenC
   return createJwtVerifier({ issuer, scopes, keys, clock: deps.clock });
 }
 
-/** What a client needs to know to get a token that is taken here. */
+/** The information that a client needs to obtain an accepted token. */
 export interface TokenHints {
-  /** Where the protected resource metadata is; undefined: tokens are handed out by hand. [RFC 9728 5.1] */
+  /** The URL of the protected resource metadata; undefined if tokens are handed out by hand. [RFC 9728 5.1] */
   readonly resourceMetadata: string | undefined;
-  /** Scopes a token needs, all of them. */
+  /** The scopes that a token needs, all of them. */
   readonly scopes: readonly string[];
 }
 
-/** Why a request is refused; the reasons end up in the client's log. */
+/**
+ * The cause of a refusal. The reasons end up in the client's log. `malformed` means that the request is wrong, whatever
+ * its token.
+ */
 export type RefusalCause =
   | { readonly kind: 'missing' }
-  /** The request is wrong whatever its token. */
   | { readonly kind: 'malformed'; readonly reason: string }
   | { readonly kind: 'invalid'; readonly reason: string }
   | { readonly kind: 'scope' }
@@ -112,7 +117,7 @@ const CODES = {
   scope: 'ERR_AUTH_SCOPE',
 } as const satisfies Record<string, ErrorCode>;
 
-/** [RFC 6750 3.1] A caller without a token gets no error code. */
+/** [RFC 6750 3.1] The challenge to a caller without a token has no error code. */
 const RFC_ERRORS = {
   missing: undefined,
   malformed: 'invalid_request',
@@ -140,8 +145,8 @@ function describe(cause: Exclude<RefusalCause, { kind: 'unavailable' }>, { scope
 }
 
 /**
- * [spec 2025-11-25 basic/authorization#protected-resource-metadata-discovery-requirements] The scopes go with every
- * challenge, so that a client asks for the right ones at once.
+ * [spec 2025-11-25 basic/authorization#protected-resource-metadata-discovery-requirements] Every challenge contains the
+ * scopes, so that a client requests the right ones at once.
  */
 function renderChallenge(cause: RefusalCause & { kind: keyof typeof CODES }, hints: TokenHints): string {
   const error = RFC_ERRORS[cause.kind];
@@ -154,7 +159,7 @@ function renderChallenge(cause: RefusalCause & { kind: keyof typeof CODES }, hin
   return ['Bearer', parameters.join(', ')].join(' ').trimEnd();
 }
 
-/** [RFC 6750 3] allows fewer characters in these values than a quoted string could hold. */
+/** Quotes a value. [RFC 6750 3] allows fewer characters in these values than a quoted string could contain. */
 function quote(text: string): string {
   return `"${text.replaceAll(/[^\x20-\x7e]|["\\]/g, '')}"`;
 }

@@ -1,4 +1,7 @@
-/** Who sent a request: that is found out, and whether it is served, before anything else is done with it. */
+/**
+ * Identifies the caller of a request and decides whether it is served, before any other part of the request is
+ * processed.
+ */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { MappedHeader } from '../../config/access.ts';
@@ -6,25 +9,26 @@ import { BridgeError } from '../../errors.ts';
 import type { AccessPolicy } from '../server/access-policy.ts';
 import { type CallerToken, presentedToken, readCallerToken } from './caller-token.ts';
 
-/** The principal of all callers where no authentication is configured. No authenticated caller can have it. */
+/** The principal of all callers if no authentication is configured. No authenticated caller can have it. */
 export const ANONYMOUS = 'anonymous';
 
 export type AuthVerdict =
-  /** The name includes who authenticated the caller, so equal names are the same caller. */
+  /** `principal` includes the authority that authenticated the caller, so equal names mean the same caller. */
   | { readonly kind: 'principal'; readonly principal: string }
   | { readonly kind: 'refused'; readonly refusal: AuthRefusal };
 
 export interface AuthRefusal {
   readonly error: BridgeError;
-  /** For `WWW-Authenticate`; undefined: another credential would not help. */
+  /** The value of `WWW-Authenticate`; undefined if another credential would not help. */
   readonly challenge: string | undefined;
 }
 
 /**
- * Finds out who sent a request. Implemented for tokens handed out by the user and for access tokens of an OAuth issuer.
+ * Identifies the caller of a request. Implemented for tokens that the user has handed out and for access tokens of an
+ * OAuth issuer.
  */
 export interface Authenticator {
-  /** Calls `decided` once: before it returns where that can be told at once, later where keys have to be fetched. */
+  /** Calls `decided` once: before it returns if the decision needs no waiting, or later if keys have to be fetched. */
   authenticate(request: IncomingMessage, decided: (verdict: AuthVerdict) => void): void;
 }
 
@@ -33,21 +37,24 @@ export const ALLOW_ANYONE: Authenticator = {
   authenticate: (_request, decided) => decided({ kind: 'principal', principal: ANONYMOUS }),
 };
 
+/**
+ * - `admitted`: the request is served.
+ * - `foreign`: Host, Origin or Sec-Fetch-Site forbid an answer, even one that tells a web page the reason.
+ * - `unauthenticated`: the request does not identify its caller, or its credential is not accepted.
+ */
 export type Verdict =
   | { readonly kind: 'admitted' }
-  /** Its Host, Origin or Sec-Fetch-Site tells that it must not be answered, not even to say why to a web page. */
   | { readonly kind: 'foreign'; readonly error: BridgeError }
-  /** It does not say who calls, or not convincingly. */
   | { readonly kind: 'unauthenticated'; readonly refusal: AuthRefusal };
 
-/** For whom something is served: for everybody who comes by a name of this server, or for callers who show who they are. */
+/** The callers that are served: `anybody` who uses a name of this server, or only callers that authenticate. */
 export type Audience = 'anybody' | Authenticator;
 
 const ADMITTED: Verdict = { kind: 'admitted' };
 
 /**
- * Decides who is served. Every request that a listener takes passes here before anything else is read of it, whether it is
- * answered, upgraded or only asked about.
+ * Decides which requests are served. Every request of a listener is checked here before anything else in it is read,
+ * whether it is answered, upgraded or a preflight.
  */
 export class Admission {
   readonly #policy: AccessPolicy;
@@ -57,8 +64,8 @@ export class Admission {
   }
 
   /**
-   * Calls `decided` once, at once where possible: keys of an issuer may have to be fetched. An admitted caller's name is
-   * with its request from then on (`principalOf`).
+   * Calls `decided` once, before it returns if possible; an issuer's keys may have to be fetched first. From then on,
+   * `principalOf` returns the name of an admitted caller.
    */
   admit(request: IncomingMessage, audience: Audience, decided: (verdict: Verdict) => void): void {
     const error = this.#policy.check(request);
@@ -72,8 +79,8 @@ export class Admission {
   }
 
   /**
-   * Admits a request that another replica has passed on. That replica has found out who its caller is, and has judged its
-   * Host by the names that it answers to.
+   * Admits a request that another replica has forwarded. That replica has authenticated the caller, and has checked the
+   * Host against the names that it serves.
    */
   admitPassed(request: IncomingMessage, caller: string): Verdict {
     identifyCaller(request, caller);
@@ -81,43 +88,43 @@ export class Admission {
   }
 }
 
-// ---- What is known of the caller, kept with the request
+// ---- The caller, kept with the request
 
-/** What is known of whoever sent a request. */
+/** The identified caller of a request. */
 interface Caller {
   readonly principal: string;
-  /** As it was before what the server is told of the caller became part of it. */
+  /** The principal before mapped headers or claims of a token were added to it. */
   readonly authenticated: string;
-  /** Variables for the process that is started for this caller alone; undefined: none are set. */
+  /** Environment variables for the process that is started for this caller alone; undefined if none are set. */
   readonly environment: Readonly<Record<string, string>> | undefined;
-  /** The token that is exchanged for one of the server; undefined: none is. */
+  /** The token that is exchanged for one of the server; undefined if none is exchanged. */
   readonly token: CallerToken | undefined;
 }
 
 /**
- * The caller is a property of the request itself, as an entry of a WeakMap costs the garbage collector more than all
- * else here.
+ * The caller is stored as a property of the request, because an entry in a WeakMap costs the garbage collector more
+ * than everything else here.
  */
 const CALLER = Symbol('caller');
 
 const LEAVE = Symbol('leave');
 
-/** Ends what goes on after the request, such as a WebSocket, in its own words. */
+/** Ends a connection that outlives the request, such as a WebSocket, with a suitable message. */
 export type Leave = (reason: BridgeError) => void;
 
 type IdentifiedRequest = IncomingMessage & { [CALLER]?: Caller; [LEAVE]?: Leave };
 
-/** Records how the connection of this request ends when its caller is not admitted any more. */
+/** Records how the connection of this request is closed when its caller is no longer admitted. */
 export function endsBy(request: IncomingMessage, leave: Leave): void {
   (request as IdentifiedRequest)[LEAVE] = leave;
 }
 
-/** Undefined: its response is cut. */
+/** Returns the recorded function; undefined if the response is simply cut off. */
 export function leaveOf(request: IncomingMessage): Leave | undefined {
   return (request as IdentifiedRequest)[LEAVE];
 }
 
-/** Records who sent this request. */
+/** Records the caller of this request. */
 export function identifyCaller(request: IncomingMessage, principal: string): void {
   (request as IdentifiedRequest)[CALLER] = {
     ...{ principal, authenticated: principal },
@@ -125,13 +132,13 @@ export function identifyCaller(request: IncomingMessage, principal: string): voi
   };
 }
 
-/** Stands between the name of a caller and what else tells it from others. */
+/** Separates the name of a caller from the digest that distinguishes it further. */
 const SEPARATOR = '\0';
 
 /**
- * Makes what a server's process is told of its caller part of who it is: with other values it is another caller. The
- * values may be credentials, so the principal has their digest, which is the same in every process.
- * Returns why the request cannot be served.
+ * Adds the mapped headers, which become environment variables of a server's process, to the identity of the caller:
+ * other values mean another caller. The values may be credentials, so the principal contains only their digest, which
+ * is the same in every process. Returns an error if the request cannot be served.
  */
 export function mapCaller(request: IncomingMessage, mapped: readonly MappedHeader[]): BridgeError | undefined {
   const environment = mapHeaders(request, mapped);
@@ -144,8 +151,8 @@ export function mapCaller(request: IncomingMessage, mapped: readonly MappedHeade
 }
 
 /**
- * Makes what a caller's token says besides its subject part of who the caller is: tokens of other clients, or with other
- * scopes, are exchanged for others. Returns the token, or why the request cannot be served.
+ * Adds the client and the scopes of a caller's token to the identity of the caller, because tokens with other values
+ * are exchanged for other tokens. Returns the token, or an error if the request cannot be served.
  */
 export function mapCallerToken(request: IncomingMessage): CallerToken | BridgeError {
   const authenticated = principalOf(request);
@@ -161,17 +168,20 @@ const NOT_OF_ISSUER = new BridgeError(
   'The token of this caller is accepted here, but it is not one of the issuer, and only such tokens can be exchanged for one of this server; call with an access token of the issuer.',
 );
 
-/** The name of the caller. Throws for a request that was not let in: serving it would be a bug. */
+/** Returns the name of the caller. Throws for a request that was not admitted: serving it would be a bug. */
 export function principalOf(request: IncomingMessage): string {
   return callerOf(request).principal;
 }
 
-/** The name that the caller was let in by, for another replica that finds out the rest itself; throws as `principalOf` does. */
+/**
+ * Returns the name with which the caller was admitted, for another replica that determines the rest itself. Throws for
+ * a request that was not admitted.
+ */
 export function authenticatedNameOf(request: IncomingMessage): string {
   return callerOf(request).authenticated;
 }
 
-/** What a principal is called where people read it: without what mapped headers have added. */
+/** Returns the part of a principal that people read, without the digest of mapped headers or claims. */
 export function nameOfPrincipal(principal: string): string {
   const end = principal.lastIndexOf(SEPARATOR);
   return end >= 0 && DIGEST.test(principal.slice(end + 1)) ? principal.slice(0, end) : principal;
@@ -179,12 +189,12 @@ export function nameOfPrincipal(principal: string): string {
 
 const DIGEST = /^[\w-]{43}$/;
 
-/** The environment of the caller; throws as `principalOf` does. */
+/** Returns the environment variables of the caller. Throws for a request that was not admitted. */
 export function environmentOf(request: IncomingMessage): Caller['environment'] {
   return callerOf(request).environment;
 }
 
-/** The token that `mapCallerToken` has found; throws as `principalOf` does. */
+/** Returns the token that `mapCallerToken` has found. Throws for a request that was not admitted. */
 export function tokenOf(request: IncomingMessage): CallerToken | undefined {
   return callerOf(request).token;
 }
@@ -195,13 +205,17 @@ function callerOf(request: IncomingMessage): Caller {
   return caller;
 }
 
-/** This is enough for names, groups and settings; environments are small on some systems. */
+/**
+ * Limit on the length of a header's value. It suffices for names, groups and settings; some systems limit the size of
+ * an environment.
+ */
 const MAX_VALUE_LENGTH = 1024;
 const PRINTABLE = /^[\x20-\x7e]*$/;
 
 /**
- * The variables a request's headers come to; what is absent or empty sets none. Several of one name are refused: a
- * client could send one beside that of a proxy, and it would be anybody's guess whose counts.
+ * Returns the environment variables for the headers of a request; absent and empty headers set none. Several headers of
+ * one name are rejected: a client could send one in addition to that of a proxy, and it would be unclear which one
+ * counts.
  */
 function mapHeaders(
   request: IncomingMessage,

@@ -7,8 +7,8 @@ import { SessionCookies } from '../client/cookies.ts';
 import { showUrl } from '../shown-url.ts';
 
 /**
- * Where an issuer publishes its keys: the `jwks_uri` of its metadata.
- * [RFC 8414 3; OpenID Connect Discovery 1.0 4; spec 2025-11-25 basic/authorization#authorization-server-metadata-discovery]
+ * Returns the URL of an issuer's keys, which is the `jwks_uri` in its metadata. [RFC 8414 3; OpenID Connect Discovery
+ * 1.0 4; spec 2025-11-25 basic/authorization#authorization-server-metadata-discovery]
  */
 export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promise<URL> {
   for (const url of wellKnownUrls(issuer)) {
@@ -44,14 +44,18 @@ function unusable(issuer: string, reason: string): BridgeError {
   return new BridgeError('ERR_AUTH_UNAVAILABLE', `The issuer ${issuer} cannot be used: ${reason}.`);
 }
 
-/** Callers wait for this, so a slow issuer must not hold them for long. */
+/** Callers wait for this request, so a slow issuer must not hold them for long. */
 const FETCH_TIMEOUT_MS = 5000;
 
-/** `undefined`: there is no such document. Throws a BridgeError for everything else that is no JSON. */
+/**
+ * Resolves with the parsed document; undefined if there is no such document. Rejects with a BridgeError if the document
+ * is not JSON or cannot be fetched.
+ */
 export type FetchJson = (url: URL) => Promise<unknown>;
 
 /**
- * Keys decide who is accepted, so they are fetched over https, or from this machine, and redirects are not followed.
+ * Creates a function that fetches a document. Keys decide which callers are accepted, so they are fetched over https or
+ * from this machine, and redirects are not followed.
  */
 export function createFetchJson(http: HttpClient): FetchJson {
   const control = new ControlClient(http);

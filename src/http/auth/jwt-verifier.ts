@@ -5,26 +5,29 @@ import { BridgeError } from '../../errors.ts';
 import { CLOCK_TOLERANCE_S, principalOf, scopesOf } from './caller-token.ts';
 import type { KeySet, KeySource } from './key-source.ts';
 
+/**
+ * - `principal`: the token is accepted.
+ * - `invalid`: the caller has to get another token.
+ * - `scope`: the token is valid, but lacks a scope.
+ * - `unavailable`: the token cannot be checked now, so it is not accepted.
+ */
 export type JwtOutcome =
   | { readonly kind: 'principal'; readonly principal: string }
-  /** The caller has to get another token. */
   | { readonly kind: 'invalid'; readonly reason: string }
-  /** The token is valid, but lacks a scope. */
   | { readonly kind: 'scope' }
-  /** The token cannot be checked now, so it is not accepted. */
   | { readonly kind: 'unavailable'; readonly error: BridgeError };
 
 export interface JwtVerifier {
   /**
-   * Calls `done` once, before it returns for a token that was seen a moment ago. The token must be made for one of these
-   * audiences.
+   * Calls `done` once; for a token that was verified a moment ago, this happens before the method returns. The token
+   * must be issued for one of these audiences.
    */
   verify(token: string, audiences: readonly string[], done: (outcome: JwtOutcome) => void): void;
 }
 
 /**
- * Signatures of a public key only. With a shared secret (HS256) whoever can check tokens could make them, and a public
- * key could be passed off as the secret; `none` is no signature at all. [RFC 8725 3.1, 3.2]
+ * Only signatures with a public key are accepted. With a shared secret (HS256), anybody who can check tokens could
+ * create them, and a public key could be passed off as the secret; `none` is no signature at all. [RFC 8725 3.1, 3.2]
  */
 const ALGORITHMS = [
   'RS256',
@@ -39,36 +42,42 @@ const ALGORITHMS = [
   'EdDSA',
   'Ed25519',
 ];
-/** A token that was good stays good for this long without being looked at: withdrawn keys must be noticed. */
+/**
+ * A valid token is remembered for this long without another check. The time is short, so that withdrawn keys take
+ * effect.
+ */
 const REMEMBERED_MS = 60_000;
-/** About a quarter of a megabyte. */
+/** Limit on remembered tokens, which then take about a quarter of a megabyte. */
 const MAX_REMEMBERED = 1000;
-/** Requests that wait for an issuer's keys; more would only wait as well, and hold memory. */
+/** Limit on requests that wait for an issuer's keys. Further requests would only wait as well, and use memory. */
 const MAX_WAITING = 1000;
-/** Tokens whose signatures are being checked, which takes a thread of the pool some time. */
+/** Limit on signatures being checked at the same time, because each occupies a thread of the pool for a while. */
 const MAX_CHECKING = 1000;
 /**
- * [RFC 9068 2.1] `at+jwt` is an access token. Many issuers write `JWT` or nothing, with their ID tokens too; see
- * `isOfAnotherKind`. Whatever else there is (`logout+jwt`, `dpop+jwt`, `secevent+jwt`) is no token to call with.
+ * [RFC 9068 2.1] `at+jwt` is an access token. Many issuers write `JWT` or nothing, also in their ID tokens; see
+ * `isOfAnotherKind`. Tokens of other types (`logout+jwt`, `dpop+jwt`, `secevent+jwt`) do not authorize calls.
  */
 const ACCESS_TOKEN_TYPES: readonly unknown[] = ['at+jwt', 'application/at+jwt'];
 const UNTOLD_TYPES: readonly unknown[] = ['jwt', 'application/jwt', undefined];
-/** An ID token has the first ones and an access token none. [OpenID Connect Core 2, 3.3.2.11] The last is an event. [RFC 8417 2.2] */
+/**
+ * Claims that access tokens do not have. The first three belong to ID tokens [OpenID Connect Core 2, 3.3.2.11], the
+ * last one to events. [RFC 8417 2.2]
+ */
 const CLAIMS_OF_OTHER_KINDS = ['nonce', 'at_hash', 'c_hash', 'events'];
 
 export interface JwtVerifierOptions {
   readonly issuer: string;
-  /** What a token must allow; all of them. */
+  /** The scopes that a token must have, all of them. */
   readonly scopes: readonly string[];
   readonly keys: KeySource;
   readonly clock: Clock;
 }
 
-/** [RFC 7515 7.1] Three parts in base64url, none of them empty. */
+/** [RFC 7515 7.1] Three parts in base64url, none of which is empty. */
 const SIGNED_JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const NO_JWT = 'it is neither a token known here nor a JWT that can be checked';
 
-/** A token that the issuer has signed, and what it is good for where it is made for who asks. */
+/** The result for a token that the issuer has signed. `outcome` applies if one of `audiences` is accepted. */
 interface Checked {
   readonly outcome: JwtOutcome;
   readonly audiences: readonly string[];
@@ -78,16 +87,22 @@ interface Remembered extends Checked {
   readonly untilMs: number;
 }
 
-/** [spec 2025-11-25 basic/authorization#token-handling] Access tokens as JWTs of one issuer. [RFC 9068 4] */
+/**
+ * Creates a verifier for access tokens that are JWTs of one issuer. [spec 2025-11-25
+ * basic/authorization#token-handling, RFC 9068 4]
+ */
 export function createJwtVerifier(options: JwtVerifierOptions): JwtVerifier {
   return new IssuerTokens(options);
 }
 
 class IssuerTokens implements JwtVerifier {
   readonly #options: JwtVerifierOptions;
-  /** By the digest of the token; the oldest first. */
+  /** Results by the digest of the token, oldest first. */
   readonly #remembered = new Map<string, Remembered>();
-  /** The two are counted apart: requests that wait for keys take nothing from those whose keys are known. */
+  /**
+   * `#waiting` and `#checking` are counted separately, so that requests that wait for keys do not block those whose
+   * keys are known.
+   */
   readonly #waiting = new Slots(MAX_WAITING);
   readonly #checking = new Slots(MAX_CHECKING);
 
@@ -96,7 +111,7 @@ class IssuerTokens implements JwtVerifier {
   }
 
   verify(token: string, audiences: readonly string[], done: (outcome: JwtOutcome) => void): void {
-    // A text that is no JWT is refused without keys, and without waiting for them.
+    // A text that is not a JWT is rejected without keys, and without waiting for them.
     if (!SIGNED_JWT.test(token)) return done({ kind: 'invalid', reason: NO_JWT });
     const digest = createHash('sha256').update(token).digest('base64');
     const remembered = this.#remembered.get(digest);
@@ -108,7 +123,7 @@ class IssuerTokens implements JwtVerifier {
       .then(done);
   }
 
-  /** What is wrong with it for whomever it is made is thrown. */
+  /** Checks a token, except for its audience. Rejects with the fault if the token is invalid for every audience. */
   async #check(token: string, digest: string): Promise<Checked> {
     const { issuer, scopes, clock } = this.#options;
     const header = readHeader(token);
@@ -118,9 +133,10 @@ class IssuerTokens implements JwtVerifier {
     if (!isAccessToken && !UNTOLD_TYPES.includes(type)) throw new Unacceptable(WRONG_TYPE);
     const payload = await this.#verifySignature(token, `${header.alg} ${header.kid}`);
     if (!isAccessToken && isOfAnotherKind(payload)) throw new Unacceptable(OTHER_KIND);
-    // [RFC 7800 3.1] A stolen token of this kind must not be usable without the key.
+    // [RFC 7800 3.1] A stolen token that is bound to a key must not be usable without the key.
     if (payload.cnf !== undefined) throw new Unacceptable(BOUND);
-    // [RFC 9068 2.2] Without a subject there is nobody to bind a session to. As text, what is none could be another's name.
+    // [RFC 9068 2.2] A session is bound to a subject, so there must be one. A subject that is not text is rejected,
+    // because as text it could equal another subject.
     if (typeof payload.sub !== 'string' || payload.sub === '') throw new Unacceptable('it names no subject (sub)');
     const granted = scopesOf(payload);
     const outcome: JwtOutcome = scopes.every((scope) => granted.has(scope))
@@ -141,7 +157,7 @@ class IssuerTokens implements JwtVerifier {
         return await this.#checking.hold(() => this.#verifyWith(tried, token));
       } catch (thrown) {
         if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
-        // The issuer may have changed its keys since.
+        // The issuer may have changed its keys meanwhile.
         const newer = await this.#waiting.hold(() => source.newer(tried, keyName));
         if (newer === undefined) throw thrown;
         keys = newer;
@@ -169,7 +185,7 @@ class IssuerTokens implements JwtVerifier {
   }
 }
 
-/** What is wrong with a token that is signed as it should be. */
+/** The fault of a token that has a valid signature. */
 class Unacceptable extends Error {}
 
 function outcomeFor(audiences: readonly string[], { outcome, audiences: made }: Checked): JwtOutcome {
@@ -183,7 +199,7 @@ function audiencesOf({ aud = [] }: JWTPayload): readonly string[] {
   return (Array.isArray(all) ? all : [all]).filter((audience) => typeof audience === 'string');
 }
 
-/** A number of requests that something may be done for at a time; the others are turned away. */
+/** Limits how many operations run at a time; further ones are rejected. */
 class Slots {
   readonly #count: number;
   #taken = 0;
@@ -203,7 +219,7 @@ class Slots {
   }
 }
 
-/** What it says is checked only later. */
+/** Decodes the header without checking it. */
 function readHeader(token: string): ProtectedHeaderParameters | undefined {
   try {
     return decodeProtectedHeader(token);
@@ -212,7 +228,10 @@ function readHeader(token: string): ProtectedHeaderParameters | undefined {
   }
 }
 
-/** Some issuers say in a claim of their own what kind of token it is: Keycloak in `typ`, Cognito in `token_use`. */
+/**
+ * True for ID tokens and events. Some issuers name the kind of a token in their own claim: Keycloak in `typ`, Cognito
+ * in `token_use`.
+ */
 function isOfAnotherKind(payload: JWTPayload): boolean {
   if (CLAIMS_OF_OTHER_KINDS.some((claim) => payload[claim] !== undefined)) return true;
   return payload.typ === 'ID' || payload.token_use === 'id';
@@ -222,7 +241,7 @@ const WRONG_TYPE = 'its type (typ) is not that of an access token; expected at+j
 const OTHER_KIND = 'it is an ID token or an event by its claims, and an access token is needed';
 const BOUND = 'it is bound to a key (cnf), whose proof is not checked here; a plain bearer token is needed';
 
-/** Nothing of the token itself goes into a reason. */
+/** Converts an error into an outcome. No part of the token appears in a reason. */
 function classify(thrown: unknown): JwtOutcome {
   if (thrown instanceof BridgeError) return { kind: 'unavailable', error: thrown };
   return { kind: 'invalid', reason: thrown instanceof Unacceptable ? thrown.message : reasonOf(thrown) };
@@ -236,7 +255,7 @@ function reasonOf(thrown: unknown): string {
     return 'the issuer has several such keys, and it must name one';
   if (thrown instanceof errors.JOSEAlgNotAllowed) return 'it is signed by an algorithm that is not allowed';
   if (thrown instanceof errors.JWSSignatureVerificationFailed) return 'its signature is wrong';
-  // Anything else that the library knows is wrong with the token. What it does not know comes from the key.
+  // Other errors of the library are faults of the token. Errors of other origin are faults of the key.
   return thrown instanceof errors.JOSEError ? NO_JWT : 'the key of the issuer that it names cannot be used';
 }
 

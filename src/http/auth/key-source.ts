@@ -8,22 +8,23 @@ import { ChangingFile } from '../changing-file.ts';
 import type { HttpClient } from '../client/client.ts';
 import { createFetchJson, discoverKeys } from './discover-issuer.ts';
 
-/** The issuer's keys at one time; a newer set is another object. */
+/** The keys of an issuer at a certain time. A newer set is another object. */
 export type KeySet = JWTVerifyGetKey;
 
-/** The source of the keys that tokens are signed with. Promises reject with ERR_AUTH_UNAVAILABLE. */
+/** The source of the keys that verify tokens. Promises reject with ERR_AUTH_UNAVAILABLE. */
 export interface KeySource {
-  /** Undefined: there are none that may be used, and `current` has to be waited for. */
+  /** Returns undefined if there are no keys that may be used, so that `current` must be awaited. */
   known(): KeySet | undefined;
   current(): Promise<KeySet>;
   /**
-   * Asked when a token names a key that is not in a set: the keys that have come since. Undefined: the issuer was asked
-   * for this one, and does not have it. Rejects where that is not known, for the token may be good.
+   * Called when a token names a key that is not in a set. Resolves with the keys that have been published since, or
+   * with undefined if the issuer was asked for this key and does not have it. Rejects if that is unknown, because the
+   * token may be valid.
    */
   newer(than: KeySet, keyName: string): Promise<KeySet | undefined>;
 }
 
-/** Keys in a file, read again when it changes. */
+/** Keys in a file, which is read again after a change. */
 export class FileKeys implements KeySource {
   readonly #file: ChangingFile<KeySet>;
 
@@ -53,7 +54,7 @@ export class FileKeys implements KeySource {
   }
 }
 
-/** Takes the keys from where the user has configured, or else from where the issuer's metadata says. */
+/** Creates the source of the keys: the configured one, or else the one that the issuer's metadata names. */
 export async function createKeySource(
   { issuer, keys }: OAuthConfig,
   createClient: () => Promise<HttpClient>,
@@ -63,26 +64,24 @@ export async function createKeySource(
   const fetchJson = createFetchJson(await createClient());
   const fetch = async () => fetchJson(keys.kind === 'url' ? keys.url : await discoverKeys(issuer, fetchJson));
   const source = new RemoteKeys({ fetch, clock, log });
-  // A wrong issuer shows in the log at once, and the first caller does not wait.
+  // Fetching the keys now shows a wrong issuer in the log at once, and the first caller need not wait.
   void source.current().catch(() => undefined);
   return source;
 }
 
-/** Keys older than this are fetched again in the background: an issuer may have withdrawn one. */
+/** Keys older than this are fetched again in the background, because an issuer may have withdrawn one. */
 const FRESH_MS = 10 * 60_000;
-/** Keys older than this are not used any more, even if the issuer cannot be reached. */
+/** Keys older than this are no longer used, even if the issuer cannot be reached. */
 const USABLE_MS = 60 * 60_000;
-/**
- * Anybody can name a key that does not exist, so unknown keys make the bridge ask the issuer only once in this time.
- */
+/** Any caller can name a key that does not exist, so unknown keys cause at most one fetch in this time. */
 const UNKNOWN_KEY_PAUSE_MS = 30_000;
-/** The limits of the two lists of names of unknown keys, of which the latest are kept. */
+/** The limits of the two lists of unknown keys' names. Each list keeps the latest names. */
 const UNKNOWN_KEYS = { count: 1000, length: 64 * 1024 };
-/** For this long after a failure no other fetch begins. */
+/** No other fetch begins for this long after a failure. */
 const FAILURE_PAUSE_MS = 5000;
 
 export interface RemoteKeysOptions {
-  /** The document as fetched; rejects with why there is none. */
+  /** Fetches the document; rejects with the reason if there is none. */
   readonly fetch: () => Promise<unknown>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -94,21 +93,22 @@ type Attempt =
   | { readonly kind: 'failed'; readonly atMs: number; readonly error: BridgeError };
 
 /**
- * Keys behind a URL, fetched once for all who wait, kept for a while and renewed when an unknown one appears.
+ * Keys behind a URL. One fetch serves all waiting callers; the keys are kept for a while and renewed when an unknown
+ * key is named.
  *
- * Whoever makes up keys takes nothing from others. Keys that are here are used without waiting for a fetch. One that is
- * not may be fresh, so it is refused for good only after a fetch that began when its name was known already; until the
- * next fetch is due, it is a matter of trying again.
+ * Callers that invent key names do not affect others. Known keys are used without waiting for a fetch. An unknown key
+ * may be new, so its token is finally rejected only after a fetch that began when the name was already known. Until the
+ * next fetch is due, the caller is told to try again.
  */
 export class RemoteKeys implements KeySource {
   readonly #options: RemoteKeysOptions;
   #known: { readonly keys: KeySet; readonly atMs: number } | undefined;
   #attempt: Attempt = { kind: 'none' };
-  /** Unknown keys make no fetch begin before this time. */
+  /** Unknown keys cause no fetch before this time. */
   #nextLookMs = Number.NEGATIVE_INFINITY;
-  /** Unknown keys named since the last fetch began. */
+  /** The names of unknown keys since the last fetch began. */
   #unknown = new RecentNames<true>(UNKNOWN_KEYS);
-  /** Keys named before the last successful fetch began that were not among those it brought. */
+  /** Keys that were named before the last successful fetch began, and that it did not find. */
   readonly #missing = new RecentNames<true>(UNKNOWN_KEYS);
 
   constructor(options: RemoteKeysOptions) {
@@ -120,7 +120,7 @@ export class RemoteKeys implements KeySource {
     if (known === undefined) return undefined;
     const ageMs = this.#options.clock.now() - known.atMs;
     if (ageMs >= USABLE_MS) return undefined;
-    // Logged where it fails; the next caller tries again.
+    // The failure is logged in `#fetch`; the next caller tries again.
     if (ageMs >= FRESH_MS) this.#renew().catch(() => undefined);
     return known.keys;
   }
@@ -140,8 +140,8 @@ export class RemoteKeys implements KeySource {
   }
 
   /**
-   * Fetches the keys, unless a fetch is under way or has just failed. For `pauseMs` after it begins, unknown keys make
-   * no other one begin.
+   * Fetches the keys, unless a fetch is in progress or has just failed. For `pauseMs` after the fetch begins, unknown
+   * keys cause no other one.
    */
   async #renew(pauseMs = 0): Promise<KeySet> {
     const { clock } = this.#options;
@@ -169,7 +169,7 @@ export class RemoteKeys implements KeySource {
       log.warn({ reason }, "the issuer's keys cannot be fetched");
       const error = unavailable("the issuer's keys cannot be fetched now", cause);
       this.#attempt = { kind: 'failed', atMs: clock.now(), error };
-      // Nothing was learnt of any key: the pause after a failure is the shorter one.
+      // The fetch says nothing about any key, so FAILURE_PAUSE_MS, which is shorter, applies.
       this.#nextLookMs = Number.NEGATIVE_INFINITY;
       for (const [name] of askedFor) this.#unknown.set(name, true);
       throw error;
@@ -177,7 +177,7 @@ export class RemoteKeys implements KeySource {
   }
 }
 
-/** Throws what the library says. */
+/** Throws the error of the library. */
 function toKeySet(document: unknown): KeySet {
   return createLocalJWKSet(document as JSONWebKeySet);
 }

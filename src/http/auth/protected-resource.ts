@@ -13,13 +13,13 @@ export interface ProtectedResourceOptions {
 export const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 /**
- * The metadata that says where to get a token for this server. Each endpoint is a resource of its own, for clients
- * compare its URL with the one they were given. [RFC 9728 3.3]
+ * The metadata that tells clients where to get a token for this server. Each endpoint is a resource of its own, because
+ * clients compare the resource with the URL that they were given. [RFC 9728 3.3]
  */
 export class ProtectedResource {
   readonly #options: ProtectedResourceOptions;
   readonly #publicUrl: PublicUrl;
-  /** Path of a document → path of the endpoint it is about. */
+  /** Maps the path of a document to the path of the endpoint that it describes. */
   readonly #documents: ReadonlyMap<string, string>;
 
   constructor(options: ProtectedResourceOptions) {
@@ -29,7 +29,7 @@ export class ProtectedResource {
     const prefix = baseUrl?.pathname.replace(/\/$/, '') ?? '';
     this.#documents = new Map([
       [WELL_KNOWN, path],
-      // Some proxies forward only what is below their prefix, some also the well-known path with the prefix in it.
+      // Some proxies forward only paths below their prefix, others also the well-known path that contains the prefix.
       ...resourcePaths(options.endpoints).flatMap((endpoint) => [
         [`${WELL_KNOWN}${endpoint}`, endpoint] as const,
         [`${WELL_KNOWN}${prefix}${endpoint}`, endpoint] as const,
@@ -37,12 +37,12 @@ export class ProtectedResource {
     ]);
   }
 
-  /** Paths of its documents. */
+  /** The paths of the documents. */
   get paths(): readonly string[] {
     return [...this.#documents.keys()];
   }
 
-  /** The document at one of `paths`. [RFC 9728 2] */
+  /** Returns the document at one of `paths`. [RFC 9728 2] */
   describe(path: string, request: IncomingMessage): Readonly<Record<string, unknown>> {
     const { issuer, scopes } = this.#options;
     return {
@@ -53,10 +53,10 @@ export class ProtectedResource {
     };
   }
 
-  /** For the challenge to a request: where the document about its endpoint is. */
+  /** Returns the URL of the document about the endpoint of a request, for the challenge. */
   urlFor(request: IncomingMessage): string {
     const { path, ssePath, messagePath, wsPath, httpSse, webSocket } = this.#options.endpoints;
-    // Endpoints are served with a trailing slash, too.
+    // Endpoints are also served with a trailing slash.
     const called = request.url?.split('?', 1)[0]?.replace(/\/$/, '');
     const isSse = httpSse === 'served' && (called === ssePath || called === messagePath);
     const isWebSocket = webSocket === 'served' && called === wsPath;
@@ -65,7 +65,10 @@ export class ProtectedResource {
   }
 }
 
-/** [spec 2025-11-25 basic/authorization#canonical-server-uri] What clients ask a token for unless told otherwise. */
+/**
+ * Returns the resources that clients request tokens for by default. [spec 2025-11-25
+ * basic/authorization#canonical-server-uri]
+ */
 export function resourceUrls(endpoints: EndpointConfig): readonly string[] {
   const { baseUrl } = endpoints;
   if (baseUrl === undefined) return [];
@@ -73,7 +76,10 @@ export function resourceUrls(endpoints: EndpointConfig): readonly string[] {
   return resourcePaths(endpoints).map((endpoint) => `${base}${endpoint}`);
 }
 
-/** A WebSocket begins with a request over HTTP, and its URL as a resource has that scheme. [RFC 9728 1.2] */
+/**
+ * Returns the paths of the endpoints that are resources. A WebSocket begins with an HTTP request, so its URL as a
+ * resource has that scheme. [RFC 9728 1.2]
+ */
 function resourcePaths({ path, ssePath, wsPath, httpSse, webSocket }: EndpointConfig): readonly string[] {
   return [path, ...(httpSse === 'served' ? [ssePath] : []), ...(webSocket === 'served' ? [wsPath] : [])];
 }

@@ -6,26 +6,26 @@ import { isBearerToken } from '../client/credentials.ts';
 
 interface Entry {
   readonly principal: string;
-  /** Undefined: there is no usable token now, so nobody can use this entry. */
+  /** Returns undefined if there is no usable token now, so that no caller can use this entry. */
   readonly digest: () => Buffer | undefined;
 }
 
-/** Tokens the user handed out, and whom they belong to. */
+/** The tokens that the user has handed out, and the callers that they belong to. */
 export class TokenTable {
   readonly #entries: readonly Entry[];
   readonly #isEqual: typeof timingSafeEqual;
 
-  /** `isEqual` must not tell by its time where two buffers differ. */
+  /** @param isEqual compares two buffers in a time that does not depend on where they differ */
   constructor(sources: readonly TokenSource[], log: Logger, isEqual = timingSafeEqual) {
     this.#entries = sources.map((source) => ({ principal: source.principal, digest: createDigest(source, log) }));
     this.#isEqual = isEqual;
   }
 
-  /** The caller's name, or undefined. */
+  /** Returns the name of the caller; undefined for an unknown token. */
   find(token: string): string | undefined {
     const shown = digestOf(token);
     let principal: string | undefined;
-    // Digests have one length whatever the tokens have, and all are compared whichever matches: time tells nothing.
+    // All digests have the same length, and all are compared whichever matches, so the time reveals nothing.
     for (const entry of this.#entries) {
       const digest = entry.digest();
       if (digest !== undefined && this.#isEqual(digest, shown)) principal ??= entry.principal;
@@ -57,7 +57,7 @@ function createDigest(source: TokenSource, log: Logger): () => Buffer | undefine
   };
 }
 
-/** The content of the file; undefined: the file cannot be read, and its token is no longer accepted. */
+/** Returns the content of the file; undefined if the file cannot be read, so that its token is no longer accepted. */
 function tryToRead(file: ChangingFile<Buffer | undefined>): Buffer | undefined {
   try {
     return file.current();
