@@ -53,8 +53,8 @@ export type Audience = 'anybody' | Authenticator;
 const ADMITTED: Verdict = { kind: 'admitted' };
 
 /**
- * Decides which requests are served. Every request of a listener is checked here before anything else in it is read,
- * whether it is answered, upgraded or a preflight.
+ * Decides which requests are served. Every request of a listener is checked here before anything else in it is read.
+ * That includes upgrades, and routes that only ask whether their caller would be admitted.
  */
 export class Admission {
   readonly #policy: AccessPolicy;

@@ -141,7 +141,7 @@ export class RemoteKeys implements KeySource {
 
   /**
    * Fetches the keys, unless a fetch is in progress or has just failed. For `pauseMs` after the fetch begins, unknown
-   * keys cause no other one.
+   * keys cause no further fetch.
    */
   async #renew(pauseMs = 0): Promise<KeySet> {
     const { clock } = this.#options;

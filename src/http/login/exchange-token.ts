@@ -51,7 +51,7 @@ export const MAX_KEPT_CHARACTERS = 64 * 1024 * 1024;
 const REFUSAL_PAUSE_MS = 10_000;
 /** The minimum interval between searches for expired tokens. A search through many callers takes a millisecond. */
 const LOOK_MS = 60_000;
-/** The metadata of the authorization server is used for this long, as its keys are. */
+/** The metadata of the authorization server is used for this long, the same time as the issuer's keys. */
 const METADATA_MS = 10 * 60_000;
 
 /** [RFC 8693 2.1] */

@@ -95,7 +95,7 @@ function ask(http: HttpClient, url: URL, method: HttpRequest['method'], signal: 
 /** The time limit for an answer of the server. */
 const FIRST_BYTE_MS = 30_000;
 
-/** Creates the error for a server that refuses although no login is possible, or after one that did not help. */
+/** Creates the error for a server that refuses the request and offers no login, or none that helped. */
 function refusedAnyway(server: URL, { status, offersNoLogin }: ResponseHead): BridgeError {
   const problem = `The server at ${showUrl(server)} refuses with ${status}`;
   const reason = offersNoLogin ? ' and offers no login' : '';
