@@ -1,4 +1,4 @@
-import { Agent, type AgentOptions, request } from 'node:http';
+import { Agent, type AgentOptions, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { SocketUrl } from '../socket-addresses.ts';
@@ -29,17 +29,29 @@ export function fetchOverSocket(
   return new Promise((resolve, reject) => {
     const options = { agent, headers: Object.fromEntries(headers), ...(signal !== undefined && { signal }) };
     const sent = request(url, options, (answer) => {
-      const { statusCode: status = 0 } = answer;
-      const received = Object.entries(answer.headers).flatMap(([name, value]) =>
-        [value ?? []].flat().map((text): [string, string] => [name, text]),
-      );
-      // The constructor of Response rejects a body with these statuses.
-      const isEmpty = status === 204 || status === 304;
-      if (isEmpty) answer.resume();
-      const body = isEmpty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
-      resolve(new Response(body, { status, headers: received }));
+      try {
+        resolve(toResponse(answer));
+      } catch (thrown) {
+        // Not every status that a server can send is one that a Response can have.
+        answer.destroy();
+        reject(thrown);
+      }
     });
     sent.once('error', reject);
     sent.end();
   });
+}
+
+/** [RFC 9110 15] Responses with these statuses have no body. */
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** Throws a RangeError for a status that HTTP does not have. */
+function toResponse(answer: IncomingMessage): Response {
+  const { statusCode: status = 0 } = answer;
+  const headers = Object.entries(answer.headers).flatMap(([name, value]) =>
+    [value ?? []].flat().map((text): [string, string] => [name, text]),
+  );
+  const isEmpty = WITHOUT_BODY.has(status);
+  if (isEmpty) answer.resume();
+  return new Response(isEmpty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>), { status, headers });
 }
