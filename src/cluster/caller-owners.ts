@@ -4,14 +4,21 @@ import type { Cluster } from './cluster.ts';
 import type { Owner } from './owner-tags.ts';
 
 /**
- * Longer than an idle session of a server is kept for its caller, so that whoever comes back finds it; and twice as long as a
- * call may take, since what was used last when half of it was left is not renewed.
+ * Time for which a replica stays the owner of a caller. This exceeds the time an idle server session is kept for its
+ * caller, so a caller that returns reaches its session. It is also twice the longest duration of a call, because
+ * ownership is renewed only once half of it has passed.
  */
 const OWNED_MS = 65 * 60_000;
-/** What is known of others is asked for again after this, or when it turns out to be wrong. */
+/**
+ * Time for which a known owner other than this replica is used before the store is read again. `forget` drops it
+ * earlier when it proves wrong.
+ */
 const KNOWN_MS = 60_000;
 const MAX_KNOWN = 10_000;
-/** Two replicas that want the same caller: one of them gets it, and the other learns that. */
+/**
+ * Limit of attempts for replicas that claim the same caller at once. One write succeeds, and the others then read the
+ * new owner.
+ */
 const MAX_ATTEMPTS = 5;
 
 type Known =
@@ -19,8 +26,8 @@ type Known =
   | { readonly kind: 'other'; readonly owner: Owner; readonly untilMs: number };
 
 /**
- * Which replica serves a caller that has no session: all its calls go to one, where the sessions with a server are that were
- * opened for it, and what the server remembers in them. Whoever is called first has it.
+ * Finds the replica that serves a caller without a session. All calls of such a caller go to one owner, which holds the
+ * server sessions opened for it and what the server remembers in them. The first replica called becomes the owner.
  */
 export class CallerOwners {
   readonly #cluster: Cluster;
@@ -35,7 +42,7 @@ export class CallerOwners {
     cluster.members.onNewEpoch(() => void this.#tellAgain());
   }
 
-  /** As far as is known without asking; undefined: ask. */
+  /** Looks only at what this replica knows. Returns undefined if the store has to be read; then call `claim`. */
   find(name: string): Owner | 'self' | undefined {
     const known = this.#known.get(name);
     const nowMs = this.#clock.now();
@@ -45,7 +52,10 @@ export class CallerOwners {
     return 'self';
   }
 
-  /** Rejects with ERR_STORE_UNAVAILABLE. */
+  /**
+   * Reads the owner from the store, and takes the caller over if it has none or if its owner is dead. Rejects with
+   * ERR_STORE_UNAVAILABLE.
+   */
   async claim(name: string): Promise<Owner | 'self'> {
     const { store, self, peers } = this.#cluster;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
@@ -67,12 +77,15 @@ export class CallerOwners {
     throw new Error('an owner changes faster than it can be asked for');
   }
 
-  /** It was not there. */
+  /** Call this when the owner returned by `find` or `claim` turns out not to serve the caller. */
   forget(name: string): void {
     this.#known.delete(name);
   }
 
-  /** The store has forgotten whose they are. One after the other: calls need the store, too. */
+  /**
+   * Stores all owned callers again after the store has lost its records. Writes are sequential, because calls need the
+   * store at the same time.
+   */
   async #tellAgain(): Promise<void> {
     for (const [name, known] of [...this.#known]) {
       if (known.kind === 'self' && this.#known.get(name) === known) await this.#renew(name, known, 'absent');
@@ -94,7 +107,7 @@ export class CallerOwners {
       if (isOurs) known.untilMs = untilMs;
       else this.#known.delete(name);
     } catch {
-      // The next call that comes late in its time tries again.
+      // The next call in the second half of the ownership period tries again.
     } finally {
       known.isRenewing = false;
     }

@@ -3,11 +3,13 @@ import { BridgeError } from '../errors.ts';
 import type { Cluster } from './cluster.ts';
 import { SharedLimit, type SpareShare } from './shared-limit.ts';
 
-/** Callers that have something of their limits here; each is a record in the store. */
+/** Limits tracked on this replica. Each of them has a record in the store. */
 const MAX_LIMITS = 10_000;
-/** Shares are looked at within a lease. */
+/** Sweeps per lease. */
 const SWEEPS = 3;
-/** What a replica that leaves does not need any more, others need now: they go on with its sessions. */
+/**
+ * Interval of sweeps while this replica shuts down. Other replicas continue its sessions and need the freed units soon.
+ */
 const LEAVING_SWEEP_MS = 100;
 
 /** The limits that hold for all replicas together, by name. */
@@ -35,7 +37,7 @@ export class ClusterLimits {
     return { limit, close: () => close?.() };
   }
 
-  /** A number for each caller. What callers have is counted by whoever takes it. */
+  /** Creates a limit of `total` units for each caller. `takenBy` counts what a caller has in use. */
   perCaller(kind: string, total: number, takenBy: (principal: string) => number): CallerLimits {
     return new CallerLimits(total, takenBy, (principal, taken) =>
       this.of(JSON.stringify([kind, principal]), total, taken),
@@ -58,24 +60,24 @@ export class ClusterLimits {
     }
   }
 
-  /** What ends here is free for the others soon after. */
+  /** Sweeps more often while this replica shuts down, so that units freed here become available to other replicas. */
   beginLeaving(): void {
     this.#stops.push(this.#clock.every(LEAVING_SWEEP_MS, () => this.#sweep()));
   }
 
-  /** What is held is free for the others as soon as this replica has left. */
+  /** Stops the sweeps. Units still held become free for other replicas once this replica has left the cluster. */
   close(): void {
     for (const stop of this.#stops) stop();
   }
 }
 
-/** Undefined: there are so many limits that no more can be kept. */
+/** A user of a limit. `limit` is undefined if MAX_LIMITS limits are already tracked. */
 export interface LimitTaker {
   readonly limit: SharedLimit | undefined;
   close(): void;
 }
 
-/** One limit for each caller, which is known for as long as the caller has something. */
+/** A limit for each caller. A caller's limit is tracked as long as the caller has units in use. */
 export class CallerLimits {
   readonly total: number;
   readonly #takenBy: (principal: string) => number;
@@ -92,12 +94,12 @@ export class CallerLimits {
     this.#open = open;
   }
 
-  /** As of one limit. */
+  /** Reserves a unit for a caller, like `reserve` of SharedLimit. */
   reserve(principal: string): Promise<void> | undefined {
     return this.#of(principal).limit?.reserve();
   }
 
-  /** Why this caller gets no more; undefined: it may have one more. */
+  /** Returns why the caller gets no further unit, or undefined if it may have one. */
   refusalFor(principal: string): 'full' | BridgeError | undefined {
     return refusalOf(this.#of(principal).limit);
   }
@@ -111,7 +113,10 @@ export class CallerLimits {
     return taker;
   }
 
-  /** As many are looked at as are added. */
+  /**
+   * Closes takers that are unused, oldest first, up to the first that is in use, which moves to the end. This runs
+   * before each addition.
+   */
   #forgetUnused(): void {
     for (const [principal, taker] of this.#takers) {
       this.#takers.delete(principal);
@@ -130,8 +135,9 @@ export class CallerLimits {
 }
 
 /**
- * Why there is no more of a limit; undefined: there is. `full`: the replicas have all of it, as far as is known. Whoever could
- * not wait for more, as a client by WebSocket, finds what the others could spare when it tries again.
+ * Returns why nothing is left of a limit, or undefined if something is. `full` means that, as far as this replica
+ * knows, the replicas have all of it in use. A full limit starts a request to the other replicas in the background, so
+ * a client that could not wait, such as one connecting by WebSocket, may succeed when it tries again.
  */
 export function refusalOf(limit: SharedLimit | undefined): 'full' | BridgeError | undefined {
   if (limit === undefined) return TOO_MANY;

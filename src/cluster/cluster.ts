@@ -11,27 +11,30 @@ import { type LeaseLoss, ReplicaLease } from './replica-lease.ts';
 export interface ClusterOptions {
   readonly store: Store;
   readonly key: ClusterKey;
-  /** Where the others reach this replica. */
+  /** URL at which other replicas reach this one. */
   readonly address: string;
-  /** After this much silence of a replica others take over what they can. */
+  /** Other replicas take over from a replica that shows no sign of life for this long. */
   readonly leaseMs: number;
   readonly wallClock: () => number;
   readonly deps: Deps;
 }
 
-/** What this run of the replica is called, until its lease is lost. */
+/** Name under which this replica holds a lease. When the lease is lost, the replica takes a new identity. */
 interface Identity {
   readonly owner: Owner;
   readonly tag: string;
   readonly lease: ReplicaLease;
 }
 
-/** More names than a day brings, if the store is well. */
+/**
+ * Former identities that are kept. A lease is rarely lost while the store works, so more than this are not expected in
+ * a day.
+ */
 const MAX_FORMER = 16;
-/** Before it is tried again to become a member under a new name. */
+/** Delay before the next attempt to get a lease under a new name. */
 const REJOIN_MS = 1000;
 
-/** This replica among the others: what it is called, whether it may rely on that, and who else there is. */
+/** This replica's membership in the cluster: its identity, whether its lease still holds, and the other members. */
 export class Cluster {
   readonly store: Store;
   readonly tags: OwnerTags;
@@ -44,7 +47,7 @@ export class Cluster {
   readonly #onStoreBack = new Set<() => void>();
   readonly #onDead = new Set<(id: string) => void>();
   #identity: Identity;
-  /** What it has been called: processes that were started then run on until it is declared dead under that name. */
+  /** Former identities. Processes started under one of them keep running until that identity is declared dead. */
   #former: readonly Identity[] = [];
   #stopRejoining: () => void = () => {};
   #stopWatching: () => void = () => {};
@@ -77,7 +80,10 @@ export class Cluster {
     this.members = new Members({ store, peers: this.peers, leaseMs, self, clock, wallClock, randomId });
   }
 
-  /** A store that comes back may be gone again before the next timer, and may have forgotten what it was told. */
+  /**
+   * Renews leases and reads the members as soon as the store is available again, without waiting for the next timer:
+   * the store may fail again before that, and it may have lost its records.
+   */
   #watchStore(): void {
     const stops = [
       this.store.onAvailable(() => void this.#storeCameBack()),
@@ -115,12 +121,15 @@ export class Cluster {
     return this.#identity.owner;
   }
 
-  /** Nobody else can have taken over what this replica has. */
+  /** True while no other replica can have taken over anything from this one. */
   get isHeld(): boolean {
     return this.#identity.lease.isHeld;
   }
 
-  /** As `confirm` of a lease, of those of all names. */
+  /**
+   * Confirms the leases of all identities, like `confirm` of ReplicaLease. Returns undefined if there is nothing to
+   * wait for.
+   */
   confirm(): Promise<unknown> | undefined {
     const own = this.#identity.lease.confirm();
     if (this.#former.length === 0) return own;
@@ -128,29 +137,35 @@ export class Cluster {
     return all.length === 0 ? undefined : Promise.all(all);
   }
 
-  /** Whether this replica has been called so, until others may have taken over what it had. */
+  /** True if `id` is a former identity of this replica that may still have processes here. */
   wasCalled(id: string): boolean {
     return this.#former.some(({ owner }) => owner.id === id);
   }
 
-  /** An id that other replicas know to be of this one. */
+  /** Returns a new id that other replicas recognize as one of this replica. */
   createId(): string {
     return this.tags.join(this.#options.deps.randomId(), this.#identity.tag);
   }
 
-  /** Called when others may have taken over what this replica had. Returns what stops that. */
+  /** Calls `run` whenever other replicas may have taken over from this one. Returns a function that unsubscribes. */
   onLost(run: () => void): () => void {
     this.#onLost.add(run);
     return () => void this.#onLost.delete(run);
   }
 
-  /** Called when the store answers again, and nobody has taken over what this replica has. Returns what stops that. */
+  /**
+   * Calls `run` when the store is available again and this replica still holds its lease. Returns a function that
+   * unsubscribes.
+   */
   onStoreBack(run: () => void): () => void {
     this.#onStoreBack.add(run);
     return () => void this.#onStoreBack.delete(run);
   }
 
-  /** Called when others say that nothing is left of what this replica had under a name. Returns what stops that. */
+  /**
+   * Calls `run` with the id of an identity of this replica under which nothing is left: other replicas have declared it
+   * dead, or it was dropped for the limit on former identities. Returns a function that unsubscribes.
+   */
   onDead(run: (id: string) => void): () => void {
     this.#onDead.add(run);
     return () => void this.#onDead.delete(run);
@@ -165,7 +180,7 @@ export class Cluster {
     for (const run of [...this.#onDead]) run(id);
   }
 
-  /** Under a new name nobody can have taken over what it has from now on. */
+  /** Takes a new identity. Other replicas cannot have taken over anything that begins under it. */
   #takeNewName(how: LeaseLoss): void {
     this.#options.deps.log.error({ code: 'ERR_CLUSTER_OWNER' }, SILENT[how]);
     for (const { owner, lease } of this.#former.slice(0, -MAX_FORMER + 1)) {
@@ -188,7 +203,9 @@ export class Cluster {
     }
   }
 
-  /** What is left behind is free for others, as far as the store can be told. */
+  /**
+   * Leaves the cluster. As far as the store is reachable, it is told that other replicas may take over from this one.
+   */
   async leave(): Promise<void> {
     this.#stopRejoining();
     this.#stopWatching();

@@ -5,15 +5,17 @@ import type { Cluster } from './cluster.ts';
 import type { PeerLeases } from './peer-leases.ts';
 import { NOBODY } from './session-records.ts';
 
-/** Longer than what is kept in one is of use without being changed. */
+/** Time to live of the record. An unchanged value is of no use after this time. */
 const KEPT_MS = 90 * 24 * 3_600_000;
-/** Looks whether it is our turn. */
+/** Interval at which a waiting replica checks whether the turn is free. */
 const LOOK_MS = 250;
-/** Longer than anybody needs who lives: one that could not give it back is not waited for any longer. */
+/** A turn held longer than this is taken over, because a live replica needs less: its holder could not give it back. */
 export const MAX_TURN_MS = 5 * 60_000;
-/** Whoever waits longer than for one turn stands behind several, each of which came to nothing. */
+/**
+ * Longest wait for a turn. It exceeds one turn, so a replica that waits this long was behind several turns in a row.
+ */
 export const MAX_WAIT_MS = MAX_TURN_MS + 60_000;
-/** A turn that could not be given back is given back later. */
+/** Delay before the next attempt to give back a turn, when the store could not be reached. */
 const GIVE_BACK_MS = 1000;
 const GIVE_BACK_ATTEMPTS = 30;
 const EMPTY = '';
@@ -25,8 +27,9 @@ export interface ExclusiveValueOptions {
 }
 
 /**
- * A text that all replicas have, and that one of them at a time may change. Its record in the store belongs to whoever has
- * the turn; the token grows with each turn, so that one who has lost it unknowingly cannot undo what has been done since.
+ * A text shared by all replicas that only one of them at a time may change. The owner of its record in the store holds
+ * the turn. The token increases with each turn, so a replica that has lost its turn without noticing cannot overwrite
+ * later changes.
  */
 export class ExclusiveValue {
   readonly #options: ExclusiveValueOptions;
@@ -37,12 +40,12 @@ export class ExclusiveValue {
     this.#options = options;
   }
 
-  /** As it was seen last. */
+  /** The value as last read or set by this replica. */
   get value(): string | undefined {
     return this.#value;
   }
 
-  /** Rejects with ERR_STORE_UNAVAILABLE. */
+  /** Reads the value from the store. Rejects with ERR_STORE_UNAVAILABLE. */
   async look(): Promise<void> {
     await this.#read();
   }
@@ -54,8 +57,8 @@ export class ExclusiveValue {
   }
 
   /**
-   * Runs `work` while nobody else has the turn, with the latest value. Rejects with ERR_STORE_UNAVAILABLE and ERR_CLUSTER_TURN,
-   * too: then it was not run.
+   * Runs `work` with the latest value while no other replica has the turn. Rejects with ERR_STORE_UNAVAILABLE or
+   * ERR_CLUSTER_TURN if the turn could not be had; `work` did not run then.
    */
   async exclusively<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#turn = await this.#takeTurn();
@@ -95,14 +98,14 @@ export class ExclusiveValue {
   }
 
   /**
-   * Stores what was found out in this turn. One that has lost its turn meanwhile stores it, too, if nobody has found out
-   * anything since: it is the newest there is, and whoever has the turn learns of it.
+   * Stores a new value. If this replica has lost its turn meanwhile, the value is stored only if no other replica has
+   * changed it since: it is then the newest, and the holder of the turn learns of it.
    */
   async set(value: string | undefined): Promise<void> {
     const { records } = this.#options.cluster.store;
     const next = { ...(this.#turn ?? { owner: NOBODY, token: 0 }), value: value ?? EMPTY };
     const before = this.#value ?? EMPTY;
-    // At once: a turn that ends meanwhile leaves this behind.
+    // Set before the write, so that a turn that ends meanwhile is given back with this value.
     this.#value = value;
     if (this.#turn === undefined || !(await this.#put(this.#turn, next))) {
       const stored = await records.read(this.#options.name);

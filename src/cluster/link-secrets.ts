@@ -1,24 +1,25 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ClusterKey } from '../store/cluster-key.ts';
 
-/** What the replica that opens a link says first, and how it takes what it is answered. */
+/** First message of the replica that opens a link. `judge` checks the answer to it. */
 export interface LinkOffer {
   readonly text: string;
   judge(answer: string): LinkVerdict;
 }
 
 /**
- * - `accepted`: the other end has the cluster key, and is the run of the replica that was meant. `key` is that of this link
- *   alone, of 32 bytes; both ends have it, and nobody else can.
- * - `not-here`: it has the key, and is not that run.
- * - `invalid`: nobody who has the key has said this to this offer.
+ * Result of checking the answer to an offer.
+ * - `accepted`: the other end has the cluster key and is the replica's run that was meant. `key` has 32 bytes, belongs
+ *   to this link alone, and is known to both ends only.
+ * - `not-here`: the other end has the cluster key, but is not that run.
+ * - `invalid`: the answer was not made for this offer with the cluster key.
  */
 export type LinkVerdict =
   | { readonly kind: 'accepted'; readonly key: Buffer }
   | { readonly kind: 'not-here' }
   | { readonly kind: 'invalid' };
 
-/** What is answered to an offer; `invalid`: it is of nobody who has the cluster key. */
+/** Answer to an offer. `invalid` means that the offer was not made with the cluster key. */
 export type LinkAnswer =
   | { readonly kind: 'accepted'; readonly text: string; readonly key: Buffer }
   | { readonly kind: 'not-here'; readonly text: string }
@@ -26,28 +27,28 @@ export type LinkAnswer =
 
 const NONCE_BYTES = 32;
 const KEY_BYTES = 32;
-/** Longer than any offer or answer, and short enough that nobody minds to look at it. */
+/** Longest offer or answer that is parsed. Valid ones are shorter, and text of this length is cheap to check. */
 const MAX_LENGTH = 512;
-/** Ids are those of two runs; none of their characters separates. */
+/** Ids of both runs, nonce and proof. Ids contain no separator. */
 const OFFER = /^([\w-]{1,64})\.([\w-]{1,64})\.([\w-]{43})\.([\w-]{43})$/;
 const ANSWER = /^([\w-]{43})\.([\w-]{43})$/;
 
 /**
- * How two replicas show each other that they have the cluster key, and get a key that nobody else can have. Both choose a
- * random number, and the key is made of the cluster key and all that was said, the names of both runs included: what was
- * recorded of one link is worth nothing for another.
+ * Mutual authentication of two replicas by the cluster key, with a key for the link as its result. Each side chooses a
+ * random number. The link's key is derived from the cluster key and all that was exchanged, including the names of both
+ * runs, so a recorded exchange is useless for another link.
  */
 export class LinkSecrets {
   readonly #key: ClusterKey;
   readonly #ownIds: () => readonly [string, ...string[]];
 
-  /** @param ownIds what this replica is called, and has been called */
+  /** @param ownIds current and former ids of this replica, the current one first */
   constructor(key: ClusterKey, ownIds: () => readonly [string, ...string[]]) {
     this.#key = key;
     this.#ownIds = ownIds;
   }
 
-  /** Offers a link to the run of a replica that is called this. */
+  /** Creates an offer to the run of a replica with this id. */
   offer(ownerId: string): LinkOffer {
     const [ownId] = this.#ownIds();
     const [secret] = this.#secretsOf(ownId, ownerId);
@@ -56,7 +57,7 @@ export class LinkSecrets {
     return { text, judge: (answer) => judge(secret, text, answer) };
   }
 
-  /** Answers what another replica has offered, under the key of ours that it has used. */
+  /** Answers an offer of another replica, using whichever of our keys the offer was made with. */
   answer(offer: string): LinkAnswer {
     const [, entryId, ownerId, nonce, proof] = (offer.length <= MAX_LENGTH && OFFER.exec(offer)) || [];
     if (entryId === undefined || ownerId === undefined || proof === undefined) return { kind: 'invalid' };

@@ -8,18 +8,18 @@ export interface MembersOptions {
   readonly store: Store;
   readonly peers: PeerLeases;
   readonly leaseMs: number;
-  /** What this replica is called now; another after its lease was lost. */
+  /** Current identity of this replica. It changes when the lease is lost. */
   readonly self: () => Owner;
   readonly clock: Clock;
-  /** Time of day. A machine that sleeps stops the other clock. */
+  /** Time of day. A sleeping machine stops the monotonic clock. */
   readonly wallClock: () => number;
   readonly randomId: () => string;
 }
 
 /**
- * The memory of the store, from when it knew nothing until it knows nothing again.
- * - `settling`: it may have forgotten what others still rely on. Whoever relies on something has to store it again.
- * - `settled`: that was so for a whole lease. What is not in the store is nobody's.
+ * Period from an empty store until the store loses its records again.
+ * - `settling`: the store may have lost records that other replicas still rely on, and these have to store them again.
+ * - `settled`: the epoch has been settling for a whole lease. Anything without a record now has no owner.
  */
 export interface StoreEpoch {
   readonly id: string;
@@ -31,26 +31,32 @@ interface MembersRecord {
   readonly members: readonly Owner[];
 }
 
-/** More replicas than a cluster has. */
+/** A cluster has fewer replicas than this. */
 const MAX_MEMBERS = 1000;
 const RECORD = 'members';
-/** Far longer than between two writes. */
+/** Time to live of the record, far longer than REWRITE_MS. */
 const KEPT_MS = 24 * 3_600_000;
 const REWRITE_MS = 3_600_000;
-/** Looks within a lease; of those within the time that is relied on some may fail. */
+/** Reads of the record per lease. Some of the reads within the relied-on time may fail. */
 const LOOKS = 6;
-/** As of a replica's own lease: the rest is for what is slow between two machines. */
+/**
+ * Fraction of a lease for which the last reading is relied on, as with a replica's own lease. The rest allows for
+ * delays between two machines.
+ */
 const RELIED_ON = 2 / 3;
-/** Replicas that start at once write one after the other. */
+/** Limit of write attempts for replicas that start at the same time, of which one succeeds per attempt. */
 const MAX_ATTEMPTS = 20;
-/** Tokens begin anywhere, so that those of a record that was lost are not met again. */
+/** The first token of a record is random, so that a recreated record does not repeat tokens of a lost one. */
 const FIRST_TOKENS = 2 ** 40;
 
-/** Which replicas there are, as they say themselves, and since when the store remembers what it is told. */
+/** The replicas of the cluster, as each of them registers itself, and the current epoch of the store. */
 export class Members {
   readonly #options: MembersOptions;
   #epoch: StoreEpoch | undefined;
-  /** When the reply came that showed this epoch first, and when the last question was sent that it answered. */
+  /**
+   * `sinceMs` is when the reply arrived that first showed this epoch. `sentMs` and `sentWallMs` are when the latest
+   * answered request was sent.
+   */
   #sinceMs = 0;
   #sentMs = 0;
   #sentWallMs = 0;
@@ -65,33 +71,36 @@ export class Members {
     this.#options = options;
   }
 
-  /** Rejects with ERR_STORE_UNAVAILABLE. */
+  /** Registers this replica and keeps reading the record. Rejects with ERR_STORE_UNAVAILABLE. */
   async start(): Promise<void> {
     await this.look();
     const { clock, leaseMs } = this.#options;
     this.#stopTimer = clock.every(leaseMs / LOOKS, () => void this.look().catch(() => undefined));
   }
 
-  /** What the store is known to remember now; undefined: it was not asked for so long that this may have changed. */
+  /** The epoch of the store, or undefined if the last reading is too old to be relied on. */
   get epoch(): StoreEpoch | undefined {
     const { clock, wallClock, leaseMs } = this.#options;
     const passedMs = Math.max(clock.now() - this.#sentMs, wallClock() - this.#sentWallMs);
     return passedMs < leaseMs * RELIED_ON ? this.#epoch : undefined;
   }
 
-  /** Resolves as soon as what is not in the store is nobody's: at once but for the first replicas of a cluster. */
+  /** Resolves once the epoch is settled, which is immediate except for the first replicas of a cluster. */
   settled(): Promise<void> {
     if (this.#epoch?.state === 'settled') return Promise.resolve();
     return new Promise((resolve) => this.#settled.add(resolve));
   }
 
-  /** Called when the store has forgotten what it was told. Returns what stops that. */
+  /** Calls `run` when the store has lost its records. Returns a function that unsubscribes. */
   onNewEpoch(run: () => void): () => void {
     this.#onNewEpoch.add(run);
     return () => void this.#onNewEpoch.delete(run);
   }
 
-  /** The others that are not known to be dead. Rejects with ERR_STORE_UNAVAILABLE. */
+  /**
+   * Returns the other replicas that are not known to be dead, and removes dead ones from the record. Rejects with
+   * ERR_STORE_UNAVAILABLE.
+   */
   async others(): Promise<readonly Owner[]> {
     const { store, peers, self } = this.#options;
     const record = parse(await store.records.read(RECORD));
@@ -109,7 +118,7 @@ export class Members {
     return this.#looking;
   }
 
-  /** What it shows was so after this was called. */
+  /** Reads the record with a request sent after this call; a read already under way does not count. */
   async lookAfresh(): Promise<void> {
     await this.#looking?.catch(() => undefined);
     await this.look();
@@ -150,7 +159,8 @@ export class Members {
       const stored = await store.records.read(RECORD);
       if (this.#isClosed) return;
       const record = parse(stored) ?? { epoch: { id: randomId(), state: 'settling' as const }, members: [] };
-      // It has been seen for a whole lease by this replica's own clock, so what others relied on before has run out.
+      // This replica has seen the epoch for a whole lease by its own clock, so leases from before the epoch have
+      // expired.
       const isSettled = record.epoch.id === this.#epoch?.id && clock.now() - this.#sinceMs >= leaseMs;
       const epoch: StoreEpoch = isSettled ? { id: record.epoch.id, state: 'settled' } : record.epoch;
       const members = change(record.members).slice(-MAX_MEMBERS);
@@ -165,7 +175,7 @@ export class Members {
     }
   }
 
-  /** The others need not ask this replica any more. */
+  /** Removes this replica from the record, so that others no longer query it. */
   async leave(): Promise<void> {
     const { id } = this.#options.self();
     await this.#change((members) => members.filter((member) => member.id !== id));
@@ -178,7 +188,7 @@ export class Members {
   }
 }
 
-/** A replica has written it. */
+/** Parses without validation, since replicas alone write sealed records. */
 function parse(stored: StoredRecord | undefined): MembersRecord | undefined {
   return stored === undefined ? undefined : (JSON.parse(stored.value) as MembersRecord);
 }

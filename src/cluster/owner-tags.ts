@@ -1,9 +1,9 @@
 import { RecentNames } from '../collections/bounded-collections.ts';
 import type { ClusterKey } from '../store/cluster-key.ts';
 
-/** A replica that has something, and where the others reach it. */
+/** The replica that owns a session or another resource. */
 export interface Owner {
-  /** Names one run of the replica: when it starts anew, it has another. */
+  /** Names one run of the replica. A restarted replica has a new id. */
   readonly id: string;
   /** An http or https URL without path. */
   readonly address: string;
@@ -11,14 +11,14 @@ export interface Owner {
 
 const CONTEXT = 'owner of an id';
 const SEPARATOR = '.';
-/** Tags are shorter; whatever is longer is none, and is not looked at. */
+/** Tags are shorter than this. Longer text is not decoded. */
 const MAX_TAG_LENGTH = 512;
-/** Clients choose what is looked up, so that what is known of it is bounded. */
+/** Bounds of the cache, because clients choose the ids that are looked up. */
 const KNOWN_LIMITS = { count: 2000, length: 1_000_000 };
 
 /**
- * Ids that say, to replicas only, where they belong: a random part, which nobody can guess, and the sealed owner. The tag
- * of a replica is the same in all its ids, so that opening one is a look into a small table.
+ * Ids that name their owner to replicas only. An id is an unguessable random part followed by the sealed owner. A
+ * replica uses the same tag in all its ids, so an id is usually resolved from a small cache.
  */
 export class OwnerTags {
   readonly #key: ClusterKey;
@@ -28,7 +28,6 @@ export class OwnerTags {
     this.#key = key;
   }
 
-  /** The tag of an owner. */
   seal(owner: Owner): string {
     return this.#key.seal(Buffer.from(JSON.stringify([owner.id, owner.address])), CONTEXT).toString('base64url');
   }
@@ -37,7 +36,7 @@ export class OwnerTags {
     return `${randomPart}${SEPARATOR}${tag}`;
   }
 
-  /** Whose id this is; undefined: nobody's, as far as our keys can tell. */
+  /** Returns the owner of an id, or undefined if no key of ours opens its tag. */
   ownerOf(id: string): Owner | undefined {
     const at = id.lastIndexOf(SEPARATOR);
     if (at < 0 || id.length - at > MAX_TAG_LENGTH) return undefined;

@@ -4,35 +4,35 @@ import type { LeaseReading, LeaseStore } from '../store/store.ts';
 
 export interface PeerLeasesOptions {
   readonly leases: LeaseStore;
-  /** How long a lease lasts that is not renewed; all replicas agree on it. */
+  /** Duration of a lease without renewal, the same on all replicas. */
   readonly ttlMs: number;
   readonly clock: Clock;
 }
 
 interface WatchedPeer {
-  /** What the store has said last, and since when it has been saying so; undefined: nothing yet. */
+  /** The store's latest reading, undefined before the first, and the time since which it has been unchanged. */
   reading: LeaseReading | undefined;
   sinceMs: number;
-  /** When anybody wanted to know. */
+  /** When a caller last asked for this peer. */
   askedMs: number;
   looking: Promise<LeaseVerdict> | undefined;
 }
 
 export type LeaseVerdict = 'alive' | 'dead';
 
-/** More replicas than a cluster has, for those that have come and gone. */
+/** Limit of watched peers. A cluster has fewer, including replicas that have left. */
 const MAX_WATCHED = 1000;
 const DEAD_LIMITS = { count: 10_000, length: 1_000_000 };
-/** Deaths that a store is told again: more than are of interest to a replica that is still there. */
+/** Deaths reported again to a store that lost its records. Replicas still running are interested in fewer. */
 const MAX_TOLD_AGAIN = 100;
-/** Looks within the time that a peer may be silent for. */
+/** Readings within the time for which a peer may be silent. */
 const LOOKS = 6;
-/** A peer that nobody has asked for is not looked at for longer than this many times that time. */
+/** A peer is no longer watched when no caller has asked for it for this many leases. */
 const WATCHED_FOR = 40;
 
 /**
- * Whether other replicas live. One is dead when its sign has stood unchanged for as long as it may be silent, by the clock
- * of this replica alone, and the store has been told so. It stays dead.
+ * Decides whether other replicas are alive. A replica is dead once its sign of life has not changed for a whole lease
+ * by the local clock and the store has recorded its death. A dead replica stays dead.
  */
 export class PeerLeases {
   readonly #options: PeerLeasesOptions;
@@ -44,12 +44,12 @@ export class PeerLeases {
     this.#options = options;
   }
 
-  /** As far as is known without asking. */
+  /** True if the peer is known to be dead, without reading the store. */
   isDead(holder: string): boolean {
     return this.#dead.has(holder);
   }
 
-  /** It may matter soon whether this one lives: the sooner it is looked at, the sooner its death is known. */
+  /** Starts to watch a peer whose death may matter soon, so that the death is noticed as early as possible. */
   watch(holder: string): void {
     if (this.#dead.has(holder)) return;
     const { clock, ttlMs } = this.#options;
@@ -63,7 +63,7 @@ export class PeerLeases {
     }
   }
 
-  /** Rejects with ERR_STORE_UNAVAILABLE. */
+  /** Reads the store. Rejects with ERR_STORE_UNAVAILABLE. */
   async judge(holder: string): Promise<LeaseVerdict> {
     if (this.#dead.has(holder)) return 'dead';
     this.watch(holder);
@@ -78,7 +78,8 @@ export class PeerLeases {
   async #look(holder: string, peer: WatchedPeer): Promise<LeaseVerdict> {
     const { leases, clock, ttlMs } = this.#options;
     const reading = await leases.read(holder);
-    // When the reply is here: what it shows was there before, so nobody is waited for too briefly.
+    // Time of the reply, not of the request: the reading is older than its reply, so no peer is declared dead too
+    // early.
     const nowMs = clock.now();
     if (peer.reading === undefined || !isSame(reading, peer.reading)) {
       peer.reading = reading;
@@ -91,7 +92,10 @@ export class PeerLeases {
     return 'dead';
   }
 
-  /** The store has forgotten who is dead. One that was only cut off must not go on with what it is said to have left. */
+  /**
+   * Reports deaths again to a store that lost its records. A replica that was only cut off must not continue with what
+   * others may have taken over.
+   */
   tellAgain(): void {
     for (const holder of this.#dead.latest(MAX_TOLD_AGAIN)) {
       this.#options.leases.release(holder).catch(() => undefined);
@@ -110,7 +114,7 @@ export class PeerLeases {
     this.#stopTimer = undefined;
   }
 
-  /** To look is not to ask for it: one that nobody asks for is forgotten. */
+  /** Reads the peer again without updating `askedMs`, so that a peer no caller asks for is eventually forgotten. */
   #lookAgain(holder: string): void {
     const peer = this.#watched.get(holder);
     if (peer === undefined) return;

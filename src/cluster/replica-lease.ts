@@ -5,53 +5,60 @@ import type { LeaseStore } from '../store/store.ts';
 
 export interface ReplicaLeaseOptions {
   readonly leases: LeaseStore;
-  /** Names one run of one replica, and never another. */
+  /** Names one run of one replica. Ids are not reused. */
   readonly holder: string;
-  /** After this much silence others may take over what the replica has. */
+  /** Other replicas may take over from this one when it shows no sign of life for this long. */
   readonly ttlMs: number;
   readonly clock: Clock;
-  /** Time of day. A machine that sleeps stops the other clock. */
+  /** Time of day. A sleeping machine stops the monotonic clock. */
   readonly wallClock: () => number;
   readonly log: Logger;
   /**
-   * Others may have taken over what the replica has. Called once for each way, and never with `doubted` after `dead`.
+   * Called when other replicas may have taken over from this one: at most once per kind of loss, and never with
+   * `doubted` after `dead`.
    */
   readonly lost: (how: LeaseLoss) => void;
 }
 
 /**
- * - `doubted`: another replica may have declared this one dead, though the store does not say it.
- * - `dead`: another replica has, or has done so since.
+ * - `doubted`: another replica may have declared this one dead, but the store has no record of it.
+ * - `dead`: another replica has declared this one dead.
  */
 export type LeaseLoss = 'doubted' | 'dead';
 
 /**
- * - `none`: no sign was left yet.
- * - `held`: no replica can take over what this one has, until it has been silent for too long.
- * - `doubted`: another may have done so, though the store does not say it. Nothing ends that. Signs go on, so that what
- *   cannot be taken over is still found here.
- * - `lost`: it was declared dead, or has left.
+ * - `none`: no sign of life has been stored yet.
+ * - `held`: no replica can take over from this one unless it stays silent for too long.
+ * - `doubted`: another replica may have taken over, but the store has no record of it. This state is not left for
+ *   `held`. Signs of life continue, so that sessions that cannot be taken over are still reached here.
+ * - `lost`: this replica was declared dead, or has left.
  */
 type LeaseState = 'none' | 'held' | 'doubted' | 'lost';
 
-/** A moment by both clocks. A machine that sleeps stops one of them, and somebody may set the other. */
+/** A moment by both clocks. A sleeping machine stops the monotonic clock, and a user may set the wall clock. */
 interface Moment {
   readonly ms: number;
   readonly wallMs: number;
 }
 
-/** How much of the time passes before the holder stops to rely on it: the rest is for what is slow between two machines. */
+/** Fraction of the lease for which its holder relies on it. The rest allows for delays between two machines. */
 const RELIED_ON = 2 / 3;
-/** Renewals within that time, of which some may be lost. */
+/** Renewals per lease, of which some may fail. */
 const RENEWALS = 6;
-/** As long as a command may take: a store that answers by then is not away. */
+/**
+ * Longest time `confirm` waits for the store. A store command may take this long, so a store that answers within it is
+ * available.
+ */
 const CONFIRM_MS = 2000;
-/** Between two attempts meanwhile. A connection that broke while the process was stopped is made again soon. */
+/**
+ * Delay between two attempts of `confirm`. A connection that broke while the process was stopped is usually reopened
+ * soon.
+ */
 const CONFIRM_AGAIN_MS = 100;
 
 /**
- * A replica's own lease. It shows signs of life, and stops to serve what could be taken over from it before anybody may
- * take that over: others wait for `ttlMs` without a new sign, measured from a moment after the last one was there.
+ * A replica's own lease. The replica shows signs of life, and stops serving anything that others could take over before
+ * they may do so: they wait `ttlMs` without a new sign, measured from a moment after the last one was stored.
  */
 export class ReplicaLease {
   readonly #options: ReplicaLeaseOptions;
@@ -59,12 +66,14 @@ export class ReplicaLease {
   #sign = 0;
   /** The sign that the lease began with, as the store knows it. */
   #since = 0;
-  /** When the last renewal left that the store has answered, and the last that it has answered or not. */
+  /**
+   * `renewed` is when the last answered renewal was sent; `tried` is when the last renewal was sent, answered or not.
+   */
   #renewed: Moment | undefined;
   #tried: Moment | undefined;
   #renewing: Promise<void> | undefined;
   #confirming: Promise<void> | undefined;
-  /** The store was waited for in vain, and has not answered since; renewals have been tried all the time. */
+  /** True after `confirm` waited in vain, until the store answers again. Renewals are still being attempted. */
   #isStoreAway = false;
   #stopTimer: () => void = () => {};
 
@@ -72,7 +81,9 @@ export class ReplicaLease {
     this.#options = options;
   }
 
-  /** Rejects with ERR_STORE_UNAVAILABLE when no first sign could be left. */
+  /**
+   * Stores the first sign of life and keeps renewing it. Rejects with ERR_STORE_UNAVAILABLE when the first write fails.
+   */
   async start(): Promise<void> {
     await this.#renew();
     if (this.#state === 'lost') return;
@@ -80,7 +91,7 @@ export class ReplicaLease {
     this.#stopTimer = clock.every(ttlMs / RENEWALS, () => void this.renewSoon());
   }
 
-  /** Whether what could be taken over is certainly still here. */
+  /** True while no other replica can have taken over from this one. */
   get isHeld(): boolean {
     return this.#state === 'held' && this.#isRecent(this.#renewed);
   }
@@ -89,7 +100,7 @@ export class ReplicaLease {
     return this.#state === 'lost' || this.#state === 'doubted';
   }
 
-  /** Two clocks are asked, and the one that says more is believed. */
+  /** Compares both clocks and uses the larger elapsed time. */
   #isRecent(moment: Moment | undefined): boolean {
     if (moment === undefined) return false;
     const { clock, wallClock, ttlMs } = this.#options;
@@ -97,8 +108,9 @@ export class ReplicaLease {
   }
 
   /**
-   * To be awaited before anything is served under this name: a replica that was stopped may have been declared dead
-   * meanwhile. Undefined: that is not so, or known already, or nobody can tell, since the store is away.
+   * Await this before serving anything under this name, because a replica that was stopped may have been declared dead
+   * meanwhile. Returns undefined if the lease was renewed recently, if it is lost, or if the store is known to be
+   * unavailable. Never rejects.
    */
   confirm(): Promise<void> | undefined {
     if (this.#state === 'lost' || this.#isRecent(this.#renewed)) return undefined;
@@ -122,7 +134,7 @@ export class ReplicaLease {
     }
   }
 
-  /** One renewal at a time; whoever finds the lease in doubt need not wait for the timer. Never rejects. */
+  /** Renews the lease now instead of at the next timer. Concurrent calls share one renewal. Never rejects. */
   renewSoon(): Promise<void> {
     if (this.#state === 'lost') return Promise.resolve();
     this.#renewing ??= this.#renew()
@@ -137,9 +149,9 @@ export class ReplicaLease {
 
   async #renew(): Promise<void> {
     const { leases, holder, clock, wallClock } = this.#options;
-    // The moment before it leaves: however late its reply is, nobody has waited from an earlier one on.
+    // Taken before the renewal is sent: however late its reply is, other replicas measure from a later moment.
     const sent = { ms: clock.now(), wallMs: wallClock() };
-    // A replica that has not tried for so long was stopped, and knows nothing of the store.
+    // Without a recent attempt this process was stopped, so the state of the store is unknown.
     if (!this.#isRecent(this.#tried)) this.#isStoreAway = false;
     this.#sign += 1;
     const renewal = await leases.renew(holder, this.#sign).finally(() => {
@@ -147,7 +159,8 @@ export class ReplicaLease {
     });
     if (this.#state === 'lost') return;
     if (renewal.kind === 'dead') return this.#lose('dead');
-    // A store that has lost the lease may have lost the verdict, too. As long as the lease holds there can have been none.
+    // A store that lost the lease may also have lost a verdict on this replica. While the lease holds, there can have
+    // been no verdict.
     const isCertain = renewal.since === this.#since || this.#state === 'none' || this.isHeld;
     this.#renewed = sent;
     this.#isStoreAway = false;
@@ -163,13 +176,13 @@ export class ReplicaLease {
     this.#options.lost(how);
   }
 
-  /** Others need not wait for what this replica leaves behind. */
+  /** Gives up the lease, so that other replicas can take over without waiting for it to expire. */
   async release(): Promise<void> {
     this.close();
     await this.#options.leases.release(this.#options.holder);
   }
 
-  /** Shows no more signs of life. */
+  /** Stops renewing the lease. */
   close(): void {
     this.#stopTimer();
     this.#state = 'lost';

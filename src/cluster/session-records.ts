@@ -10,19 +10,19 @@ import { FIRST_TOKEN, MAX_REPLAY_ENTRIES, SessionReplay } from './session-replay
 
 export interface SessionRecordsOptions {
   readonly cluster: Cluster;
-  /** Whose sessions these are: the same for all replicas. */
+  /** Name of the server that the sessions belong to, the same on all replicas. */
   readonly server: string;
-  /** A record that nobody has written for this long is of no use to anybody. */
+  /** Time to live of a record that is not written again. */
   readonly ttlMs: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * How a session stands in the store. Its token counts its owners.
- * - `unwritten`: it has not begun at the server, so there is nothing to go on with.
- * - `written`: it is there, and ours.
- * - `gone`: it has ended, or is somebody else's.
+ * State of a session's record in the store. The token of a record counts its owners.
+ * - `unwritten`: the session has not begun at the server, so another replica could not continue it.
+ * - `written`: the record is stored, and this replica owns it.
+ * - `gone`: the session has ended, or another replica owns it.
  */
 type RecordState =
   | { readonly kind: 'unwritten' }
@@ -35,43 +35,49 @@ interface KeptSession {
   readonly state: SessionState;
   readonly replay: SessionReplay;
   record: RecordState;
-  /** Writes follow each other; what changes meanwhile goes with the next one. */
+  /** The write under way. Changes made meanwhile are stored by the next one. */
   writing: Promise<void> | undefined;
   hasChanged: boolean;
 }
 
-/** What a stored session is. */
+/**
+ * Value of a session's record. `address` is where the owner can be reached, and `state` is the text that `SessionState`
+ * serializes to.
+ */
 interface StoredValue {
   readonly server: string;
   readonly principal: string;
-  /** Where the owner is reached. */
   readonly address: string;
-  /** As `SessionState` writes it. */
   readonly state: string;
 }
 
+/**
+ * Result of an attempt to take a session over.
+ * - `taken`: this replica owns the session from now on. `token` counts the owners so far, this replica included.
+ * - `owned`: the session is live on another replica.
+ * - `unknown`: no session of this id can be continued for this caller.
+ */
 export type TakenSession =
-  /** From now on it is ours. */
   | {
       readonly kind: 'taken';
       readonly state: SessionState;
       readonly replay: StoredReplay;
-      /** How many have had it before, and ours. */
       readonly token: number;
     }
-  /** It lives there. */
   | { readonly kind: 'owned'; readonly owner: Owner }
-  /** There is none that could be gone on with, or not for this caller. */
   | { readonly kind: 'unknown' };
 
-/** The owner of what a replica has let go of. No replica is called so. */
+/** Owner of records that a replica has released. No replica has this id. */
 export const NOBODY = 'nobody';
-/** Records are written again within their time, so that those of long sessions do not expire. */
+/** Rewrites per time to live, so that records of long sessions do not expire. */
 const REFRESHES = 3;
-/** Sessions written at a time where all are: more would keep the store from what calls wait for. */
+/** Sessions written concurrently when all are written. More would delay store access that calls wait for. */
 const MAX_TOGETHER = 100;
 
-/** The sessions of one server that other replicas can go on with: stored with each change, and taken over. */
+/**
+ * The sessions of one server that other replicas can continue. Each change is stored, and sessions of replicas that are
+ * gone can be taken over.
+ */
 export class SessionRecords implements SessionStorage {
   readonly #options: SessionRecordsOptions;
   readonly #kept = new Map<string, KeptSession>();
@@ -119,15 +125,16 @@ export class SessionRecords implements SessionStorage {
 
   async #write(kept: KeptSession): Promise<void> {
     const { cluster } = this.#options;
-    // What changes in one turn is stored together. Clients may have been told that what is not stored by now is gone, if
-    // this replica was silent for too long.
+    // Changes made in one turn of the event loop are stored together. If this replica was silent for too long, other
+    // replicas may have told clients that the session's unstored state is gone, so the lease is confirmed first.
     await cluster.confirm();
     while (kept.hasChanged && kept.record.kind !== 'gone' && kept.state.offer !== undefined && cluster.isHeld) {
       kept.hasChanged = false;
       try {
         await this.#put(kept);
       } catch (thrown) {
-        // It is tried again when the store answers. Until then another replica would go on with an older state, or not at all.
+        // The write is repeated when the store answers again. Until then another replica would continue from an older
+        // state or could not continue the session.
         kept.hasChanged = true;
         this.#options.log.debug({ code: toBridgeError(thrown).code }, 'a session could not be stored');
         return;
@@ -143,7 +150,7 @@ export class SessionRecords implements SessionStorage {
     if (await this.#store(kept, record, next)) this.#wrote(kept, next);
   }
 
-  /** False: it is another replica's by now. */
+  /** Returns false if another replica owns the session by now. */
   async #store(kept: KeptSession, record: RecordState, owner: Ownership): Promise<boolean> {
     const { cluster, ttlMs } = this.#options;
     const { records } = cluster.store;
@@ -151,13 +158,14 @@ export class SessionRecords implements SessionStorage {
     const next = { ...owner, value: this.#valueOf(kept) };
     if (await records.put(kept.id, { expected: known ?? 'absent', next, ttlMs })) return true;
     const stored = await records.read(kept.id);
-    // The store has lost it, or has it without having been able to say so: it is written anew.
+    // The store has lost the record, or has stored it although the reply did not arrive. Either way it is written
+    // again.
     const isWritten = stored?.owner === owner.owner && stored.token === owner.token;
     const again = stored === undefined ? known && 'absent' : isWritten && owner;
     return again ? records.put(kept.id, { expected: again, next, ttlMs }) : false;
   }
 
-  /** It may have ended while it was written. */
+  /** Records a successful write. A session that ended during the write is removed from the store again. */
   #wrote(kept: KeptSession, ownership: Ownership): void {
     if (kept.record.kind === 'gone') this.#remove(kept.id, ownership);
     else kept.record = { kind: 'written', ownership };
@@ -169,13 +177,13 @@ export class SessionRecords implements SessionStorage {
     return JSON.stringify(value);
   }
 
-  /** The store has forgotten all of them. */
+  /** Stores all sessions again after the store has lost its records. */
   #storeAgain(): void {
     for (const { replay } of this.#kept.values()) replay.forgotten();
     this.#refresh();
   }
 
-  /** All of them are about to expire. */
+  /** Rewrites all records, so that they do not expire. */
   #refresh(): void {
     for (const kept of this.#kept.values()) kept.hasChanged = true;
     this.#writeChanged();
@@ -195,7 +203,7 @@ export class SessionRecords implements SessionStorage {
         const together = changed.slice(from, from + MAX_TOGETHER);
         for (const kept of together) this.#changed(kept);
         await Promise.all(together.map(({ writing }) => writing));
-        // One after the other, since what is kept of a session may be some megabytes.
+        // Replays are renewed sequentially, because one of them may have some megabytes.
         for (const { replay } of together) if (!(await replay.renew())) break;
       }
     }
@@ -213,7 +221,7 @@ export class SessionRecords implements SessionStorage {
 
   #remove(id: string, ownership: Ownership): void {
     const { store } = this.#options.cluster;
-    // If it cannot be told now it expires.
+    // If the store cannot be reached now, the record expires by itself.
     store.records.remove(id, ownership).catch(() => undefined);
     store.logs.remove(id).catch(() => undefined);
   }
@@ -238,11 +246,11 @@ export class SessionRecords implements SessionStorage {
     const { record } = kept;
     kept.record = { kind: 'gone' };
     if (record.kind !== 'written') return;
-    // What is not told now others find out when the lease is over.
+    // If this write fails, other replicas can take the session over once this replica's lease has expired.
     await this.#store(kept, record, { owner: NOBODY, token: record.ownership.token + 1 }).catch(() => undefined);
   }
 
-  /** All that is kept is somebody else's from now on. */
+  /** Stops storing all sessions, since other replicas may own them from now on. */
   lost(): void {
     for (const id of [...this.#kept.keys()]) {
       const kept = this.#forget(id);
@@ -253,8 +261,8 @@ export class SessionRecords implements SessionStorage {
   }
 
   /**
-   * Takes over a session whose owner is gone, and that belongs to this caller. Rejects with ERR_STORE_UNAVAILABLE, and with
-   * ERR_SESSION_UNKNOWN for what cannot be read.
+   * Takes over a session of this caller whose owner is gone. Rejects with ERR_STORE_UNAVAILABLE, or with
+   * ERR_SESSION_UNKNOWN if the stored state cannot be read.
    */
   async take(id: string, principal: string): Promise<TakenSession> {
     const { cluster, server, ttlMs } = this.#options;
@@ -273,7 +281,7 @@ export class SessionRecords implements SessionStorage {
     const state = SessionState.from(parsed.state);
     const next = { owner: cluster.self.id, token: token + 1, value: this.#valueOf({ principal, state }) };
     if (!(await records.put(id, { expected: { owner, token }, next, ttlMs }))) return this.take(id, principal);
-    // Only now: nobody else writes any more.
+    // Read after the record is ours, because the former owner cannot write any more.
     const replay = await SessionReplay.read(cluster.store.logs, id);
     this.#keep(id, principal, { state, record: { kind: 'written', ownership: next } });
     return { kind: 'taken', state, replay, token: next.token };

@@ -9,37 +9,40 @@ import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { readMessage, SERVER_LIMITS } from '../wire/read-message.ts';
 
 /**
- * Entries stored of a session's streams. Half of them may say how far calls have come; the others hold as many events as the
- * session's own replica keeps, one each or several.
+ * Entries stored for a session's streams. Up to half of them may hold the positions of calls; the others hold as many
+ * events as the session's own replica keeps, one or several per entry.
  */
 export const MAX_REPLAY_ENTRIES = 2000;
 /**
- * Entries that wait to be stored take no more than this; if the store is that far behind, further ones are left out, and a client
- * that misses them is told so. No more is stored again after the store has lost all.
+ * Limit of the bytes that wait to be stored. When the store is this far behind, further entries are dropped, and a
+ * client that misses their events is told so. The same limit applies to what is stored again after the store has lost
+ * its data.
  */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
-/** Stored together. */
+/** Entries stored by one append. */
 const MAX_TOGETHER = 100;
-/** Nobody waits longer for what is to be stored: a store that is slow holds no stream up for long. */
+/** Longest time that a stream is delayed until its entries are stored, so that a slow store does not block streams. */
 const MAX_WAIT_MS = 1000;
-/** Most calls are over sooner, and nobody asks for what their streams have said. */
+/**
+ * Age below which a stream is young and not stored yet. Most calls end sooner, and clients do not resume their streams.
+ */
 export const YOUNG_MS = 250;
-/** What young streams say is stored before it takes more memory than this. */
+/** Young streams are stored once their entries together exceed this size. */
 const MAX_YOUNG_BYTES = 256 * 1024;
 
 const HEAD_BYTES = 26;
 /** The token of the replica where a session was opened; each later owner has the next number. */
 export const FIRST_TOKEN = 1;
-/** Where the position of an entry stands in its head. */
+/** Offsets in the head of an entry: its position consists of the owner's token and a number. */
 const TOKEN_AT = 16;
 const NUMBER_AT = 20;
 const KINDS = { run: 0, opened: 1, ended: 2, moved: 3, waits: 4, told: 5, anew: 6 } as const;
-/** What is said on no stream. */
+/** Head fields of entries that belong to no stream. */
 const NO_STREAM = { stream: 0, sequence: 0, count: 0 };
 
 export interface SessionReplayOptions {
   readonly name: string;
-  /** Which owner of the session this is. Its entries stand behind those of earlier owners. */
+  /** Number of this owner of the session. Entries are ordered by it, so these follow those of earlier owners. */
   readonly token: number;
   readonly logs: LogStore;
   readonly limits: LogLimits;
@@ -48,30 +51,37 @@ export interface SessionReplayOptions {
 }
 
 /**
- * The streams of one session in the store, written behind what is sent. Streams of calls that can go on elsewhere are stored at
- * once, others when they are no longer young: until then another replica could only tell that the call was lost.
+ * Stores the streams of one session while they are sent. Streams of calls that another replica can continue are stored
+ * at once, others when they are no longer young: before that, all that another replica could say is that the call was
+ * lost.
  */
 export class SessionReplay implements ReplayLog, CallPositions {
   readonly #options: SessionReplayOptions;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  /** How far calls have come, by their requests. */
+  /** Positions of resumable calls, by the id of the request. */
   readonly #calls = new Map<JsonRpcId, ResumableCall>();
-  /** The streams on which requests are answered. A call without one has a client that cannot come back for its answer. */
+  /**
+   * Streams on which requests are answered, by request id. A call without one has a client that cannot come back for
+   * its answer.
+   */
   readonly #streams = new Map<JsonRpcId, number>();
-  /** Streams on which several requests are answered: which of them were is known only from what was said, so none goes on. */
+  /**
+   * Streams on which several requests are answered. The store does not tell which of the requests are open, so none of
+   * these calls is resumable.
+   */
   readonly #batches = new Set<number>();
-  /** Calls that have come further than is stored. */
+  /** Calls whose stored position is out of date. */
   readonly #moved = new Set<JsonRpcId>();
-  /** What young streams have said. */
+  /** Entries of young streams, not stored yet. */
   readonly #young = new Map<number, Buffer[]>();
   #youngBytes = 0;
   #stopTimer: (() => void) | undefined;
-  /** Entries of this owner that were given to the store. */
+  /** Count of entries given to the store by this owner. */
   #numbered = 0;
   #isClosed = false;
   #writing: Promise<void> | undefined;
-  /** Something is missing in the store that is kept here. */
+  /** True if the store lacks entries that are kept here. */
   #isIncomplete = false;
   kept: () => StoredReplay | undefined = () => undefined;
   resumable: (request: JsonRpcId) => void = () => {};
@@ -99,9 +109,12 @@ export class SessionReplay implements ReplayLog, CallPositions {
     await this.#stored(stream);
   }
 
-  /** Resolves when what is said in this turn is stored, where that is done at once, or takes too long. */
+  /**
+   * Resolves once the entries of this turn of the event loop are stored, or after MAX_WAIT_MS. Young streams, which are
+   * not stored at once, are not waited for.
+   */
   async #stored(stream: number): Promise<void> {
-    // At the end of the turn it is known whether the events of the server have ids.
+    // Only at the end of the turn is it known whether the server's events have ids.
     await turn();
     if (this.#young.has(stream) || this.#writing === undefined) return;
     const { clock } = this.#options;
@@ -166,7 +179,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
     const id = request.id as JsonRpcId;
     const begun = this.#streams.get(id);
     if (begun !== undefined && !this.#calls.has(id)) this.hold(begun, this.#stored(begun));
-    // What the event says is on its way to the client, and is added in this turn: the position is stored behind it.
+    // The event's message is being sent to the client and is added in this turn, so the position is stored after it.
     process.nextTick(() => {
       this.#calls.set(id, { request, lastEventId });
       if (!this.#streams.has(id)) this.resumable(id);
@@ -208,7 +221,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
     });
   }
 
-  /** All positions, where nothing waits that was said before them. */
+  /** Returns all changed positions, or none while earlier entries still wait to be stored. */
   #takePositions(): readonly Buffer[] {
     if (this.#waiting.length > 0) return [];
     const entries = [...this.#moved].map((id) => this.#encodePosition(id));
@@ -226,7 +239,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
   }
 
   async #write(): Promise<void> {
-    // What is said in one turn is stored together.
+    // Entries added in one turn of the event loop are stored together.
     await Promise.resolve();
     while (!this.#isClosed && (this.#waiting.length > 0 || this.#moved.size > 0)) {
       const said = this.#waiting.splice(0, MAX_TOGETHER);
@@ -245,8 +258,9 @@ export class SessionReplay implements ReplayLog, CallPositions {
   }
 
   /**
-   * The position is sealed with the entry, since whoever can write to the store could exchange two. No number is used
-   * again, as nobody knows whether an attempt that failed has stored something.
+   * Writes the position into the entry. The store seals it together with the entry, because an attacker with write
+   * access to the store could otherwise exchange two entries. Numbers are not reused, since a failed attempt may have
+   * stored its entries.
    */
   #number(entry: Buffer): void {
     entry.writeUInt32BE(this.#options.token, TOKEN_AT);
@@ -254,24 +268,24 @@ export class SessionReplay implements ReplayLog, CallPositions {
     this.#numbered += 1;
   }
 
-  /** Called when the store has lost what it was told; `renew` stores it again. */
+  /** Call this when the store has lost its data; `renew` then stores everything again. */
   forgotten(): void {
     this.#isIncomplete = this.#hasStored;
   }
 
-  /** `renew` is not only about how long it lasts. */
+  /** True if `renew` has to store entries again, beyond extending their time to live. */
   get isIncomplete(): boolean {
     return this.#isIncomplete;
   }
 
-  /** An earlier owner of the session may have stored something, too. */
+  /** True if this owner has stored entries, or an earlier owner may have. */
   get #hasStored(): boolean {
     return this.#numbered > 0 || this.#options.token > FIRST_TOKEN;
   }
 
   /**
-   * Has what is stored last as long as if something were added to it. Where something is missing in the store, all of it is stored
-   * again. False: the store does not answer.
+   * Restarts the time to live of the stored entries. If the store lacks any of them, all are stored again. Resolves to
+   * false if the store does not answer.
    */
   async renew(): Promise<boolean> {
     if (this.#isClosed || !this.#hasStored) return true;
@@ -293,8 +307,8 @@ export class SessionReplay implements ReplayLog, CallPositions {
   }
 
   /**
-   * Replaces what is stored, and what waits to be stored, since all of that is among what is kept. The oldest events are left out
-   * where it is too much; a client that misses them is told so. Young streams stay young.
+   * Replaces the stored and the waiting entries by what is kept here, which contains all of them. If that is too much,
+   * the oldest events are left out, and a client that misses them is told so. Young streams are still not stored.
    */
   #storeAgain({ runs, waiting, unended }: StoredReplay): void {
     const requestsOf = new Map([...unended].map(([stream, { requests }]) => [stream, requests]));
@@ -311,13 +325,13 @@ export class SessionReplay implements ReplayLog, CallPositions {
     for (const id of this.#calls.keys()) if (this.#streams.has(id)) this.#moved.add(id);
   }
 
-  /** Resolves when all that was said until now is stored, or cannot be. */
+  /** Resolves when all entries added until now, young streams included, are stored or could not be. */
   async flushed(): Promise<void> {
     this.#storeYoung();
     await this.#writing;
   }
 
-  /** Nothing more is stored: the session is over, or another replica's. */
+  /** Stops storing entries, because the session is over or another replica owns it. */
   close(): void {
     this.#isClosed = true;
     this.#stopTimer?.();
@@ -325,7 +339,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
     this.#young.clear();
   }
 
-  /** What was stored under this name, in the order in which it was said. */
+  /** Reads the entries stored under this name, in the order in which they were added. */
   static async read(logs: LogStore, name: string): Promise<StoredReplay> {
     let runs: ReplayRun[] = [];
     const unended = new Map<number, UnendedStream>();
@@ -346,7 +360,7 @@ export class SessionReplay implements ReplayLog, CallPositions {
   }
 }
 
-/** By their positions, wherever they stand in the store; each once. */
+/** Sorts entries by position, whatever their order in the store, and removes duplicates. */
 function inOrder(entries: readonly Buffer[]): readonly Buffer[] {
   const byPosition = (one: Buffer, other: Buffer): number =>
     one.compare(other, TOKEN_AT, HEAD_BYTES, TOKEN_AT, HEAD_BYTES);
@@ -354,16 +368,18 @@ function inOrder(entries: readonly Buffer[]): readonly Buffer[] {
   return sorted.filter((entry, index) => index === 0 || byPosition(sorted[index - 1] as Buffer, entry) !== 0);
 }
 
-/** What an entry says of a stream of which this was known before. All of it was sealed by a replica. */
+/**
+ * Applies an `opened` or `moved` entry to what is known of its stream. The entry is trusted, since a replica sealed it.
+ */
 function readStream(kind: number, text: string, known: UnendedStream | undefined): UnendedStream {
   if (kind === KINDS.opened) return { requests: JSON.parse(text) as JsonRpcId[], call: known?.call };
   const [lastEventId, message] = JSON.parse(text) as [string, string];
   const read = readMessage(Buffer.from(message), SERVER_LIMITS);
   if (read.kind !== 'message') return known ?? NO_REQUESTS;
   const { frame: request } = read;
-  // The store drops the first entries of a long stream.
+  // The `opened` entry may be missing, because the store drops the first entries of a long stream.
   const requests = known?.requests ?? [request.id as JsonRpcId];
-  // Which of several are answered already is not known.
+  // With several requests on one stream it is unknown which are answered already, so none can be resumed.
   return { requests, call: requests.length === 1 ? { request, lastEventId } : undefined };
 }
 
@@ -393,7 +409,7 @@ function encodeWaiting(message: Buffer): Buffer {
   return Buffer.concat([encodeHead(KINDS.waits, NO_STREAM), message]);
 }
 
-/** Returns the latest entries that may wait together. */
+/** Returns the latest entries that fit into MAX_WAITING_BYTES. */
 function latestOf(entries: readonly Buffer[]): readonly Buffer[] {
   let bytes = HEAD_BYTES;
   let from = entries.length;

@@ -5,17 +5,20 @@ import type { Cluster } from './cluster.ts';
 import type { StoreEpoch } from './members.ts';
 
 export interface SharedLimitOptions {
-  /** All replicas know the limit by it. */
+  /** Name of the limit, the same on all replicas. */
   readonly name: string;
   readonly cluster: Pick<Cluster, 'store' | 'members' | 'peers' | 'self' | 'isHeld'>;
-  /** What is kept ready beside what is taken: the rest of a block, or a whole one where many ask though few need it. */
+  /**
+   * Units kept in reserve beyond those in use: the rest of a block, or a whole block where many reserve but few take a
+   * unit.
+   */
   readonly spare: SpareShare;
   readonly now: () => number;
 }
 
 export type SpareShare = 'rest-of-block' | 'a-block';
 
-/** What a replica may have of the whole, as the store has it. */
+/** Units of the limit that a replica holds, as stored. */
 interface Share {
   readonly holder: string;
   readonly units: number;
@@ -23,29 +26,29 @@ interface Share {
   readonly epoch: string;
 }
 
-/** One unit is taken at a time, but asked for in blocks: the store is not asked for each. */
+/** Units are taken one at a time but reserved in blocks, which saves store accesses. */
 const BLOCKS = 16;
 const MAX_BLOCK = 64;
-/** What is left of a block goes back where nobody has asked for it for so long. */
+/** Unused units of a block are given back when none was asked for within this time. */
 const SPARE_MS = 3000;
-/** For this long it is not asked again where there was nothing left. */
+/** An exhausted limit is not checked in the store again within this time. */
 const FULL_MS = 500;
-/** Replicas that ask at once write one after the other. */
+/** Limit of write attempts for replicas that write at the same time, of which one succeeds per attempt. */
 const MAX_ATTEMPTS = 20;
 const KEPT_MS = 24 * 3_600_000;
 const REWRITE_MS = 3_600_000;
 const FIRST_TOKENS = 2 ** 40;
 
 /**
- * A number that all replicas together stay within: each holds a share, and takes no more than that. What it holds is its own
- * for as long as its lease holds and the store remembers what it was told; after that nothing more is taken of it, until
- * both are known again. Shares of dead replicas are free for the others.
+ * A limit on the total of all replicas. Each replica holds a share and takes no more than that. The share is valid
+ * while the replica's lease holds and the store has not lost its records; after that nothing more is taken until both
+ * are known again. Shares of dead replicas are free for the others.
  */
 export class SharedLimit {
   readonly #options: SharedLimitOptions;
   readonly #takers = new Set<() => number>();
   #total = 0;
-  /** What this replica may rely on. Others may believe that it has more, never that it has less. */
+  /** Share of this replica. Other replicas may count more units for it than this, but never fewer. */
   #share: Share = NO_SHARE;
   #waiting = 0;
   #updating: Promise<void> | undefined;
@@ -58,7 +61,7 @@ export class SharedLimit {
     this.#options = options;
   }
 
-  /** One more takes of it. @param taken how much it has. Returns what ends that. */
+  /** Adds a user of the limit, whose units in use `taken` returns. Returns a function that removes it. */
   addTaker(total: number, taken: () => number): () => void {
     this.#total = total;
     this.#takers.add(taken);
@@ -75,7 +78,7 @@ export class SharedLimit {
     return sum;
   }
 
-  /** What this replica may rely on now. */
+  /** Units that this replica may use now: 0 while its lease or its share is in doubt. */
   get held(): number {
     const { cluster } = this.#options;
     const { holder, units, epoch } = this.#share;
@@ -87,7 +90,7 @@ export class SharedLimit {
     return this.#taken >= this.held;
   }
 
-  /** Nobody has anything of it here, or waits for it. */
+  /** True if no unit is held, in use or waited for here. */
   get isUnused(): boolean {
     return this.#updating === undefined && this.#waiting === 0 && this.#share.units === 0 && this.#taken === 0;
   }
@@ -96,7 +99,7 @@ export class SharedLimit {
     return this.#takers.size > 0;
   }
 
-  /** Why there is nothing left; undefined: the others have it. */
+  /** Returns why units are unavailable, or undefined if the other replicas simply hold the rest. */
   get failure(): BridgeError | undefined {
     const { isHeld, members } = this.#options.cluster;
     if (!isHeld || members.epoch === undefined) return NOT_RELIED_ON;
@@ -105,8 +108,9 @@ export class SharedLimit {
   }
 
   /**
-   * To be called before one more is taken. Undefined: there is something left, or it is known that there is not. Otherwise
-   * it resolves when the others have been asked, whatever the outcome.
+   * Call this before taking a unit. Returns undefined if a unit is left, or if the limit was found exhausted a moment
+   * ago. Otherwise the promise resolves once more units have been requested from the store, whether or not any were
+   * free.
    */
   reserve(): Promise<void> | undefined {
     this.#askedMs = this.#options.now();
@@ -119,14 +123,14 @@ export class SharedLimit {
   }
 
   async #grow(): Promise<void> {
-    // What is being written may not have counted this one.
+    // An update already under way may not include this reservation.
     if (this.#updating !== undefined) await this.#updating;
     if (this.#taken + this.#waiting <= this.held || this.#options.now() < this.#fullUntilMs) return;
     await this.#update();
     if (this.isFull) this.#fullUntilMs = this.#options.now() + FULL_MS;
   }
 
-  /** To be called several times a lease: gives back what is not needed, and asks again for what was lost. */
+  /** Call this several times per lease. It gives back units that are no longer needed, and requests lost ones again. */
   sweep(): void {
     const { cluster, now } = this.#options;
     const { holder, units, epoch } = this.#share;
@@ -138,7 +142,10 @@ export class SharedLimit {
     if (current !== undefined && (lacks || isOld || units > wanted)) void this.#update();
   }
 
-  /** The store may have forgotten the share: it is stored again while nobody else takes anything. */
+  /**
+   * Stores the share again after the store has lost its records. No replica gets further units until the epoch is
+   * settled.
+   */
   storeAgain(): void {
     if (this.#share.units > 0) void this.#update();
   }
@@ -179,11 +186,12 @@ export class SharedLimit {
       const others = await this.#sharesOfOthers(stored, epoch);
       const free = this.#total - others.reduce((sum, { units }) => sum + units, 0);
       const units = Math.max(0, Math.min(this.#wanted(), free, this.#mostIn(epoch)));
-      // What is given back is not relied on from before others may see it.
+      // Stop using units before the write that lets other replicas take them.
       if (units < this.#share.units) this.#share = { ...this.#share, units };
       const share = { holder: id, units, epoch: epoch.id };
       if (!(await this.#put(stored, units === 0 ? others : [...others, share]))) continue;
-      // A store that was emptied just before may have forgotten what others hold: then it shows another epoch now.
+      // A store emptied just before this write may have lost other replicas' shares. In that case it now shows another
+      // epoch.
       if (units > this.#share.units || epoch.id !== this.#share.epoch) await cluster.members.lookAfresh();
       if (cluster.members.epoch?.id !== epoch.id) continue;
       this.#share = share;
@@ -193,8 +201,9 @@ export class SharedLimit {
   }
 
   /**
-   * Shares of another epoch are nobody's any more, unless it is the next one, of which this replica has not heard yet: they
-   * were written after it began, so a look after they were read shows it.
+   * Reads the epoch again because a stored share belongs to a different one. Shares of a past epoch are void, but
+   * shares of the next epoch, which this replica has not heard of yet, are not. They were written after it began, so
+   * reading the epoch after the shares shows it.
    */
   async #isStill({ id }: StoreEpoch): Promise<boolean> {
     const { members } = this.#options.cluster;
@@ -202,7 +211,7 @@ export class SharedLimit {
     return members.epoch?.id === id;
   }
 
-  /** As long as the store may have forgotten what others hold, there is no more than there was. */
+  /** While the store may have lost other replicas' shares, this replica gets no more units than it already holds. */
   #mostIn(epoch: StoreEpoch): number {
     if (epoch.state === 'settled') return Number.POSITIVE_INFINITY;
     return this.#share.holder === this.#options.cluster.self.id ? this.#share.units : 0;
@@ -215,7 +224,7 @@ export class SharedLimit {
     );
     const total = valid.reduce((sum, { units }) => sum + units, 0);
     if (total + this.#wanted() <= this.#total) return valid.filter(({ holder }) => !peers.isDead(holder));
-    // Whoever lacks something looks whether those live who have it.
+    // The limit is exhausted, so check whether the replicas that hold units are still alive.
     const verdicts = await Promise.all(valid.map(({ holder }) => peers.judge(holder)));
     return valid.filter((_, index) => verdicts[index] === 'alive');
   }
@@ -230,12 +239,15 @@ export class SharedLimit {
 
 const NO_SHARE: Share = { holder: '', units: 0, epoch: '' };
 
-/** A replica has written it. */
+/** Parses without validation, since replicas alone write sealed records. */
 function parse(stored: StoredRecord | undefined): readonly Share[] {
   return stored === undefined ? [] : (JSON.parse(stored.value) as readonly Share[]);
 }
 
-/** As long as an epoch settles, all shares count, whatever they are of. */
+/**
+ * True if a stored share belongs to another epoch than the given settled one. While an epoch is settling, shares of all
+ * epochs count.
+ */
 function tellsOfAnother(stored: StoredRecord | undefined, { id, state }: StoreEpoch): boolean {
   return state === 'settled' && parse(stored).some((share) => share.epoch !== id);
 }

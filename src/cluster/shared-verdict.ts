@@ -3,9 +3,9 @@ import type { Cluster } from './cluster.ts';
 
 export interface SharedVerdictOptions {
   readonly cluster: Pick<Cluster, 'store' | 'self'>;
-  /** Names the server and where it is, the same for all replicas. */
+  /** Name and address of the server, the same on all replicas. */
   readonly server: string;
-  /** Whether this replica itself has found the server to be modern. */
+  /** True once this replica itself has found the server to be modern. */
   readonly isKnown: () => boolean;
   readonly clock: Clock;
 }
@@ -20,9 +20,10 @@ const RELIED_ON_MS = 60_000;
 const LOOK_AGAIN_MS = 5000;
 
 /**
- * That a server is modern, as one replica has found by calling it. Modern servers keep no state, so any replica may serve a
- * call to them; but one that passes all calls on would never find out. A wrong verdict decides only where a call is
- * served: how the server is spoken to is what each replica has found out itself.
+ * Shares the verdict that a server is modern, which one replica reaches by calling it. Modern servers keep no state, so
+ * any replica may serve calls to them, but a replica that forwards all its calls would not find that out by itself. A
+ * wrong verdict affects only which replica serves a call: each replica speaks to the server as its own detection
+ * decided.
  */
 export class SharedVerdict {
   readonly #options: SharedVerdictOptions;
@@ -41,7 +42,7 @@ export class SharedVerdict {
     return this.#isStored || this.#options.isKnown();
   }
 
-  /** To be awaited before `isModern` is read; undefined: there is nothing to wait for. Never rejects. */
+  /** Await this before reading `isModern`. Returns undefined if there is nothing to wait for. Never rejects. */
   look(): Promise<void> | undefined {
     if (this.#options.isKnown()) {
       this.#tell();
@@ -56,13 +57,13 @@ export class SharedVerdict {
 
   async #look(): Promise<void> {
     const { cluster, clock } = this.#options;
-    // Without the store the server counts as one that remembers its callers.
+    // Without the store the server is treated as legacy, so its calls stay with one replica.
     const stored = await cluster.store.records.read(this.#name).catch(() => undefined);
     this.#isStored = stored !== undefined;
     this.#lookAgainMs = clock.now() + (this.#isStored ? RELIED_ON_MS : LOOK_AGAIN_MS);
   }
 
-  /** Tells the other replicas. No call waits for that. */
+  /** Stores the verdict for the other replicas, in the background. */
   #tell(): void {
     const nowMs = this.#options.clock.now();
     if (nowMs < this.#tellAgainMs) return;
@@ -72,7 +73,7 @@ export class SharedVerdict {
     });
   }
 
-  /** Whether another replica writes first does not matter: it tells the same. */
+  /** Writes once without a retry: if another replica writes first, it stores the same verdict. */
   async #write(): Promise<void> {
     const { store, self } = this.#options.cluster;
     const stored = await store.records.read(this.#name);

@@ -4,19 +4,22 @@ import { toBridgeError } from '../errors.ts';
 import type { OutcomeStorage, StoredOutcome } from '../relay/cluster-ports.ts';
 import type { Cluster } from './cluster.ts';
 
-/** A larger outcome is kept by its replica alone. */
+/** Largest outcome that is stored. Larger ones are kept by this replica alone. */
 export const MAX_OUTCOME_BYTES = 1024 * 1024;
-/** What one replica may have in the store of one server; further outcomes are kept by the replica alone. */
+/** Limit of what one replica stores for one server. Further outcomes are kept by this replica alone. */
 export const MAX_STORED_BYTES = 64 * 1024 * 1024;
 const MAX_STORED = 10_000;
-/** Nobody waits longer for a store that is slow. */
+/** Longest time that `keep` waits for the store. */
 const MAX_WAIT_MS = 1000;
-/** Nobody competes for these: an id belongs to the replica that made it. */
+/**
+ * Fixed owner of all outcome records. Replicas do not compete for a record, since its id belongs to the replica that
+ * made it.
+ */
 const OWNERSHIP = { owner: 'outcome', token: 1 } as const;
 
 export interface StoredOutcomesOptions {
   readonly cluster: Pick<Cluster, 'store' | 'isHeld' | 'onLost'>;
-  /** Whose outcomes these are. All replicas know the server by this name. */
+  /** Name of the server that the outcomes belong to, the same on all replicas. */
   readonly server: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -25,20 +28,23 @@ export interface StoredOutcomesOptions {
 interface Kept {
   readonly bytes: number;
   readonly untilMs: number;
-  /** Writes of one id follow each other. */
+  /** Resolves to whether the write succeeded. Writes of one id are sequential. */
   readonly written: Promise<boolean>;
 }
 
 interface StoredValue {
   readonly principal: string;
   readonly digest: string | undefined;
-  /** In base64; undefined: it has none yet. */
+  /** In base64, or undefined before there is an answer. */
   readonly answer: string | undefined;
-  /** What another replica needs to go on with it; undefined: it cannot. */
+  /** Text from which another replica continues the call, or undefined if the call cannot be continued. */
   readonly call: string | undefined;
 }
 
-/** The outcomes of calls and tasks at one server: any replica answers from them when the one that had them is gone. */
+/**
+ * The outcomes of calls and tasks at one server. Any replica can answer from them after the replica that served the
+ * call is gone.
+ */
 export class StoredOutcomes implements OutcomeStorage {
   readonly #options: StoredOutcomesOptions;
   readonly #kept = new Map<string, Kept>();
@@ -96,7 +102,7 @@ export class StoredOutcomes implements OutcomeStorage {
   }
 
   async find(id: string, principal: string): Promise<StoredOutcome | undefined> {
-    // What this replica has to say of it comes first.
+    // A write by this replica that is still under way is finished first.
     await this.#kept.get(id)?.written;
     const stored = await this.#options.cluster.store.records.read(this.#nameOf(id));
     if (stored === undefined) return undefined;
