@@ -21,16 +21,22 @@ export interface CallRouterOptions {
   readonly owners: CallerOwners;
   readonly forwarder: Pick<Forwarder, 'forward'>;
   readonly stage: () => LeavingStage;
-  /** Under what name a caller's calls to this server are owned; undefined: what one of them does no other one sees. */
+  /**
+   * Returns the name under which a caller's calls to this server are owned. Undefined means that the calls need no
+   * owner, because no call affects another one.
+   */
   readonly ownedName: (principal: string) => string | undefined;
   readonly deps: Pick<Deps, 'log' | 'clock'>;
 }
 
-/** In parts of the time a replica may be silent for. */
+/** Checks of an owner per lease. */
 const POLLS = 12;
 const WAITED_LEASES = 2;
 
-/** Leads the requests of modern callers: what continues something to where that is, the others to their caller's replica. */
+/**
+ * Routes the requests of modern clients. A request that continues a call or task goes to the replica that has it, any
+ * other to the owner of its caller.
+ */
 export class CallRouter {
   readonly #options: CallRouterOptions;
 
@@ -38,7 +44,9 @@ export class CallRouter {
     this.#options = options;
   }
 
-  /** Calls `serve` at once where it is known that it belongs here, and no other replica can have taken it over. */
+  /**
+   * Calls `serve` synchronously if the request is known to belong here and this replica's lease needs no confirmation.
+   */
   route(call: RoutedCall): void {
     const confirming = this.#options.cluster.confirm();
     if (confirming === undefined) return this.#route(call);
@@ -75,7 +83,10 @@ export class CallRouter {
     void this.#claim(call, { name, deadlineMs });
   }
 
-  /** Another replica has passed it on to the one that this has been. */
+  /**
+   * Serves a forwarded request that was meant for a former identity of this replica or for a dead owner, if this
+   * replica can take over that owner's share.
+   */
   async #serveIfOwned({ response, serve, frame }: RoutedCall, name: string): Promise<void> {
     const { owners } = this.#options;
     try {
@@ -89,8 +100,9 @@ export class CallRouter {
   }
 
   /**
-   * Where the owner is gone, another replica may have gone on with what it would have continued, or can do so. An owner that
-   * cannot be reached is gone, or comes back, within the time in which the others find that out.
+   * Forwards a request to the owner of the call that it continues. If that owner is gone, another replica may have
+   * taken over the call, or can do so. An owner that cannot be reached either returns, or is found dead by the other
+   * replicas, before the deadline.
    */
   #toContinued(call: RoutedCall, continued: ContinuedCall): void {
     this.#forward(call, continued.owner, (outcome) => {
@@ -141,7 +153,7 @@ export class CallRouter {
     }
   }
 
-  /** Calls `failed` when nothing was done and nothing responded. */
+  /** Calls `failed` if the owner did nothing and no response has been sent. */
   #forward(
     { frame, request, response }: RoutedCall,
     owner: Owner,
@@ -156,21 +168,26 @@ export class CallRouter {
 
 interface OwnedCall {
   readonly name: string;
-  /** Until then its owner may still be found. */
+  /** Until this time the owner may still be found. */
   readonly deadlineMs: number;
 }
 
 interface ContinuedCall {
   readonly owner: Owner;
-  /** What its owner would leave behind. */
+  /** Name of the share of the owner's calls that this call belongs to, for when the owner is gone; see `shareOf`. */
   readonly share: string;
   readonly deadlineMs: number;
 }
 
-/** So many parts has what a replica leaves behind. Clients choose ids, so what is stored does not grow with their number. */
+/**
+ * Number of shares that the calls of a gone replica are split into. It is fixed, because clients choose ids: the number
+ * of records does not grow with the number of ids.
+ */
 const SHARES = 64;
 
-/** The part of what a replica may leave behind that this id belongs to. One replica at a time goes on with it. */
+/**
+ * Returns the name of the share that this id belongs to. One replica at a time owns a share of a gone replica's calls.
+ */
 function shareOf(owner: Owner, id: string): string {
   const [first = 0] = createHash('sha256').update(id).digest();
   return `left by ${owner.id}, part ${first % SHARES}`;
@@ -180,14 +197,17 @@ function idOf({ frame }: RoutedCall): Frame['id'] {
   return frame.id;
 }
 
-/** The id of what a request goes on with; undefined: nothing that a replica has given out. */
+/** Returns the id of the task or call that a request continues, or undefined if it names none. */
 function continuedId(frame: Frame): string | undefined {
   if (isTaskRequest(frame.method ?? '')) return readTaskId(frame);
   const state = readRequestState(frame)?.text;
   return state === undefined ? undefined : callIdIn(state);
 }
 
-/** What a state says of itself, whether or not that is true: it only says where its seal can be checked. */
+/**
+ * Reads the call id that a request state claims. The id is not verified here; it only decides which replica checks the
+ * seal of the state.
+ */
 function callIdIn(state: string): string | undefined {
   try {
     const payload = asFields(JSON.parse(Buffer.from(state.split('.', 1)[0] ?? '', 'base64url').toString()));

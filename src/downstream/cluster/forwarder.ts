@@ -4,7 +4,7 @@ import { respondError } from '../../http/server/respond.ts';
 import { type ForwardedRequest, Forwarding, type ForwardOutcome } from './forwarding.ts';
 import type { EntryLinks } from './link/entry-links.ts';
 
-/** Requests that are passed on at a time, open streams included. */
+/** Limit of requests forwarded at a time, open streams included. */
 const MAX_FORWARDED = 4096;
 
 const TOO_MANY = new BridgeError(
@@ -13,7 +13,7 @@ const TOO_MANY = new BridgeError(
   { retryAfterMs: 1000 },
 );
 
-/** Passes requests on to the replicas that have what they ask for. */
+/** Forwards requests to the replicas that have their session or call. */
 export class Forwarder {
   readonly #links: Pick<EntryLinks, 'reach'>;
   #open = 0;
@@ -22,7 +22,10 @@ export class Forwarder {
     this.#links = links;
   }
 
-  /** Calls `done` once: with `responded` when the response is there or on its way, else nothing has been responded. */
+  /**
+   * Calls `done` once. The outcome is `responded` if a response has been sent or begun; otherwise no response has been
+   * sent.
+   */
   forward(owner: Owner, forwarded: ForwardedRequest, done: (outcome: ForwardOutcome) => void): void {
     if (this.#open >= MAX_FORWARDED) {
       respondError(forwarded.response, TOO_MANY);

@@ -13,30 +13,30 @@ export interface ForwardedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly principal: string;
-  /** What was read of it already; undefined: nothing. */
+  /** Body bytes read before forwarding, all of them, or undefined if the body has not been read. */
   readonly body: Buffer | undefined;
 }
 
 /**
- * - `responded`: the client has its response, or what there is of it, or has left.
- * - `unreachable`: nothing of the request has reached the owner, and nothing has been responded.
- * - `not-here`: it does not have what was asked for, and has done nothing, or nothing that it would harm to do twice; nothing
- *   has been responded. `body` is what was read of the request; undefined: nothing.
+ * - `responded`: the client has its response or a part of it, or has disconnected.
+ * - `unreachable`: no part of the request has reached the owner, and no response has been sent.
+ * - `not-here`: the replica does not have the session or call. It has done nothing, or nothing that is harmful to
+ *   repeat, and no response has been sent. `body` is the request body, or undefined if it has not been read.
  */
 export type ForwardOutcome =
   | { readonly kind: 'responded' }
   | { readonly kind: 'unreachable' }
   | { readonly kind: 'not-here'; readonly body: Buffer | undefined };
 
-/** Kept of a request until its response begins, so that it can go elsewhere; larger ones cannot. */
+/** Limit of the request body kept until the response begins. A larger request cannot be sent to another replica. */
 const MAX_KEPT_BYTES = 64 * 1024;
 
 /**
- * - `connecting`: nothing has been read of the client's request.
- * - `sending`: it is on its way, and the owner has not responded.
- * - `diverted`: the owner does not have it; the rest of the request is read, to go elsewhere.
- * - `responding`: the response passes.
- * - `ended`.
+ * - `connecting`: the client's request has not been read yet.
+ * - `sending`: the request is being sent, and the owner has not responded.
+ * - `diverted`: the owner does not have the session or call. The rest of the request is read, to be sent elsewhere.
+ * - `responding`: the response is being forwarded to the client.
+ * - `ended`: `done` has been called.
  */
 type ForwardingState =
   | { readonly kind: 'connecting'; readonly giveUp: () => void }
@@ -45,13 +45,13 @@ type ForwardingState =
   | { readonly kind: 'responding'; readonly stream: PassedStream }
   | { readonly kind: 'ended' };
 
-/** One request that is passed on, and its response on the way back. Either end that does not keep up stops the other. */
+/** Forwards a request to another replica and its response to the client. Backpressure applies in both directions. */
 export class Forwarding implements PassedStreamListener {
   readonly #forwarded: ForwardedRequest;
   readonly #done: (outcome: ForwardOutcome) => void;
   readonly #kept: Buffer[] = [];
   #keptBytes = 0;
-  /** Given to a client that does not read. */
+  /** Bytes written to the response that the owner has not been credited for, because the client reads too slowly. */
   #unreadBytes = 0;
   #state: ForwardingState = { kind: 'connecting', giveUp: () => {} };
 
@@ -134,7 +134,7 @@ export class Forwarding implements PassedStreamListener {
     this.#state = { kind: 'responding', stream };
     const { response } = this.#forwarded;
     response.writeHead(status, returned.headers);
-    // An event stream begins with its head; an answer comes with it, in one write.
+    // An event stream's head is sent at once. A response with a length is sent in one write with its head.
     if (!returned.hasLength) response.flushHeaders();
   }
 
@@ -161,7 +161,7 @@ export class Forwarding implements PassedStreamListener {
         respondError(this.#forwarded.response, GONE);
         return this.#end({ kind: 'responded' });
       case 'responding':
-        // Before its end: the client is to see that something is missing.
+        // Destroyed before its end, so that the client notices the incomplete response.
         this.#forwarded.response.destroy();
         return this.#end({ kind: 'responded' });
     }
@@ -169,7 +169,10 @@ export class Forwarding implements PassedStreamListener {
 
   // ---- where it goes instead
 
-  /** To open or resume a stream, and to end a session, is the same the second time; of messages that depends on what they say. */
+  /**
+   * True if the request may be repeated. GET and DELETE requests, which open or resume a stream or end a session, may
+   * be. For a POST it depends on the message.
+   */
   #mayBeSentAgain(): boolean {
     if (this.#forwarded.request.method !== 'POST') return true;
     if (!this.#isRead || this.#keptBytes > MAX_KEPT_BYTES) return false;
@@ -190,7 +193,7 @@ export class Forwarding implements PassedStreamListener {
     request.resume();
   }
 
-  /** More than is kept cannot go elsewhere. */
+  /** Responds with an error if the body is too large to be sent to another replica. */
   #divert(): void {
     if (this.#keptBytes <= MAX_KEPT_BYTES) return;
     respondError(this.#forwarded.response, MOVED, undefined, { Connection: 'close' });
@@ -204,7 +207,7 @@ export class Forwarding implements PassedStreamListener {
     response.off('close', this.#clientLeft);
     if (this.#unreadBytes > 0) response.off('drain', this.#clientRead);
     if (body === undefined) request.off('data', this.#read).off('end', this.#readAll);
-    // What is left of a request that was answered before it was read is nobody's.
+    // Discard the rest of a request that was answered before it was read completely.
     if (outcome.kind === 'responded' && !request.readableEnded) request.resume();
     this.#kept.length = 0;
     this.#done(outcome);

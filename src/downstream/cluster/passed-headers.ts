@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import { ABOUT_CONNECTION } from '../../http/headers.ts';
 import { NOT_HERE_HEADER } from './hops.ts';
 
-/** What is about one connection only. */
+/** Headers that apply to one connection only (hop-by-hop). */
 const NOT_PASSED: ReadonlySet<string> = new Set(ABOUT_CONNECTION);
 
 /**
- * Names, in lower case, and values in turn, as the client has sent them.
- * @param body what was read of the request already, and is passed on in one piece
+ * Returns the headers that are forwarded, as alternating lower-case names and values in the order received.
+ * @param body the request body if it was read already; it is then forwarded in one piece, with its own Content-Length
  */
 export function passedHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, body: Buffer | undefined): string[] {
   const passed: string[] = [];
@@ -21,10 +21,10 @@ export function passedHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'
 }
 
 export interface ReturnedHeaders {
-  /** Those that go on to the client: names and values in turn. */
+  /** Headers forwarded to the client, as alternating names and values. */
   readonly headers: string[];
   readonly hasLength: boolean;
-  /** The replica does not have what it was asked for. */
+  /** True if the replica does not have the session or call. */
   readonly isNotHere: boolean;
 }
 

@@ -6,22 +6,24 @@ import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';
 import type { EntryLinks, ReachedOwner } from './link/entry-links.ts';
 import type { ReturnedHead } from './link/heads.ts';
 
-/** For one replica to answer, and for all of them. */
+/** Time limit for the answer of one replica, and for those of all. */
 const ANSWER_MS = 2000;
 const ALL_MS = 5000;
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-/** Asked at a time: their answers are in memory together. */
+/** Replicas queried concurrently. Their answers are in memory at the same time. */
 const MAX_AT_ONCE = 8;
 const MAX_ASKED = 100;
-/** The name under which the others are asked: this replica has checked who looks, and they know nobody of that name. */
+/**
+ * Caller name of these queries. The permission of the real caller has been checked here, and no caller has this name at
+ * the other replicas.
+ */
 const LOOKER = 'status';
 
-/** What is needed of the cluster. */
 interface Asked extends Pick<Cluster, 'self'> {
   readonly members: Pick<Cluster['members'], 'others'>;
 }
 
-/** Asks the other replicas for what each of them knows. Who may know it is decided before. */
+/** Queries the other replicas for the status each of them knows. The permission to see it is checked before. */
 export class ReplicaQueries implements OtherReplicas {
   readonly #cluster: Asked;
   readonly #links: Pick<EntryLinks, 'reach'>;
@@ -43,7 +45,9 @@ export class ReplicaQueries implements OtherReplicas {
     return [this.ownAddress, ...others.map(({ address }) => address)].sort();
   }
 
-  /** Rejects with ERR_STORE_UNAVAILABLE. */
+  /**
+   * Sends GET `target` to all other replicas and returns their answers by address. Rejects with ERR_STORE_UNAVAILABLE.
+   */
   async ask(target: string): Promise<readonly ReplicaAnswer[]> {
     const others = [...(await this.#cluster.members.others())].sort((a, b) => (a.address < b.address ? -1 : 1));
     const deadlineMs = this.#clock.now() + ALL_MS;
@@ -83,7 +87,7 @@ function silent({ address }: Owner, problem: string): ReplicaAnswer {
   return { kind: 'silent', address, problem };
 }
 
-/** One replica is asked. What is said of the answer is its body, or why there is none. */
+/** A query to one replica. `done` gets the body of the answer, or a text that says why there is none. */
 class Question implements PassedStreamListener {
   readonly #target: string;
   readonly #done: (answer: Buffer | string) => void;

@@ -9,11 +9,11 @@ import { respondError } from '../../http/server/respond.ts';
 import type { Forwarder } from './forwarder.ts';
 import { hasHopped, type LeavingStage, respondNotHere } from './hops.ts';
 
-/** The sessions of one server, as far as it matters where they are. */
+/** The sessions of one server on this replica. */
 export interface RoutedSessions {
-  /** It is open here. */
+  /** True if the session is open on this replica. */
   has(id: string): boolean;
-  /** How a session comes here whose owner is gone; undefined: it ends with its owner. */
+  /** Takes over a session whose owner is gone. Undefined if sessions of this server end with their owner. */
   readonly takeOver: TakeOver | undefined;
 }
 
@@ -34,30 +34,33 @@ export interface SessionRouterOptions {
 
 type RoutedRequest = Pick<Travel, 'sessions' | 'request' | 'response' | 'serve'>;
 
-/** One request on its way to where its session is. */
+/** A request of a session that is routed to the session's replica. */
 interface Travel {
   readonly id: string;
   readonly sessions: RoutedSessions;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Serves it here. */
+  /** Serves the request on this replica. */
   readonly serve: () => void;
-  /** What was read of it on the way; undefined: nothing. */
+  /** Body bytes read while routing, or undefined if the body has not been read. */
   body: Buffer | undefined;
-  /** Until then its session may still be found. */
+  /** Until this time the session may still be found. */
   readonly deadlineMs: number;
 }
 
-/** Requests that wait until it is known what has become of an owner. */
+/** Limit of requests that wait until the state of an owner is known. */
 const MAX_WAITING = 2000;
-/** In parts of the time a replica may be silent for. */
+/** Checks of an owner per lease. */
 const POLLS = 12;
-/** It takes one lease, from the first look on, to know that a replica is dead; and a little for the looking. */
+/**
+ * Leases that a request waits. A replica is known to be dead one lease after the first check; the other lease allows
+ * for slow checks.
+ */
 const WAITED_LEASES = 2;
-/** Where sessions are that have moved. */
+/** Limit of moved sessions whose new owner is remembered. */
 const MAX_MOVED = 10_000;
 
-/** Leads each request of a session to the replica that has it; decided before the transport sees the request. */
+/** Routes each request of a session to the replica that has it, before the transport sees the request. */
 export class SessionRouter {
   readonly #options: SessionRouterOptions;
   readonly #moved = new Map<string, Owner>();
@@ -67,7 +70,10 @@ export class SessionRouter {
     this.#options = options;
   }
 
-  /** Responds to a request of a session that goes on at another replica, or is about to. False: this replica stays. */
+  /**
+   * Rejects a request whose session another replica continues, or will continue, during this replica's shutdown.
+   * Returns false if this replica is not shutting down.
+   */
   refuseWhileLeaving(request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#options.stage() === 'staying') return false;
     if (hasHopped(request)) respondNotHere(response);
@@ -75,7 +81,10 @@ export class SessionRouter {
     return true;
   }
 
-  /** Calls `serve` at once where the session is here, or nowhere, and no other replica can have said otherwise. */
+  /**
+   * Calls `serve` synchronously if the session is here or does not exist, and this replica's lease needs no
+   * confirmation.
+   */
   route(id: string, travel: RoutedRequest): void {
     const confirming = this.#options.cluster.confirm();
     if (confirming === undefined) return this.#route(id, travel);
@@ -89,7 +98,7 @@ export class SessionRouter {
     const { sessions, request, response, serve } = travel;
     const mayMove = sessions.takeOver !== undefined;
     const serveIfHeld = (): void => {
-      // Others might have taken it over by now.
+      // Without a valid lease another replica may have taken over the session.
       if (mayMove && !cluster.isHeld) respondError(response, NOT_HELD);
       else serve();
     };
@@ -98,7 +107,8 @@ export class SessionRouter {
     if (owner === undefined) return serve();
     const known = this.#moved.get(id) ?? owner;
     const wasHere = cluster.wasCalled(owner.id);
-    // Another replica expects it here, or has nobody else to ask.
+    // True if another replica has forwarded the request here, or if this replica is the known owner under its current
+    // or a former identity.
     const hasCome = hasHopped(request) || known.id === cluster.self.id || (known === owner && wasHere);
     if (mayMove && hasCome && this.refuseWhileLeaving(request, response)) return;
     if (owner.id === cluster.self.id) return serveIfHeld();
@@ -106,7 +116,7 @@ export class SessionRouter {
     if (!mayMove && hasHopped(request)) return respondNotHere(response);
     const deadlineMs = deps.clock.now() + WAITED_LEASES * cluster.leaseMs;
     const sought = { id, sessions, request, response, serve, body: undefined, deadlineMs };
-    // What was here is in the store, or nowhere.
+    // A session that was here is in the store, or no longer exists.
     if (hasCome) return void this.#seek(sought, owner);
     this.#go(sought, known);
   }
@@ -114,7 +124,7 @@ export class SessionRouter {
   #go(travel: Travel, owner: Owner): void {
     const { cluster, forwarder } = this.#options;
     const { request, response, body } = travel;
-    // What is known to be gone is not asked.
+    // Requests are not forwarded to an owner that is known to be dead.
     if (cluster.peers.isDead(owner.id)) return void this.#seek(travel, owner);
     const forwarded = { request, response, principal: authenticatedNameOf(request), body };
     forwarder.forward(owner, forwarded, (outcome) => {
@@ -124,7 +134,7 @@ export class SessionRouter {
     });
   }
 
-  /** The owner that was known does not have it, or cannot be reached. */
+  /** Looks for the session after its known owner turned out not to have it or could not be reached. */
   async #seek(travel: Travel, owner: Owner): Promise<void> {
     if (this.#waiting >= MAX_WAITING) return respondError(travel.response, TOO_MANY_WAIT);
     this.#waiting += 1;
@@ -132,7 +142,7 @@ export class SessionRouter {
       await this.#find(travel, owner);
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      // A session that cannot be gone on with is one that does not exist: its client opens another.
+      // Treat a session that cannot be continued as unknown, so that its client opens another.
       if (error.code === 'ERR_SESSION_UNKNOWN') return this.#serveHere(travel);
       if (error.code === 'ERR_INTERNAL') this.#options.deps.log.error({ err: error.cause }, error.message);
       respondError(travel.response, error);
@@ -148,7 +158,7 @@ export class SessionRouter {
       if (sessions.has(id)) return this.#serveHere(travel);
       const taken = (await sessions.takeOver?.(id, request)) ?? (await this.#judge(owner));
       if (taken.kind === 'here') return this.#serveHere(travel);
-      // A replica that has passed it on has asked everybody else.
+      // The replica that forwarded the request has already tried the other replicas.
       if (taken.kind === 'unknown' && (hasHopped(request) || (await this.#judge(owner)).kind === 'unknown')) {
         return this.#serveHere(travel);
       }

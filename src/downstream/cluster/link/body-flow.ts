@@ -2,24 +2,25 @@ import type { LinkConnection, WaitingBody } from './connection.ts';
 import { encodeWindow, MAX_PAYLOAD_BYTES, markLast } from './frames.ts';
 
 /**
- * Bytes of one body that may be on their way, or wait at the other end for a reader. So much of each stream that is not read
- * is in memory there: half a gigabyte if none of the 4096 is. It is two round trips at full speed in one data center.
+ * Bytes of one body that may be in flight or unread at the other end. The unread bytes of each stream are in memory
+ * there: half a gigabyte if all 4096 streams are unread. The size corresponds to two round trips at full speed in one
+ * data center.
  */
 export const WINDOW_BYTES = 128 * 1024;
 
 const NOTHING = Buffer.alloc(0);
 
-/** Sends one body, no faster than the other end takes it and the connection carries it. */
+/** Sends one body, limited by the other end's window and by the capacity of the connection. */
 export class BodyOutput implements WaitingBody {
   readonly #connection: LinkConnection;
   readonly #stream: number;
-  /** Called when all that was written is sent, after `write` has returned false. */
+  /** Called when everything written has been sent, after `write` has returned false. */
   readonly #onDrain: () => void;
   #window = WINDOW_BYTES;
   #pending: Buffer[] = [];
   #isEnding = false;
   #isOver = false;
-  /** Head of the latest frame, and the turn in which it leaves. */
+  /** Head of the latest frame, and the turn of the connection in which it was sent. */
   #latest: { readonly head: Buffer; readonly turn: number } | undefined;
 
   constructor(connection: LinkConnection, stream: number, onDrain: () => void) {
@@ -28,32 +29,32 @@ export class BodyOutput implements WaitingBody {
     this.#onDrain = onDrain;
   }
 
-  /** Whether the last of it has been sent, or nobody wants it any more. */
+  /** True if the whole body has been sent, or if the other end does not need the rest. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** False: wait for `onDrain`. */
+  /** Returns false if the caller has to wait for `onDrain`. */
   write(bytes: Buffer): boolean {
     if (this.#isOver || bytes.length === 0) return true;
     this.#pending.push(bytes);
     return this.#send();
   }
 
-  /** After all that was written. */
+  /** Ends the body after everything written. */
   end(): void {
     if (this.#isOver) return;
     this.#isEnding = true;
     if (this.#pending.length === 0) this.#finish();
   }
 
-  /** Nobody wants the rest. */
+  /** Discards the rest of the body, which the other end does not need. */
   stop(): void {
     this.#isOver = true;
     this.#pending = [];
   }
 
-  /** The other end has taken so much. False: more than there was. */
+  /** Adds bytes that the other end has read to the window. Returns false if it claims more than was sent. */
   widen(bytes: number): boolean {
     this.#window += bytes;
     if (this.#window > WINDOW_BYTES) return false;
@@ -61,7 +62,7 @@ export class BodyOutput implements WaitingBody {
     return true;
   }
 
-  /** The connection has capacity again, or the window has. */
+  /** Continues to send when the connection or the window has capacity again. */
   goOn(): void {
     if (this.#isOver || this.#pending.length === 0 || !this.#send()) return;
     if (this.#isEnding) this.#finish();
@@ -93,7 +94,7 @@ export class BodyOutput implements WaitingBody {
   }
 }
 
-/** Takes one body, and tells the other end what has been read of it. */
+/** Counts the bytes received of one body, and reports to the other end how many have been read. */
 export class BodyInput {
   readonly #connection: LinkConnection;
   readonly #stream: number;
@@ -106,18 +107,21 @@ export class BodyInput {
     this.#stream = stream;
   }
 
-  /** So much has come. False: more than was welcome. */
+  /** Counts received bytes. Returns false if the sender has exceeded the window. */
   came(bytes: number): boolean {
     this.#unread += bytes;
     return this.#unread <= WINDOW_BYTES;
   }
 
-  /** No more of it comes. */
+  /** Call this when the body is complete; no further window frames are sent. */
   end(): void {
     this.#isOver = true;
   }
 
-  /** So much of it was read. In small parts that is not worth a frame each. */
+  /**
+   * Counts read bytes. They are reported once they reach half a window, because a frame for each small part costs too
+   * much.
+   */
   read(bytes: number): void {
     this.#untold += bytes;
     if (this.#isOver || this.#untold < WINDOW_BYTES / 2) return;

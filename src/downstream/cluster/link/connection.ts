@@ -9,12 +9,12 @@ import {
   MAX_PAYLOAD_BYTES,
 } from './frames.ts';
 
-/** What is at an end of a link, and what it hears. */
+/** The receiver of a connection's frames. */
 export interface LinkEnd {
   take(frame: LinkFrame): void;
-  /** All frames that came together were taken. */
+  /** Called after all frames of one received chunk have been passed to `take`. */
   took(): void;
-  /** Nothing comes any more. Called once, and not from within `send`. */
+  /** Called once when the link has ended. `send` never calls it synchronously, so its callers need not expect it. */
   ended(reason: string): void;
 }
 
@@ -23,30 +23,39 @@ export interface WaitingBody {
   goOn(): void;
 }
 
-/** Bytes that have not left from which on bodies wait. Heads and all that is small do not. */
+/** Unsent bytes from which bodies wait. Heads and other small frames do not wait. */
 export const FULL_BYTES = 1024 * 1024;
-/** A peer that lets so much wait beside bodies, which are held back, has stopped reading. */
+/**
+ * Unsent bytes at which the connection is cut. Since bodies are held back at FULL_BYTES, the peer must have stopped
+ * reading.
+ */
 export const MAX_UNSENT_BYTES = 32 * 1024 * 1024;
-/** Frames with more bytes than this are not copied into one buffer. */
+/** Frames with more bytes than this in total are written separately instead of being copied into one buffer. */
 const JOIN_BELOW_BYTES = 16 * 1024;
-/** The operating system finds out after this, and some minutes, that a peer is gone without having closed its connection. */
+/**
+ * Idle time before TCP keep-alive probes, with which the operating system detects after some further minutes that a
+ * peer is gone without having closed its connection.
+ */
 const KEEP_ALIVE_MS = 30_000;
 
-/** One connection between two replicas, from either end: frames that are sent in one turn of the event loop leave together. */
+/**
+ * The connection between two replicas, used at both ends. Frames sent in one turn of the event loop are written
+ * together.
+ */
 export class LinkConnection {
   readonly #socket: Socket;
   readonly #end: LinkEnd;
   readonly #reader = new FrameReader();
-  /** Whole frames, heads and payloads in turn, which leave at the end of this turn. */
+  /** Heads and payloads of complete frames, which are written at the end of this turn of the event loop. */
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #isFlushing = false;
-  /** They take turns, in this order. */
+  /** Bodies that wait for capacity, served in turn in this order. */
   readonly #waiting = new Set<WaitingBody>();
   #isOver = false;
-  /** Changes whenever frames leave: what was sent before cannot be changed after. */
+  /** Increases whenever queued frames are written. Frames sent in an earlier turn cannot be changed any more. */
   turn = 0;
-  /** Counts what has come, as a sign of life. */
+  /** Count of received chunks, which serves as a sign of life. */
   piecesTaken = 0;
 
   /** @param socket with TLS (upgrade.ts) */
@@ -63,22 +72,22 @@ export class LinkConnection {
     socket.on('close', () => this.cut('it broke'));
   }
 
-  /** Written, and not taken by the operating system yet. */
+  /** Bytes sent that the operating system has not accepted yet. */
   get unsentBytes(): number {
     return this.#queuedBytes + this.#socket.writableLength;
   }
 
-  /** Bodies have to wait. */
+  /** True if bodies have to wait. */
   get isFull(): boolean {
     return this.unsentBytes >= FULL_BYTES;
   }
 
-  /** Has the body go on once there is capacity. */
+  /** Calls `goOn` of the body once there is capacity. */
   wait(body: WaitingBody): void {
     this.#waiting.add(body);
   }
 
-  /** Returns the head of the frame, which can be changed until `turn` does. */
+  /** Queues a frame. Returns its head, which can be changed until `turn` changes. */
   send(type: FrameType, stream: number, payload: Buffer, mark: FrameMark = 'none'): Buffer {
     const head = encodeFrameHead(type, stream, mark, payload.length);
     if (this.#isOver) return head;
@@ -91,7 +100,7 @@ export class LinkConnection {
     return head;
   }
 
-  /** Sends the head of a request or a response, in as many frames as it takes. */
+  /** Sends the head of a request or response, split into several frames if it is large. */
   sendHead(type: 'open' | 'head', stream: number, head: Buffer): void {
     let at = 0;
     for (; head.length - at > MAX_PAYLOAD_BYTES; at += MAX_PAYLOAD_BYTES) {
@@ -107,7 +116,7 @@ export class LinkConnection {
     this.#goOn();
   }
 
-  /** Writes what has been sent now instead of at the end of the turn. */
+  /** Writes the queued frames now instead of at the end of the turn. */
   flush(): void {
     if (this.#queue.length === 0 || this.#isOver) return;
     const [queue, bytes] = [this.#queue, this.#queuedBytes];
@@ -139,7 +148,7 @@ export class LinkConnection {
     else if (!this.#isOver) this.#end.took();
   }
 
-  /** Lets go of the connection once what was sent has left. */
+  /** Closes the connection after the queued frames have been sent. */
   close(reason: string): void {
     if (this.#isOver) return;
     this.flush();
@@ -147,7 +156,7 @@ export class LinkConnection {
     this.#socket.destroySoon();
   }
 
-  /** Breaks the connection. */
+  /** Destroys the connection at once. */
   cut(reason: string): void {
     if (this.#isOver) return;
     this.#over(reason);

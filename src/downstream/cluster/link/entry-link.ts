@@ -4,38 +4,40 @@ import { LinkConnection, type LinkEnd } from './connection.ts';
 import { detachPayload, type LinkFrame, MAX_STREAM, windowOf } from './frames.ts';
 import { decodeReturnedHead, encodePassedHead, type PassedHead, type ReturnedHead } from './heads.ts';
 
-/** Whoever passes a request on, and what it hears of it. */
+/** Receives what the owner sends in response to one forwarded request. */
 export interface PassedStreamListener {
   responded(head: ReturnedHead): void;
-  /** A part of the response's body has come. Whoever has dealt with it says so to the stream. */
+  /**
+   * Called with a part of the response body. The listener calls `read` of the stream once it has processed the bytes.
+   */
   came(bytes: Buffer): void;
-  /** The response is complete; `last` was the end of its body. Nothing else is heard. */
+  /** Called when the response is complete; `last` is the end of its body. No further call follows. */
   completed(last: Buffer): void;
-  /** More of the request can be sent. */
+  /** Called when more of the request body can be written. */
   drained(): void;
   /**
-   * Nothing else is heard.
+   * Called when the request has failed. No further call follows.
    * - `unserved`: the owner has done nothing.
-   * - `cut`: the owner has broken off. Nobody knows what it has done, and it does nothing further.
-   * - `lost`: so has the link, and most likely the owner with it.
+   * - `cut`: the owner has aborted the request. What it did before is unknown, and it does nothing further.
+   * - `lost`: the link has ended, and most likely the owner with it. What the owner did is unknown.
    */
   failed(how: 'unserved' | 'cut' | 'lost', reason: string): void;
 }
 
-/** More than any response of a replica has. */
+/** Limit of a response's head, larger than any that a replica sends. */
 const MAX_HEAD_BYTES = 64 * 1024;
-/** So much waits in a link whose other end does not read; then nothing new is begun on it. */
+/** Unsent bytes of a link from which no further requests are begun on it, because the other end does not read. */
 const BUSY_BYTES = 8 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** One request on a link, as the replica has it that passes it on. */
+/** A forwarded request on a link, at the replica that forwards it. */
 export class PassedStream {
   readonly id: number;
   readonly listener: PassedStreamListener;
   readonly output: BodyOutput;
   readonly input: BodyInput;
   readonly #left: (stream: PassedStream) => void;
-  /** What has come of the head of the response; undefined: all of it has. */
+  /** Received part of the response's head, or undefined once the head is complete. */
   unreadHead: Buffer | undefined = NOTHING;
 
   constructor(
@@ -57,7 +59,7 @@ export class PassedStream {
     this.#left = left;
   }
 
-  /** Sends a part of the body. False: wait for `drained`. */
+  /** Sends a part of the body. Returns false if the caller has to wait for `drained`. */
   write(bytes: Buffer): boolean {
     return this.output.write(bytes);
   }
@@ -67,40 +69,40 @@ export class PassedStream {
     this.output.end();
   }
 
-  /** So much of the response was dealt with. */
+  /** Call this when bytes of the response have been processed, so that the owner may send more. */
   read(bytes: number): void {
     this.input.read(bytes);
   }
 
-  /** Nothing of it matters any more. */
+  /** Abandons the request. The listener is not called again. */
   leave(): void {
     this.#left(this);
   }
 }
 
 /**
- * - `open`: takes requests.
- * - `retired`: those that it carries come to their end, and it takes no others.
- * - `closed`.
+ * - `open`: accepts requests.
+ * - `retired`: accepts no further requests, and closes after the last one that is under way.
+ * - `closed`: the connection has ended.
  */
 type EntryLinkState = 'open' | 'retired' | 'closed';
 
 export interface EntryLinkOptions {
-  /** With TLS. */
+  /** Socket on which TLS is established. */
   readonly socket: Socket;
-  /** It takes no further requests. */
+  /** Called when the link accepts no further requests. */
   readonly onRetired: () => void;
   readonly onClosed: (reason: string) => void;
 }
 
-/** A link, at the replica that has opened it and passes requests on. */
+/** A link at the replica that has opened it and forwards requests. */
 export class EntryLink implements LinkEnd {
   readonly #options: EntryLinkOptions;
   readonly #connection: LinkConnection;
   readonly #streams = new Map<number, PassedStream>();
   #latest = 0;
   #state: EntryLinkState = 'open';
-  /** What had come when it was last looked at, and how many looks nothing has come since. */
+  /** `piecesTaken` of the connection at the last check, and the number of checks since which nothing was received. */
   #piecesSeen = 0;
   #silentLooks = 0;
   #idleLooks = 0;
@@ -110,12 +112,12 @@ export class EntryLink implements LinkEnd {
     this.#connection = new LinkConnection(options.socket, this);
   }
 
-  /** Something is under way on it. */
+  /** True if the link carries requests. */
   get isBusy(): boolean {
     return this.#streams.size > 0;
   }
 
-  /** Undefined: too much waits in it. */
+  /** Begins a request. Returns undefined if too many bytes are unsent. */
   open(head: PassedHead, listener: PassedStreamListener): PassedStream | undefined {
     if (this.#connection.unsentBytes > BUSY_BYTES) return undefined;
     this.#latest += 1;
@@ -146,7 +148,7 @@ export class EntryLink implements LinkEnd {
     if (frame.stream === 0) return;
     if (frame.stream > this.#latest) return this.#connection.cut('it carried a response to nothing');
     const stream = this.#streams.get(frame.stream);
-    // Whoever asked has left, and the owner has not known yet.
+    // Ignore frames for an abandoned request that the owner sent before it received the reset.
     if (stream === undefined) return;
     switch (frame.type) {
       case 'head':
@@ -180,7 +182,7 @@ export class EntryLink implements LinkEnd {
     if (!stream.input.came(payload.length)) return this.#connection.cut('more came than was welcome');
     if (mark !== 'last') return stream.listener.came(detachPayload(payload));
     stream.input.end();
-    // Nobody wants the rest of a request that was refused before it was read.
+    // The request was answered before it was sent completely, so the rest of its body is not needed.
     if (!stream.output.isOver) this.#connection.send('reset', stream.id, NOTHING);
     this.#forget(stream);
     stream.listener.completed(detachPayload(payload));
@@ -199,7 +201,7 @@ export class EntryLink implements LinkEnd {
 
   // ---- its end
 
-  /** It takes no further requests, and ends with the last of those that it carries. */
+  /** Accepts no further requests, and closes the link after the last one under way. */
   #retire(): void {
     if (this.#state !== 'open') return;
     this.#state = 'retired';
@@ -208,8 +210,9 @@ export class EntryLink implements LinkEnd {
   }
 
   /**
-   * Called now and then.
-   * @param looks how often that happens until a link is suspect that says nothing, and one is closed that carries nothing
+   * Checks for silent and idle links. Called at regular intervals.
+   * @param looks number of checks after which a busy link without any received bytes is retired (after twice as many it
+   * is cut), and after which an idle link is closed
    */
   look(looks: { readonly silent: number; readonly idle: number }): void {
     const { piecesTaken } = this.#connection;
@@ -219,13 +222,13 @@ export class EntryLink implements LinkEnd {
     this.#silentLooks = piecesTaken === this.#piecesSeen ? this.#silentLooks + 1 : 0;
     this.#piecesSeen = piecesTaken;
     if (this.#silentLooks === 0) return;
-    // Others may still find another way to the owner, while it is not known whether it is only slow.
+    // Further requests use another link, while it is unknown whether this owner is only slow.
     if (this.#silentLooks >= looks.silent) this.#retire();
     if (this.#silentLooks >= 2 * looks.silent) return this.cut('nothing was heard on it for too long');
     this.#connection.send('ping', 0, NOTHING);
   }
 
-  /** Whatever the owner would still say does not matter. */
+  /** Ends the link at once. Requests under way fail with `lost`. */
   cut(reason: string): void {
     this.#connection.cut(reason);
   }

@@ -8,12 +8,12 @@ import { type OpenedLink, openLink } from './open-link.ts';
 export interface EntryLinksOptions {
   readonly secrets: LinkSecrets;
   readonly peers: Pick<PeerLeases, 'isDead' | 'watch'>;
-  /** How long a replica may be silent. */
+  /** Time for which a replica may be silent. */
   readonly leaseMs: number;
   readonly deps: Pick<Deps, 'clock' | 'log'>;
 }
 
-/** A link that takes requests, or why there is none. Nothing of a request has gone anywhere then. */
+/** A link that accepts requests, or the reason why there is none. In the latter case no part of a request was sent. */
 export type ReachedOwner =
   | { readonly kind: 'reached'; readonly link: EntryLink }
   | Exclude<OpenedLink, { readonly kind: 'opened' }>;
@@ -29,16 +29,16 @@ interface UsableLink {
   readonly link: EntryLink;
 }
 
-/** Looks at replicas within the time that one may be silent. */
+/** Checks of owners and links per lease. */
 const LOOKS = 6;
-/** A link that carries nothing is closed after this; what stands in between may forget it after a minute. */
+/** An idle link is closed after this time. Middleboxes may drop an idle connection after a minute. */
 const IDLE_LINK_MS = 30_000;
 
-/** The links that this replica has opened, one to each owner; opened when they are needed. */
+/** The links that this replica has opened, one to each owner, each opened when first needed. */
 export class EntryLinks {
   readonly #options: EntryLinksOptions;
   readonly #byOwner = new Map<string, OpeningLink | UsableLink>();
-  /** With those that take no further requests. */
+  /** All links, including those that accept no further requests. */
   readonly #links = new Map<EntryLink, Owner>();
   #stopTimer: (() => void) | undefined;
 
@@ -46,7 +46,7 @@ export class EntryLinks {
     this.#options = options;
   }
 
-  /** Calls `reached` once, at once where a link is open. Returns what takes that back. */
+  /** Calls `reached` once, synchronously if a link is open. Returns a function that cancels the call. */
   reach(owner: Owner, reached: (result: ReachedOwner) => void): () => void {
     this.#options.peers.watch(owner.id);
     const known = this.#byOwner.get(owner.id);
@@ -95,7 +95,7 @@ export class EntryLinks {
     for (const reached of opening.waiting) reached({ kind: 'reached', link });
   }
 
-  /** A replica that has stopped in the middle of something keeps its connections: only its lease tells. */
+  /** Checks owners and links. A stopped process keeps its connections open, so only its lease shows that it is gone. */
   #look(): void {
     const { peers, leaseMs } = this.#options;
     for (const [ownerId, known] of [...this.#byOwner]) {
@@ -120,7 +120,7 @@ export class EntryLinks {
     for (const reached of waiting) reached({ kind: 'unreachable', reason: 'its owner is dead' });
   }
 
-  /** Cuts what is being passed on. */
+  /** Cuts all links. Requests under way fail with `lost`. */
   close(): void {
     this.#stopTimer?.();
     this.#stopTimer = undefined;

@@ -1,16 +1,16 @@
 /**
- * What passes on a link between two replicas: frames, each of one stream. A stream is one request that
- * is passed on, and its response on the way back.
+ * Frames on a link between two replicas. Each frame belongs to one stream, or to the link itself. A stream is one
+ * forwarded request and its response.
  */
 
 /**
- * - `open`: a request begins; its payload is the head.
- * - `head`: a response begins; its payload is the head.
+ * - `open`: begins a request; the payload is its head.
+ * - `head`: begins a response; the payload is its head.
  * - `data`: a part of a body.
- * - `window`: so many further bytes of a body are welcome, as a number of 32 bits.
- * - `reset`: whoever sends it has no further interest in the stream, or cannot go on with it.
- * - `ping`, `pong`: the other end is asked whether it is there, and says so. Of no stream.
- * - `leave`: the owner serves no stream with a higher number than this one, and has done nothing for those.
+ * - `window`: the number of further body bytes that the receiver accepts, as an unsigned 32-bit integer.
+ * - `reset`: the sender does not need the stream any more, or cannot continue it.
+ * - `ping`, `pong`: a check whether the other end responds, and the reply. Neither belongs to a stream.
+ * - `leave`: the owner serves no stream with a higher number than this one, and has done nothing for such streams.
  */
 export const FRAME_TYPES = { open: 1, head: 2, data: 3, window: 4, reset: 5, ping: 6, pong: 7, leave: 8 } as const;
 
@@ -18,18 +18,22 @@ export type FrameType = keyof typeof FRAME_TYPES;
 
 export interface LinkFrame {
   readonly type: FrameType;
-  /** 0: the link itself. */
+  /** Stream number; 0 stands for the link itself. */
   readonly stream: number;
-  /** - `more`: the head goes on in the next frame. - `last`: the sender says no more on this stream. - `none` of both. */
+  /**
+   * - `more`: the head continues in the next frame.
+   * - `last`: the sender sends nothing more on this stream.
+   * - `none`: neither of them.
+   */
   readonly mark: FrameMark;
   readonly payload: Buffer;
 }
 
 export type FrameMark = 'none' | 'more' | 'last';
 
-/** Type and mark in one byte, the length in three, the stream in four. */
+/** Type and mark in one byte, length of the payload in three, stream number in four. */
 export const FRAME_HEAD_BYTES = 8;
-/** Small enough that others get their turn in between, and large enough that its own head weighs nothing. */
+/** Small enough for streams to be interleaved, and large enough to make the overhead of the frame's head negligible. */
 export const MAX_PAYLOAD_BYTES = 64 * 1024;
 export const MAX_STREAM = 0xffff_ffff;
 
@@ -49,11 +53,11 @@ const NAMES: readonly (FrameType | undefined)[] = [
   'pong',
   'leave',
 ];
-/** By the two highest bits of a frame. None has both of them. */
+/** Marks by the two highest bits of a frame. The value with both bits set is invalid. */
 const MARKS: readonly (FrameMark | undefined)[] = ['none', 'more', 'last'];
 const EMPTY = Buffer.alloc(0);
 
-/** The head of a frame, which its payload follows. */
+/** Encodes the head of a frame. The payload is sent after it. */
 export function encodeFrameHead(type: FrameType, stream: number, mark: FrameMark, payloadBytes: number): Buffer {
   const head = Buffer.allocUnsafe(FRAME_HEAD_BYTES);
   const marked = mark === 'last' ? LAST : mark === 'more' ? MORE : 0;
@@ -62,7 +66,7 @@ export function encodeFrameHead(type: FrameType, stream: number, mark: FrameMark
   return head;
 }
 
-/** Makes the frame whose head this is the last of its stream, for as long as it has not left. */
+/** Marks a frame that has been queued but not written as the last of its stream. */
 export function markLast(head: Buffer): void {
   head[0] = (head[0] ?? 0) | LAST;
 }
@@ -73,33 +77,39 @@ export function encodeWindow(bytes: number): Buffer {
   return payload;
 }
 
-/** The number in a frame of the type `window`. */
+/** Returns the byte count of a `window` frame. */
 export function windowOf({ payload }: LinkFrame): number {
   return payload.length === WINDOW_BYTES ? payload.readUInt32BE(0) : 0;
 }
 
-/** What came before and after it stays in memory with a payload that is kept as it is: no more than so much. */
+/**
+ * A payload shares its buffer with surrounding bytes, which it keeps in memory. A payload with more of them than this
+ * is copied.
+ */
 const MAX_KEPT_WITH_BYTES = 8 * 1024;
 
-/** The payload of a frame, to be kept until somebody has read it. */
+/** Returns the payload in a form that can be kept until it is read. */
 export function detachPayload(payload: Buffer): Buffer {
   return payload.buffer.byteLength - payload.length > MAX_KEPT_WITH_BYTES ? Buffer.from(payload) : payload;
 }
 
-/** Each piece that waits for the rest of its frame costs more than its bytes. */
+/**
+ * Received chunks of an incomplete frame are joined beyond this number, because each chunk costs more memory than its
+ * bytes.
+ */
 const MAX_PIECES = 256;
 
-/** Finds the frames in bytes that come in any pieces. Holds no more than one frame that is not complete. */
+/** Finds frames in a byte stream that is split at any position. At most one incomplete frame is buffered. */
 export class FrameReader {
-  /** What has come of the next frame. */
+  /** Received chunks of the next frame. */
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** Without these the frame is not complete, or its length is not known yet. */
+  /** Bytes needed to complete the next frame, or its head while its length is unknown. */
   #neededBytes = FRAME_HEAD_BYTES;
 
   /**
-   * Hands over the frames that are complete, in their order, until `take` returns false.
-   * @returns false: these are no frames
+   * Passes complete frames to `take` in order until it returns false.
+   * @returns false if the bytes are not frames
    */
   push(piece: Buffer, take: (frame: LinkFrame) => boolean): boolean {
     this.#bytes += piece.length;
@@ -116,7 +126,7 @@ export class FrameReader {
     return true;
   }
 
-  /** Returns what is left for the next frame; undefined: these are no frames. */
+  /** Returns the rest that belongs to the next frame, or undefined if the bytes are not frames. */
   #takeAll(bytes: Buffer, take: (frame: LinkFrame) => boolean): Buffer | undefined {
     let at = 0;
     for (;;) {

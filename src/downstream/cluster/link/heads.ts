@@ -1,19 +1,19 @@
-/** Heads of requests and responses as they pass on a link: lists of strings in JSON, which is what Node reads fastest. */
+/** Heads of requests and responses on a link, encoded as JSON arrays of strings, which is what Node parses fastest. */
 
-/** A request that is passed on, but for its body. */
+/** A forwarded request without its body. */
 export interface PassedHead {
   readonly method: string;
-  /** With its query. */
+  /** Path with query. */
   readonly target: string;
-  /** The name of the caller, as the replica that the request came to has found out. */
+  /** Name of the caller, as authenticated by the replica that received the request. */
   readonly principal: string;
-  /** Names in lower case and values in turn. */
+  /** Alternating lower-case names and values. */
   readonly headers: readonly string[];
 }
 
 export interface ReturnedHead {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
 }
 
@@ -21,7 +21,7 @@ export function encodePassedHead({ method, target, principal, headers }: PassedH
   return Buffer.from(JSON.stringify([method, target, principal, ...headers]));
 }
 
-/** Undefined: it is none. */
+/** Returns undefined if the bytes are not a request's head. */
 export function decodePassedHead(bytes: Buffer): PassedHead | undefined {
   const parts = readStrings(bytes);
   const [method, target, principal, ...headers] = parts ?? [];
@@ -35,7 +35,7 @@ export function encodeReturnedHead({ status, headers }: ReturnedHead): Buffer {
 
 const STATUS = /^[1-9]\d\d$/;
 
-/** Undefined: it is none. */
+/** Returns undefined if the bytes are not a response's head. */
 export function decodeReturnedHead(bytes: Buffer): ReturnedHead | undefined {
   const [status, ...headers] = readStrings(bytes) ?? [];
   if (status === undefined || !STATUS.test(status)) return undefined;

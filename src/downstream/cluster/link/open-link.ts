@@ -7,21 +7,21 @@ import type { Clock } from '../../../deps.ts';
 import { LINK_HEADER, LINK_PROTOCOL, secureAsEntry } from './upgrade.ts';
 
 /**
- * - `opened`: the other end has shown that it has the cluster key, and TLS has begun.
- * - `not-here`: so it has, and that it is not the run of the replica that was meant.
- * - `unreachable`: neither is known, and nothing was asked of anybody.
+ * - `opened`: the other end has proved that it has the cluster key, and TLS is established.
+ * - `not-here`: the other end has proved that it has the cluster key, but is not the replica's run that was meant.
+ * - `unreachable`: neither was proved. No request was sent.
  */
 export type OpenedLink =
   | { readonly kind: 'opened'; readonly socket: Socket }
   | { readonly kind: 'not-here' }
   | { readonly kind: 'unreachable'; readonly reason: string };
 
-/** To another machine in the same network, the handshakes of TLS and of the link included. */
+/** Time to open a link to a machine in the same network, including the handshakes of TLS and of the link. */
 export const OPEN_TIMEOUT_MS = 3000;
 
 const NO_KEY = 'whoever answers there does not have the cluster key';
 
-/** Calls `done` once. Returns what gives it up, after which nothing is called. */
+/** Calls `done` once. Returns a function that gives up, after which `done` is not called. */
 export function openLink(
   { id, address }: Owner,
   { secrets, clock }: { readonly secrets: LinkSecrets; readonly clock: Clock },
@@ -36,7 +36,7 @@ export function openLink(
     path: '/',
     headers: { Host: host, Connection: 'Upgrade', Upgrade: LINK_PROTOCOL, [LINK_HEADER]: offer.text },
   });
-  /** What is let go of when the link is given up. */
+  /** The request or socket to destroy when the attempt is given up. */
   let connecting: { destroy(): unknown } = request;
   let isOver = false;
   const end = (opened: OpenedLink): void => {

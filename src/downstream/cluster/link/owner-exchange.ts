@@ -4,11 +4,11 @@ import { DetachedRequest, DetachedResponse, type WrittenHeader } from '../../../
 import type { BodyInput, BodyOutput } from './body-flow.ts';
 import type { PassedHead, ReturnedHead } from './heads.ts';
 
-/** A request that another replica has passed on. */
+/** A request forwarded by another replica. */
 export class PassedRequest extends DetachedRequest {
   readonly #distinct: Readonly<Record<string, readonly string[]>>;
   readonly #input: BodyInput;
-  /** Came, and is not read. */
+  /** Received bytes that have not been read. */
   #unreadBytes = 0;
 
   constructor({ method, target, headers }: PassedHead, input: BodyInput) {
@@ -22,7 +22,7 @@ export class PassedRequest extends DetachedRequest {
     return this.#distinct;
   }
 
-  /** A part of its body. */
+  /** Receives a part of the body. */
   came(bytes: Buffer): void {
     if (this.push(bytes)) this.#input.read(bytes.length);
     else this.#unreadBytes += bytes.length;
@@ -46,7 +46,7 @@ function gather(headers: readonly string[]): Record<string, string[]> {
   return gathered;
 }
 
-/** As the listener has Node join them. */
+/** Joins repeated headers in the same way as the listener has Node join them. */
 function join(distinct: Readonly<Record<string, readonly string[]>>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const name in distinct) {
@@ -56,14 +56,14 @@ function join(distinct: Readonly<Record<string, readonly string[]>>): Record<str
   return joined;
 }
 
-/** Bytes that wait for the other end, above which the writer is told to wait; as for a connection of Node. */
+/** Waiting bytes above which the writer is told to wait, the same as for a Node connection. */
 const FULL_BYTES = 64 * 1024;
 
-/** How the response of a passed request gets back. */
+/** Carries the response of a forwarded request back to the replica that forwarded it. */
 export interface ResponseCarrier {
   readonly output: BodyOutput;
   begin(head: ReturnedHead): void;
-  /** It was cut, and the client is to see that something is missing. */
+  /** Aborts the response, so that the client notices that it is incomplete. */
   cut(): void;
 }
 
@@ -76,7 +76,10 @@ export class PassedResponse extends DetachedResponse {
     this.#carrier = carrier;
   }
 
-  /** Whoever watches a client that does not read looks at the bytes that wait here: the connection is that of all. */
+  /**
+   * The request's detached socket. Code that detects clients that do not read looks at the bytes waiting here, because
+   * the link's own connection is shared by all streams.
+   */
   get socket(): Socket {
     return this.req.socket;
   }
@@ -91,14 +94,17 @@ export class PassedResponse extends DetachedResponse {
     else this.#onDrain = taken;
   }
 
-  /** The other end takes more. */
+  /** Called when the other end accepts more bytes. */
   drained(): void {
     const taken = this.#onDrain;
     this.#onDrain = undefined;
     taken?.();
   }
 
-  /** What was written has left already, as a rule, and then the end goes with it: a replica that ends does so in one turn. */
+  /**
+   * Finishes synchronously if all written bytes have been passed on, which is usual. The end is then sent in the same
+   * turn of the event loop, also by a replica that is shutting down.
+   */
   override end(...last: readonly unknown[]): this {
     super.end(...(last as Parameters<Writable['end']>));
     if (this.writableLength === 0 && !this.destroyed) this.#finish();

@@ -5,7 +5,7 @@ import { type LinkFrame, windowOf } from './frames.ts';
 import { OwnerStream, type OwnerStreamParts } from './owner-stream.ts';
 
 export interface OwnerLinkOptions {
-  /** With TLS. */
+  /** Socket on which TLS is established. */
   readonly socket: Socket;
   /** Largest head of a request. */
   readonly maxHeaderBytes: number;
@@ -13,22 +13,22 @@ export interface OwnerLinkOptions {
   readonly onEnded: (reason: string) => void;
 }
 
-/** Twice what one replica passes on. */
+/** Limit of streams on a link, twice the number of requests that one replica forwards. */
 const MAX_STREAMS = 8192;
-/** In JSON a character of a header may have two bytes; and the name of the caller is in it, too. */
+/** A header's character may take two bytes in JSON. The head also contains the name of the caller. */
 const HEAD_FACTOR = 2;
 const MAX_CALLER_BYTES = 8 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** A link, at the replica that others pass requests on to. */
+/** A link at the replica that receives forwarded requests. */
 export class OwnerLink implements LinkEnd {
   readonly #connection: LinkConnection;
   readonly #parts: OwnerStreamParts;
   readonly #onEnded: (reason: string) => void;
   readonly #streams = new Map<number, OwnerStream>();
-  /** The latest stream that was begun. */
+  /** Number of the latest stream that was begun. */
   #latest = 0;
-  /** Waits for the rest of what came together. */
+  /** Stream whose head has arrived and whose body may be in the same received chunk. */
   #held: OwnerStream | undefined;
   #isLeaving = false;
 
@@ -48,7 +48,7 @@ export class OwnerLink implements LinkEnd {
     if (this.#held !== undefined && (id !== this.#held.id || type !== 'data')) this.took();
     if (type === 'ping') return void this.#connection.send('pong', 0, NOTHING);
     const stream = type === 'open' ? this.#opened(id) : this.#streams.get(id);
-    // It is over here, or was never begun, and the other end has not known yet.
+    // Ignore frames of a stream that has ended here or was never begun, of which the other end does not know yet.
     if (stream === undefined) return;
     const fault = this.#takeFor(stream, frame);
     if (fault !== undefined) return this.#connection.cut(fault);
@@ -74,7 +74,8 @@ export class OwnerLink implements LinkEnd {
   #opened(id: number): OwnerStream | undefined {
     const known = this.#streams.get(id);
     if (known !== undefined) return known;
-    // Its sender is told that nothing is done for it, or knows that already; or it is the rest of a head that was refused.
+    // Ignore the stream. While leaving, the sender has been or will be told that nothing was done for it. Otherwise the
+    // frame is the rest of a head that was rejected.
     if (this.#isLeaving || (id === this.#latest && id > 0)) return undefined;
     if (id <= this.#latest || this.#streams.size >= MAX_STREAMS) {
       this.#connection.cut('it carried more requests than it may, or one with a number that was used');
@@ -92,7 +93,7 @@ export class OwnerLink implements LinkEnd {
     held?.serve();
   }
 
-  /** Serves what has been begun, and nothing else. The other end closes the link when that is over. */
+  /** Finishes the streams that have begun and accepts no others. The other end closes the link after the last one. */
   leave(): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;

@@ -18,12 +18,15 @@ export interface OwnerLinksOptions {
 export interface AskedLink {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Largest head of a request that is passed on. */
+  /** Largest head of a forwarded request. */
   readonly maxHeaderBytes: number;
   readonly serve: ServePassed;
 }
 
-/** Whoever only repeats what a replica has said once does not get further, and is let go after this. */
+/**
+ * Time limit for the TLS handshake after an accepted offer. A replayed offer is accepted too, but its sender lacks the
+ * key for TLS and is disconnected after this time.
+ */
 export const PROOF_TIMEOUT_MS = 10_000;
 
 const NO_REPLICA = new BridgeError(
@@ -35,7 +38,7 @@ const LEAVING = new BridgeError('ERR_CLUSTER_HOP', 'This replica is shutting dow
 /** The links that other replicas have opened to this one. */
 export class OwnerLinks {
   readonly #options: OwnerLinksOptions;
-  /** Connections of which it is not known yet whether their other end has the key. */
+  /** Connections whose other end has not yet completed the TLS handshake. */
   readonly #beginning = new Set<Socket>();
   readonly #links = new Set<OwnerLink>();
   #isLeaving = false;
@@ -44,12 +47,12 @@ export class OwnerLinks {
     this.#options = options;
   }
 
-  /** Whether it is a replica that wants to pass requests on, or says so. */
+  /** True if the request asks for a link. Whether its sender has the cluster key is checked by `answer`. */
   isAskedFor({ headers }: IncomingMessage): boolean {
     return headers[LINK_HEADER] !== undefined;
   }
 
-  /** Answers a request for a link. The response stays open for as long as the link lasts. */
+  /** Answers a request for a link. The response stays open as long as the link. */
   answer(asked: AskedLink): void {
     const { request, response } = asked;
     const upgrade = upgradeOf(request);
@@ -99,19 +102,21 @@ export class OwnerLinks {
     this.#links.add(link);
   }
 
-  /** What has been begun comes to its end, and nothing else is taken. */
+  /** Finishes the requests under way and accepts no others. */
   leave(): void {
     this.#isLeaving = true;
     this.#stopBeginning();
     for (const link of this.#links) link.leave();
   }
 
-  /** Resolves when the other ends have closed all links, or after `graceMs`. Called when what was under way is over. */
+  /**
+   * Resolves when the other ends have closed all links, or after `graceMs`. Call this when no requests are under way.
+   */
   ended(graceMs: number): Promise<void> {
     return drained(this.#options.deps.clock, graceMs, () => this.#links.size > 0);
   }
 
-  /** Ends all links, with what is under way on them. */
+  /** Ends all links and the requests on them. */
   close(): void {
     this.#isLeaving = true;
     this.#stopBeginning();

@@ -9,10 +9,10 @@ import { PassedRequest, PassedResponse } from './owner-exchange.ts';
 
 export interface OwnerStreamParts {
   readonly connection: LinkConnection;
-  /** How long the head of a request may be, as it passes. */
+  /** Largest head of a request, in its encoding on the link. */
   readonly maxHeadBytes: number;
   readonly serve: ServePassed;
-  /** Nothing comes for it any more, and nothing goes. */
+  /** Called when the stream has ended in both directions. */
   readonly onOver: (stream: OwnerStream) => void;
 }
 
@@ -23,10 +23,10 @@ interface Served {
 }
 
 /**
- * - `opening`: its head goes on.
- * - `held`: its head is here. It is served when it is known whether its body came with it.
- * - `served`.
- * - `over`.
+ * - `opening`: a part of the head has arrived.
+ * - `held`: the head is complete. The request is served once it is known whether its body arrived together with it.
+ * - `served`: the request has been passed to the server.
+ * - `over`: the stream has ended.
  */
 type OwnerStreamState =
   | { readonly kind: 'opening'; readonly bytes: Buffer }
@@ -34,21 +34,21 @@ type OwnerStreamState =
   | Served
   | { readonly kind: 'over' };
 
-/** What the other end has done that no replica does; undefined: nothing. */
+/** A violation of the link's protocol by the other end, or undefined if there is none. */
 type Fault = string | undefined;
 
 const NOTHING = Buffer.alloc(0);
 const OVER: OwnerStreamState = { kind: 'over' };
 const TOO_LARGE: ReturnedHead = { status: 431, headers: ['Content-Length', '0'] };
 
-/** One request on a link and its response, at the replica that serves it. */
+/** A forwarded request on a link and its response, at the replica that serves it. The counterpart is PassedStream. */
 export class OwnerStream {
   readonly id: number;
   readonly #parts: OwnerStreamParts;
   readonly #input: BodyInput;
   readonly #output: BodyOutput;
   #state: OwnerStreamState = { kind: 'opening', bytes: NOTHING };
-  /** All of the request is here. */
+  /** True if the whole request has arrived. */
   #isRead = false;
 
   constructor(id: number, parts: OwnerStreamParts) {
@@ -92,7 +92,7 @@ export class OwnerStream {
       case 'opening':
         return 'it carried a body in front of its head';
       case 'held':
-        // Usually all of a request comes together, and nobody has to wait for its body.
+        // A request usually arrives in one chunk. Its body is then available without waiting.
         if (isLast && payload.length <= FREE_BODY_BYTES) {
           this.#isRead = true;
           this.serve(detachPayload(payload));
@@ -102,7 +102,7 @@ export class OwnerStream {
     }
     if (this.#state.kind !== 'served') return undefined;
     const { request, response } = this.#state;
-    // Nobody wants the rest of a request that was refused.
+    // The rest of a rejected request is discarded.
     if (payload.length > 0 && !request.destroyed) request.came(detachPayload(payload));
     if (!isLast) return undefined;
     this.#isRead = true;
@@ -115,7 +115,7 @@ export class OwnerStream {
     return this.#output.widen(bytes) ? undefined : 'more was read than was sent';
   }
 
-  /** @param body all of it; undefined: it comes */
+  /** @param body the whole body, or undefined if it is still arriving */
   serve(body?: Buffer): void {
     if (this.#state.kind !== 'held') return;
     const { head } = this.#state;
@@ -148,7 +148,7 @@ export class OwnerStream {
     this.#over();
   }
 
-  /** The client has left, or nothing reaches it any more. */
+  /** Ends the stream because the client has disconnected or the link has ended. */
   end(): void {
     const state = this.#state;
     this.#over();
