@@ -4,15 +4,15 @@ import type { ServerFault, ServerProcess } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /**
- * Carries whole messages to a server and back: the part of a duplex connection that differs between the pipes of a
- * process, a socket and a WebSocket.
+ * Transfers whole messages to a server and back. This is the part of a duplex connection that differs between the pipes
+ * of a process, a socket and a WebSocket.
  */
 export interface Carrier {
   /** Present where the server runs in a process that was started for this connection. */
   readonly process: ServerProcess | undefined;
   /** True while the server has not taken what was sent before. */
   readonly isFull: boolean;
-  /** Takes the message in any case. False: the carrier is full now, and `drained` follows. */
+  /** Accepts the message in any case. Returns false if the carrier is full now; `drained` follows. */
   send(frame: Frame, exchange: Exchange | undefined): boolean;
   /** Messages that have arrived already, at most one chunk's worth, are still delivered. */
   pause(): void;
@@ -21,12 +21,15 @@ export interface Carrier {
   close(reason: BridgeError): void;
 }
 
-/** A connection as its carrier sees it. It may be told of anything at any time, also after it has closed the carrier. */
+/**
+ * The connection that uses a carrier. The carrier may call it at any time, even after the connection has closed the
+ * carrier.
+ */
 export interface CarrierListener {
   received(frame: Frame): void;
-  /** One message could not be taken. */
+  /** Called when one received message could not be read. The connection continues. */
   faulted(fault: ServerFault): void;
   drained(): void;
-  /** The connection is over. The carrier ends by itself what is left of it. */
+  /** Called when the connection has ended. The carrier cleans up by itself. */
   ended(error: BridgeError): void;
 }

@@ -11,13 +11,13 @@ export interface DuplexConnectionOptions<C extends Carrier> {
   readonly listener: ServerListener;
   readonly idWarnings: IdWarnings;
   readonly log: Logger;
-  /** Makes what carries the messages. Its listener is told of nothing before this has returned. */
+  /** Creates the carrier. The carrier does not call its listener before this function has returned. */
   readonly carry: (listener: CarrierListener) => C;
 }
 
 /**
- * One connection to a server on which messages of any kind go in both directions. After `close` its listener hears
- * nothing more, not even the end.
+ * A connection to a server on which messages of any kind go in both directions. After `close` the listener is not
+ * called any more, not even with the end of the connection.
  */
 export class DuplexConnection<C extends Carrier> implements UpstreamLink, CarrierListener {
   readonly carrier: C;
