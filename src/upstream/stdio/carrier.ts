@@ -10,16 +10,16 @@ import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
 import { ServerLines } from '../server-messages.ts';
 import { exitError } from './exit-error.ts';
 
-/** Who waits for the first answer of a server wants to know soon that something happens: most are there by then. */
+/** Time without an answer after which the log says that the server is starting. Most servers have answered by then. */
 const STARTING_MS = 2000;
-/** After so long without a word something may be wrong. */
+/** Time without any output before the first answer after which the log warns of a possible problem. */
 const SILENT_MS = 10_000;
 
 export interface StdioCarrierOptions {
   readonly name: string;
   readonly maxMessageBytes: number;
   readonly withheldEnv: readonly string[];
-  /** How loud the log is about a process that fails: `debug` where whoever dials says it. */
+  /** Log level for a process that fails: `debug` if the caller that dials reports the failure itself. */
   readonly failureLevel: 'warn' | 'debug';
   readonly policy: RestartPolicy;
   readonly clock: Clock;
@@ -78,7 +78,8 @@ export class StdioCarrier implements Carrier, ChildListener {
   }
 
   close(reason: BridgeError): void {
-    // Whoever gives it up because it answers nothing gives one of our own reasons; a client that leaves is none.
+    // An ERR_UPSTREAM_ code means that the bridge gave the server up for not answering. A client that disconnects is no
+    // such failure.
     if (this.#isAsked && !this.#hasServed && reason.code.startsWith('ERR_UPSTREAM_')) {
       this.#options.policy.unanswered(reason);
     }
@@ -112,7 +113,7 @@ export class StdioCarrier implements Carrier, ChildListener {
     const error = exitError(exit, { ...context, retryAfterMs: 0 });
     if (exit.terminated || (exit.code === 0 && this.#hasServed)) log.info(described, `server ${describeExit(exit)}`);
     else {
-      // All that is known of it: nobody else says it again.
+      // This is logged in full here, because no other code logs it.
       log[failureLevel]({ ...described, code: error.code }, error.message);
       policy.failed(error, this.#hasServed);
     }
@@ -164,7 +165,7 @@ export class StdioCarrier implements Carrier, ChildListener {
 
   #watchSilence(): () => void {
     const { log, name } = this.#options;
-    // It has been silent for the time until the first word already.
+    // The server has already been silent for STARTING_MS.
     return this.#whenSilent(
       SILENT_MS,
       () => {
@@ -175,7 +176,10 @@ export class StdioCarrier implements Carrier, ChildListener {
     );
   }
 
-  /** One that prints what it is doing, such as to download, is not silent. Looked for after `delayMs` at the earliest. */
+  /**
+   * Calls `run` once the process has printed nothing for `silentMs`. A process that reports progress, such as a
+   * download, is not silent. The first check happens after `delayMs`.
+   */
   #whenSilent(silentMs: number, run: () => void, delayMs = silentMs): () => void {
     const { clock } = this.#options;
     return clock.after(delayMs, () => {
@@ -190,7 +194,10 @@ export class StdioCarrier implements Carrier, ChildListener {
     this.#cancelWarning?.();
   }
 
-  /** What was sent last still goes out; output is read on, or a server that has much to say could not end by itself. */
+  /**
+   * Ends the process. Pending messages are still written. Its output is still read, because a server that blocks on a
+   * full pipe could not exit by itself.
+   */
   #letGo(why: EndReason): void {
     this.#writer.flush();
     this.process.resumeOutput();

@@ -2,29 +2,28 @@ import { type CapacityShare, SharedCapacity } from '../../collections/shared-cap
 import { BridgeError } from '../../errors.ts';
 import type { Child } from '../../process/child.ts';
 
-/** What of a process matters for the count. */
 export type CountedChild = Pick<Child, 'isEnding' | 'hasFailed' | 'gone'>;
 
-/** A slot for one process, held by whoever is about to start it. */
+/** A slot for one process, held by the code that is about to start it. */
 export interface ChildSlot {
-  /** Undefined: the slot is free now. Otherwise it resolves when it is: a process that is ending is gone then. */
+  /** Undefined if the slot is free now. Otherwise it resolves once a process that is ending has gone. */
   readonly free: Promise<void> | undefined;
-  /** The process counts until nothing of it runs any more. */
+  /** Assigns the slot to a process. The process counts until its whole process group has gone. */
   fill(child: CountedChild): void;
-  /** No process is started after all. Does nothing once the slot is filled or released. */
+  /** Gives the slot back without a process. Has no effect once the slot is filled or released. */
   release(): void;
 }
 
-/** Counts the processes of a server, so that all together stay within what the machine was meant to carry. */
+/** Limits the number of a server's processes to what the machine can carry. */
 export class ChildLimit {
   readonly #max: number;
-  /** What is left beside other servers. */
+  /** Capacity shared with other servers. */
   readonly #share: CapacityShare;
-  /** What all replicas together may have. */
+  /** Limit on the processes of all replicas together. */
   readonly #wider: WiderChildLimit;
-  /** Running processes, and slots that are held for one. */
+  /** Running processes, and slots that are reserved for one. */
   readonly #taken = new Set<CountedChild | Slot>();
-  /** Slots that wait, in turn, for those of the processes that are ending. */
+  /** Slots that wait, in order, for processes that are ending. */
   readonly #waiting: Slot[] = [];
   #failed = 0;
 
@@ -38,26 +37,26 @@ export class ChildLimit {
     this.#wider = wider;
   }
 
-  /** Processes of which something may still run, and those that are about to be started. */
+  /** Processes that may still be running, and those about to be started. */
   get taken(): number {
     return this.#taken.size;
   }
 
-  /** Processes of which something may still run. */
+  /** Processes that may still be running. */
   get running(): number {
     let running = 0;
     for (const taken of this.#taken) if (!(taken instanceof Slot)) running += 1;
     return running;
   }
 
-  /** Processes that are gone because they failed: they exited by themselves, or hung. */
+  /** Count of processes that failed: they exited by themselves or hung. */
   get failed(): number {
     return this.#failed;
   }
 
   /**
-   * A slot for one more process, now or as soon as one that is ending is gone, which takes at most its grace period.
-   * Throws ERR_SESSION_LIMIT when all of them are to stay.
+   * Reserves a slot for one more process. It is free now, or as soon as a process that is ending has gone, which takes
+   * at most its grace period. Throws ERR_SESSION_LIMIT if no process is ending.
    */
   reserve(): ChildSlot {
     const wider = this.#wider.refusal();
@@ -117,7 +116,7 @@ export class ChildLimit {
 
 /** A limit that holds for several bridges. */
 export interface WiderChildLimit {
-  /** Why there may be no more processes; undefined: there may. */
+  /** Returns why no more processes may run, or undefined if one may. */
   refusal(): BridgeError | undefined;
 }
 

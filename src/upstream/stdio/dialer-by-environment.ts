@@ -10,13 +10,16 @@ import type {
   UpstreamLink,
 } from '../../relay/ports.ts';
 
-/** A dialer keeps what it has learnt and pools sessions; one that nobody uses is let go as late as its sessions are. */
+/**
+ * An unused dialer is closed after this time, the same as pooled sessions. Until then it keeps what it has learned
+ * about the server and its pool.
+ */
 export const IDLE_DIALER_MS = 5 * 60_000;
-/** Callers choose the values, so they must not fill the memory. */
+/** Limit of dialers, because callers choose the values. */
 export const MAX_DIALERS = 256;
 
 export interface DialerByEnvironmentOptions {
-  /** A dialer whose processes have these variables; it shares nothing with the others. */
+  /** Creates a dialer whose processes have these variables. Dialers share nothing. */
   readonly create: (environment: CallerEnvironment) => UpstreamDialer;
   readonly clock: Clock;
 }
@@ -27,16 +30,19 @@ interface Entry {
   cancelEnd: (() => void) | undefined;
 }
 
-/** A combination of values, and how it is found again. */
+/** A combination of values, with its key in the map. */
 interface Caller {
   readonly key: string;
   readonly environment: CallerEnvironment;
 }
 
-/** One server for callers of whom its processes know who they are: each combination of values has a dialer of its own. */
+/**
+ * A server whose processes get information about their caller in environment variables. Each combination of values has
+ * its own dialer.
+ */
 export class DialerByEnvironment implements CallerDialers {
   readonly #options: DialerByEnvironmentOptions;
-  /** For those of whom nothing is known. Made at once, so that what is wrong with the command shows at the start. */
+  /** Dialer for callers without values. It is created at once, so that a wrong command is reported at the start. */
   readonly #nameless: UpstreamDialer;
   /** Least recently used first. */
   readonly #entries = new Map<string, Entry>();
@@ -62,7 +68,7 @@ export class DialerByEnvironment implements CallerDialers {
     };
   }
 
-  /** The caller's dialer stays open for as long as the link does. */
+  /** Dials with the caller's dialer, and keeps that dialer open as long as the link. */
   #count(
     { key, environment }: Caller,
     listener: ServerListener,
@@ -111,7 +117,7 @@ export class DialerByEnvironment implements CallerDialers {
     this.#ending.set(dialer, ended);
   }
 
-  /** One caller's trouble is not everybody's. */
+  /** Ready if any dialer is ready, because a failure for one caller need not affect the others. */
   readiness(): Readiness {
     const states = [this.#nameless, ...[...this.#entries.values()].map(({ dialer }) => dialer)].map((dialer) =>
       dialer.readiness(),
@@ -131,7 +137,7 @@ export class DialerByEnvironment implements CallerDialers {
   }
 }
 
-/** A link that says once when it is over, whichever end ended it. */
+/** A link that calls `onEnd` once when either end has ended it. */
 class CountedLink extends PassingLink {
   protected readonly link: UpstreamLink;
   #onEnd: (() => void) | undefined;

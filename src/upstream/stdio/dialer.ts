@@ -23,26 +23,26 @@ export interface StdioDialerOptions {
   readonly target: CommandTarget;
   readonly child: ChildConfig;
   readonly maxMessageBytes: number;
-  /** What a process has to end by itself when it is told to; see process/terminate.ts. */
+  /** Time that a process has to exit by itself when it is asked to; see process/terminate.ts. */
   readonly shutdownGraceMs: number;
   readonly deps: Deps;
   /** Shared with the other dialers of the bridge. */
   readonly children: ChildLimit;
-  /** How loud the log is about a process that fails: `debug` where whoever dials says it. */
+  /** Log level for a process that fails: `debug` if the caller that dials reports the failure itself. */
   readonly failureLevel: 'warn' | 'debug';
-  /** Aborted when the bridge itself is about to be killed; undefined: nobody would tell. */
+  /** Aborted when the bridge itself is about to be killed. Undefined if there is no such signal. */
   readonly urgency: AbortSignal | undefined;
   /**
-   * Who asks a server that could not be started whether it can be by now; undefined: nobody, the next client finds out. Where
-   * readiness decides whether clients come at all, somebody has to.
+   * Client name for trial starts of a server that could not be started. Undefined means no trials: the next client
+   * tries the start. Trials are needed where readiness decides whether any client is sent here.
    */
   readonly trialClient: Implementation | undefined;
 }
 
 /**
- * Connections to a server that speaks over stdio: a process of its own for each.
+ * Creates connections to a server that speaks over stdio. Each connection has its own process.
  * @throws BridgeError at once when the command cannot be started as it is: ERR_UPSTREAM_SPAWN when there is no such
- *   program, ERR_CONFIG_OPTION when --pty is not to be had here
+ * program, ERR_CONFIG_OPTION when --pty is not available here
  */
 export function createStdioDialer(options: StdioDialerOptions): SessionDialer {
   const { target, child, deps } = options;
@@ -61,7 +61,7 @@ class StdioDialer implements SessionDialer {
   readonly #trials: StartTrials | undefined;
   readonly #limit: ChildLimit;
   readonly #failureLevel: 'warn' | 'debug';
-  /** Children of which something may still run. */
+  /** Children that may still be running. */
   readonly #children = new Set<Child>();
   #isClosed = false;
 
@@ -92,7 +92,10 @@ class StdioDialer implements SessionDialer {
     options.urgency?.addEventListener('abort', () => void this.#end('urgent'), { once: true });
   }
 
-  /** While anything of the server runs, that shows whether it can: some can run only once. */
+  /**
+   * Creates trial starts, which do not start a process while another one of the server runs. The running process shows
+   * whether the server can start, and some servers can run only once.
+   */
   #createTrials(clientInfo: Implementation): StartTrials {
     const dial = (listener: ServerListener): UpstreamLink => {
       if (this.#children.size > 0) throw new BridgeError('ERR_SESSION_BUSY', 'The server has been started already.');
@@ -109,7 +112,7 @@ class StdioDialer implements SessionDialer {
     return slot.free === undefined ? this.#open(listener, slot) : this.#openWhenFree(listener, slot, slot.free);
   }
 
-  /** The process of a session that has just been evicted still exists for a moment. */
+  /** Waits for a process that is ending, such as that of a session that has just been evicted. */
   #openWhenFree(listener: ServerListener, slot: ChildSlot, free: Promise<void>): UpstreamLink {
     const { log } = this.#options.deps;
     log.debug({ child: this.name }, 'the server is started as soon as one that is ending is gone');

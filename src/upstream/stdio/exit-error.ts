@@ -6,14 +6,14 @@ import { namesIn } from '../../process/stderr-log.ts';
 export interface ExitContext {
   readonly name: string;
   readonly hasServed: boolean;
-  /** What it printed to stdout that was no message; see server-messages.ts. */
+  /** Lines on stdout that were not messages; see server-messages.ts. */
   readonly noise: readonly string[];
   readonly withheldEnv: readonly string[];
-  /** When a new child may be started. */
+  /** Time until a new child may be started. */
   readonly retryAfterMs: number;
 }
 
-/** What clients with open calls, and those who ask later, are told about the end of a server. */
+/** Creates the error for a server's exit. Clients with open calls get it, and so do those that connect later. */
 export function exitError(
   exit: ChildExit,
   { name, hasServed, noise, withheldEnv, retryAfterMs }: ExitContext,
@@ -40,12 +40,12 @@ export function exitError(
 const MAX_NAMED = 3;
 
 /**
- * It has said itself what it misses. Names alone: that a variable of that name is set here is told to whoever hears of the
- * end, and its value to nobody.
+ * Names variables that the server's own output mentions and that were withheld from it. The error tells clients that
+ * variables of these names are set here, but never their values.
  */
 function nameWithheld(names: readonly string[]): string {
   if (names.length === 0) return '';
-  // What it named last is the likeliest reason.
+  // The names mentioned last are the likeliest reason.
   const shown = names.slice(-MAX_NAMED);
   const [are, were, them] = shown.length === 1 ? ['is', 'was', 'it'] : ['are', 'were', 'them'];
   const options = shown.map((name) => `--env ${name}`).join(' ');

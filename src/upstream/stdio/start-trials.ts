@@ -9,19 +9,19 @@ import { requestFrame } from '../../wire/write-message.ts';
 /** Pause before the first trial, doubled after each that fails, as container platforms restart what crashes. */
 const FIRST_PAUSE_MS = 10_000;
 const MAX_PAUSE_MS = 5 * 60_000;
-/** A package runner may have to download the server first. */
+/** Time limit for an answer. It is long, because a package runner may have to download the server first. */
 const ANSWER_MS = 60_000;
 
 export interface StartTrialsOptions {
-  /** Starts a process; may throw. The first response it gives, whatever it says, calls `served`. */
+  /** Starts a process; may throw. The process's first response, whatever it says, leads to a call of `served`. */
   readonly dial: (listener: ServerListener) => UpstreamLink;
   readonly clientInfo: Implementation;
   readonly clock: Clock;
 }
 
 /**
- * Starts a server that could not be started again and again, until it answers. A bridge that is not ready gets no clients
- * where a load balancer asks whether it is, so without trials nobody would find out that the server can run by now.
+ * Repeats the start of a server that failed to start, until the server answers. A load balancer sends no clients to a
+ * bridge that is not ready, so without trials the bridge would not notice that the server can run again.
  */
 export class StartTrials {
   readonly #options: StartTrialsOptions;
@@ -35,7 +35,7 @@ export class StartTrials {
     this.#options = options;
   }
 
-  /** A start has failed, that of a trial or of a client. */
+  /** Call this when a start has failed, whether for a trial or for a client. */
   failed(): void {
     if (this.#isClosed || this.#endTrial !== undefined) return;
     this.#cancelTrial ??= this.#options.clock.after(this.#pauseMs, () => {
@@ -45,7 +45,7 @@ export class StartTrials {
     });
   }
 
-  /** The server can run. */
+  /** Call this when the server has answered. */
   served(): void {
     this.#cancelTrial?.();
     this.#cancelTrial = undefined;
@@ -73,7 +73,8 @@ export class StartTrials {
         serverDrained: () => {},
       });
     } catch {
-      // The dialer has told what is wrong with the command. Where it is only that too much runs, it is tried later.
+      // The dialer has reported what is wrong with the command. If the start failed only because of a limit, it is
+      // repeated later.
       cancel();
       return this.failed();
     }
