@@ -8,36 +8,36 @@ import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
 import { ServerLines } from '../server-messages.ts';
 import { connectError, connectTimeout, endError } from './connect-error.ts';
 
-/** A server that has been told the end has so long to close its side, too. */
+/** Time that a server has to close its side after ours has been closed. */
 export const CLOSE_GRACE_MS = 1000;
 
 export interface ByteStreamCarrierOptions {
   /** The server's address, as it may be shown. */
   readonly name: string;
-  /** A socket that has begun to connect. */
+  /** Socket that is connecting. */
   readonly socket: Socket;
   /** Returns true if the connection leads to an address at which this process itself listens. */
   readonly isOwn: (socket: Socket) => boolean;
-  /** What tells that it is connected: over TLS that is later. */
+  /** Event of the socket that means it is connected. Over TLS this is the end of the TLS handshake. */
   readonly connectedEvent: 'connect' | 'secureConnect';
-  /** 0: no limit. */
+  /** Time limit for connecting; 0 means no limit. */
   readonly connectTimeoutMs: number;
   readonly maxMessageBytes: number;
   readonly failureLevel: 'warn' | 'debug';
-  /** Is told that the server could be reached, or why not. */
+  /** Called with undefined when the server was reached, otherwise with the reason. */
   readonly reachable: (error: BridgeError | undefined) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * - `connecting`: what is sent waits in the socket.
- * - `open`: messages flow.
- * - `closed`: the connection has let go, or has been told of the end.
+ * - `connecting`: messages wait in the socket.
+ * - `open`: messages are exchanged.
+ * - `closed`: the connection has closed the carrier, or has been told of the end.
  */
 type CarrierState = 'connecting' | 'open' | 'closed';
 
-/** A socket to a server that takes lines. */
+/** A socket to a server that exchanges messages as lines. */
 export class ByteStreamCarrier implements Carrier {
   readonly process = undefined;
   readonly #options: ByteStreamCarrierOptions;
@@ -49,7 +49,7 @@ export class ByteStreamCarrier implements Carrier {
   #hasServed = false;
   #cause: unknown;
   #cancelTimer = (): void => {};
-  /** Resolves when nothing is left of the connection. */
+  /** Resolves when the socket is closed. */
   readonly gone: Promise<void>;
 
   constructor(options: ByteStreamCarrierOptions, listener: CarrierListener) {
@@ -69,7 +69,8 @@ export class ByteStreamCarrier implements Carrier {
     socket.on('data', (chunk: Buffer) => {
       if (this.#state !== 'closed') this.#lines.push(chunk);
     });
-    // What it has said comes before the end of it, also where the relay has stopped reading meanwhile.
+    // Node emits `end` after all data, also when the relay has paused the socket meanwhile, so messages precede the
+    // end.
     socket.on('end', () => this.#ended());
     socket.on('error', (error) => {
       this.#cause = error;
@@ -110,7 +111,7 @@ export class ByteStreamCarrier implements Carrier {
     else this.#socket.destroy();
   }
 
-  /** At once, with whatever has not been sent. */
+  /** Destroys the socket at once. Unsent messages are lost. */
   destroy(): void {
     this.#leave();
     this.#socket.destroy();
@@ -176,7 +177,10 @@ export class ByteStreamCarrier implements Carrier {
     this.#cancelTimer();
   }
 
-  /** What was sent last still goes out; the server is read on, or its own end would never be seen. */
+  /**
+   * Ends the connection. Pending messages are still sent. Received data is still read, because otherwise the server's
+   * end would not be noticed.
+   */
   #letGo(): void {
     this.#writer.flush();
     this.#socket.end();

@@ -1,8 +1,11 @@
-/** What clients are told of a byte stream that could not be opened, or that has ended. */
+/** Errors for a byte stream that could not be opened or that has ended. */
 import { BridgeError } from '../../errors.ts';
 import { codeOf, explainCode } from '../../http/client/network-error.ts';
 
-/** What is said where HTTP has other advice: a Unix socket is no host, and there is no scheme to change to `http`. */
+/**
+ * Explanations of codes for which the HTTP client gives unsuitable advice: a Unix socket is not a host, and there is no
+ * URL scheme to change to `http`.
+ */
 const OWN_WORDS: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'there is no such socket. Check the path, and that the server is running'],
   ['EACCES', 'the file does not let this user connect. Check its mode and that of its folder'],
@@ -31,11 +34,11 @@ export function connectTimeout(name: string, timeoutMs: number): BridgeError {
 
 export interface EndContext {
   readonly name: string;
-  /** Undefined: it was closed in order. */
+  /** Undefined if the server closed the connection without an error. */
   readonly cause: unknown;
-  /** Whether the server has answered anything. */
+  /** True if the server has answered any request. */
   readonly hasServed: boolean;
-  /** What it has said that was no message. */
+  /** Lines from the server that were not messages. */
   readonly noise: readonly string[];
 }
 
@@ -46,7 +49,7 @@ export function endError({ name, cause, hasServed, noise }: EndContext): BridgeE
     cause === undefined
       ? `The server at ${name} closed the connection${early}.`
       : `The connection to the server at ${name} broke${early}${code === undefined ? '' : ` (${code})`}.`;
-  // What looks like JSON may be half a message, with what is in it.
+  // A line that looks like JSON may be part of a message with private content, so it is not shown.
   const words = noise.filter((line) => !/^[[{]/.test(line));
   const said = hasServed || words.length === 0 ? '' : ` What it said was not MCP: ${words.join(' | ')}.`;
   const hint = words[0]?.startsWith('HTTP/') === true ? ' It speaks HTTP: give its http:// or https:// URL.' : '';

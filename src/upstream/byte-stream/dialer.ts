@@ -14,25 +14,29 @@ import { DuplexConnection } from '../duplex/connection.ts';
 import { Reachability } from '../remote/remote-environment.ts';
 import { ByteStreamCarrier } from './carrier.ts';
 
-/** A connection is checked this often for a peer that vanished without a word (laptop asleep, cable). */
+/**
+ * TCP keep-alive delay, after which a peer is probed that may have vanished without closing the connection (sleeping
+ * laptop, unplugged cable).
+ */
 const TCP_KEEP_ALIVE_MS = 30_000;
 
 export interface ByteStreamDialerOptions {
   readonly address: StreamAddress;
-  /** Whom we trust, and what we show, where the address wants TLS. */
+  /** Trusted CAs and the client certificate, used if the address asks for TLS. */
   readonly tls: RemoteConfig['tls'];
-  /** Name resolution, TCP and TLS; 0: no limit. */
+  /** Time limit for name resolution, TCP and TLS together; 0 means no limit. */
   readonly connectTimeoutMs: number;
   readonly maxMessageBytes: number;
-  /** How loud the log is about a connection that fails: `debug` where whoever dials says it. */
+  /** Log level for a connection that fails: `debug` if the caller that dials reports the failure itself. */
   readonly failureLevel: 'warn' | 'debug';
-  /** The addresses at which this process itself listens; undefined: it listens nowhere. */
+  /** Addresses at which this process itself listens. Absent if it does not listen. */
   readonly bound?: () => readonly BoundAddress[];
   readonly deps: Deps;
 }
 
 /**
- * Connections to a server that takes lines on a byte stream; each is a client of its own to it.
+ * Creates connections to a server that exchanges lines on a byte stream. To the server each connection is a separate
+ * client.
  * @throws BridgeError ERR_CONFIG_OPTION when a file for TLS cannot be used
  */
 export function createByteStreamDialer(options: ByteStreamDialerOptions): SessionDialer {
