@@ -21,16 +21,16 @@ import { readRefusal } from '../remote/refusal.ts';
 import type { SessionEnvironment } from '../remote/remote-environment.ts';
 import { takeMessages } from '../server-messages.ts';
 
-/** What may wait for the connection: clients send little before they have had an answer. */
+/** Limits of messages that wait for the connection. Clients send little before their first response. */
 const WAITING_LIMITS = { maxItems: 1024, maxBytes: 1024 * 1024 };
 
 export interface WebSocketCarrierOptions {
   readonly environment: SessionEnvironment;
-  /** Undefined: as all WebSockets. */
+  /** Interval of pings, or undefined for the default of all WebSockets. */
   readonly pingMs: number | undefined;
-  /** The server took the connection, or could not be reached. */
+  /** Called with undefined when the connection was opened, otherwise with the reason why it was not. */
   readonly reachable: (error: BridgeError | undefined) => void;
-  /** The connection is over, by whichever side. */
+  /** Called when either side has ended the connection. */
   readonly left: () => void;
 }
 
@@ -40,10 +40,11 @@ interface Waiting {
 }
 
 /**
- * - `fresh`: nothing was sent yet, and there is no connection: whoever sends first may have to show something for it.
+ * - `fresh`: nothing has been sent, and there is no connection. The handshake waits for the first message, because it
+ *   carries the headers of that message's client.
  * - `opening`: the handshake is under way; messages wait.
- * - `open`: messages flow.
- * - `closed`: the connection has let go, or has been told of the end.
+ * - `open`: messages are exchanged.
+ * - `closed`: the connection has closed the carrier, or has been told of the end.
  */
 type CarrierState =
   | { readonly kind: 'fresh' }
@@ -51,7 +52,7 @@ type CarrierState =
   | { readonly kind: 'open'; readonly connection: WebSocketConnection }
   | { readonly kind: 'closed'; readonly connection: WebSocketConnection | undefined };
 
-/** One WebSocket to a server. It cannot be resumed: when it breaks, its session is gone. */
+/** A WebSocket to a server. It cannot be resumed: when it breaks, its session is lost. */
 export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketListener {
   readonly process = undefined;
   readonly #options: WebSocketCarrierOptions;
@@ -61,9 +62,9 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
   readonly #waiting = new ByteQueue<Waiting>(WAITING_LIMITS, ({ frame }) => frame.bytes.length);
   readonly #scanner = new EnvelopeScanner();
   #isPaused = false;
-  /** A server may send any amount of what is no message, so it is warned of once a connection. */
+  /** True after the first message that could not be read, so that the log warns of it only once per connection. */
   #hasWarned = false;
-  /** Something was to wait although there was no capacity, so the relay waits to be told of it. */
+  /** True if `send` has returned false before the connection was open, so that `drained` is due. */
   #owesDrain = false;
   #state: CarrierState = { kind: 'fresh' };
 
@@ -104,7 +105,9 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
     return http.openWebSocket({ url, cookies, forwarded: caller.latest, timeouts, maxMessageBytes }, this);
   }
 
-  /** A request that has not left needs no withdrawal. */
+  /**
+   * Queues a message. A cancellation whose request is still in the queue removes that request instead of being sent.
+   */
   #wait(frame: Frame, exchange: Exchange | undefined): boolean {
     const isWithdrawal = frame.method === CANCELLED && exchange !== undefined;
     if (isWithdrawal && this.#withdraw(exchange)) return true;
@@ -136,7 +139,7 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
     this.#leave(code);
   }
 
-  /** Resolves when what was sent has left for the server, the last words included. */
+  /** Resolves when all sent messages and the close frame have been written. */
   flush(): Promise<void> {
     const state = this.#state;
     const connection = state.kind === 'open' || state.kind === 'closed' ? state.connection : undefined;
@@ -226,7 +229,10 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
     return showUrl(this.#options.environment.url);
   }
 
-  /** There is no connection, and why is an answer to whoever wanted it. */
+  /**
+   * Reports that the connection could not be opened. The error is not logged here, since the client that wanted the
+   * connection gets it.
+   */
   #lost(error: BridgeError): void {
     this.#options.reachable(error);
     this.#tell(error);
@@ -249,7 +255,7 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
   }
 }
 
-/** It answers over HTTP as if it had not been asked for a WebSocket. */
+/** Extends an error with a hint for a server that responded over HTTP as if no WebSocket had been requested. */
 function noWebSocket({ code, message, data }: BridgeError, status: number): BridgeError {
   const words = message.replace(/\.$/, '');
   const wayOut = 'Check that the URL leads to its WebSocket endpoint; if it speaks Streamable HTTP, use http or https';

@@ -11,11 +11,11 @@ import { DuplexConnection } from '../duplex/connection.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import { WebSocketCarrier } from './carrier.ts';
 
-/** A moment for the server to be told of the end. */
+/** Time for the close frame to be sent at the end. */
 const LAST_WORDS_MS = 1000;
 
 export interface WebSocketDialerOptions extends RemoteDialerOptions {
-  /** Silence after which the connection is pinged; default: that of all WebSockets. */
+  /** Silence after which the connection is pinged. Defaults to that of all WebSockets. */
   readonly pingMs?: number;
   /** Closed with the dialer. */
   readonly credentials?: Pick<Credentials, 'close'> | undefined;
@@ -27,13 +27,13 @@ export type RemoteWebSocketOptions = Pick<
 >;
 
 /**
- * As the user has configured the server.
+ * Creates the dialer for a server from the user's configuration.
  * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
  */
 export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): SessionDialer {
   const { target, remote, maxMessageBytes, deps } = options;
   const { timeouts } = remote;
-  // A limit on silence needs all pings within it.
+  // All pings have to fit into the user's limit on silence.
   const allowed = timeouts.idleMs > 0 ? Math.ceil(timeouts.idleMs / (MAX_MISSED_PINGS + 1)) : PING_MS;
   const pingMs = Math.min(PING_MS, allowed);
   return createWebSocketDialer({
@@ -42,7 +42,7 @@ export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): Se
     timeouts,
     maxMessageBytes,
     pingMs,
-    // Messages say in `_meta` what trace they are of; the handshake is of none.
+    // Messages carry their trace in `_meta`. The handshake belongs to no trace.
     tracing: 'off',
     scanner: new EnvelopeScanner(),
     credentials: options.credentials,
@@ -50,7 +50,7 @@ export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): Se
   });
 }
 
-/** Connections to a server over WebSocket, each of which carries messages of either era. */
+/** Creates connections to a server over WebSocket. Each carries messages of either era. */
 export function createWebSocketDialer(options: WebSocketDialerOptions): SessionDialer {
   return new WebSocketDialer(options);
 }
