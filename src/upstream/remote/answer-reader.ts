@@ -1,4 +1,6 @@
-/** Reads the answer to one message, in whatever form the server has chosen, and says what is wrong with it. */
+/**
+ * Readers for the response to one message, in each form that a server may choose, and the errors for invalid responses.
+ */
 import { BridgeError } from '../../errors.ts';
 import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
@@ -8,41 +10,41 @@ import { type RecoveredEnvelope, recoverEnvelope } from '../../wire/scan-envelop
 import { SseDecoder } from '../../wire/sse-decode.ts';
 import { oversizedError } from '../server-messages.ts';
 
-/** Reads the body of a 2xx answer, whatever form the server chose. */
+/** Reads the body of a 2xx response in any of its forms. */
 export interface AnswerReader {
   readonly isStream: boolean;
-  /** Where a resumption of the stream would go on. */
+  /** Id of the last event, from which the stream can be resumed. */
   readonly lastEventId: string | undefined;
   push(chunk: Buffer): void;
   /** The body is complete. */
   end(): void;
 }
 
-/** What can be told of something that was too long to keep; nothing of it is known where it was not an event. */
+/** The known parts of a message that was too long to keep. Only its length is known if it was not an event. */
 export interface OversizedText extends RecoveredEnvelope {
   readonly byteLength: number;
 }
 
-/** What a reader finds. Called synchronously from `push` and `end`. */
+/** Receives what a reader finds. Called synchronously from `push` and `end`. */
 export interface AnswerSink {
-  /** One JSON text; the receiver owns the bytes. `eventId` when it came as an event with an id. */
+  /** Called with a JSON text, whose bytes the receiver owns. `eventId` is given if it came as an event with an id. */
   text(bytes: Buffer, eventId?: string): void;
-  /** Something over the limit went by; nothing of it was kept. */
+  /** Called for a text over the size limit, which was discarded. */
   oversized(text: OversizedText): void;
   retry(ms: number): void;
-  /** It is no answer but the event stream of HTTP+SSE. */
+  /** Called if the body is the event stream of HTTP+SSE instead of an answer. */
   endpoint(): void;
 }
 
 const NOTHING = Buffer.alloc(0);
 
-/** A body of JSON: one text, known when it ends. */
+/** Reads a JSON body, which is one text, delivered when the body ends. */
 class JsonReader implements AnswerReader {
   readonly isStream = false;
   readonly lastEventId = undefined;
   readonly #sink: AnswerSink;
   readonly #maxBytes: number;
-  /** Its only part as it came, which mostly is all of it, or several parts. */
+  /** The body's first chunk, which usually is all of it, or a collector once there are several. */
   #body: Buffer | ByteCollector = NOTHING;
   #byteLength = 0;
 
@@ -79,7 +81,7 @@ class JsonReader implements AnswerReader {
 
 const UNKNOWN: RecoveredEnvelope = { kind: undefined, id: undefined, method: undefined };
 
-/** An event stream; every event is one JSON text. */
+/** Reads an event stream, in which every event is one JSON text. */
 class EventReader extends SseDecoder implements AnswerReader {
   readonly isStream = true;
 
@@ -98,7 +100,9 @@ class EventReader extends SseDecoder implements AnswerReader {
   }
 }
 
-/** What an answer is by its content type; `unsure` where the type says nothing and the body has to be looked at. */
+/**
+ * Form of a response by its content type. `unsure` means that the type does not tell, so the body's first bytes decide.
+ */
 export type AnswerForm = 'json' | 'events' | 'unsure' | 'neither';
 
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['', 'text/plain', 'application/octet-stream', 'text/json']);
@@ -111,12 +115,15 @@ export function classifyAnswer(contentType: string | undefined): AnswerForm {
   return SAYS_NOTHING.has(type) ? 'unsure' : 'neither';
 }
 
-/** A line of an event stream begins with one of its fields (data, event, id, retry), or is a comment. */
+/**
+ * First characters of a line in an event stream: those of its fields (data, event, id, retry), and the colon of a
+ * comment.
+ */
 const LINE_BEGINNINGS = Buffer.from('deir:');
 
 /**
- * The form of a body by its first bytes; undefined while there is nothing but whitespace. What is neither, a page of
- * text say, is read as JSON and so found to hold no answer: it is no stream whose rest might still be had.
+ * Determines the form of a body by its first bytes. Returns undefined while there is only whitespace. A body that is
+ * neither, such as a page of text, is read as JSON and found to hold no answer; unlike a stream it is not resumed.
  */
 function sniffAnswer(bytes: Buffer): 'json' | 'events' | undefined {
   const first = bytes[skipWhitespace(bytes, 0)];
@@ -124,11 +131,11 @@ function sniffAnswer(bytes: Buffer): 'json' | 'events' | undefined {
   return LINE_BEGINNINGS.includes(first) ? 'events' : 'json';
 }
 
-/** A body whose type says nothing. */
+/** Reads a body whose content type does not tell its form. */
 class UnsureReader implements AnswerReader {
   readonly #sink: AnswerSink;
   readonly #maxBytes: number;
-  /** Undefined until its first bytes have shown the form. */
+  /** Undefined until the body's first bytes have shown the form. */
   #reader: AnswerReader | undefined = undefined;
 
   constructor(sink: AnswerSink, maxBytes: number) {
@@ -158,7 +165,7 @@ class UnsureReader implements AnswerReader {
   }
 }
 
-/** Reads a body in the form that its type names or, where that says nothing, its first bytes show. */
+/** Creates a reader for the form that the content type or, if that does not tell, the first bytes show. */
 export function createAnswerReader(form: AnswerForm, sink: AnswerSink, maxBytes: number): AnswerReader {
   switch (form) {
     case 'json':
@@ -170,7 +177,7 @@ export function createAnswerReader(form: AnswerForm, sink: AnswerSink, maxBytes:
   }
 }
 
-/** What can be wrong with the answer to one message, in words. */
+/** Creates the errors for an invalid or missing answer to one message. */
 export class CallErrors {
   readonly #server: string;
   readonly #method: string;
@@ -208,9 +215,12 @@ export class CallErrors {
     return new BridgeError('ERR_UPSTREAM_HTTP', message, { data: { status } });
   }
 
-  /** The stream broke before the answer; `lastEventId` undefined: it could not even be tried to resume it. */
+  /**
+   * Creates the error for a stream that broke before the answer. `lastEventId` is undefined if there was no event to
+   * resume from.
+   */
   lost(lastEventId: string | undefined, cause: BridgeError | undefined): BridgeError {
-    // What broke it off was our own limit, which has a name.
+    // A time limit of our own ended the stream; its error names the limit.
     if (cause?.code === 'ERR_UPSTREAM_TIMEOUT') return cause;
     const why = lastEventId === undefined ? 'gave no event id to resume it from' : 'could not resume it';
     const detail = cause === undefined ? '' : ` ${cause.message}`;
@@ -222,18 +232,18 @@ export class CallErrors {
   }
 }
 
-/** The connection ended. What else fails has said why: a limit of ours, an answer that cannot be read. */
+/** True if the error is a broken connection, as opposed to an exceeded limit or an unreadable answer. */
 export function isBreak({ code }: BridgeError): boolean {
   return code === 'ERR_UPSTREAM_CLOSED' || code === 'ERR_UPSTREAM_CONNECT';
 }
 
 /**
- * After a POST that was cut off, its answer is waited for on the session's event stream for this long: the server may be
- * at work on it, or may never have got the message.
+ * Time to wait on the session's event stream for the answer to a POST that was cut off. The server may be processing
+ * the message, or may never have received it.
  */
 export const LATE_ANSWER_MS = 30_000;
 
-/** The limit on the whole call: trying further is what it forbids. */
+/** True if the error is the time limit of the whole call, after which nothing is retried. */
 export function isCallLimit(error: BridgeError | undefined): boolean {
   return error?.code === 'ERR_UPSTREAM_TIMEOUT' && error.data?.phase === 'call';
 }

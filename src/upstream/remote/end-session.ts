@@ -2,18 +2,21 @@ import type { HttpClient } from '../../http/client/client.ts';
 import type { HttpRequest } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/headers.ts';
 
-/** A server that does not answer must not hold up the end; its session is left to its own time limit. */
+/**
+ * Time limit for the DELETE, so that an unresponsive server does not delay the shutdown. Its session then ends by the
+ * server's own time limit.
+ */
 const END_TIMEOUT_MS = 2000;
 
-/** What a session was opened with. */
+/** Client, URL, cookies and headers with which a session was opened. */
 export interface SessionTarget extends Pick<HttpRequest, 'url' | 'cookies' | 'forwarded'> {
   readonly http: HttpClient;
 }
 
 /**
- * [spec 2025-11-25 transports#session-management] DELETE when done; the server may answer 405. Resolves with the status;
- * undefined when there was no response.
- * @param headers those of the session
+ * Ends a session. [spec 2025-11-25 transports#session-management] A client should send DELETE when done, and the server
+ * may answer 405. Resolves with the status, or with undefined if there was no response.
+ * @param headers headers of the session
  */
 export function endSession(
   { http, url, cookies, forwarded }: SessionTarget,

@@ -12,59 +12,67 @@ import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
 import { isPassing, MAX_REFUSAL_BYTES, readRefusal } from './refusal.ts';
 import type { CallerHeaders } from './remote-environment.ts';
 
-/** How long a stream that broke is left alone, unless the server asks for another pause. */
+/** Pause before a broken stream is reopened, unless the server asks for another. */
 const RECONNECT_MS = 3000;
-/** Added to that pause, doubling with each failure in a row. */
+/** Backoff added to that pause. It doubles with each consecutive failure. */
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
-/** A connection that brought nothing and ended sooner than this has failed, whatever its status. */
+/** A connection that ended sooner than this without an event counts as a failure, whatever its status. */
 const SHORT_LIVED_MS = 1000;
-/** A server that has never offered a stream is asked so often; then it is taken to have none. */
+/** Attempts after which a server that has never offered a stream is taken to have none. */
 const MAX_FIRST_ATTEMPTS = 3;
-/** A server has a stream, and takes it for open still: it has not noticed the end of the bridge that had the session. */
+/**
+ * Status of a server that regards a former stream as still open, because it has not noticed the end of the bridge that
+ * had the session.
+ */
 const HAS_ANOTHER = 409;
-/** These say that there is no stream for good: none is offered, or the session is gone. All others may change. */
+/** Statuses that end the attempts: the server offers no stream, or the session is gone. All others may be temporary. */
 const FINAL: ReadonlySet<number> = new Set([404, 405]);
 
-/** By so much an event may be larger than the message in it: names of fields, its type and its id. */
+/** Bytes by which an event may exceed its message: field names, event type and id. */
 const FIELDS_BYTES = 1024;
 
 export interface EventStreamOptions extends StreamTarget {
-  /** Limits one message; an event that is larger by more than its other fields is not delivered. */
+  /** Size limit of a message. An event may exceed it by FIELDS_BYTES; a larger one is not delivered. */
   readonly maxMessageBytes: number;
-  /** A stream that broke is opened again, from its last event on. Otherwise it is over. */
+  /** True if a broken stream is reopened, resuming after its last event. Otherwise a break ends it. */
   readonly reconnects: boolean;
   readonly isPaused: boolean;
   readonly log: Logger;
   readonly listener: EventStreamListener;
 }
 
-/** Why a stream is over for good. */
+/** Reason why a stream has ended and is not reopened. */
 export interface StreamEnd {
-  /** The status of the response that refused the stream; undefined when none did. */
+  /** Status of the response that refused the stream, or undefined if there was none. */
   readonly status: number | undefined;
-  /** It had been open before. */
+  /** True if the stream had been open before. */
   readonly wasOpen: boolean;
   readonly error: BridgeError;
 }
 
 /** Called by EventStreamReader, never from its constructor. */
 export interface EventStreamListener {
-  /** The server answered with a stream, from this URL after redirects; again after each reconnection. */
+  /**
+   * Called when the server answered with a stream, also after each reconnection. `url` is the final URL after
+   * redirects.
+   */
   opened(url: URL): void;
   /** The receiver owns the bytes. */
   event(event: DecodedEvent): void;
-  /** An event that is too long went by. */
+  /** Called for an event that was too long and was discarded. */
   oversized(byteLength: number, ends: SkippedEnds): void;
-  /** It was open, and the server refuses to open it again with this status; it is asked once more later. */
+  /**
+   * Called when the server refuses with this status to reopen a stream that was open. The request is repeated later.
+   */
   notReopened(status: number): void;
-  /** Over for good; called once, and not after `close`. */
+  /** Called once when the stream has ended and is not reopened. Not called after `close`. */
   ended(end: StreamEnd): void;
 }
 
 /**
- * A long-lived GET stream of a server, over as many connections as it takes. [spec WHATWG HTML server-sent events]
- * Attempts that fail are slowed down, and given up where trying again is pointless.
+ * A long-lived GET stream of a server, reopened as often as needed. [spec WHATWG HTML server-sent events] Failed
+ * attempts are slowed down, and they stop where a repetition is pointless.
  */
 export class EventStreamReader {
   readonly #options: EventStreamOptions;
@@ -76,9 +84,9 @@ export class EventStreamReader {
   #isOver = false;
   #wasOpen = false;
   #reconnectMs = RECONNECT_MS;
-  /** Counts failures in a row. */
+  /** Number of consecutive failures. */
   #failures = 0;
-  /** The current connection has brought an event, with data or without. */
+  /** True once the current connection has delivered an event, with data or without. */
   #hasBrought = false;
 
   constructor(options: EventStreamOptions) {
@@ -88,7 +96,7 @@ export class EventStreamReader {
     this.#connect();
   }
 
-  /** Events of what is already here, at most one chunk, still come. */
+  /** Pauses reading. Events of data received already, at most one chunk, are still delivered. */
   pause(): void {
     this.#isPaused = true;
     this.#attempt?.pause();
@@ -161,8 +169,9 @@ export class EventStreamReader {
   }
 
   /**
-   * A server that had a stream may take it for open still, and says so with many statuses (mcp-go with 400); and a token
-   * that ran out is renewed by somebody: the file it is in is read again each time.
+   * True if the request may succeed later. A server that had a stream may regard it as still open, and reports that
+   * with various statuses (mcp-go with 400). A 401 may pass too: an expired token is renewed from outside, and its file
+   * is read again for each request.
    */
   #isWorthRepeating(status: number): boolean {
     if (this.#wasOpen) return !FINAL.has(status);
@@ -195,35 +204,35 @@ export class EventStreamReader {
 export interface StreamTarget {
   readonly http: HttpClient;
   readonly url: URL;
-  /** Besides Accept and Last-Event-ID. */
+  /** Headers in addition to Accept and Last-Event-ID. */
   readonly headers: Readonly<Record<string, string>>;
   readonly cookies: SessionCookies;
-  /** The headers of the caller whose stream it is. */
+  /** Headers of the client that the stream belongs to. */
   readonly caller: CallerHeaders;
   readonly timeouts: CallTimeouts;
 }
 
 /** Called by StreamAttempt: `opened`, any number of `data`, then `broke`; or `refused` or `broke` alone. */
 export interface StreamAttemptOwner {
-  /** The server answers with a stream, from this URL after redirects. */
+  /** Called when the server answers with a stream. `url` is the final URL after redirects. */
   opened(url: URL): void;
   data(chunk: Buffer): void;
   refused(refusal: { readonly status: number; readonly error: BridgeError }): void;
-  /** The connection failed or ended; `livedMs` after its response, 0 without one. */
+  /** Called when the connection failed or ended. `livedMs` is the time since its response, 0 without one. */
   broke(error: BridgeError, livedMs: number): void;
 }
 
 /**
- * - `waiting`: for the response.
- * - `open`: it is a stream.
- * - `refused`: it is something else, which is read for the error.
+ * - `waiting`: the response has not arrived.
+ * - `open`: the response is a stream.
+ * - `refused`: the response is something else, whose body is read for the error.
  */
 type AttemptState =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'open'; readonly sinceMs: number }
   | { readonly kind: 'refused'; readonly head: ResponseHead; readonly chunks: Buffer[]; byteLength: number };
 
-/** One connection of an event stream. */
+/** A single connection of an event stream. */
 export class StreamAttempt implements HttpHandler {
   readonly #target: StreamTarget;
   readonly #owner: StreamAttemptOwner;
@@ -247,7 +256,7 @@ export class StreamAttempt implements HttpHandler {
         },
         forwarded: caller.latest,
         body: undefined,
-        // A stream lasts as long as the session, and some servers send its head with the first event only.
+        // A stream lasts as long as the session, and some servers send its head only with the first event.
         timeouts: { ...timeouts, firstByteMs: 0, callMs: 0 },
         cookies,
         isRepeatable: true,
@@ -308,7 +317,7 @@ export class StreamAttempt implements HttpHandler {
   error(error: BridgeError): void {
     const { status } = error.data ?? {};
     if (this.#state.kind === 'refused') this.end();
-    // A response that is of no use, such as a redirect in a circle, is a refusal like any other.
+    // An unusable response, such as one that redirects in a circle, counts as a refusal.
     else if (this.#state.kind === 'waiting' && typeof status === 'number') this.#owner.refused({ status, error });
     else this.#broke(error);
   }
@@ -319,20 +328,24 @@ export class StreamAttempt implements HttpHandler {
   }
 }
 
-/** What the server has said of a stream that is lost: the event to go on after, and the pause before that. */
-
-/** [spec WHATWG HTML server-sent events] an id travels back as UTF-8; Node takes header values as Latin-1. */
+/**
+ * Encodes an event id as a header value, or returns undefined if that is not possible. [spec WHATWG HTML server-sent
+ * events] The id is sent back as UTF-8; Node encodes header values as Latin-1.
+ */
 export function encodeEventId(id: string): string | undefined {
   const value = Buffer.from(id, 'utf8').toString('latin1');
   return /^[\t\x20-\x7e\x80-\xff]+$/.test(value) ? value : undefined;
 }
 
-/** A server that says 0 is still not asked without a pause, or it would be asked as fast as it answers, for ever. */
+/**
+ * Shortest retry pause. It applies even if the server asks for 0, because attempts would otherwise repeat as fast as
+ * the server answers.
+ */
 export const MIN_RETRY_MS = 50;
-/** The longest delay a timer can take; beyond it one would fire at once. */
+/** Longest delay that a timer supports. A longer one would fire at once. */
 export const MAX_RETRY_MS = 2 ** 31 - 1;
 
-/** The pause before a server is asked again, of whatever it wants. */
+/** Limits a retry pause to the range from MIN_RETRY_MS to MAX_RETRY_MS. */
 export function toRetryPause(wantedMs: number): number {
   return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, wantedMs));
 }

@@ -1,6 +1,6 @@
 /**
- * The messages of a link to a remote server: when each may leave, to whom what comes from the server is handed, and how
- * many responses stay open behind their last message.
+ * The messages of a link to a remote server: the order in which they are sent, the delivery of the server's messages,
+ * and the number of responses that stay open after their last message.
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
@@ -15,37 +15,40 @@ import { notificationFrame } from '../../wire/write-message.ts';
 import type { LinkRequests } from '../answer-ids.ts';
 import { AnswerLimit } from '../server-messages.ts';
 
-/** More messages or bytes than this waiting to leave: the sender is asked to stop. */
+/** Limits of messages and bytes that wait to be sent. Beyond them the sender is asked to pause. */
 export const MAX_WAITING_MESSAGES = 256;
 export const MAX_WAITING_BYTES = 8 * 1024 * 1024;
-/** A server that does not acknowledge a notification does not hold up the next one for longer than this. */
+/** Longest time that a notification or answer without a response delays the next one. */
 const TURN_MS = 10_000;
 
 export interface OutboxOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Posts a message now. `left` and `answered` are called for it later; from within, only `hold` and `again`. */
+  /**
+   * Posts a message now. `left` and `answered` are to be called for it later. From within this function only `hold` and
+   * `again` may be called.
+   */
   readonly post: (message: Outgoing) => void;
-  /** There is capacity again after `send` returned false. */
+  /** Called when there is capacity again after `send` returned false. */
   readonly drained: () => void;
 }
 
 /**
- * Decides when a message may leave. Over HTTP each travels by itself and may overtake others, so order is kept here
- * where it matters: nothing overtakes `initialize`, nothing leaves before `notifications/initialized` has arrived, and
- * notifications and answers go one after the other. Requests run side by side.
+ * Decides when each message is posted. POSTs run independently and may overtake each other, so the required order is
+ * kept here: nothing overtakes `initialize`, nothing is posted before `notifications/initialized` has arrived, and
+ * notifications and answers are posted one after the other. Requests run in parallel.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #answers: AnswerLimit;
-  /** Messages to be posted once more; they go before all others. */
+  /** Messages to be posted again, before all others. */
   #again: Outgoing[] = [];
   #queue: Outgoing[] = [];
-  /** Notifications and answers that may leave, each after the one before it has arrived. */
+  /** Notifications and answers that may be posted, each after the one before it has arrived. */
   #line: Outgoing[] = [];
   #turn: Outgoing | undefined;
   #cancelTurn: (() => void) | undefined;
-  /** What everything behind it waits for. */
+  /** The `initialize` or `notifications/initialized` message that all later messages wait for. */
   #gate: Outgoing | undefined;
   #isHeld = false;
   #waitingMessages = 0;
@@ -57,7 +60,10 @@ export class Outbox {
     this.#answers = new AnswerLimit(options.log);
   }
 
-  /** False: full; `drained` follows. The message was taken all the same, unless it is one answer too many. */
+  /**
+   * Returns false if the outbox is full; `drained` follows. The message is accepted all the same, unless it exceeds the
+   * limit on answers.
+   */
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#answers.excludes(frame, this.#isFull)) return false;
     const message = new Outgoing(frame, exchange);
@@ -69,7 +75,7 @@ export class Outbox {
     return !this.#isFull;
   }
 
-  /** Nothing leaves until `release`. */
+  /** Stops posting until `release`. */
   hold(): void {
     this.#isHeld = true;
   }
@@ -88,7 +94,7 @@ export class Outbox {
     this.#pump();
   }
 
-  /** The message's bytes are gone, or it will not be posted. May be called twice. */
+  /** Call this when the message's bytes have been sent or it will not be posted. A second call has no effect. */
   left(message: Outgoing): void {
     if (!message.isWaiting) return;
     message.isWaiting = false;
@@ -100,7 +106,7 @@ export class Outbox {
     this.#options.drained();
   }
 
-  /** The server has taken the message, or never will. May be called twice. */
+  /** Call this when the server has accepted the message or never will. A second call has no effect. */
   answered(message: Outgoing): void {
     this.left(message);
     if (this.#gate === message && message.frame.method === INITIALIZED) this.#gate = undefined;
@@ -115,13 +121,13 @@ export class Outbox {
     this.#advance();
   }
 
-  /** `initialize` has its answer, whatever it is. */
+  /** Call this when `initialize` has been answered, with a result or an error. */
   opened(): void {
     if (this.#gate?.frame.method === INITIALIZE) this.#gate = undefined;
     this.#pump();
   }
 
-  /** Takes back the request of this exchange if it has not been posted yet. */
+  /** Removes the request of this exchange if it has not been posted. Returns true if it was removed. */
   withdraw(exchange: Exchange): boolean {
     for (const list of [this.#again, this.#queue]) {
       const index = list.findIndex((message) => message.exchange === exchange && message.frame.kind === 'request');
@@ -133,7 +139,7 @@ export class Outbox {
     return false;
   }
 
-  /** Everything that has not been posted. */
+  /** Removes and returns all messages that have not been posted. */
   takeAll(): readonly Outgoing[] {
     const all = [...this.#again, ...this.#line, ...this.#queue];
     this.#again = [];
@@ -143,7 +149,7 @@ export class Outbox {
     return all;
   }
 
-  /** Forgets everything. */
+  /** Drops all messages and posts no more. */
   close(): void {
     this.#cancelTurn?.();
     this.#isHeld = true;
@@ -177,23 +183,26 @@ export class Outbox {
 }
 
 /**
- * Takes the answer to a request of the bridge's own, or what came instead of one. Called once.
- * @param verdict what a refusal says of the session
+ * Receives the answer to a request of the bridge's own, or the error instead of one. Called once.
+ * @param verdict what a refusal says about the session
  */
 export type Reply = (answer: Frame | BridgeError, verdict: SessionVerdict) => void;
 
 /** A message on its way to a server. */
 export class Outgoing {
   readonly frame: Frame;
-  /** The client's call it belongs to, if any. */
+  /** The client's call that the message belongs to, if any. */
   readonly exchange: Exchange | undefined;
   /** Set on messages of the bridge's own. */
   readonly reply: Reply | undefined;
-  /** How often it has been posted. */
+  /** Number of times the message has been posted. */
   attempts = 0;
-  /** Its bytes have not all been handed to the system. */
+  /** True until all bytes of the message have been handed to the operating system. */
   isWaiting = true;
-  /** The server has it, and its answer goes on after this event; undefined: it has to be posted. */
+  /**
+   * Id of the event after which the answer is resumed, if the server has the message already. Undefined if the message
+   * has to be posted.
+   */
   resumesAfter: string | undefined = undefined;
 
   constructor(frame: Frame, exchange?: Exchange, reply?: Reply) {
@@ -204,8 +213,8 @@ export class Outgoing {
 }
 
 /**
- * Hands the server's messages to the listener, and knows which of the server's own requests are open: their ids mean
- * something in one session only.
+ * Passes the server's messages to the listener, and tracks the server's open requests, whose ids are valid in one
+ * session only.
  */
 export class Delivery {
   readonly #listener: ServerListener;
@@ -218,13 +227,13 @@ export class Delivery {
     this.#requests = requests;
   }
 
-  /** `exchange`: the call on whose answer the message came; for a response, the call it answers. */
+  /** @param exchange the call on whose response the message came, or for a response, the call that it answers */
   message(said: Frame, exchange?: Exchange): void {
     if (this.#isClosed) return;
     const frame = this.#requests.received(said, exchange);
     if (frame === undefined) return;
     const isOpen = exchange?.state.kind === 'open';
-    // A late answer: the call was withdrawn meanwhile.
+    // The answer is late: the call has been canceled meanwhile.
     if (frame.isResponse && exchange !== undefined && !isOpen) return;
     if (frame.kind === 'request' && frame.id !== undefined) this.#questions.add(frame.id);
     if (frame.method === CANCELLED) {
@@ -239,18 +248,21 @@ export class Delivery {
     if (!this.#isClosed) this.#listener.serverFault(this.#requests.failed(fault));
   }
 
-  /** No answer to this request of the client will come. */
+  /** Reports to the listener that a request of the client will not be answered. */
   failed({ frame, exchange }: Outgoing, error: BridgeError): void {
     const isAwaited = exchange === undefined || exchange.state.kind === 'open';
     if (isAwaited && frame.kind === 'request') this.fault({ error, kind: 'error', id: frame.id });
   }
 
-  /** The client answers a request of the server. */
+  /** Call this when the client answers a request of the server. */
   answered(frame: Frame): void {
     if (frame.id !== undefined) this.#questions.delete(frame.id);
   }
 
-  /** The session is gone, and with it whoever asked: a late answer would meet some other question of the next one. */
+  /**
+   * Cancels the server's open requests, because the session is gone. A late answer could otherwise match a different
+   * request in the next session.
+   */
   withdrawQuestions(reason: string): void {
     const withdrawn = [...this.#questions];
     this.#questions.clear();
@@ -266,9 +278,9 @@ export class Delivery {
 
 export interface LingeringLimits {
   readonly count: number;
-  /** Limits the bytes of the messages that the responses were opened with, which are kept with them. */
+  /** Limit on the bytes of the requests whose responses stay open, since they are kept in memory. */
   readonly bytes: number;
-  /** This many are kept, however large they are: the server may be about to end them. */
+  /** Number of responses that are kept regardless of size, since the server may be about to end them. */
   readonly least: number;
 }
 
@@ -276,15 +288,18 @@ interface Post {
   readonly message: Outgoing;
 }
 
-/** Responses with all that was wanted of them, which their server does not end: later ones end the first. */
+/**
+ * Responses that have delivered everything needed but that the server has not ended. Beyond the limits the oldest is
+ * ended.
+ */
 export class Lingering<Kept extends Post> {
   readonly #limits: LingeringLimits;
   readonly #end: (oldest: Kept) => void;
-  /** The latest is at the end. */
+  /** Oldest first. */
   #posts: Kept[] = [];
   #bytes = 0;
 
-  /** `end` is called with each that has to go. */
+  /** @param end called with each response that has to be ended */
   constructor(limits: LingeringLimits, end: (oldest: Kept) => void) {
     this.#limits = limits;
     this.#end = end;

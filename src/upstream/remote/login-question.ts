@@ -1,4 +1,4 @@
-/** Asks a client, in the place of its server, to show its user where to log in. */
+/** Asks a client, on behalf of its server, to show its user where to log in. */
 import type { UserAnswer, UserPrompt } from '../../http/client/credentials.ts';
 import { withInputAnswers } from '../../mcp/classify/input-required.ts';
 import { readInputResponses, readRequestState } from '../../mcp/classify/input-responses.ts';
@@ -35,7 +35,7 @@ function toAnswer(action: unknown): UserAnswer {
   return action === 'accept' ? 'accepted' : 'declined';
 }
 
-/** The question in a session, which the client answers while its call waits. One login takes place at a time. */
+/** The login question in a session, which the client answers while its call waits. One login takes place at a time. */
 export class SessionQuestion {
   readonly #tell: (frame: Frame) => void;
   #open: OpenQuestion | undefined;
@@ -46,9 +46,9 @@ export class SessionQuestion {
   }
 
   /**
-   * Undefined: the client cannot show URLs.
-   * @param initialize what the client has said of itself
-   * @param ask passes the question to the client, in the call that waits
+   * Asks the client. Returns undefined if the client cannot show URLs.
+   * @param initialize the client's `initialize` parameters
+   * @param ask passes the question to the client, on the call that waits
    */
   ask(
     prompt: UserPrompt,
@@ -82,19 +82,19 @@ export class SessionQuestion {
 
 const KEY = 'login';
 
-/** How a call with the client's answer goes on. */
+/** Result for a call that the client repeats with its answer. */
 export type RepeatedCall =
   | { readonly kind: 'accepted'; readonly frame: Frame }
   | { readonly kind: 'declined'; readonly prompt: UserPrompt };
 
-/** The question in the answer to a modern call, which the client makes again with what its user has decided. */
+/** The login question in the result of a modern call. The client repeats the call with its user's decision. */
 export class CallQuestion {
   #latest: OpenQuestion | undefined;
 
   /**
-   * Undefined: the client cannot be asked in this call. One that carries the state of its server is not interrupted, as
-   * the client would lose that.
-   * @param end ends the call with this result, in the place of the server
+   * Asks the client. Returns undefined if the client cannot be asked in this call. A call that carries the state of its
+   * server is not interrupted, because the client would lose that state.
+   * @param end ends the call with this result in place of the server's
    */
   ask(prompt: UserPrompt, call: Frame, end: (result: Frame) => void): Promise<UserAnswer> | undefined {
     if (!isInteractive(call.method ?? '')) return undefined;
@@ -112,7 +112,7 @@ export class CallQuestion {
     return question.answer;
   }
 
-  /** Undefined: the request has nothing to do with this question. Looked at only where one was asked. */
+  /** Returns undefined if the request is not the repetition of a call that was asked the latest question. */
   findRepeated(request: Frame): RepeatedCall | undefined {
     const question = this.#latest;
     if (question === undefined || !isInteractive(request.method ?? '')) return undefined;

@@ -10,25 +10,25 @@ import { answersId, type Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { takeMessages } from '../server-messages.ts';
 
-/** Nothing beyond this much of an error page is looked at. */
+/** Limit of the error page that is read. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;
 const MAX_SHOWN_LENGTH = 200;
 
-/** A response other than 2xx, read as far as it helps. */
+/** A response other than 2xx, with the useful parts of its body. */
 export interface Refusal {
   readonly status: number;
-  /** The body, when it is a JSON-RPC error: about which request, its id says. */
+  /** The body if it is a JSON-RPC error; its id names the request. */
   readonly frame: Frame | undefined;
-  /** The server's own words, as they are. */
+  /** The server's own message, unmodified. */
   readonly reason: string;
-  /** What it comes to when nothing better can be made of it. */
+  /** The error to report when there is no more specific one. */
   readonly error: BridgeError;
 }
 
 export function readRefusal(url: URL, head: ResponseHead, body: Buffer): Refusal {
   const { status, headers } = head;
   let frame: Frame | undefined;
-  // A copy: reading a message edits the bytes it is given.
+  // Reading a message modifies its bytes, so it gets a copy.
   takeMessages(Buffer.from(body), new EnvelopeScanner(), (found) => {
     if (found.kind === 'error') frame ??= found;
   });
@@ -51,22 +51,23 @@ export function readRefusal(url: URL, head: ResponseHead, body: Buffer): Refusal
   return { status, frame, reason: said, error };
 }
 
-/** What the refusal of a request, or of another message, says of the session it was posted in. */
+/** Classifies what the rejection of a message says about the session it was posted in. */
 export function sessionVerdictOf({ status, frame, reason }: Omit<Refusal, 'error'>, refused: Frame): SessionVerdict {
   const code = frame === undefined ? undefined : readField(frame, 'code');
   const namesRequest = refused.kind === 'request' && answersId(frame?.id, refused.id);
   return classifySessionRefusal({ status, code, namesRequest, reason });
 }
 
-/** The same of an error that came as an ordinary answer. */
+/** Classifies an error in an ordinary JSON-RPC response in the same way. */
 export function sessionVerdictOfAnswer(answer: Frame, request: Frame): SessionVerdict {
   if (answer.kind !== 'error') return 'unrelated';
   return sessionVerdictOf({ status: 200, frame: answer, reason: errorMessageOf(answer) }, request);
 }
 
 /**
- * [spec 2025-11-25 basic/authorization] a 401 says where to learn how to authorize; the user has to do it. A 403 may be no
- * matter of credentials, so what the server says of it is shown; with a 401 it may repeat those it refuses.
+ * Creates the error for a 401 or 403. [spec 2025-11-25 basic/authorization] A 401 names the metadata that describes how
+ * to authorize, which is up to the user. The server's message is shown for a 403, which may not be about credentials,
+ * but not for a 401, whose message may repeat the rejected credentials.
  */
 function authorizationError(url: URL, head: ResponseHead, said: string): BridgeError {
   const { status, headers, wasAuthorized, offersNoLogin } = head;
@@ -89,8 +90,8 @@ function authorizationError(url: URL, head: ResponseHead, said: string): BridgeE
 }
 
 /**
- * Takes only the title of a page, the rest of which is for browsers, and the description of an OAuth error.
- * [RFC 6750 3, RFC 6749 5.2]
+ * Extracts a short text: the title of an HTML page, the rest of which is for browsers, or the description of an OAuth
+ * error. [RFC 6750 3, RFC 6749 5.2]
  */
 function textOf(body: Buffer, contentType: string | undefined): string {
   const text = body.toString('utf8', 0, 4 * 1024);
@@ -117,10 +118,13 @@ function retryAfter(value: string | undefined): { retryAfterMs?: number } {
   return value !== undefined && /^\d{1,6}$/.test(value) ? { retryAfterMs: Number(value) * 1000 } : {};
 }
 
-/** Statuses that pass: overload, a gateway without its server; 409: a server that has not noticed a break yet. */
+/**
+ * Temporary statuses: overload, or a gateway without its server. 409 comes from a server that has not noticed a break
+ * yet.
+ */
 const passing: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
 
-/** May the same request fare better a while later? */
+/** True if the same request may succeed later. */
 export function isPassing(status: number): boolean {
   return passing.has(status);
 }

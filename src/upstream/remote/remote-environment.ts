@@ -1,6 +1,6 @@
 /**
- * What the requests of a link to a remote server have in common: options, headers of the client that pass, and whether
- * the server was in reach when it was last asked.
+ * State shared by the requests of a link to a remote server: options, forwarded headers of the client, and whether the
+ * server was reachable when last tried.
  */
 import type { Logger } from 'pino';
 import type { RemoteTimeouts } from '../../config/remote.ts';
@@ -15,7 +15,7 @@ import type { Frame } from '../../wire/frame.ts';
 import type { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { IdWarnings } from '../answer-ids.ts';
 
-/** What every dialer of a remote server is made from. */
+/** Options of every dialer of a remote server. */
 export interface RemoteDialerOptions {
   /** The URL of the server, without userinfo. */
   readonly url: URL;
@@ -29,10 +29,10 @@ export interface RemoteDialerOptions {
   readonly deps: Deps;
 }
 
-/** What a request says of its trace in its `_meta`, headers say too, or they do not. */
+/** `in-headers` copies the trace context from a request's `_meta` into HTTP headers. */
 export type RemoteTracing = 'in-headers' | 'off';
 
-/** What all requests of one link have in common. */
+/** Options shared by all requests of one link. */
 export interface RemoteEnvironment {
   readonly http: HttpClient;
   readonly url: URL;
@@ -42,17 +42,17 @@ export interface RemoteEnvironment {
   readonly timeouts: RemoteTimeouts;
   readonly maxMessageBytes: number;
   readonly tracing: RemoteTracing;
-  /** Those of the server, whichever link notices. */
+  /** Warnings about the server's ids, shared by all its links. */
   readonly idWarnings: IdWarnings;
   readonly log: Logger;
 }
 
-/** What all requests of a link have in common that lasts for a session. */
+/** Options shared by all requests of a link that lasts for a session. */
 export interface SessionEnvironment extends RemoteEnvironment {
   readonly caller: CallerHeaders;
 }
 
-/** The headers of a message, with those of its trace where they are wanted. */
+/** Returns the headers of a message, with those of its trace if tracing is on. */
 export function tracedHeaders(
   { tracing }: Pick<RemoteEnvironment, 'tracing'>,
   headers: Readonly<Record<string, string>>,
@@ -62,9 +62,9 @@ export function tracedHeaders(
 }
 
 /**
- * What the user lets pass of the HTTP requests of a link's client. Each request of the client carries its own values.
- * What no request causes, as streams, answers and the end of the session, carries those of the latest one: a token may
- * be renewed in the middle of a session.
+ * Headers of the client's HTTP requests that the user lets pass. Each request of the client carries its own. Streams,
+ * answers and the end of the session, which belong to no request, carry those of the latest request, because a token
+ * may be renewed during a session.
  */
 export class CallerHeaders {
   #latest: Lane['headers'] = undefined;
@@ -73,26 +73,26 @@ export class CallerHeaders {
     return this.#latest;
   }
 
-  /** A message is about to be sent. */
+  /** Call this before a message is sent. */
   note(frame: Frame, exchange: Exchange | undefined): void {
     if (exchange !== undefined && frame.kind === 'request') this.#latest = exchange.lane.headers;
   }
 
-  /** The headers that go with this message. */
+  /** Returns the forwarded headers for this message. */
   of(frame: Frame, exchange: Exchange | undefined): Lane['headers'] {
     return exchange !== undefined && frame.kind === 'request' ? exchange.lane.headers : this.#latest;
   }
 }
 
-/** A failure counts for so long: nobody tries in between, and the server may be back. */
+/** Time for which a failure counts. The server is not tried in between and may be back. */
 const MEMORY_MS = 10_000;
 
-/** Does the failure say that there is no server, or none that can be understood? */
+/** True if the failure means that there is no server, or none that can be understood. */
 export function isOutOfReach({ code }: BridgeError): boolean {
   return code === 'ERR_UPSTREAM_CONNECT' || code === 'ERR_UPSTREAM_UNREADABLE';
 }
 
-/** Whether a server could be reached when it was last tried, for readiness. */
+/** Remembers for the readiness check whether the server was reachable when last tried. */
 export class Reachability {
   readonly #clock: Clock;
   #failure: { readonly error: BridgeError; readonly atMs: number } | undefined;
@@ -101,7 +101,7 @@ export class Reachability {
     this.#clock = clock;
   }
 
-  /** It answered, or could not be reached. */
+  /** Notes a failure to reach the server, or undefined if it answered. */
   note(error: BridgeError | undefined): void {
     this.#failure = error === undefined ? undefined : { error, atMs: this.#clock.now() };
   }

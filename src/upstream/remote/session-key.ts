@@ -2,19 +2,21 @@ import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/headers.ts';
 import { PROTOCOL_VERSION_HEADER_OUT, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { Revision } from '../../mcp/vocabulary/revisions.ts';
 
-/** What a message is posted under. A server that lost its session gives way to a new key. */
+/**
+ * Session id and headers under which messages are posted. A new key replaces it when the server has lost the session.
+ */
 export interface SessionKey {
-  /** The server's id; undefined for a server without sessions, and before `initialize` was answered. */
+  /** The server's session id. Undefined for a server without sessions, and before `initialize` has been answered. */
   readonly id: string | undefined;
-  /** Counts the sessions of a link. */
+  /** Number of the session within its link. */
   readonly generation: number;
-  /** The headers that say so. */
+  /** Headers for session id and revision. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Those of a message that is posted to a server of Streamable HTTP: the same object for all of them. */
+  /** Headers of a POST over Streamable HTTP, one object shared by all POSTs. */
   readonly postHeaders: Readonly<Record<string, string>>;
 }
 
-/** Both kinds of answer. */
+/** Value of the Accept header, which allows JSON and event streams. */
 export const ACCEPT_ANSWER = `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`;
 
 function postHeadersWith(headers: SessionKey['headers']): SessionKey['postHeaders'] {
