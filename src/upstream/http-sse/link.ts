@@ -22,10 +22,13 @@ import { createSessionKey } from '../remote/session-key.ts';
 import { StreamMessages } from '../server-messages.ts';
 import { MessagePost, type PostHost, type PostTarget } from './post.ts';
 
-/** How long a server may take to say where its messages go. */
+/** Time limit for the server to announce its endpoint. */
 export const ENDPOINT_TIMEOUT_MS = 10_000;
 
-/** Limits accepted posts. Some servers end a response only when they have answered, so the latest is left alone. */
+/**
+ * Limits accepted POSTs whose response is still open. Some servers end a response only after they have answered, so the
+ * latest one is not aborted.
+ */
 export const LINGERING_LIMITS = { count: 64, bytes: 8 * 1024 * 1024, least: 1 };
 
 const POST_HEADERS = { 'Content-Type': JSON_TYPE, Accept: '*/*' };
@@ -33,17 +36,20 @@ const POST_HEADERS = { 'Content-Type': JSON_TYPE, Accept: '*/*' };
 export interface HttpSseLinkOptions {
   readonly environment: SessionEnvironment;
   readonly listener: ServerListener;
-  /** The server announced its endpoint, or could not be reached. */
+  /**
+   * Called with undefined when the server announced its endpoint, otherwise with the reason why it could not be
+   * reached.
+   */
   readonly reachable: (error: BridgeError | undefined) => void;
-  /** The link is over, by whichever side. */
+  /** Called when either side has ended the link. */
   readonly left: () => void;
 }
 
 /**
- * - `fresh`: nothing was sent yet, and there is no stream.
- * - `connecting`: the stream is open or opening, the endpoint not known; messages wait.
+ * - `fresh`: nothing has been sent, and there is no stream.
+ * - `connecting`: the stream is opening or open, and the endpoint is not known. Messages wait.
  * - `open`: messages are posted to the endpoint.
- * - `closed`: the relay has let go or has been told of the end. Nothing more is said to it.
+ * - `closed`: the relay has closed the link or has been told of its end. Its listener is not called any more.
  */
 type LinkState =
   | { readonly kind: 'fresh' }
@@ -52,8 +58,8 @@ type LinkState =
   | { readonly kind: 'closed' };
 
 /**
- * One session over HTTP+SSE: a GET whose stream is the session, and a POST for each message. When the stream ends the
- * session is gone, with everything in it: nothing can be resumed.
+ * A session over HTTP+SSE: a GET whose stream is the session, and a POST for each message. The session ends with the
+ * stream and cannot be resumed.
  */
 export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost {
   readonly #options: HttpSseLinkOptions;
@@ -61,7 +67,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   readonly #outbox: Outbox;
   readonly #messages: StreamMessages;
   readonly #requests: LinkRequests;
-  /** Opened with the first message, whose sender may have to show something for it. */
+  /** Opened for the first message, with the headers of that message's client. */
   #stream: EventStreamReader | undefined;
   #isPaused = false;
   #posts = new LinkedList<MessagePost>();
@@ -70,9 +76,12 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     post.unlink();
   });
   #state: LinkState = { kind: 'fresh' };
-  /** Requests whose POST was cut off after it had been sent; what ends the wait for the answer, by their ids. */
+  /**
+   * Requests whose POST was cut off after it had been sent. Maps their ids to a function that stops waiting for the
+   * answer.
+   */
   readonly #late = new Map<JsonRpcId, () => void>();
-  /** The open `initialize`, until its answer comes by. */
+  /** Id of the `initialize` request that has no answer yet. */
   #handshakeId: JsonRpcId | undefined;
   /** The URL of the stream after redirects, which the endpoint is relative to. */
   #streamUrl: URL;
@@ -135,7 +144,10 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     return this.#outbox.send(frame, exchange);
   }
 
-  /** A request that has not left needs no withdrawal, and a withdrawal must not overtake what it is about. */
+  /**
+   * Handles a cancellation whose request has not been sent: the request is dropped, and the cancellation is not sent.
+   * Otherwise it could overtake the request.
+   */
   #takeBack(exchange: Exchange): boolean {
     if (this.#outbox.withdraw(exchange)) return true;
     for (const post of this.#posts) {
@@ -211,7 +223,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     const frame = this.#requests.received(said, undefined);
     const id = frame === undefined ? this.#handshakeId : frame.id;
     if (this.#late.size > 0 && said.isResponse && id !== undefined) this.#notLate(id);
-    // A handshake that is tried again waits for nothing.
+    // The handshake is repeated, and the new request must not wait in the outbox.
     if (frame === undefined) return this.#outbox.opened();
     const isHandshake = this.#handshakeId !== undefined && frame.isResponse && frame.id === this.#handshakeId;
     if (isHandshake && frame.kind === 'result') this.#negotiated(frame);
@@ -219,7 +231,10 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     if (isHandshake) this.#handshakeOver();
   }
 
-  /** A newer revision may be agreed on over this transport, too; then its header is due. */
+  /**
+   * Sets the revision header on further POSTs if the handshake agreed on a revision that has one, which is possible
+   * over this transport too.
+   */
   #negotiated(frame: Frame): void {
     if (this.#state.kind !== 'open') return;
     const revision = servedRevision(readField(frame, 'protocolVersion'));
@@ -249,7 +264,10 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#lingering.add(post);
   }
 
-  /** The message was not taken: the answer that will not come is given here, as the server gave it where it did. */
+  /**
+   * The server rejected the POST. The client gets the JSON-RPC error in the response if it answers this request,
+   * otherwise an error of the bridge.
+   */
   refused(post: MessagePost, { frame, error }: Refusal): void {
     const { message } = post;
     const isAnswer = frame !== undefined && message.frame.kind === 'request' && answersId(frame.id, message.frame.id);
@@ -268,7 +286,8 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     }
     const { id } = frame;
     if (!wasSent || !isBreak(error) || id === undefined) return this.#unanswered(message, error);
-    // The response would only have said that the message was taken; the answer comes on the stream in any case.
+    // The lost response would only have confirmed the receipt of the message. The answer comes on the stream in any
+    // case.
     this.#notLate(id);
     const cancel = this.#options.environment.http.clock.after(LATE_ANSWER_MS, () => {
       this.#late.delete(id);
@@ -298,12 +317,13 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   #lost(error: BridgeError): void {
     this.#options.reachable(error);
-    // What cannot be opened is an answer to whoever wanted it; what breaks may concern nobody who waits.
+    // An error in opening the stream is reported to the client that needs it. A break is logged, because no client may
+    // be waiting.
     if (this.#state.kind === 'open') this.#log.warn({ code: error.code }, `event stream lost: ${error.message}`);
     if (this.#leave()) this.#options.listener.serverClosed(error);
   }
 
-  /** False when it had been left before. */
+  /** Returns false if the link had been closed before. */
   #leave(): boolean {
     if (this.#state.kind === 'closed') return false;
     if (this.#state.kind === 'connecting') this.#state.cancelTimeout();
@@ -321,9 +341,9 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 }
 
 /**
- * Where the server wants its messages posted. It may name any path, but only of the origin it was reached at: messages
- * and credentials are for that server, and the event may come from whoever can write to its stream. A `//host` is
- * another origin like any other. [spec 2024-11-05 basic/transports#http-with-sse]
+ * Returns the URL to which the server wants messages posted. The announced path may be any, but the origin must be that
+ * of the stream: messages and credentials are meant for that server, and an attacker may be able to write to its
+ * stream. `//host` names another origin and is rejected too. [spec 2024-11-05 basic/transports#http-with-sse]
  */
 export function resolveEndpoint(streamUrl: URL, announced: string): URL | BridgeError {
   const text = announced.trim();

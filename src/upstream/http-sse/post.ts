@@ -6,7 +6,7 @@ import type { Outgoing } from '../remote/link-messages.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import { type SessionEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 
-/** Where the messages of a session are posted, and with what: the same object for as long as both stay the same. */
+/** URL and headers of a session's POSTs. The object is reused as long as neither changes. */
 export interface PostTarget {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
@@ -14,18 +14,21 @@ export interface PostTarget {
 
 export interface PostHost {
   left(post: MessagePost): void;
-  /** Any 2xx. */
+  /** Called for any 2xx response. */
   accepted(post: MessagePost): void;
   refused(post: MessagePost, refusal: Refusal): void;
   failed(post: MessagePost, error: BridgeError): void;
-  /** Nothing more happens with it. */
+  /** Called last, once the response has ended or is not read any further. */
   over(post: MessagePost): void;
 }
 
-/** Some servers write "Accepted", some a page; it is read to the end to keep the connection, but not for ever. */
+/**
+ * Limit of the response body that is read. Some servers send "Accepted" and others a page; reading it to the end keeps
+ * the connection reusable.
+ */
 const MAX_IGNORED_BYTES = 64 * 1024;
 
-/** The POST of one message. Its response says only whether the server took it; answers come on the stream. */
+/** The POST of one message. Its response says only whether the server accepted it; answers come on the stream. */
 export class MessagePost extends ListMember implements HttpHandler {
   readonly message: Outgoing;
   readonly #url: URL;
@@ -59,7 +62,7 @@ export class MessagePost extends ListMember implements HttpHandler {
     );
   }
 
-  /** All of it was handed to the system. */
+  /** True once the whole request has been handed to the operating system. */
   get wasSent(): boolean {
     return this.#wasSent;
   }
