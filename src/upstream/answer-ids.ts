@@ -1,6 +1,6 @@
 /**
- * Takes from servers what the clients of the official SDKs take, so that everything above a link sees answers under the ids
- * that were sent, and a handshake in a revision that the server speaks.
+ * Accepts the irregular responses that clients of the official SDKs accept. Code above a link then sees answers under
+ * the ids that were sent, and a handshake in a revision that the server speaks.
  */
 import type { Logger } from 'pino';
 import { findOlderOffer } from '../mcp/classify/older-offer.ts';
@@ -11,20 +11,20 @@ import type { Exchange } from '../relay/exchange.ts';
 import type { ServerFault } from '../relay/ports.ts';
 import { type Frame, hasPlainId, idOfOtherType, type JsonRpcId, withId } from '../wire/frame.ts';
 
-/** Says once for each server what is wrong with the ids it returns: it does so with every answer. */
+/** Warns once per server about irregular ids, since every answer of such a server has them. */
 export class IdWarnings {
   readonly #name: string;
   readonly #log: Logger;
   #hasChanged = false;
   #hasUnknown = false;
 
-  /** @param name that of the server */
+  /** @param name name of the server */
   constructor(name: string, log: Logger) {
     this.#name = name;
     this.#log = log;
   }
 
-  /** A response was found by the value of its id, which was sent as `requested`. */
+  /** Warns that a response was matched by the value of its id, which was sent as `requested`. */
   changed(id: JsonRpcId, requested: JsonRpcId): void {
     if (this.#hasChanged) return;
     this.#hasChanged = true;
@@ -34,7 +34,7 @@ export class IdWarnings {
     );
   }
 
-  /** A response has the id of no request that waits. */
+  /** Warns that the id of a response belongs to no open request. */
   unknown(id: JsonRpcId): void {
     const level = this.#hasUnknown ? 'debug' : 'warn';
     this.#hasUnknown = true;
@@ -46,25 +46,25 @@ export class IdWarnings {
 }
 
 /**
- * Requests of one link that may still be answered, those that were withdrawn included. More than all clients of a bridge
- * may have open by default; the oldest make way.
+ * Limit of a link's requests that may still be answered, including canceled ones. It exceeds what all clients of a
+ * bridge may have open by default. Beyond it the oldest are dropped.
  */
 const MAX_AWAITED = 16_384;
-/** Longer ids are no numbers, and are not kept behind the call that has them. */
+/** Longest id that is kept. Longer ones are not numbers and need no matching by value. */
 const MAX_KEPT_LENGTH = 64;
 
 /** The ids of the requests of one link that lack their answer. */
 export class AwaitedIds {
   readonly #warnings: IdWarnings;
   readonly #ids = new Set<JsonRpcId>();
-  /** Not all are kept, so it cannot be said of an id that nobody waits for it. */
+  /** True once an id was not kept. From then on an unknown id may still belong to an open request. */
   #hasForgotten = false;
 
   constructor(warnings: IdWarnings) {
     this.#warnings = warnings;
   }
 
-  /** A request is sent. */
+  /** Notes a request that is sent. */
   add(id: JsonRpcId): void {
     if (typeof id === 'string' && id.length > MAX_KEPT_LENGTH) {
       this.#hasForgotten = true;
@@ -80,8 +80,9 @@ export class AwaitedIds {
   }
 
   /**
-   * The id of the request that a response with this id answers: the very same id, or else the one with the same value.
-   * @param known what the transport says that the response answers
+   * Returns the id of the request that a response with this id answers: the identical id, or else the one with the same
+   * value.
+   * @param known id of the request that the response answers according to the transport
    */
   take(id: JsonRpcId, known: JsonRpcId | undefined): JsonRpcId {
     if (this.#ids.delete(id)) return id;
@@ -102,16 +103,19 @@ export interface LinkRequestsOptions {
   readonly send: (frame: Frame, exchange: Exchange | undefined) => void;
 }
 
-/** The requests of one link to a server, and which of them each response answers. */
+/** Tracks the requests of one link to a server, and finds the request that each response answers. */
 export class LinkRequests {
   readonly #options: LinkRequestsOptions;
   readonly #awaited: AwaitedIds;
-  /** The `initialize` that has no answer yet and has not been repeated. At most as large as a client's may be. */
+  /**
+   * The `initialize` request that has not been answered and not been repeated. Its size is limited like that of any
+   * message from a client.
+   */
   #initialize: Frame | undefined;
   #isRepeating = false;
   /**
-   * An error without id may be about the latest notification until a request that was sent after it has been answered.
-   * `next`: no request was sent since; undefined: there is no such notification.
+   * State for errors without an id, which may be about the latest notification until a request sent after it has been
+   * answered. `next` means that no request has been sent since; undefined means that there is no such notification.
    */
   #notified: 'next' | { readonly id: JsonRpcId } | undefined;
 
@@ -120,7 +124,7 @@ export class LinkRequests {
     this.#awaited = new AwaitedIds(options.warnings);
   }
 
-  /** A message is sent, whatever it is. */
+  /** Call this for each message that is sent. */
   sent(frame: Frame): void {
     if (frame.kind === 'notification') this.#notified = 'next';
     if (frame.kind !== 'request' || frame.id === undefined) return;
@@ -130,9 +134,9 @@ export class LinkRequests {
   }
 
   /**
-   * The message of the server as it is passed on. Undefined: it is not, since the request it answers was sent again, or since
-   * it answers a notification.
-   * @param known the call that it is about, as the transport knows
+   * Returns the server's message as it is passed on. Returns undefined if it is dropped, because the request that it
+   * answers has been sent again or because it answers a notification.
+   * @param known the call that the message belongs to according to the transport
    */
   received(frame: Frame, known: Exchange | undefined): Frame | undefined {
     if (!frame.isResponse) return frame;
@@ -143,8 +147,9 @@ export class LinkRequests {
   }
 
   /**
-   * Some servers answer a notification as if it were a request that they do not know. Passed on, that error would be taken for
-   * the answer to an open call. A notification can be read, so other errors are not about it.
+   * True if an error without an id may answer a notification. Some servers treat a notification as an unknown request;
+   * if passed on, such an error would be taken for the answer to an open call. A notification is always readable, so a
+   * parse error is not about it.
    */
   #answersNotification(error: Frame): boolean {
     if (this.#notified === undefined || readField(error, 'code') === PARSE_ERROR) return false;
@@ -152,7 +157,7 @@ export class LinkRequests {
     return true;
   }
 
-  /** The answer under the id that the request has. */
+  /** Returns the answer with the id of the request. */
   #under(id: JsonRpcId, answer: Frame): Frame {
     if (id === answer.id) {
       if (hasPlainId(answer)) return answer;
@@ -162,8 +167,9 @@ export class LinkRequests {
   }
 
   /**
-   * Some servers refuse a revision that they do not know instead of naming one that they do, and list those in the error.
-   * [spec 2025-11-25 basic/lifecycle#error-handling] They are offered the newest of these, once.
+   * Repeats a rejected `initialize` with an older revision, once. Some servers reject an unknown revision instead of
+   * offering one of theirs, and list their revisions in the error. [spec 2025-11-25 basic/lifecycle#error-handling] The
+   * newest of these is offered.
    */
   #isRepeated(initialize: Frame, answer: Frame, known: Exchange | undefined): boolean {
     if (answer.id !== initialize.id) return false;
@@ -178,7 +184,7 @@ export class LinkRequests {
     return true;
   }
 
-  /** A message that could not be taken. */
+  /** Returns the fault with the id of the request that the unreadable message answers. */
   failed(fault: ServerFault): ServerFault {
     if (fault.id === undefined || fault.kind === 'request' || fault.kind === 'notification') return fault;
     const id = this.#awaited.take(fault.id, undefined);

@@ -3,7 +3,10 @@ import { showUrl } from '../http/shown-url.ts';
 import { showStreamAddress } from '../http/socket-addresses.ts';
 import { nameCommand } from '../process/command-name.ts';
 
-/** How a server is called where people look, unless a file names it. Holds no credential. */
+/**
+ * Returns the name under which a server is shown to users, unless a configuration file names it. The name contains no
+ * credentials.
+ */
 export function nameTarget(target: Target): string {
   switch (target.kind) {
     case 'url':

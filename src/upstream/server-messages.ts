@@ -1,4 +1,4 @@
-/** Reads the messages that servers write, as lines, JSON texts or events, and bounds what they may cost. */
+/** Reads messages from servers as lines, JSON texts or events, and limits the memory they may use. */
 import type { Logger } from 'pino';
 import { RecentNames } from '../collections/bounded-collections.ts';
 import { BridgeError } from '../errors.ts';
@@ -15,41 +15,47 @@ import type { DecodedEvent } from '../wire/sse-decode.ts';
 
 // ---- Lines
 
-/** What is shown of a line that is no message, and how many are kept for error messages. */
+/** Length up to which a line that is not a message is shown, and number of such lines kept for error messages. */
 const MAX_SHOWN_LENGTH = 200;
 const MAX_NOISE_LINES = 3;
 
 export interface MessageSink {
   message(frame: Frame): void;
   fault(fault: ServerFault): void;
-  /** The server does not write its messages as lines, so none will ever be read. */
+  /** Called if the server does not send its messages as lines, so no message can be read. */
   unreadable(error: BridgeError): void;
 }
 
-/** The header before each message of the Language Server Protocol. The first stands alone, others behind a message. */
+/**
+ * Header before each message in the Language Server Protocol. The first is on a line of its own, later ones follow a
+ * message on the same line.
+ */
 const LENGTH_HEADER = /content-length:[ \t]*(\d{1,9})[ \t]*$/i;
-/** The end of a line that may be that header. */
+/** Length of the end of a line that is searched for that header. */
 const HEADER_BYTES = 48;
 
 export interface ServerLinesOptions {
-  /** How the server is called in messages. */
+  /** Name of the server in error messages and the log. */
   readonly name: string;
   readonly maxMessageBytes: number;
-  /** What the log says, once, when it writes what is no message; completes "the server …". */
+  /**
+   * Warning logged once, at the first line that is not a message. It completes a sentence that begins with "the
+   * server".
+   */
   readonly noiseWarning: string;
   readonly sink: MessageSink;
   readonly log: Logger;
 }
 
-/** Reads what a server writes: one message a line, and whatever else happens to be there. */
+/** Reads a server's output: one message per line, and any other lines in between. */
 export class ServerLines implements LineSink {
   readonly #options: ServerLinesOptions;
   readonly #splitter: LineSplitter;
   readonly #scanner = new EnvelopeScanner();
   readonly #noise: string[] = [];
-  /** A message was read: what looks like a header is something that the server prints. */
+  /** True once a message has been read. A line that looks like a length header is then ordinary output. */
   #hasRead = false;
-  /** The length that such a header announced for what follows. */
+  /** Length that a header has announced for the following message. */
   #announcedBytes: number | undefined;
 
   constructor(options: ServerLinesOptions) {
@@ -57,7 +63,10 @@ export class ServerLines implements LineSink {
     this.#splitter = new LineSplitter(this, options.maxMessageBytes);
   }
 
-  /** The first lines that were no messages, each short: a usage text says most where it begins. */
+  /**
+   * The first lines that were not messages, shortened. The first lines are kept because a usage text says most at its
+   * beginning.
+   */
   get noise(): readonly string[] {
     return this.#noise;
   }
@@ -69,7 +78,7 @@ export class ServerLines implements LineSink {
     this.#options.sink.unreadable(framedError(this.#options.name));
   }
 
-  /** A last line without newline counts. */
+  /** Ends the input. A last line without a newline is read too. */
   end(): void {
     this.#splitter.end();
   }
@@ -87,7 +96,10 @@ export class ServerLines implements LineSink {
     this.#options.sink.message(frame);
   }
 
-  /** Some servers leave out a result that holds nothing. The call it was meant for is not to wait for another answer. */
+  /**
+   * Detects a response without result and error, and reports it as a fault of its call. Some servers omit an empty
+   * result, and the call should not wait for another response.
+   */
   #isEmptyAnswer(bytes: Buffer): boolean {
     if (bytes[0] !== OPEN_BRACE || bytes[bytes.length - 1] !== CLOSE_BRACE) return false;
     const { id, kind, method } = recoverEnvelope(bytes, bytes);
@@ -106,8 +118,8 @@ export class ServerLines implements LineSink {
   }
 
   /**
-   * [spec 2025-03-26 basic#batching] a line may hold an array of messages; they are passed on one by one. Log lines
-   * like `[info] ready` start with a bracket, too.
+   * Reads a batch. [spec 2025-03-26 basic#batching] A line may hold an array of messages, which are passed on
+   * individually. Log lines such as `[info] ready` begin with a bracket too.
    */
   #batch(bytes: Buffer): void {
     const result = readMessage(bytes, SERVER_LIMITS);
@@ -143,9 +155,9 @@ function framedError(name: string): BridgeError {
 // ---- JSON texts
 
 /**
- * Delivers what a server wrote as one JSON text: a message, or an array of them, which is taken apart in its order.
- * [spec 2025-03-26 basic#batching] Owns the bytes. False: it was no message, and nothing was delivered.
- * @param scanner for all that one server says
+ * Delivers a JSON text from a server: a message, or an array of messages, delivered in order. [spec 2025-03-26
+ * basic#batching] Takes ownership of the bytes. Returns false if the text was not a message and nothing was delivered.
+ * @param scanner shared by all texts of one server
  */
 export function takeMessages(bytes: Buffer, scanner: EnvelopeScanner, deliver: (frame: Frame) => void): boolean {
   const text = toOneLine(trimText(bytes));
@@ -165,14 +177,14 @@ export function takeMessages(bytes: Buffer, scanner: EnvelopeScanner, deliver: (
 // ---- Events
 
 export interface StreamMessagesOptions {
-  /** How the server is called in messages. */
+  /** Name of the server in error messages. */
   readonly name: string;
   readonly maxMessageBytes: number;
   readonly message: (frame: Frame) => void;
   readonly fault: (fault: ServerFault & { readonly error: BridgeError }) => void;
 }
 
-/** Messages out of the events of a long-lived stream. */
+/** Reads messages from the events of a long-lived stream. */
 export class StreamMessages {
   readonly #options: StreamMessagesOptions;
   readonly #seen = new SeenEvents();
@@ -182,12 +194,12 @@ export class StreamMessages {
     this.#options = options;
   }
 
-  /** The stream goes on after a break. */
+  /** Call this when the stream has been resumed after a break. */
   resumed(): void {
     this.#seen.resumed();
   }
 
-  /** False: the event held no message. */
+  /** Returns false if the event held no message. */
   take({ id, data }: DecodedEvent): boolean {
     if (this.#seen.isRepeated(id)) return true;
     const { maxMessageBytes, message } = this.#options;
@@ -199,7 +211,7 @@ export class StreamMessages {
     return true;
   }
 
-  /** A message that was too long went by. */
+  /** Reports a message that was too long. */
   oversized(byteLength: number, { head, tail }: SkippedEnds): void {
     const { name, maxMessageBytes, fault } = this.#options;
     const { kind, id } = recoverEnvelope(head, tail);
@@ -209,25 +221,25 @@ export class StreamMessages {
 }
 
 /**
- * A server that replays more than was asked for repeats recent events; older ones are not kept. Each call has its own,
- * so of long ids, which no server needs, fewer are.
+ * Limits of the remembered event ids. A server that replays more than it was asked for repeats recent events, so older
+ * ones are not needed. Each call has its own memory, so fewer ids are kept if they are long, which no server needs.
  */
 const KEPT_LIMITS = { count: 64, length: 8 * 1024 };
 
 /**
- * Tells events that a resumed stream repeats. Only ids from before the break count: a server that gives several events
- * the same id breaks the rules, but none of them may be lost for it.
+ * Recognizes events that a resumed stream repeats. Only ids from before the break count: a server that gives several
+ * events the same id breaks the rules, but none of these events may be lost.
  */
 export class SeenEvents {
   readonly #recent = new RecentNames<true>(KEPT_LIMITS);
   #before: ReadonlySet<string> = new Set();
 
-  /** The stream broke and is being resumed. */
+  /** Call this when the stream has broken and is being resumed. */
   resumed(): void {
     this.#before = new Set(Array.from(this.#recent, ([id]) => id));
   }
 
-  /** Notes the event; true when it came before the break already. */
+  /** Notes the event. Returns true if it was received before the break. */
   isRepeated(id: string | undefined): boolean {
     if (id === undefined || id === '') return false;
     if (this.#before.has(id)) return true;
@@ -241,14 +253,17 @@ export class SeenEvents {
 export interface OversizedMessage {
   /** The sender, as the beginning of a sentence. */
   readonly sender: string;
-  /** In words, for not all of them may have been counted. */
+  /** The size as text, since it may be known only in part. */
   readonly bytes: string;
   readonly maxMessageBytes: number;
-  /** The kind of the message, as far as its beginning and end tell. */
+  /** Kind of the message, if its beginning and end show it. */
   readonly kind: ServerFault['kind'];
 }
 
-/** A request is refused to the server, as the request of a client would be; of all else a client hears. */
+/**
+ * Creates the error for an oversized message. The server gets the error for a request of its own, the client gets it
+ * for any other message.
+ */
 export function oversizedError({ sender, bytes, maxMessageBytes, kind }: OversizedMessage): BridgeError {
   const limit = `up to ${maxMessageBytes} are allowed`;
   if (kind === 'request') {
@@ -260,16 +275,17 @@ export function oversizedError({ sender, bytes, maxMessageBytes, kind }: Oversiz
 }
 
 /**
- * Answers that are kept for a server which takes nothing. Its clients are asked to stop meanwhile, but the server itself
- * goes on asking, and much of that is answered here at once: pings, and what nobody can be asked.
+ * Limits of the answers kept for a server that does not read. Its clients are asked to pause meanwhile, but the server
+ * may continue to send requests, and the bridge answers many of them itself at once: pings, and requests that no client
+ * can be asked.
  */
 const MAX_UNTAKEN = 4096;
 const MAX_UNTAKEN_BYTES = 64 * 1024 * 1024;
 
-/** What a server has not taken of the answers to its own requests. */
+/** Counts the answers to a server's requests that the server has not read. */
 export class AnswerLimit {
   readonly #log: Logger;
-  /** Since the server has been full. */
+  /** Answers and bytes since the server stopped reading. */
   #count = 0;
   #bytes = 0;
   #hasWarned = false;
@@ -278,7 +294,10 @@ export class AnswerLimit {
     this.#log = log;
   }
 
-  /** True: an answer that is one too many, and is to be dropped. To be asked before each message. */
+  /**
+   * Returns true if the message is an answer beyond the limits, which is to be dropped. Call this before each message
+   * is sent.
+   */
   excludes({ isResponse, bytes }: Frame, isFull: boolean): boolean {
     if (!isFull) {
       this.#count = 0;
