@@ -136,8 +136,8 @@ export class CallerLimits {
 
 /**
  * Returns why nothing is left of a limit, or undefined if something is. `full` means that, as far as this replica
- * knows, the replicas have all of it in use. A full limit starts a request to the other replicas in the background, so
- * a client that could not wait, such as one connecting by WebSocket, may succeed when it tries again.
+ * knows, the replicas have all of it in use. A full limit starts a reservation in the background, so a client that
+ * could not wait, such as one connecting by WebSocket, may succeed when it tries again.
  */
 export function refusalOf(limit: SharedLimit | undefined): 'full' | BridgeError | undefined {
   if (limit === undefined) return TOO_MANY;

@@ -155,8 +155,9 @@ function framedError(name: string): BridgeError {
 // ---- JSON texts
 
 /**
- * Delivers a JSON text from a server: a message, or an array of messages, delivered in order. [spec 2025-03-26
- * basic#batching] Takes ownership of the bytes. Returns false if the text was not a message and nothing was delivered.
+ * Delivers a JSON text from a server: a message, or an array of messages, delivered in order.
+ * [spec 2025-03-26 basic#batching] Takes ownership of the bytes. Returns false if the text was not a message and
+ * nothing was delivered.
  * @param scanner shared by all texts of one server
  */
 export function takeMessages(bytes: Buffer, scanner: EnvelopeScanner, deliver: (frame: Frame) => void): boolean {

@@ -329,8 +329,8 @@ export class StreamAttempt implements HttpHandler {
 }
 
 /**
- * Encodes an event id as a header value, or returns undefined if that is not possible. [spec WHATWG HTML server-sent
- * events] The id is sent back as UTF-8; Node encodes header values as Latin-1.
+ * Encodes an event id as a header value, or returns undefined if that is not possible.
+ * [spec WHATWG HTML server-sent events] The id is sent back as UTF-8; Node encodes header values as Latin-1.
  */
 export function encodeEventId(id: string): string | undefined {
   const value = Buffer.from(id, 'utf8').toString('latin1');

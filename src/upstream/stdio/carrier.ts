@@ -10,7 +10,10 @@ import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
 import { ServerLines } from '../server-messages.ts';
 import { exitError } from './exit-error.ts';
 
-/** Time without an answer after which the log says that the server is starting. Most servers have answered by then. */
+/**
+ * Time of silence before the first answer after which the log says that the server is starting. Most servers have
+ * answered by then.
+ */
 const STARTING_MS = 2000;
 /** Time without any output before the first answer after which the log warns of a possible problem. */
 const SILENT_MS = 10_000;

@@ -56,7 +56,8 @@ export class ChildLimit {
 
   /**
    * Reserves a slot for one more process. It is free now, or as soon as a process that is ending has gone, which takes
-   * at most its grace period. Throws ERR_SESSION_LIMIT if no process is ending.
+   * at most its grace period. Throws ERR_SESSION_LIMIT if there is no such process that another slot does not already
+   * wait for.
    */
   reserve(): ChildSlot {
     const wider = this.#wider.refusal();

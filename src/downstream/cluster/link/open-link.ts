@@ -9,7 +9,7 @@ import { LINK_HEADER, LINK_PROTOCOL, secureAsEntry } from './upgrade.ts';
 /**
  * - `opened`: the other end has proved that it has the cluster key, and TLS is established.
  * - `not-here`: the other end has proved that it has the cluster key, but is not the replica's run that was meant.
- * - `unreachable`: neither was proved. No request was sent.
+ * - `unreachable`: neither was proved. No request of a client was sent.
  */
 export type OpenedLink =
   | { readonly kind: 'opened'; readonly socket: Socket }

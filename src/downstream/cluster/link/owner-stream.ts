@@ -25,7 +25,7 @@ interface Served {
 /**
  * - `opening`: a part of the head has arrived.
  * - `held`: the head is complete. The request is served once it is known whether its body arrived together with it.
- * - `served`: the request has been passed to the server.
+ * - `served`: the request has been passed to `serve`.
  * - `over`: the stream has ended.
  */
 type OwnerStreamState =
