@@ -8,12 +8,15 @@ import { type SessionEnvironment, tracedHeaders } from '../remote/remote-environ
 import type { SessionKey } from '../remote/session-key.ts';
 
 /**
- * A server may take this long for a message of the bridge's own: a call waits for it, and no client sees that it is not
- * answered. As long as official clients wait for an answer.
+ * Time limit for a request of the bridge's own. A client's call waits for it, and no client notices that it is not
+ * answered. The limit is as long as official clients wait for an answer.
  */
 const OWN_CALL_MS = 60_000;
 
-/** [spec 2025-11-25 transports#sending-messages-to-the-server] a POST for each message, open to both kinds of answer. */
+/**
+ * Creates the POST of a message, which accepts JSON and event streams.
+ * [spec 2025-11-25 transports#sending-messages-to-the-server]
+ */
 export function postRequest(environment: SessionEnvironment, message: Outgoing, session: SessionKey): HttpRequest {
   const { url, cookies, caller, timeouts } = environment;
   const { frame, exchange } = message;
@@ -34,11 +37,14 @@ export interface Resumption {
   readonly session: SessionKey;
   /** The id of the last event, as a header value. */
   readonly lastEventId: string;
-  /** Since the call began: its limit goes on counting. */
+  /** Time since the call began, which counts towards its time limit. */
   readonly elapsedMs: number;
 }
 
-/** [spec 2025-11-25 transports#resumability-and-redelivery] always a GET, also for a stream that a POST opened. */
+/**
+ * Creates the request that resumes a stream. [spec 2025-11-25 transports#resumability-and-redelivery] This is always a
+ * GET, also for a stream that a POST opened.
+ */
 export function resumeRequest(
   { url, cookies, caller, timeouts }: SessionEnvironment,
   { message, session, lastEventId, elapsedMs }: Resumption,

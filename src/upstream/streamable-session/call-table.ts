@@ -5,9 +5,15 @@ import { answersId, type JsonRpcId } from '../../wire/frame.ts';
 import { Lingering } from '../remote/link-messages.ts';
 import type { ServerCall } from './server-call.ts';
 
-/** Limits calls that were answered, or taken. Their requests are of no use any more, so no large one is kept. */
+/**
+ * Limits calls that have been answered or accepted but whose response is open. Their requests are not needed any more,
+ * so no large one is kept.
+ */
 export const LINGERING_LIMITS = { count: 16, bytes: 1024 * 1024, least: 0 };
-/** A call of a lost session may still be answered for this long: the server may have begun with it before it forgot. */
+/**
+ * Time that calls of a lost session may still be answered. The server may have begun to process them before it lost the
+ * session.
+ */
 const LOST_GRACE_MS = 10_000;
 
 /** The calls of a link that have not ended. */
@@ -31,7 +37,7 @@ export class CallTable {
     this.#calls.add(call);
   }
 
-  /** Returns false when it was not there. */
+  /** Returns false if the call was not in the table. */
   delete(call: ServerCall): boolean {
     this.#lingering.delete(call);
     const wasThere = call.unlink();
@@ -46,19 +52,22 @@ export class CallTable {
     return undefined;
   }
 
-  /** The open call of this client's request, or of the bridge's own. */
+  /** Finds the open call of a request by its id, whether the client's or the bridge's own. */
   findOpen(id: JsonRpcId): ServerCall | undefined {
     for (const call of this.#calls) if (call.isOpen && call.message.frame.id === id) return call;
     for (const call of this.#calls) if (call.isOpen && answersId(id, call.message.frame.id)) return call;
     return undefined;
   }
 
-  /** The session has no event stream any more. */
+  /** Tells the calls that the session has no event stream any more. */
   lostStream(): void {
     for (const call of this.#calls.toArray()) call.lostStream();
   }
 
-  /** Answered, or taken, but its response goes on: the server may have a last word. Its connection is not kept for ever. */
+  /**
+   * Keeps the connection of a call that has been answered or accepted for a limited time, since the server may send
+   * further messages on its response.
+   */
   linger(call: ServerCall): void {
     this.#lingering.add(call);
   }
@@ -72,8 +81,9 @@ export class CallTable {
   }
 
   /**
-   * Takes out the calls of sessions before this generation: those whose stream is open at once, those without any
-   * response after a while. Such a call most likely gets a 404 of its own, and can then be repeated.
+   * Removes the calls of sessions before this generation and passes each to `take`. Calls with a response are removed
+   * at once, those without one after LOST_GRACE_MS: such a call most likely gets a 404 of its own and can then be
+   * repeated.
    */
   takeOlder(generation: number, take: (call: ServerCall) => void): void {
     const takeThose = (isOver: (call: ServerCall) => boolean): void => {

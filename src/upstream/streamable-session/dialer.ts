@@ -9,7 +9,7 @@ import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamableLink } from './link.ts';
 
-/** Sessions with a server over Streamable HTTP, in all its revisions that have sessions. */
+/** Creates sessions with a server over Streamable HTTP, in all revisions that have sessions. */
 export function createStreamableDialer(options: RemoteDialerOptions): SessionDialer {
   return new StreamableDialer(options);
 }

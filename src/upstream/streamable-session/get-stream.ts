@@ -7,7 +7,7 @@ import type { SessionEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamMessages, type StreamMessagesOptions } from '../server-messages.ts';
 
-/** A server that is slow to answer the GET does not hold up the session for longer than this. */
+/** Longest time that a session waits for the response to the GET. */
 const SETTLE_MS = 1000;
 
 export interface GetStreamOptions {
@@ -15,18 +15,23 @@ export interface GetStreamOptions {
   readonly session: SessionKey;
   readonly isPaused: boolean;
   readonly messages: StreamMessagesOptions;
-  /** The stream is there, or there will be none, or it takes too long to find out. Called once, not after `close`. */
+  /**
+   * Called once when the stream is open, is known not to exist, or has not been answered in time. Not called after
+   * `close`.
+   */
   readonly settled: () => void;
-  /** The stream is there for the first time: what the server says from now on is heard. */
+  /** Called when the stream is open for the first time. From then on the server's messages are received. */
   readonly opened: () => void;
-  /** The server offers no stream, or none any more, so it says nothing outside of calls. */
+  /**
+   * Called when the server offers no stream, or none any more, so that its messages outside of calls are not received.
+   */
   readonly absent: () => void;
-  /** The server does not know the session any more, or says something that may mean it. */
+  /** Called when the server does not know the session any more, or answers with a status that may mean it. */
   readonly sessionDoubted: (status: number) => void;
 }
 
 /**
- * The stream on which a server says what belongs to no call. A server need not offer one.
+ * The stream for server messages that belong to no call. A server need not offer one.
  * [spec 2025-11-25 transports#listening-for-messages-from-the-server]
  */
 export class GetStream implements EventStreamListener {
@@ -37,7 +42,7 @@ export class GetStream implements EventStreamListener {
   readonly #stopWaiting: () => void;
   #isSettled = false;
   #wasOpened = false;
-  /** Since it was open last, it was asked whether the server knows the session still. */
+  /** True if `sessionDoubted` has been called since the stream was last open. */
   #wasDoubted = false;
 
   constructor(options: GetStreamOptions) {
@@ -62,7 +67,7 @@ export class GetStream implements EventStreamListener {
     });
   }
 
-  /** It is there, or was and will be again. */
+  /** True if the stream is open or is being reopened. */
   get isThere(): boolean {
     return this.#wasOpened;
   }
@@ -112,7 +117,7 @@ export class GetStream implements EventStreamListener {
     this.#options.sessionDoubted(status);
   }
 
-  /** 405 is how a server says that it has none; others are as good. */
+  /** Called when there is no stream. A server without one answers 405; other statuses are treated in the same way. */
   ended({ status, wasOpen, error }: StreamEnd): void {
     this.#settle();
     this.#wasOpened = false;

@@ -26,18 +26,18 @@ import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
 export interface StreamableLinkOptions {
   readonly environment: SessionEnvironment;
   readonly listener: ServerListener;
-  /** A new one, or one that was opened elsewhere and is gone on with. The link keeps it up to date. */
+  /** A new session, or one that was opened by another bridge and is continued here. The link keeps it up to date. */
   readonly session: SessionState;
-  /** The server answered, or could not be reached at all. */
+  /** Called with undefined when the server answered, otherwise with the reason why it could not be reached. */
   readonly reachable: (error: BridgeError | undefined) => void;
-  /** The link is closed; the session, if there was one, should be ended at the server. */
+  /** Called when the link is closed. The session, if there was one, should then be ended at the server. */
   readonly left: (session: SessionKey) => void;
 }
 
-/** A message the server did not take is posted once more, in a new session. */
+/** Posts of a message: one that was rejected with its session is posted once more, in a new session. */
 const MAX_ATTEMPTS = 2;
 
-/** One session with a server over Streamable HTTP. After `close` the listener hears nothing more. */
+/** A session with a server over Streamable HTTP. After `close` the listener is not called any more. */
 export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>, KeeperHost {
   readonly #options: StreamableLinkOptions;
   readonly #delivery: Delivery;
@@ -47,12 +47,15 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   readonly #keeper: SessionKeeper;
   readonly #calls: CallTable;
   #stream: GetStream | undefined;
-  /** What the client is told to look at again as soon as the server is listened to. */
+  /** Notifications about possible changes, which the client gets as soon as the event stream is open. */
   #missed: readonly Frame[] = [];
   #question: SessionQuestion | undefined;
   #isPaused = false;
   #isClosed = false;
-  /** The server refused a message in a new session as in the one before, so such a refusal does not mean the session. */
+  /**
+   * True if the server has rejected a message in a new session just as in the one before. Such a rejection then is not
+   * about the session.
+   */
   #wasRenewedInVain = false;
 
   constructor(options: StreamableLinkOptions) {
@@ -77,7 +80,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
       drained: () => listener.serverDrained(),
     });
     if (!session.isInitialized) return;
-    // Nobody has listened to the server since the bridge that had the session was gone.
+    // The server's messages were not received between the end of the former bridge and now.
     this.#missed = session.missed();
     this.ready();
   }
@@ -102,7 +105,9 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     return this.#outbox.send(frame, exchange);
   }
 
-  /** It has been sent by another bridge, so it waits for nothing. */
+  /**
+   * Resumes a call that another bridge has posted. It bypasses the outbox, since it need not wait for other messages.
+   */
   #resumeCall(frame: Frame, exchange: Exchange | undefined, lastEventId: string): boolean {
     const message = new Outgoing(frame, exchange);
     message.isWaiting = false;
@@ -111,7 +116,10 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     return true;
   }
 
-  /** What never left needs no withdrawal, and a withdrawal must not overtake what it is about. */
+  /**
+   * Handles a cancellation. If its request has not been sent, the request is dropped and the cancellation is not sent,
+   * since it could overtake the request.
+   */
   #cancel(frame: Frame, exchange: Exchange): boolean {
     if (this.#outbox.withdraw(exchange)) return true;
     const call = this.#calls.find(exchange);
@@ -150,7 +158,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   // ---- to the server
 
   #postInTurn(message: Outgoing): void {
-    // Without a session there is nothing to post under: one is made first, and the message goes again.
+    // Without a session the message cannot be posted. A session is opened first, and then the message is posted.
     if (this.#keeper.state === 'lost' && message.frame.method !== INITIALIZE) {
       this.#outbox.hold();
       this.#keeper.renew(this.#keeper.key);
@@ -172,7 +180,8 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   }
 
   askUser({ message: { frame, exchange, reply } }: ServerCall, prompt: UserPrompt): Promise<UserAnswer> | undefined {
-    // [spec 2025-11-25 basic/lifecycle#initialization] Before the handshake is over a client is asked nothing.
+    // [spec 2025-11-25 basic/lifecycle#initialization] A client must not be sent requests before the handshake is
+    // complete.
     const { isInitialized, initialize } = this.#options.session;
     if (!isInitialized || reply !== undefined || frame.method === INITIALIZE) return undefined;
     this.#question ??= new SessionQuestion((message) => this.#delivery.message(message));
@@ -184,11 +193,15 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     const { kind, method } = message.frame;
     if (method === INITIALIZE) this.#keeper.named(headers[SESSION_ID_HEADER]);
     if (kind !== 'request' && status >= 200 && status < 300) return this.#taken(message);
-    // What waits for `initialized` waits for the event stream as well, which is asked for once it has arrived.
+    // Messages that wait for `notifications/initialized` also wait for the event stream, which is requested only after
+    // that notification has arrived. `#settled` completes both in this order.
     if (method !== INITIALIZED) this.#outbox.answered(message);
   }
 
-  /** All that is to be heard of what needs no answer. A server may leave that response open for as long as it likes. */
+  /**
+   * Completes a notification or response when its POST is accepted. Only the status counts, because the server may
+   * leave the HTTP response open.
+   */
   #taken(message: Outgoing): void {
     this.#settled(message);
     message.reply?.(message.frame, 'unrelated');
@@ -203,7 +216,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#delivery.message(frame, message.exchange);
   }
 
-  /** A message that is no part of the response to its call. */
+  /** Receives a message from the event stream of the session. */
   #heard(frame: Frame): void {
     const call = frame.isResponse && frame.id !== undefined ? this.#calls.findOpen(frame.id) : undefined;
     if (call === undefined) return this.#delivery.message(frame);
@@ -211,7 +224,9 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     call.answeredElsewhere();
   }
 
-  /** Some servers say in an ordinary answer that they do not know the session. */
+  /**
+   * Handles a JSON-RPC error in an ordinary response. Some servers use one to say that they do not know the session.
+   */
   #refusedByAnswer(call: ServerCall, frame: Frame): void {
     const { message } = call;
     const verdict = sessionVerdictOfAnswer(frame, message.frame);
@@ -256,8 +271,8 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   }
 
   /**
-   * The withdrawal has arrived: now nobody waits for the answer. Not before, for to a server a broken connection is no
-   * withdrawal. [spec 2025-11-25 transports#sending-messages-to-the-server]
+   * Ends the call of a request whose cancellation has been delivered. Its connection is not closed earlier, because a
+   * broken connection is not a cancellation. [spec 2025-11-25 transports#sending-messages-to-the-server]
    */
   #letGo(exchange: Exchange): void {
     const call = this.#calls.find(exchange);
@@ -266,7 +281,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     call.abort();
   }
 
-  /** The server has taken the message, or never will. */
+  /** Call this when the server has accepted the message or never will. */
   #settled(message: Outgoing): void {
     const { frame, exchange, reply } = message;
     if (frame.method === INITIALIZED && reply === undefined) this.#keeper.initialized();
@@ -288,13 +303,13 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     if (!this.#doubtsSession(call, verdict, tell)) tell();
   }
 
-  /** No answer will come: the client is told, and the server too if it may be at work on it. */
+  /** Reports a failed message to the client, and to the server too if it may be processing the request. */
   #failed(call: ServerCall, error: BridgeError, wasSent: boolean): void {
     const { frame, reply } = call.message;
     if (isOutOfReach(error) || error.data?.phase === 'connect') this.#options.reachable(error);
     if (reply !== undefined) return reply(error, 'unrelated');
     if (frame.kind !== 'request') {
-      // The session goes on without it; a server without sessions may not want it at all.
+      // The session continues without the message. A server without sessions may not accept it at all.
       this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
       return;
     }
@@ -308,9 +323,9 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   // ---- the session
 
   /**
-   * Goes by what a refusal says of the session: a message that was certainly not carried out goes again in a new session.
-   * False: the refusal is about the message.
-   * @param tell tells the client of the refusal, once the server has shown that it knows the session
+   * Handles a rejection that may be about the session. A message that was certainly not carried out is posted again in
+   * a new session. Returns false if the rejection is about the message.
+   * @param tell reports the rejection to the client, once the server has shown that it knows the session
    */
   #doubtsSession(call: ServerCall, verdict: SessionVerdict, tell: () => void): boolean {
     const { message, session } = call;
@@ -334,7 +349,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     return true;
   }
 
-  /** The message was refused for its session alone, so it was not carried out and can go again in a new one. */
+  /** Posts a message again in a new session. It was rejected only because of its session, so it was not carried out. */
   #postAgain({ message, session }: ServerCall): void {
     this.#keeper.renew(session);
     this.#outbox.answered(message);
@@ -346,8 +361,8 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   }
 
   /**
-   * Calls wait for the stream: what a server says on it before it is there, most servers drop; and a call may well lead
-   * to a question that comes on it.
+   * Opens the event stream. Calls wait for it, because most servers drop messages for a stream that is not open, and a
+   * call may lead to a server request on the stream.
    */
   ready(): void {
     this.#stream?.close();
@@ -358,7 +373,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
       environment,
       settled: () => this.#outbox.release(),
       opened: () => this.#tellMissed(),
-      // A session that goes on without a stream has missed nothing. A new one may differ in all that it offers.
+      // A continued session without a stream has missed nothing. A new session may differ in everything it offers.
       absent: () => {
         this.#calls.lostStream();
         if (session.generation > 0) this.#tellMissed();
@@ -427,7 +442,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#outbox.release();
   }
 
-  /** What waits is told with the end. */
+  /** Ends the link. The listener reports the end to the requests that wait. */
   outlived(reason: BridgeError): void {
     this.close(reason);
     this.#options.listener.serverClosed(reason);
@@ -435,8 +450,8 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
 }
 
 /**
- * May a message that was refused with its session go again in a new one? Answers and cancellations are about ids of the
- * old session, progress about its tokens.
+ * True if a message that was rejected with its session may be posted in a new one. Responses and cancellations refer to
+ * ids of the old session, and progress notifications to its tokens.
  */
 function isWorthRepeating({ kind, method = '' }: Frame): boolean {
   return kind === 'request' || (kind === 'notification' && ![CANCELLED, INITIALIZED, PROGRESS].includes(method));

@@ -25,13 +25,13 @@ import { SeenEvents, takeMessages } from '../server-messages.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
 
 /**
- * - `posting`: no response yet.
- * - `reading`: a 2xx response.
- * - `refused`: another response, whose body may say why.
+ * - `posting`: the POST has no response yet.
+ * - `reading`: a 2xx response is being read.
+ * - `refused`: another response is being read, whose body may contain the reason.
  * - `waiting`: the stream broke and will be resumed.
- * - `resuming`: a GET is under way that continues it.
- * - `elsewhere`: its own response is over, and the answer may still come on the event stream of the session.
- * - `done`: ended or aborted.
+ * - `resuming`: the GET that resumes the stream has no response yet.
+ * - `elsewhere`: the call's own response has ended, and the answer may still come on the event stream of the session.
+ * - `done`: the call has ended or was aborted.
  */
 type CallState =
   | { readonly kind: 'posting' | 'resuming'; readonly http: HttpCall }
@@ -40,7 +40,7 @@ type CallState =
       readonly http: HttpCall;
       readonly via: 'post' | 'get';
       readonly body: AnswerReader;
-      /** The server has said that it answers later, and not here. */
+      /** True for a 202, with which the server says that it will answer later and elsewhere. */
       readonly isEmpty: boolean;
     }
   | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
@@ -51,12 +51,12 @@ type CallState =
 const DONE: CallState = { kind: 'done' };
 
 /**
- * One message to the server and everything that comes in answer to it: the response of its POST, and where that is a
- * stream which breaks, the responses of the GETs that resume it. [spec 2025-11-25 transports#resumability-and-redelivery]
+ * A message to the server and everything received in answer to it: the response of its POST and, if that is a stream
+ * that breaks, the responses of the GETs that resume it. [spec 2025-11-25 transports#resumability-and-redelivery]
  */
 export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   readonly message: Outgoing;
-  /** The session it was posted in. */
+  /** The session that the message was posted in. */
   readonly session: SessionKey;
   readonly #environment: SessionEnvironment;
   readonly #host: ServerCallHost<ServerCall>;
@@ -70,7 +70,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   #resume: ResumePlan | undefined = undefined;
   /** The pause before a resumption that the server asked for, which must be respected. */
   #retryMs: number | undefined = undefined;
-  /** Set once an event came that was not the answer. */
+  /** Set once an event with an id has come before the answer. */
   #seen: SeenEvents | undefined = undefined;
   #notedEventId: string | undefined = undefined;
 
@@ -95,19 +95,19 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
         : this.#resumeElsewhere(message.resumesAfter);
   }
 
-  /** Another bridge has posted it. */
+  /** Resumes the answer to a message that another bridge has posted. */
   #resumeElsewhere(lastEventId: string): CallState {
     this.#wasSent = true;
     this.#plan().brokeAt(lastEventId);
     return { kind: 'waiting', cancel: this.#resumeIn(0) };
   }
 
-  /** It still lacks its answer. */
+  /** True while the call needs an answer and has none. */
   get isOpen(): boolean {
     return this.#needsAnswer && !this.#isAnswered && this.#state.kind !== 'done';
   }
 
-  /** The server has begun to respond. */
+  /** True once the server has begun to respond. */
   get hasResponse(): boolean {
     return this.#state.kind !== 'posting';
   }
@@ -116,7 +116,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     return this.#wasSent;
   }
 
-  /** Nothing more is said to the host. */
+  /** Ends the call. The host is not called any more. */
   abort(): void {
     const state = this.#state;
     this.#state = DONE;
@@ -221,7 +221,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     this.#fail(error);
   }
 
-  /** Over, one way or the other; `cause` when it broke. */
+  /** Called when the response has ended. `cause` is given if it broke. */
   #streamEnded(cause: BridgeError | undefined): void {
     const state = this.#state;
     if (state.kind !== 'reading') return;
@@ -239,9 +239,9 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   // ---- an answer that comes elsewhere
 
   /**
-   * The specification wants the answer in the response to the POST. Official clients take it from the event stream of
-   * the session as well, and some servers send it there. Where the server itself ended the response, the limits of the
-   * call hold.
+   * Waits for the answer on the session's event stream. The specification requires the answer in the response to the
+   * POST, but some servers send it on the session's stream, and official clients accept it there. If the server itself
+   * ended the response, only the time limits of the call apply.
    */
   #awaitElsewhere(error: BridgeError, cause: BridgeError | undefined): void {
     if (!this.#host.hasStream()) return this.#fail(error);
@@ -251,18 +251,18 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     this.#state = { kind: 'elsewhere', cancel, error };
   }
 
-  /** The answer came on the event stream of the session. */
+  /** Call this when the answer has come on the event stream of the session. */
   answeredElsewhere(): void {
     this.#isAnswered = true;
     const { kind } = this.#state;
     if (kind === 'reading') return this.#host.lingers(this);
-    // The response that is still to come, or to be read, ends the call.
+    // The call ends with its own response, which has not been received completely.
     if (kind === 'posting' || kind === 'refused') return;
     this.abort();
     this.#host.ended(this, { kind: 'done' });
   }
 
-  /** The session has no event stream any more. */
+  /** Call this when the session has no event stream any more. */
   lostStream(): void {
     if (this.#state.kind === 'elsewhere') this.#fail(this.#state.error);
   }
@@ -285,7 +285,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     this.#state = { kind: 'waiting', cancel: this.#resumeIn(delayMs) };
   }
 
-  /** Returns what prevents it. */
+  /** Returns a function that cancels the resumption. */
   #resumeIn(delayMs: number): () => void {
     const plan = this.#plan();
     const { clock } = this.#environment.http;
@@ -318,7 +318,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     const { log, scanner } = this.#environment;
     const isMessage = takeMessages(bytes, scanner, (frame) => this.#deliver(frame));
     if (this.#seen === undefined && eventId !== undefined && this.isOpen) {
-      // The stream of a call that is answered is not resumed, so the event of its answer need not be known again.
+      // The stream of an answered call is not resumed, so the id of the answer's event is not noted.
       this.#seen = new SeenEvents();
       this.#seen.isRepeated(eventId);
     }
@@ -330,10 +330,11 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     const { frame: request } = this.message;
     const isNameless = frame.isResponse && frame.id === undefined;
     if (isNameless && !this.#needsAnswer) {
-      // Some servers answer notifications, which nobody waits for. Passed on, it could be taken for another call's answer.
+      // Some servers answer notifications. Such an answer is dropped, since it could be taken for the answer to another
+      // call.
       return this.#environment.log.debug({ method: request.method }, 'skipped the answer to what needs none');
     }
-    // An error without id, on the answer to a request: the server could not read the request's.
+    // An error without an id in the response to a request means that the server could not read the request's id.
     const message = isNameless && frame.kind === 'error' ? withId(frame, idToken(request)) : frame;
     if (message.isResponse && answersId(message.id, request.id)) this.#isAnswered = true;
     this.#host.received(this, message);
@@ -351,7 +352,7 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     const { maxMessageBytes, log } = this.#environment;
     const error = this.#errors.oversized(text, maxMessageBytes);
     const { kind, id } = text;
-    // No answer, so the answer is still to come.
+    // The message is not the answer, which may still come.
     if (kind === 'request' || kind === 'notification') return this.#host.faulted({ error, kind, id });
     if (this.isOpen) this.#fail(error);
     else log.error({ code: error.code }, error.message);
@@ -371,26 +372,30 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
   }
 }
 
-/** [spec WHATWG HTML server-sent events] where the server does not say, a few seconds; a call is waiting, so one. */
+/**
+ * Pause before a resumption if the server asks for none. [spec WHATWG HTML server-sent events] suggests a few seconds;
+ * since a call is waiting, it is one second.
+ */
 const DEFAULT_RETRY_MS = 1000;
 const MAX_BACKOFF_MS = 30_000;
-/** Failed attempts in a row, over a quarter of a minute; then the call is given up. */
+/** Consecutive failed attempts after which the call is given up. They take about a quarter of a minute. */
 const MAX_FAILURES = 4;
 
 /**
- * When and from where a broken stream is resumed. A server may end its connection at any time after it has sent an
- * event id, and expects the client back after `retry`. [spec 2025-11-25 transports#sending-messages-to-the-server]
+ * Decides when and from which event a broken stream is resumed. A server may end its connection at any time after it
+ * has sent an event id, and expects the client back after `retry`.
+ * [spec 2025-11-25 transports#sending-messages-to-the-server]
  */
 class ResumePlan {
   #lastEventId: string | undefined = undefined;
   #failures = -1;
 
-  /** The id of the last event, fit for a header; undefined: there is nothing to resume from. */
+  /** Id of the last event as a header value, or undefined if there is nothing to resume from. */
   get lastEventId(): string | undefined {
     return this.#lastEventId;
   }
 
-  /** The stream ended here; undefined when it held no event id: then where it was resumed from still counts. */
+  /** Call this when the stream has ended. If it held no event id, the id that it was resumed from is kept. */
   brokeAt(lastEventId: string | undefined): void {
     this.#lastEventId = (lastEventId && encodeEventId(lastEventId)) ?? this.#lastEventId;
     this.#failures = -1;
@@ -404,7 +409,10 @@ class ResumePlan {
     return isPassing(status);
   }
 
-  /** The pause before the next attempt; undefined: no more attempts. @param retryMs the pause that the server asked for */
+  /**
+   * Returns the pause before the next attempt, or undefined if there is none.
+   * @param retryMs pause that the server asked for
+   */
   nextDelayMs(retryMs = DEFAULT_RETRY_MS): number | undefined {
     this.#failures += 1;
     if (this.#lastEventId === undefined || this.#failures >= MAX_FAILURES) return undefined;
@@ -413,39 +421,43 @@ class ResumePlan {
   }
 }
 
-/** How a call ended. */
+/**
+ * Result of a call.
+ * - `done`: the message was answered, or needed no answer.
+ * - `refused`: the server rejected the message itself and did not act on it.
+ * - `failed`: the call will not be answered. `wasSent` is true if the server may have received the message and be
+ *   processing it. `status` is that of the response that ended the call, if there was one.
+ */
 export type CallEnd =
-  /** It was answered, or needed no answer. */
   | { readonly kind: 'done' }
-  /** The server refused the message itself and did not act on it. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** No answer will come. */
   | {
       readonly kind: 'failed';
       readonly error: BridgeError;
-      /** The server may have got the message and be at work on it. */
       readonly wasSent: boolean;
-      /** The status of the response that ended the call, if there was one. */
       readonly status: number | undefined;
     };
 
-/** Hears what comes of the calls it has started. */
+/** The link that has started a call and receives its events. */
 export interface ServerCallHost<Call> {
-  /** The session has an event stream, on which answers may come, too. */
+  /** Returns true if the session has an event stream, on which answers may come too. */
   hasStream(): boolean;
   left(call: Call): void;
-  /** The call waits for its user to open a page. */
+  /** Called when the call needs its user to open a page. */
   askUser(call: Call, prompt: UserPrompt): Promise<UserAnswer> | undefined;
-  /** The POST has its response. Comes before everything in it. */
+  /** Called when the POST has its response, before all messages in it. */
   responded(call: Call, head: ResponseHead): void;
-  /** A message of the server, on the answer to this call. */
+  /** Called with each message of the server in the response to this call. */
   received(call: Call, frame: Frame): void;
-  /** It is not answered yet, and its stream can be resumed after this event; all before that was received. */
+  /**
+   * Called when an unanswered call's stream can be resumed after this event. All messages before the event have been
+   * received.
+   */
   moved(call: Call, lastEventId: string): void;
-  /** Another message than the answer was too large to take. */
+  /** Called for an oversized message other than the answer. */
   faulted(fault: ServerFault): void;
-  /** All that was wanted of the server is there, but its response has not ended. */
+  /** Called when the call needs nothing more from the server, but the response has not ended. */
   lingers(call: Call): void;
-  /** Comes once and last, unless the call was aborted. */
+  /** Called once, as the last call, unless the call was aborted. */
   ended(call: Call, end: CallEnd): void;
 }

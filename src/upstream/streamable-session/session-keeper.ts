@@ -12,35 +12,44 @@ import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import { Outgoing, type Reply } from '../remote/link-messages.ts';
 import { createSessionKey, NO_SESSION, type SessionKey } from '../remote/session-key.ts';
 
-/** A new session that is lost sooner than this is not replaced for the sake of its event stream alone. */
+/** A new session that is lost sooner than this is not replaced until a message needs another. */
 const MIN_SESSION_MS = 10_000;
 
 /** Called by SessionKeeper. */
 export interface KeeperHost {
-  /** Posts a message of the keeper's own now, past everything that waits. */
+  /** Posts a message of the keeper's own now, ahead of all waiting messages. */
   post(message: Outgoing): void;
-  /** The session is open, the client has said `notifications/initialized`: the server is to be listened to. */
+  /**
+   * Called when the session is open and the server has accepted `notifications/initialized`, so that the event stream
+   * can be opened.
+   */
   ready(): void;
-  /** The server has forgotten the session; until one of the next two, nothing may leave. */
+  /** Called when the server has lost the session. No message may be posted before `renewed` or `renewalFailed`. */
   lost(): void;
-  /** There is a session again, with everything in it that the client had set up, but for what it may have missed. */
+  /**
+   * Called when a new session has been opened and everything that the client had set up has been restored. `missed` are
+   * notifications of what the client may have missed.
+   */
   renewed(missed: readonly Frame[]): void;
-  /** There is none. The next message will try again. */
+  /** Called when no session could be opened. The next message causes another attempt. */
   renewalFailed(error: BridgeError): void;
-  /** There is one, under the key, that the client cannot go on in: only a session of its own making will do. */
+  /**
+   * Called when a session has been opened under the key that the client cannot continue in. The client has to open one
+   * itself.
+   */
   outlived(reason: BridgeError): void;
 }
 
 /**
  * - `none`: `initialize` has not been answered.
  * - `open`: messages are posted under the key.
- * - `renewing`: a new session is being made.
- * - `lost`: it could not be made.
- * - `closed`: for good.
+ * - `renewing`: a new session is being opened.
+ * - `lost`: a new session could not be opened.
+ * - `closed`: the link is closed.
  */
 export type KeeperState = 'none' | 'open' | 'renewing' | 'lost' | 'closed';
 
-/** Knows the session with the server, and replaces it when the server has forgotten it. */
+/** Keeps the session with the server, and replaces it when the server has lost it. */
 export class SessionKeeper implements RestoredConnection {
   readonly delivery = 'separate';
   readonly timeLimit = 'perRequest';
@@ -50,15 +59,15 @@ export class SessionKeeper implements RestoredConnection {
   readonly #clock: Clock;
   #state: KeeperState = 'none';
   #key: SessionKey = NO_SESSION;
-  /** What the response to `initialize` offered; counts once its body is an acceptance. */
+  /** Session id in the response to `initialize`. It takes effect if the body accepts the handshake. */
   #offeredId: string | undefined;
   #check: Promise<boolean> | undefined;
   #restoration: Restoration | undefined;
   #lastId = 0;
-  /** When the session there is now took the place of another; undefined: it is the first. */
+  /** Time when the current session replaced another. Undefined for the first session. */
   #renewedMs: number | undefined;
 
-  /** `session`: a new one, or one that was opened elsewhere and is gone on with. */
+  /** @param session a new session, or one that was opened by another bridge and is continued */
   constructor(host: KeeperHost, session: SessionState, clock: Clock, log: Logger) {
     this.#host = host;
     this.session = session;
@@ -73,12 +82,12 @@ export class SessionKeeper implements RestoredConnection {
     return this.#state;
   }
 
-  /** Under what to post now. */
+  /** Key under which messages are posted now. */
   get key(): SessionKey {
     return this.#key;
   }
 
-  /** A response to `initialize` has come. */
+  /** Notes the session id of a response to `initialize`. */
   named(sessionId: unknown): void {
     this.#offeredId = isSessionId(sessionId) ? sessionId : undefined;
     if (sessionId !== undefined && this.#offeredId === undefined) {
@@ -86,7 +95,7 @@ export class SessionKeeper implements RestoredConnection {
     }
   }
 
-  /** The server answered a request of the client with a result. */
+  /** Notes a result of a client's request, which may open the session. */
   succeeded(request: Frame, answer: Frame): void {
     if (request.method === INITIALIZE && this.#state !== 'none') return;
     this.session.succeeded(request, answer);
@@ -96,13 +105,13 @@ export class SessionKeeper implements RestoredConnection {
     this.#enter(this.session.offer?.protocolVersion);
   }
 
-  /** From here on messages are posted to the session that the server named last. */
+  /** Posts further messages to the session that the server named last. */
   #enter(protocolVersion: unknown): void {
     const revision = servedRevision(protocolVersion);
     this.#key = createSessionKey(this.session.sessionId, revision, this.#key.generation);
   }
 
-  /** The server has taken `notifications/initialized`. */
+  /** Call this when the server has accepted `notifications/initialized`. */
   initialized(): void {
     this.session.isInitialized = true;
     if (this.#state === 'open') this.#host.ready();
@@ -111,7 +120,7 @@ export class SessionKeeper implements RestoredConnection {
   // ---- a new session
 
   /**
-   * The server said that it does not know the session of this key; or the keeper knows of none.
+   * Opens a new session, because the server does not know the one of this key or because there is none.
    * [spec 2025-11-25 transports#session-management] 404 → the client must start a new session
    */
   renew(key: SessionKey): void {
@@ -126,15 +135,19 @@ export class SessionKeeper implements RestoredConnection {
   }
 
   /**
-   * The server says that it does not know the session, and no message waits for another. A server that forgets sessions
-   * as fast as they are made would have them made without end; it gets the next one when a message needs it.
+   * Opens a new session although no message waits for one, because the server does not know the session. If the lost
+   * session was very young, this is left to the next message: otherwise a server that loses sessions at once would get
+   * new ones without end.
    */
   renewUnasked(key: SessionKey): void {
     if (this.#renewedMs === undefined || this.#clock.now() - this.#renewedMs >= MIN_SESSION_MS) return this.renew(key);
     this.log.debug('the server has forgotten a session that it had just opened; the next message asks for another');
   }
 
-  /** There is a new session under the key, be it one that has to be ended at once. */
+  /**
+   * Enters the new session that the server has opened. Returns false if its revision differs, so that the session has
+   * to be ended.
+   */
   offered({ protocolVersion }: Fields): boolean {
     this.session.sessionId = this.#offeredId;
     this.#enter(protocolVersion);
@@ -178,9 +191,9 @@ export class SessionKeeper implements RestoredConnection {
   }
 
   /**
-   * Does the server still know the session of this key? Many answer with another status than 404 to one that they do not
-   * know, which alone may mean anything; so it is asked for something that cannot fail otherwise. Several questions at once are
-   * asked once.
+   * Checks with a ping whether the server still knows the session of this key. Many servers answer an unknown session
+   * with a status other than 404, which may have any cause; a ping can fail only because of the session. Concurrent
+   * checks share one ping.
    */
   isKnown(key: SessionKey): Promise<boolean> {
     if (this.#state !== 'open' || key.generation !== this.#key.generation) return Promise.resolve(false);
