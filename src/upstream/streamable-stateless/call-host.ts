@@ -5,52 +5,57 @@ import type { CallQuestion } from '../remote/login-question.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
-/** Who carries a message of the client to the server and brings back what belongs to it. */
+/** Carries a message of the client to the server, and returns the messages that belong to it. */
 export interface Call {
-  /** What the client has sent. */
+  /** The message as the client has sent it. */
   readonly frame: Frame;
-  /** The call it belongs to, if any. */
+  /** The client's call that the message belongs to, if any. */
   readonly exchange: Exchange | undefined;
-  /** Its bytes have not all been handed to the system. Set by the host. */
+  /** True until all bytes of the message have been handed to the operating system. Set by the host. */
   isWaiting: boolean;
   /** Called once, after the call is known to its host. */
   start(): void;
-  /** The client gave it up, or is gone: nothing more is said to the host. */
+  /** Ends the call, because the client canceled it or is gone. The host is not called any more. */
   abort(): void;
   pause(): void;
   resume(): void;
 }
 
-/** What all requests of one link have in common. */
+/** Options shared by all requests of one link. */
 export interface StatelessEnvironment extends RemoteEnvironment {
-  /** Headers of the link's client, which go along with messages that belong to none of its requests. */
+  /** Headers of the link's client, sent with messages that belong to none of its requests. */
   readonly forwarded: Lane['headers'];
 }
 
-/** What a call needs of its link. */
+/** The link as its calls use it. */
 export interface StatelessCallHost {
   readonly environment: StatelessEnvironment;
   readonly tools: ToolHeaders;
   /** Asks the client to have its user log in. */
   readonly question: CallQuestion;
-  /** The client is full: what is posted now is not read before `resume`. */
+  /** True if the client does not read. Responses to new requests are then not read before `resume`. */
   readonly isPaused: boolean;
-  /** For requests to the server; never used twice. */
+  /** Returns a unique id for a request to the server. */
   nextId(): number;
   /** Returns a random number from 0 to 1. */
   random(): number;
-  /** The message's bytes are gone. */
+  /** Called when the message's bytes have been sent. */
   left(call: Call): void;
-  /** The server responds. */
+  /** Called when the server responds. */
   responded(): void;
-  /** On the way to the answer. As the client is to see it. */
+  /** Passes on a notification that came before the answer, in the form that the client is to see. */
   notify(call: Call, notification: Frame): void;
-  /** The server refuses the request as no modern server does; the refusal follows. */
+  /**
+   * Called when the server rejects the request in a way that no modern server does, before the rejection is passed on.
+   */
   doubted(call: Call): void;
-  /** Each call ends with one of the three. The answer is the server's, or one of the bridge in its place. */
+  /**
+   * Ends a call with an answer, of the server or of the bridge in its place. Each call ends with one of `answered`,
+   * `failed` and `ended`.
+   */
   answered(call: Call, answer: Frame): void;
-  /** No answer will come. */
+  /** Ends a call that will not be answered. */
   failed(call: Call, error: BridgeError): void;
-  /** Nothing is answered: it was a notification. */
+  /** Ends a call for a notification, which needs no answer. */
   ended(call: Call): void;
 }

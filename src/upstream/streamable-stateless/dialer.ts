@@ -8,20 +8,22 @@ import { Reachability, type RemoteDialerOptions } from '../remote/remote-environ
 import { StatelessLink, type StatelessServer } from './link.ts';
 import { ToolHeaders } from './tool-headers.ts';
 
-/** Open at one server for all clients together: each is a connection for as long as its client lives. */
+/**
+ * Limit of open subscriptions at one server for all clients together. Each is a connection as long as its client lives.
+ */
 const MAX_SUBSCRIPTIONS = 1024;
-/** Principals whose view of the tools is remembered; the one that was not heard of for longest is forgotten. */
+/** Limit of principals whose tools are remembered. The least recently used is dropped. */
 const MAX_PRINCIPALS = 256;
 
 export interface StatelessDialerOptions extends RemoteDialerOptions {
   /**
-   * The server refused a request as no modern server does: there may be another one now. Called before the refusal is
-   * passed on.
+   * Called when the server rejects a request in a way that no modern server does, which may mean that the server has
+   * been replaced. Called before the rejection is passed on.
    */
   readonly doubted: (exchange: Exchange | undefined) => void;
 }
 
-/** Links to a modern server over Streamable HTTP, which has no sessions. */
+/** Creates links to a modern server over Streamable HTTP, which has no sessions. */
 export function createStatelessDialer(options: StatelessDialerOptions): UpstreamDialer {
   return new StatelessDialer(options);
 }
@@ -32,7 +34,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
   readonly #reachability: Reachability;
   readonly #idWarnings: IdWarnings;
   readonly #links = new Set<UpstreamLink>();
-  /** By principal; the one heard of last is at the end. */
+  /** Headers of tools by principal, least recently used first. */
   readonly #tools = new Map<string, ToolHeaders>();
   #lastId = 0;
   #subscriptions = 0;
@@ -45,7 +47,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
     this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
-  /** For whoever translates: of the callers behind it nothing is known. */
+  /** Opens a link for a translation between the eras, about whose callers nothing is known. */
   dial(listener: ServerListener): UpstreamLink {
     return this.#open(listener, undefined, new ToolHeaders(this.#options.deps.clock, this.#options.deps.log));
   }
@@ -59,7 +61,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
     const { deps, ...remote } = this.#options;
-    // Cookies of one client are never shown with the requests of another.
+    // Cookies of one client are never sent with requests of another.
     const cookies = new SessionCookies();
     const environment = { ...remote, cookies, forwarded, idWarnings: this.#idWarnings, log: deps.log };
     const link = new StatelessLink({ environment, listener, tools, server: this });
@@ -67,7 +69,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
     return link;
   }
 
-  /** A server may show each caller other tools. */
+  /** Returns the known tools of a principal, since a server may offer different tools to each. */
   #toolsOf(principal: string): ToolHeaders {
     const { clock, log } = this.#options.deps;
     const tools = this.#tools.get(principal) ?? new ToolHeaders(clock, log);

@@ -16,23 +16,29 @@ import { NotificationCall } from './notification-call.ts';
 import { RequestCall } from './request-call.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
-/** Requests of one client that are with the server at a time; more wait for one of them to be answered. */
+/** Limit of requests of one client that are posted at a time. Others wait for one of them to be answered. */
 const MAX_POSTED = 128;
 
-/** What all links to one server share. */
+/** State shared by all links to one server. */
 export interface StatelessServer {
   /** Returns an id for a request, which is never used twice. */
   nextId(): number;
   /** Returns a random number from 0 to 1. */
   random(): number;
-  /** The server answered, or could not be reached at all. */
+  /** Notes that the server answered, or the reason why it could not be reached. */
   reachable(error: BridgeError | undefined): void;
-  /** False: the server has all the subscriptions it can be asked to keep. Each that is added is to be removed. */
+  /**
+   * Counts a new subscription. Returns false if the server has as many as are allowed. Each counted one has to be
+   * removed.
+   */
   addSubscription(): boolean;
   removeSubscription(): void;
-  /** It refused this client's request as no modern server does; the refusal follows. */
+  /**
+   * Called when the server rejects a client's request in a way that no modern server does, before the rejection is
+   * passed on.
+   */
   doubted(exchange: Exchange | undefined): void;
-  /** The link is closed. */
+  /** Called when the link is closed. */
   left(link: UpstreamLink): void;
 }
 
@@ -44,8 +50,8 @@ export interface StatelessLinkOptions {
 }
 
 /**
- * A client's way to a modern server over HTTP. Each request is a POST of its own, and nothing connects them but this
- * object. [spec 2026-07-28 transports/streamable-http] After `close` the listener hears nothing more.
+ * A client's link to a modern server over HTTP. Each request is a separate POST, and only this object connects them.
+ * [spec 2026-07-28 transports/streamable-http] After `close` the listener is not called any more.
  */
 export class StatelessLink implements UpstreamLink, StatelessCallHost {
   readonly environment: StatelessEnvironment;
@@ -57,10 +63,13 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   readonly #caller = new CallerHeaders();
   /** Calls that the server has, or is about to get. */
   readonly #calls = new Set<Call>();
-  /** Requests that wait for one of the others to end. */
+  /** Requests that wait for a posted one to end. */
   #waiting: Call[] = [];
   #posted = 0;
-  /** What was taken from the client and has not left yet: when that is much, the client is asked to stop. */
+  /**
+   * Messages accepted from the client that have not been sent, and their bytes. Beyond the limits the client is asked
+   * to pause.
+   */
   #unsentMessages = 0;
   #unsentBytes = 0;
   #isFull = false;
@@ -88,7 +97,8 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
       return !this.#isFull;
     }
     if (frame.isResponse) {
-      // [spec 2026-07-28 transports/streamable-http#sending-messages] must not be sent: nobody has asked.
+      // [spec 2026-07-28 transports/streamable-http#sending-messages] A response must not be sent, since a modern
+      // server sends no requests.
       this.#log.debug('client answered, but a modern server asks nothing');
       return !this.#isFull;
     }
@@ -129,7 +139,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   }
 
   /**
-   * Closing the connection is the withdrawal; there is nothing to be said.
+   * Cancels a call by closing its connection; no message is sent.
    * [spec 2026-07-28 transports/streamable-http#cancellation]
    */
   #cancel(frame: Frame, exchange: Exchange | undefined): void {
@@ -178,7 +188,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     return this.#server.random();
   }
 
-  /** May be called twice. */
+  /** Call this when the call's bytes have been sent or will not be. A second call has no effect. */
   left(call: Call): void {
     if (!call.isWaiting) return;
     call.isWaiting = false;
@@ -223,7 +233,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     this.#over(call);
   }
 
-  /** Frees a slot for the next one that waits. */
+  /** Removes a call that has ended, and begins the next waiting one. */
   #over(call: Call): void {
     this.left(call);
     const waiting = this.#waiting.indexOf(call);
@@ -236,7 +246,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   }
 }
 
-/** False: the call was withdrawn, and nothing more is said of it. */
+/** Returns false if the call has been canceled, so that the client gets nothing more about it. */
 function isAwaited({ exchange }: Call): boolean {
   return exchange === undefined || exchange.state.kind === 'open';
 }

@@ -13,9 +13,9 @@ import { messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
 
 /**
  * - `idle`: not started.
- * - `posting`: asked for, or open.
+ * - `posting`: the request is posted, or its stream is open.
  * - `waiting`: the stream broke and will be opened again.
- * - `done`: over.
+ * - `done`: the subscription has ended.
  */
 type ListenState =
   | { readonly kind: 'idle' }
@@ -24,8 +24,8 @@ type ListenState =
   | { readonly kind: 'done' };
 
 /**
- * A `subscriptions/listen`: to the client one stream for as long as it likes, to the server a new request each time the
- * connection breaks. [spec 2026-07-28 basic/patterns/subscriptions]
+ * A `subscriptions/listen`. To the client it is one stream that lasts as long as the client wants. To the server it is
+ * a new request each time the connection breaks. [spec 2026-07-28 basic/patterns/subscriptions]
  */
 export class ListenCall implements Call, PostHost {
   readonly frame: Frame;
@@ -34,9 +34,9 @@ export class ListenCall implements Call, PostHost {
   readonly #host: StatelessCallHost;
   readonly #pause = new ListenPause();
   #state: ListenState = { kind: 'idle' };
-  /** The client has had its acknowledgment; from then on a broken stream is not its concern. */
+  /** True once the client has received its acknowledgment. After that it is not told of broken streams. */
   #isAcknowledged = false;
-  /** When the server agreed to the stream there is now; undefined: it has not. */
+  /** Time of the acknowledgment of the current stream, or undefined before it. */
   #openedMs: number | undefined;
 
   constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined) {
@@ -96,12 +96,18 @@ export class ListenCall implements Call, PostHost {
     this.#notify(frame);
   }
 
-  /** Under the client's id, whatever the server wrote: what comes on this stream is of this subscription. */
+  /**
+   * Passes on a notification under the client's subscription id, whatever id the server used, since everything on this
+   * stream belongs to this subscription.
+   */
   #notify(frame: Frame): void {
     this.#host.notify(this, rewriteSubscriptionId(frame, idToken(this.frame)) ?? frame);
   }
 
-  /** The client is told once. What changed while nobody listened was never reported. */
+  /**
+   * Passes on the first acknowledgment. After a later one, the client gets notifications of all that may have changed
+   * while the stream was broken.
+   */
   #acknowledged(frame: Frame): void {
     this.#openedMs = this.#now;
     if (!this.#isAcknowledged) {
@@ -117,7 +123,9 @@ export class ListenCall implements Call, PostHost {
     return this.#host.environment.http.clock.now();
   }
 
-  /** Another way for a server to end a subscription; its client gets the one that all clients know. */
+  /**
+   * Ends a subscription that the server has canceled. The client gets the result that all clients understand instead.
+   */
   #cancelled(frame: Frame): void {
     const state = this.#state;
     if (state.kind !== 'posting' || findCancelledId(frame)?.value !== state.id) return;
@@ -139,7 +147,7 @@ export class ListenCall implements Call, PostHost {
         return this.#answered(end.frame);
       case 'refused': {
         const { status, error } = end.refusal;
-        // A token that ran out is renewed by somebody: the file it is in is read again each time.
+        // An expired token is renewed from outside, and its file is read again for each request.
         return isPassing(status) || status === 401 ? this.#broke(error) : this.#fail(error);
       }
       case 'failed':
@@ -163,24 +171,30 @@ export class ListenCall implements Call, PostHost {
   }
 }
 
-/** [spec 2026-07-28 basic/patterns/subscriptions#cancellation] a stream that ends unasked may be opened again. */
+/**
+ * Pause before a broken stream is opened again, doubled each time.
+ * [spec 2026-07-28 basic/patterns/subscriptions#cancellation] allows this for a stream that ended unexpectedly.
+ */
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 30_000;
-/** A server that asks for more patience gets it, up to this. */
+/** Longest pause that a server can ask for. */
 const MAX_RETRY_AFTER_MS = 300_000;
-/** A stream that ended sooner than this was no success: each new one makes the client look at everything again. */
+/**
+ * A stream that ended sooner than this does not reset the pause, because each new stream makes the client fetch
+ * everything again.
+ */
 const SHORT_LIVED_MS = 10_000;
 
-/** How long to wait before a subscription is opened again. */
+/** Computes the pause before a subscription is opened again. */
 export class ListenPause {
   #pauseMs = FIRST_PAUSE_MS;
 
-  /** The stream had been open for so long. */
+  /** Call this when a stream has ended, with the time it was open. */
   lived(ms: number): void {
     if (ms >= SHORT_LIVED_MS) this.#pauseMs = FIRST_PAUSE_MS;
   }
 
-  /** `random`, from 0 to 1, keeps clients that lost their streams together from coming back together. */
+  /** @param random from 0 to 1; it keeps clients that lost their streams together from reconnecting together */
   next(random: number, retryAfterMs = 0): number {
     const pauseMs = Math.max(this.#pauseMs, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
     this.#pauseMs = Math.min(MAX_PAUSE_MS, this.#pauseMs * 2);

@@ -5,7 +5,7 @@ import { Post, type PostEnd, type PostHost } from './post.ts';
 import { messageHeaders, postRequest } from './post-request.ts';
 
 /**
- * A notification that nobody here knows. None of the specification is sent this way.
+ * A notification that the bridge does not know. The specification's own notifications are not sent this way.
  * [spec 2026-07-28 transports/streamable-http#sending-messages]
  */
 export class NotificationCall implements Call, PostHost {
@@ -47,7 +47,7 @@ export class NotificationCall implements Call, PostHost {
   }
 
   notified(_frame: Frame): void {
-    // The answer to a notification is empty; what comes with it belongs to nobody.
+    // The response to a notification is empty; messages in it are ignored.
   }
 
   ended(end: PostEnd): void {

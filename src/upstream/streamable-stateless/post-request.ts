@@ -36,19 +36,19 @@ export function postRequest(
     headers: tracedHeaders(environment, own, frame),
     forwarded: forwarded ?? environment.forwarded,
     body: frame.bytes,
-    // A subscription lasts as long as its client wants it.
+    // A subscription has no time limit; it lasts as long as its client wants.
     timeouts: frame.method === LISTEN ? { ...timeouts, callMs: 0 } : timeouts,
     cookies,
     isRepeatable: onlyReads(frame),
   };
 }
 
-/** The headers that every message has. */
+/** Returns the headers that every message needs. */
 export function messageHeaders(frame: Frame): readonly HeaderLine[] {
   return standardHeaders(frame, readRevision(frame) ?? LATEST_MODERN_REVISION);
 }
 
-/** The revision that the envelope names: the header must say the same, whatever it is. */
+/** Reads the revision in the message's `_meta`, which the header has to repeat, whatever it is. */
 function readRevision(frame: Frame): string | undefined {
   const { bytes } = frame;
   const meta = findUnmistakable(frame, frame.payloadStart, '_meta');
@@ -59,8 +59,8 @@ function readRevision(frame: Frame): string | undefined {
 }
 
 /**
- * A client's request under an id of the bridge. A progress token that can be read in two ways stays as it is: each
- * answer comes on a stream of its own, so nobody else can get what the server says to it.
+ * Rewrites a client's request with an id of the bridge. A progress token that can be read in two ways is left as it is:
+ * each answer comes on its own stream, so progress notifications cannot reach another client.
  */
 export function rewriteForPost(frame: Frame, id: number): RewrittenRequest {
   return rewriteRequest(frame, id) ?? { frame: withId(frame, id), progressToken: undefined };

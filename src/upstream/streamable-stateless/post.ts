@@ -19,35 +19,37 @@ import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { takeMessages } from '../server-messages.ts';
 
-/** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */
+/** Time that a response may stay open after everything needed has been received. Then its connection is closed. */
 const LINGER_MS = 1000;
 
-/** How a post ended. */
+/**
+ * Result of a post.
+ * - `answered`: the server's JSON-RPC response to this request, under the request's id.
+ * - `accepted`: the server accepted a notification.
+ * - `refused`: the status was not 2xx, and the body held no JSON-RPC response.
+ * - `failed`: there is no valid answer. `isLost` is true if the server received the request and the answer was lost.
+ */
 export type PostEnd =
-  /** With the response of the server to this very request, under the request's id. */
   | { readonly kind: 'answered'; readonly frame: Frame; readonly status: number }
-  /** It was a notification, and the server took it. */
   | { readonly kind: 'accepted' }
-  /** With another status than 2xx, and no response in it. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   | {
       readonly kind: 'failed';
       readonly error: BridgeError;
-      /** The server got the request, and what it answered was lost. */
       readonly isLost: boolean;
     };
 
-/** Who started a post. Never called from within its constructor, nor after `abort`. */
+/** Receives the events of a post. Never called from within the post's constructor, nor after `abort`. */
 export interface PostHost {
-  /** All its bytes are gone. May be left out when it ends. */
+  /** Called when all bytes of the request have been sent. The call may be omitted if the post ends. */
   left(): void;
-  /** The server has begun to respond. */
+  /** Called when the server has begun to respond. */
   responded(): void;
-  /** A notification on the way to the answer. */
+  /** Called with a notification that comes before the answer. */
   notified(frame: Frame): void;
-  /** It waits for its user to open a page. May abort the post. */
+  /** Called when the post needs its user to open a page. May abort the post. */
   askUser?(prompt: UserPrompt): Promise<UserAnswer> | undefined;
-  /** Once and last. */
+  /** Called once, as the last call. */
   ended(end: PostEnd): void;
 }
 
@@ -61,11 +63,11 @@ export interface PostOptions {
 }
 
 /**
- * - `posting`: no response yet.
- * - `reading`: a 2xx response.
- * - `refused`: another response, whose body may say why.
- * - `lingering`: the answer is there, or none is needed; the response has not ended.
- * - `done`: ended or aborted.
+ * - `posting`: there is no response yet.
+ * - `reading`: a 2xx response is being read.
+ * - `refused`: another response is being read, whose body may contain the reason.
+ * - `lingering`: the answer has been received, or none is needed, but the response has not ended.
+ * - `done`: the post has ended or was aborted.
  */
 type PostState =
   | { readonly kind: 'posting'; readonly http: HttpCall }
@@ -77,8 +79,8 @@ type PostState =
 const DONE: PostState = { kind: 'done' };
 
 /**
- * One message to a modern server and all that comes in answer to it: a JSON text, or a stream that is there for this
- * request alone and cannot be resumed. [spec 2026-07-28 transports/streamable-http#receiving-messages]
+ * A message to a modern server and everything received in answer to it: a JSON text, or a stream for this request
+ * alone, which cannot be resumed. [spec 2026-07-28 transports/streamable-http#receiving-messages]
  */
 export class Post implements HttpHandler, AnswerSink {
   readonly #options: PostOptions;
@@ -97,7 +99,7 @@ export class Post implements HttpHandler, AnswerSink {
   }
 
   /**
-   * Nothing more is said to the host. To the server it is the withdrawal of the request.
+   * Ends the post, which to the server cancels the request. The host is not called any more.
    * [spec 2026-07-28 transports/streamable-http#cancellation]
    */
   abort(): void {
@@ -182,8 +184,8 @@ export class Post implements HttpHandler, AnswerSink {
   }
 
   /**
-   * A JSON-RPC error with this status is about the one request that was posted, also if it does not say so: headers are
-   * checked before the body is read.
+   * Handles a response other than 2xx. A JSON-RPC error without an id is about the posted request if the status is 400
+   * or 404, because the server checks headers before it reads the body.
    */
   #refused(refusal: Refusal): void {
     const { status, frame } = refusal;
@@ -224,7 +226,7 @@ export class Post implements HttpHandler, AnswerSink {
       case 'notification':
         return host.notified(frame);
       default: {
-        // An error without id, on the answer to a request: the server could not read the request's.
+        // An error without an id in the response to a request means that the server could not read the request's id.
         const isAnswer = answersId(frame.id, request.id) || (frame.kind === 'error' && frame.id === undefined);
         if (!isAnswer) return environment.idWarnings.unknown(frame.id as JsonRpcId);
         if (frame.id !== undefined && (frame.id !== request.id || !hasPlainId(frame))) {
@@ -242,7 +244,7 @@ export class Post implements HttpHandler, AnswerSink {
     else this.#finish(end);
   }
 
-  /** All that was wanted is there, but the response has not ended. */
+  /** Reports the end of the post, although the response has not ended. */
   #lingerWith(http: HttpCall, end: PostEnd): void {
     const cancel = this.#options.environment.http.clock.after(LINGER_MS, () => this.abort());
     this.#state = { kind: 'lingering', http, cancel };
@@ -251,7 +253,7 @@ export class Post implements HttpHandler, AnswerSink {
   }
 
   retry(): void {
-    // Nothing to come back to: streams of this era are not resumed.
+    // The retry pause is ignored, because streams of this era are not resumed.
   }
 
   endpoint(): void {
@@ -261,7 +263,8 @@ export class Post implements HttpHandler, AnswerSink {
   oversized(text: OversizedText): void {
     const { environment, frame } = this.#options;
     const error = this.#errors.oversized(text, environment.maxMessageBytes);
-    // No answer, so the answer is still to come; and one message more or less does not end a subscription.
+    // A message other than the answer does not end the post, since the answer may still come. Nor does a single lost
+    // message end a subscription.
     const isAside = text.kind === 'request' || text.kind === 'notification' || frame.method === LISTEN;
     if (!isAside) return this.#fail(error);
     environment.log.error({ code: error.code }, error.message);
@@ -287,7 +290,10 @@ export class Post implements HttpHandler, AnswerSink {
   }
 }
 
-/** The request arrived, the answer did not. [spec 2026-07-28 transports/streamable-http] streams cannot be resumed. */
+/**
+ * Creates the error for a request that arrived and whose answer was lost. [spec 2026-07-28 transports/streamable-http]
+ * Streams cannot be resumed.
+ */
 export function lostAnswer(url: URL, method: string | undefined, cause: BridgeError | undefined): BridgeError {
   const detail = cause === undefined ? '' : ` ${cause.message}`;
   return new BridgeError(

@@ -20,16 +20,19 @@ import { messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
 import type { AskForPage, KnownTool } from './tool-headers.ts';
 
 /**
- * - `asking`: the list of tools is being fetched, for the headers they want.
- * - `posting`: the request is with the server.
- * - `done`: over.
+ * - `asking`: the list of tools is being fetched, for the headers that they require.
+ * - `posting`: the request has been posted.
+ * - `done`: the call has ended.
  */
 type CallState =
   | { readonly kind: 'asking' }
   | { readonly kind: 'posting'; readonly post: Post }
   | { readonly kind: 'done' };
 
-/** One request of the client, but for subscriptions: a POST, and another where the first cannot have done any harm. */
+/**
+ * A request of the client other than a subscription. It is sent in a POST, and in another one if the first cannot have
+ * had an effect.
+ */
 export class RequestCall implements Call, PostHost {
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
@@ -37,9 +40,9 @@ export class RequestCall implements Call, PostHost {
   readonly #host: StatelessCallHost;
   #state: CallState = { kind: 'asking' };
   #request: RewrittenRequest | undefined;
-  /** The list of tools was asked for because of this call; it is not asked for again. */
+  /** True once the list of tools has been fetched for this call. It is fetched only once. */
   #hasAsked = false;
-  /** The server found fault with the headers, and they were made anew. */
+  /** True once the server has rejected the headers and they are being replaced. */
   #hasCorrected = false;
   #hasRepeated = false;
 
@@ -73,7 +76,7 @@ export class RequestCall implements Call, PostHost {
   #callTool(): void {
     const { frame } = this;
     const name = readToolName(frame);
-    // A call without a name is the server's to refuse.
+    // A call without a name is left to the server, which rejects it.
     if (name === undefined) return this.#post([]);
     const tool = this.#host.tools.find(name);
     if (!tool.isSure && !this.#hasAsked) return this.#askForTools();
@@ -119,7 +122,8 @@ export class RequestCall implements Call, PostHost {
         if (restored !== undefined) this.#host.notify(this, restored);
         return;
       }
-      // [spec 2026-07-28 basic/patterns/cancellation] names a subscription only; this stream is of none
+      // [spec 2026-07-28 basic/patterns/cancellation] A server cancels subscriptions only, and this stream belongs to
+      // none.
       case CANCELLED:
         return;
       default:
@@ -127,7 +131,10 @@ export class RequestCall implements Call, PostHost {
     }
   }
 
-  /** The server has refused the request, so nothing was done, and the client makes the call again. */
+  /**
+   * Ends the call with a question to the client, which then repeats the call. The server has rejected the request, so
+   * it had no effect.
+   */
   askUser(prompt: UserPrompt): Promise<UserAnswer> | undefined {
     return this.#host.question.ask(prompt, this.frame, (result) => {
       this.abort();
@@ -135,7 +142,10 @@ export class RequestCall implements Call, PostHost {
     });
   }
 
-  /** Undefined: it is not about this call, or the client did not ask. */
+  /**
+   * Returns the notification under the client's token, or undefined if it is not about this call or the client asked
+   * for no progress.
+   */
   #restoreProgress(frame: Frame): Frame | undefined {
     const { progressToken, frame: request } = this.#request ?? {};
     const token = findProgressOf(frame);
@@ -173,13 +183,16 @@ export class RequestCall implements Call, PostHost {
     this.#host.answered(this, isPage ? this.#host.tools.pass(isFirstPage(frame), restored) : restored);
   }
 
-  /** [spec 2026-07-28 transports/streamable-http#client-behavior] the tool may want other headers than it used to */
+  /**
+   * True if the server rejected the headers of a tool call, whose tool may require different headers by now.
+   * [spec 2026-07-28 transports/streamable-http#client-behavior]
+   */
   #isAboutHeaders(answer: Frame): boolean {
     if (answer.kind !== 'error' || this.frame.method !== CALL_TOOL || this.#hasCorrected) return false;
     return readField(answer, 'code') === HEADER_MISMATCH;
   }
 
-  /** The server has not acted on the call, so it can be sent again. */
+  /** Fetches the list of tools and posts the call again. The server has not acted on it. */
   #correct(): void {
     this.#hasCorrected = true;
     this.#askForTools();
@@ -215,7 +228,10 @@ function isFirstPage(frame: Frame): boolean {
   return findUnmistakable(frame, frame.payloadStart, 'cursor') === undefined;
 }
 
-/** Not if all that is wrong is a type that was allowed once: such headers are still checked by servers that use it. */
+/**
+ * True if the tool's annotations are invalid. A tool whose only fault is a type that was once allowed is not hidden,
+ * because servers that use it still check such headers.
+ */
 function isHidden({ annotations }: KnownTool): boolean {
   return annotations !== undefined && 'invalid' in annotations && annotations.headers.length === 0;
 }
@@ -233,10 +249,12 @@ function unfitHeaders(fault: string): BridgeError {
   );
 }
 
-/** A call waits for the list; a server that is slower than this with all its pages gets the call without it. */
+/**
+ * Time limit for all pages of the list, because a call waits for it. After that the call is posted without the list.
+ */
 const LIST_TIMEOUT_MS = 10_000;
 
-/** Asks for pages of the list as the client of this call would: a server may show each another one. */
+/** Requests pages of the list on behalf of the call's client, because a server may return a different list to each. */
 export function listToolsFor(
   call: Pick<Call, 'frame' | 'exchange'> & Pick<PostHost, 'askUser'>,
   host: StatelessCallHost,
@@ -255,7 +273,7 @@ export function listToolsFor(
 
 function createRequest(id: number, metadata: RequestMetadata, cursor: string | undefined): Frame {
   const request = requestFrame(id, LIST_TOOLS, cursor === undefined ? {} : { cursor });
-  // Nobody would hear what the server logs.
+  // No log level is set, because log messages of this request would reach no client.
   return stampMetadata(request, { ...metadata, logLevel: undefined });
 }
 

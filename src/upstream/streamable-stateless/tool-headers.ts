@@ -7,32 +7,35 @@ import { ToolCatalogue, ToolListing } from '../../relay/tool-catalogue.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /**
- * A list counts as news for so long, whatever the server says: it is not asked for at each call of a tool that it does
- * not name, nor at each call after it could not be had.
+ * Shortest time for which a list is trusted, whatever the server says. It prevents a request for the list at each call
+ * of a tool that the list does not name, and at each call after the list could not be fetched.
  */
 const MIN_TRUST_MS = 10_000;
-/** Asks for one page of the list; undefined: the first. Rejects with a BridgeError when there is no answer. */
+/**
+ * Requests one page of the list; an undefined cursor means the first page. Rejects with a BridgeError if there is no
+ * answer.
+ */
 export type AskForPage = (cursor: string | undefined) => Promise<Frame>;
 
 export interface KnownTool {
   readonly annotations: HeaderAnnotations | undefined;
-  /** False: the list may be too old to go by, and should be asked for. */
+  /** False if the list may be out of date and should be fetched. */
   readonly isSure: boolean;
 }
 
 /**
- * Which headers the tools of a server want, as one principal is shown them. Annotations that are known are used however
- * old they are: where they are not right any more, the server refuses the call without acting on it, and they are asked
- * for anew. [spec 2026-07-28 transports/streamable-http#client-behavior]
+ * Headers that the tools of a server require, as shown to one principal. Known annotations are used whatever their age:
+ * if they are out of date, the server rejects the call without acting on it, and the list is fetched again.
+ * [spec 2026-07-28 transports/streamable-http#client-behavior]
  */
 export class ToolHeaders {
   readonly #clock: Clock;
   readonly #log: Logger;
   #tools = new ToolCatalogue(all);
-  /** Until then a tool that is not known, or not valid, is taken to be so. */
+  /** Until this time a tool that is unknown or invalid is taken to be so. */
   #trustedUntilMs = Number.NEGATIVE_INFINITY;
   #refreshing: Promise<void> | undefined;
-  /** Counts what makes a list that is under way outdated. */
+  /** Increases with each change that makes a list being fetched out of date. */
   #generation = 0;
 
   constructor(clock: Clock, log: Logger) {
@@ -46,7 +49,7 @@ export class ToolHeaders {
     return { annotations, isSure: isUsable || this.#clock.now() < this.#trustedUntilMs };
   }
 
-  /** Notes a page on its way to the client, and returns it without the tools that must not be shown. */
+  /** Notes a page that is sent to the client, and returns it without hidden tools. */
   pass(isFirst: boolean, answer: Frame): Frame {
     const page = readToolPage(answer);
     if (page === undefined) return answer;
@@ -62,14 +65,14 @@ export class ToolHeaders {
     return page.shown;
   }
 
-  /** The server says that its list has changed. */
+  /** Call this when the server reports that its list has changed. */
   invalidate(): void {
     this.#generation += 1;
     this.#tools = new ToolCatalogue(all);
     this.#trustedUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Asks for the whole list; several at once ask once. Resolves also when it cannot be had. */
+  /** Fetches the whole list. Concurrent calls share one fetch. Resolves even if the list could not be fetched. */
   refresh(ask: AskForPage): Promise<void> {
     this.#refreshing ??= this.#fetch(ask).finally(() => {
       this.#refreshing = undefined;
@@ -88,7 +91,7 @@ export class ToolHeaders {
     } catch (error) {
       this.#log.debug({ err: error }, 'the list of tools could not be had; calls go without headers for arguments');
     }
-    // What has changed meanwhile is asked for again by the next call.
+    // A list that changed during the fetch is discarded; the next call fetches it again.
     if (generation === this.#generation) this.#replace(listed);
   }
 
@@ -98,7 +101,7 @@ export class ToolHeaders {
     this.#trustedUntilMs = this.#clock.now() + Math.max(MIN_TRUST_MS, listed.ttlMs);
   }
 
-  /** Once for each tool, and again when something else is wrong with it. */
+  /** Warns once per tool, and again if a different fault is found. */
   #warn({ tools }: ToolPage): void {
     for (const { name, annotations } of tools) {
       const known = this.#tools.find(name)?.annotations;
