@@ -12,7 +12,7 @@ const SWEEPS = 3;
  */
 const LEAVING_SWEEP_MS = 100;
 
-/** The limits that hold for all replicas together, by name. */
+/** The limits on the total of all replicas, by name. */
 export class ClusterLimits {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
@@ -30,7 +30,11 @@ export class ClusterLimits {
     ];
   }
 
-  /** @param kind what is limited: `sessions of everything` */
+  /**
+   * Adds a user to the limit named `kind`, such as `sessions of everything`.
+   * @param taken returns the units that this user has in use
+   * @param spare units that are kept in reserve
+   */
   of(kind: string, total: number, taken: () => number, spare: SpareShare = 'rest-of-block'): LimitTaker {
     const limit = this.#find(kind, spare);
     const close = limit?.addTaker(total, taken);

@@ -52,7 +52,7 @@ export class Cluster {
   #stopRejoining: () => void = () => {};
   #stopWatching: () => void = () => {};
 
-  /** Rejects with ERR_STORE_UNAVAILABLE. */
+  /** Joins the cluster under a new identity. Rejects with ERR_STORE_UNAVAILABLE. */
   static async join(options: ClusterOptions): Promise<Cluster> {
     const cluster = new Cluster(options);
     await cluster.#identity.lease.start();

@@ -64,7 +64,7 @@ export class ReplicaLease {
   readonly #options: ReplicaLeaseOptions;
   #state: LeaseState = 'none';
   #sign = 0;
-  /** The sign that the lease began with, as the store knows it. */
+  /** First sign of the current lease, as recorded in the store. */
   #since = 0;
   /**
    * `renewed` is when the last answered renewal was sent; `tried` is when the last renewal was sent, answered or not.

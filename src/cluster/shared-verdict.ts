@@ -10,13 +10,13 @@ export interface SharedVerdictOptions {
   readonly clock: Clock;
 }
 
-/** A verdict that no replica renews is forgotten, since the server may be another one by then. */
+/** Time to live of a verdict that no replica renews. The server may have been replaced by then. */
 const KEPT_MS = 10 * 60_000;
-/** Replicas that have found the verdict themselves renew it this often while the server is called. */
+/** Interval at which replicas that have found the verdict themselves renew it, while the server is called. */
 const RENEW_MS = 3 * 60_000;
-/** A verdict from the store is relied on for this long before it is read again. */
+/** Time for which a verdict from the store is used before it is read again. */
 const RELIED_ON_MS = 60_000;
-/** While the store has no verdict it is asked again this often, as long as the server is called. */
+/** Interval at which the store is read while it has no verdict, as long as the server is called. */
 const LOOK_AGAIN_MS = 5000;
 
 /**

@@ -53,7 +53,7 @@ const MAX_AWAITED = 16_384;
 /** Longest id that is kept. Longer ones are not numbers and need no matching by value. */
 const MAX_KEPT_LENGTH = 64;
 
-/** The ids of the requests of one link that lack their answer. */
+/** The ids of a link's requests that have not been answered. */
 export class AwaitedIds {
   readonly #warnings: IdWarnings;
   readonly #ids = new Set<JsonRpcId>();

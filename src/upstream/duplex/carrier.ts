@@ -8,16 +8,16 @@ import type { Frame } from '../../wire/frame.ts';
  * of a process, a socket and a WebSocket.
  */
 export interface Carrier {
-  /** Present where the server runs in a process that was started for this connection. */
+  /** The server's process, if one was started for this connection. */
   readonly process: ServerProcess | undefined;
-  /** True while the server has not taken what was sent before. */
+  /** True while too many sent bytes have not been accepted by the server. */
   readonly isFull: boolean;
   /** Accepts the message in any case. Returns false if the carrier is full now; `drained` follows. */
   send(frame: Frame, exchange: Exchange | undefined): boolean;
-  /** Messages that have arrived already, at most one chunk's worth, are still delivered. */
+  /** Pauses reading. Messages received already, at most one chunk, are still delivered. */
   pause(): void;
   resume(): void;
-  /** Ends the connection once what was sent has left. Called once at most, and not after `ended`. */
+  /** Ends the connection after pending messages have been sent. Called at most once, and not after `ended`. */
   close(reason: BridgeError): void;
 }
 

@@ -6,7 +6,7 @@ import { IdWarnings } from '../answer-ids.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import { HttpSseLink } from './link.ts';
 
-/** Sessions with a server over HTTP+SSE, the transport of 2024-11-05. */
+/** Creates sessions with a server over HTTP+SSE, the transport of revision 2024-11-05. */
 export function createHttpSseDialer(options: RemoteDialerOptions): SessionDialer {
   return new HttpSseDialer(options);
 }

@@ -190,7 +190,10 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     if (this.#state.kind === 'open') this.#messages.oversized(byteLength, ends);
   }
 
-  /** [spec 2024-11-05 basic/transports#http-with-sse] the endpoint event comes first. */
+  /**
+   * Reads the endpoint from the first event. [spec 2024-11-05 basic/transports#http-with-sse] The endpoint event comes
+   * first.
+   */
   #firstEvent({ event, data }: DecodedEvent, cancelTimeout: () => void): void {
     const { url } = this.#options.environment;
     if (event !== 'endpoint') {

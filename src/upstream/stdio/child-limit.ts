@@ -115,7 +115,7 @@ export class ChildLimit {
   }
 }
 
-/** A limit that holds for several bridges. */
+/** A limit shared by several bridges. */
 export interface WiderChildLimit {
   /** Returns why no more processes may run, or undefined if one may. */
   refusal(): BridgeError | undefined;

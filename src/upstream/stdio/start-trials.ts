@@ -6,7 +6,7 @@ import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 
-/** Pause before the first trial, doubled after each that fails, as container platforms restart what crashes. */
+/** Pause before the first trial. It doubles after each failure, as in the restarts of container platforms. */
 const FIRST_PAUSE_MS = 10_000;
 const MAX_PAUSE_MS = 5 * 60_000;
 /** Time limit for an answer. It is long, because a package runner may have to download the server first. */
@@ -27,7 +27,7 @@ export class StartTrials {
   readonly #options: StartTrialsOptions;
   #pauseMs = FIRST_PAUSE_MS;
   #cancelTrial: (() => void) | undefined;
-  /** Ends the trial that runs. */
+  /** Ends the current trial, if there is one. */
   #endTrial: ((reason: BridgeError) => void) | undefined;
   #isClosed = false;
 

@@ -34,7 +34,7 @@ export interface StreamableLinkOptions {
   readonly left: (session: SessionKey) => void;
 }
 
-/** Posts of a message: one that was rejected with its session is posted once more, in a new session. */
+/** Limit of posts of a message. A message rejected with its session is posted once more, in a new session. */
 const MAX_ATTEMPTS = 2;
 
 /** A session with a server over Streamable HTTP. After `close` the listener is not called any more. */
@@ -216,7 +216,10 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#delivery.message(frame, message.exchange);
   }
 
-  /** Receives a message from the event stream of the session. */
+  /**
+   * Handles a message that did not come in the response to its own call, but on the session's event stream or in the
+   * response to another call.
+   */
   #heard(frame: Frame): void {
     const call = frame.isResponse && frame.id !== undefined ? this.#calls.findOpen(frame.id) : undefined;
     if (call === undefined) return this.#delivery.message(frame);

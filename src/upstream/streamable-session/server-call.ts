@@ -193,7 +193,10 @@ export class ServerCall extends ListMember implements HttpHandler, AnswerSink {
     this.#host.moved(this, lastEventId);
   }
 
-  /** [spec 2025-11-25 transports#sending-messages-to-the-server] the server should end the stream now. */
+  /**
+   * Called when the answer has come on a stream. [spec 2025-11-25 transports#sending-messages-to-the-server] The server
+   * should end the stream now. A resumed stream is closed at once.
+   */
   #answeredOnStream(): void {
     if (this.#state.kind !== 'reading') return;
     if (this.#state.via === 'post') return this.#host.lingers(this);

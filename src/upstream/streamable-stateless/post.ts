@@ -220,7 +220,8 @@ export class Post implements HttpHandler, AnswerSink {
     const { environment, frame: request, host } = this.#options;
     switch (frame.kind) {
       case 'request':
-        // [spec 2026-07-28 transports/streamable-http#receiving-messages] must not be sent, nor answered
+        // [spec 2026-07-28 transports/streamable-http#receiving-messages] A server must not send requests, so they are
+        // not answered.
         this.#questions ??= new ModernQuestions();
         return this.#questions.ignore(frame, environment.log);
       case 'notification':
@@ -237,7 +238,10 @@ export class Post implements HttpHandler, AnswerSink {
     }
   }
 
-  /** [spec 2026-07-28 transports/streamable-http#receiving-messages] the server should end the stream now. */
+  /**
+   * Called when the answer has come. [spec 2026-07-28 transports/streamable-http#receiving-messages] The server should
+   * end the stream now.
+   */
   #answered(frame: Frame, { http, body }: Extract<PostState, { kind: 'reading' }>): void {
     const end: PostEnd = { kind: 'answered', frame, status: 200 };
     if (body.isStream) this.#lingerWith(http, end);

@@ -58,7 +58,7 @@ export class LinkConnection {
   /** Count of received chunks, which serves as a sign of life. */
   piecesTaken = 0;
 
-  /** @param socket with TLS (upgrade.ts) */
+  /** @param socket socket on which TLS is established; see upgrade.ts */
   constructor(socket: Socket, end: LinkEnd) {
     this.#socket = socket;
     this.#end = end;
