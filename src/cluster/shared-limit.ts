@@ -224,7 +224,7 @@ export class SharedLimit {
     );
     const total = valid.reduce((sum, { units }) => sum + units, 0);
     if (total + this.#wanted() <= this.#total) return valid.filter(({ holder }) => !peers.isDead(holder));
-    // Too few units are left for this replica, so check whether the replicas that hold units are still alive.
+    // This replica needs more units than are left, so check whether the replicas that hold units are still alive.
     const verdicts = await Promise.all(valid.map(({ holder }) => peers.judge(holder)));
     return valid.filter((_, index) => verdicts[index] === 'alive');
   }
