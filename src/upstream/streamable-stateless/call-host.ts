@@ -23,7 +23,7 @@ export interface Call {
 
 /** Options shared by all requests of one link. */
 export interface StatelessEnvironment extends RemoteEnvironment {
-  /** Headers of the link's client, sent with messages that belong to none of its requests. */
+  /** Headers of the client that opened the link, forwarded with messages that have none of their own. */
   readonly forwarded: Lane['headers'];
 }
 
