@@ -67,7 +67,12 @@ export function tracedHeaders(
  * may be renewed during a session.
  */
 export class CallerHeaders {
-  #latest: Lane['headers'] = undefined;
+  #latest: Lane['headers'];
+
+  /** @param initial headers that are forwarded before the first request */
+  constructor(initial: Lane['headers'] = undefined) {
+    this.#latest = initial;
+  }
 
   get latest(): Lane['headers'] {
     return this.#latest;

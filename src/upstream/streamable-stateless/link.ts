@@ -60,7 +60,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   readonly #server: StatelessServer;
   readonly #log: Logger;
   readonly #listener: ServerListener;
-  readonly #caller = new CallerHeaders();
+  readonly #caller: CallerHeaders;
   /** Calls that the server has, or is about to get. */
   readonly #calls = new Set<Call>();
   /** Requests that wait for a posted one to end. */
@@ -78,6 +78,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
 
   constructor({ environment, listener, tools, server }: StatelessLinkOptions) {
     this.environment = environment;
+    this.#caller = new CallerHeaders(environment.forwarded);
     this.tools = tools;
     this.#server = server;
     this.#log = environment.log;

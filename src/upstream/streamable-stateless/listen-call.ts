@@ -9,7 +9,7 @@ import { resultFrame } from '../../wire/write-message.ts';
 import { isPassing } from '../remote/refusal.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
-import { messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
+import { forwardedWith, messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
 
 /**
  * - `idle`: not started.
@@ -53,7 +53,7 @@ export class ListenCall implements Call, PostHost {
     const request = postRequest(environment, {
       frame,
       headers: messageHeaders(original),
-      forwarded: exchange?.lane.headers,
+      forwarded: forwardedWith(environment, exchange),
     });
     this.#openedMs = undefined;
     this.#state = { kind: 'posting', id, post: new Post({ environment, host: this, frame, request, isPaused }) };

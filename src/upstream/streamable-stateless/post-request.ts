@@ -7,7 +7,7 @@ import type { HeaderLine } from '../../mcp/vocabulary/headers.ts';
 import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import type { Lane } from '../../relay/exchange.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import { type Frame, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
@@ -19,7 +19,7 @@ import type { StatelessEnvironment } from './call-host.ts';
 export interface PostedMessage {
   readonly frame: Frame;
   readonly headers: readonly HeaderLine[];
-  /** Headers that are forwarded with the message; undefined: those of the link's client. */
+  /** The client's headers that are forwarded with the message. */
   readonly forwarded: Lane['headers'];
 }
 
@@ -34,13 +34,18 @@ export function postRequest(
     method: 'POST',
     url,
     headers: tracedHeaders(environment, own, frame),
-    forwarded: forwarded ?? environment.forwarded,
+    forwarded,
     body: frame.bytes,
     // A subscription has no time limit; it lasts as long as its client wants.
     timeouts: frame.method === LISTEN ? { ...timeouts, callMs: 0 } : timeouts,
     cookies,
     isRepeatable: onlyReads(frame),
   };
+}
+
+/** Returns the headers that are forwarded with a request: its own, or those of the client that opened the link. */
+export function forwardedWith({ forwarded }: StatelessEnvironment, exchange: Exchange | undefined): Lane['headers'] {
+  return exchange === undefined ? forwarded : exchange.lane.headers;
 }
 
 /** Returns the headers that every message needs. */

@@ -16,7 +16,7 @@ import { findUnmistakable } from '../../wire/json/outline.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
-import { messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
+import { forwardedWith, messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
 import type { AskForPage, KnownTool } from './tool-headers.ts';
 
 /**
@@ -101,7 +101,7 @@ export class RequestCall implements Call, PostHost {
     if (fault !== undefined) return this.#refuse(unfitHeaders(fault));
     this.#request = rewriteForPost(original, this.#host.nextId());
     const { frame } = this.#request;
-    const request = postRequest(environment, { frame, headers, forwarded: exchange?.lane.headers });
+    const request = postRequest(environment, { frame, headers, forwarded: forwardedWith(environment, exchange) });
     this.#state = { kind: 'posting', post: new Post({ environment, host: this, frame, request, isPaused }) };
   }
 
@@ -267,7 +267,12 @@ export function listToolsFor(
   return (cursor) => {
     if ('fault' in metadata) return Promise.reject(new BridgeError('ERR_WIRE_MESSAGE', metadata.fault));
     const request = createRequest(host.nextId(), metadata, cursor);
-    return postOnce(request, { host, forwarded: exchange?.lane.headers, timeoutMs: untilMs - clock.now(), askUser });
+    return postOnce(request, {
+      host,
+      forwarded: forwardedWith(host.environment, exchange),
+      timeoutMs: untilMs - clock.now(),
+      askUser,
+    });
   };
 }
 
