@@ -37,6 +37,7 @@ testInBash('completes every option', (t) => {
     '--no-cluster-limits',
     '--no-inherit-env',
     '--no-pty',
+    '--no-exchange-token',
     '--no-oauth-assume-pkce',
     '--no-oauth-browser',
     '--no-status',
