@@ -106,12 +106,15 @@ export type ClientName = keyof typeof CLIENTS;
 
 export const CLIENT_NAMES = Object.keys(CLIENTS) as readonly ClientName[];
 
-/** By itself the SDK gives a stream up after two attempts, before a busy machine has started another server. */
+/**
+ * By itself the SDK gives a stream up after two attempts, before a busy machine has started another server. The bridge
+ * has its clients come back after a second, so these attempts last for two minutes.
+ */
 const PATIENT = {
   initialReconnectionDelay: 1000,
   reconnectionDelayGrowFactor: 1.5,
   maxReconnectionDelay: 5000,
-  maxRetries: 20,
+  maxRetries: 120,
 };
 
 function overStreamable(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient> {
