@@ -24,31 +24,31 @@ interface Group {
 /** An object that stands for `on-demand`, and says how. */
 const LOGINS: readonly Group[] = [
   {
-    head: '/** How to log in, on demand. */\nexport interface LoginOptions {',
+    head: '/** Login options, for logins on demand. */\nexport interface LoginOptions {',
     has: (option) => isOfAll(option),
   },
   {
-    head: '/** How to log in at one server, on demand. */\nexport interface ServerLoginOptions extends LoginOptions {',
+    head: '/** Login options of a single server, for logins on demand. */\nexport interface ServerLoginOptions extends LoginOptions {',
     has: (option) => isOfServer(option) && !isOfAll(option),
   },
 ];
 
 const GROUPS: readonly Group[] = [
   {
-    head: '/** What may be said of one server, under `portage` in its entry. */\nexport interface ServerOptions {',
+    head: '/** Options of a single server, under `portage` in its entry. */\nexport interface ServerOptions {',
     login: 'ServerLoginOptions',
     has: (option) => isOfServer(option) && !OF_ENTRY.includes(option.name),
   },
   {
-    head: '/** What may be said of whatever is done with servers; of a single server it is a default. */\nexport interface CommonOptions {',
+    head: '/** Options of `serve`, `connect` and `probe`; for a single server they are defaults. */\nexport interface CommonOptions {',
     has: (option) => isOfAll(option) && VERBS.every((verb) => isFor(option, verb)),
   },
   {
-    head: '/** What else may be said of servers that clients use. */\nexport interface ServedOptions extends CommonOptions {',
+    head: '/** Options of `serve` and `connect` only. */\nexport interface ServedOptions extends CommonOptions {',
     has: (option) => isOfAll(option) && isFor(option, 'connect') && !isFor(option, 'probe'),
   },
   {
-    head: '/** What else may be said where clients come over HTTP. */\nexport interface HttpOptions extends ServedOptions {',
+    head: '/** Options of servers that clients reach over HTTP. */\nexport interface HttpOptions extends ServedOptions {',
     has: (option) => isOfAll(option) && isFor(option, 'serve') && !isFor(option, 'connect') && !isFor(option, 'probe'),
   },
 ];

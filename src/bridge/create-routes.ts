@@ -36,7 +36,7 @@ export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 
   readonly webSockets: WebSocketEndpoint;
 }
 
-/** One server, where it is served, and to whom. */
+/** The settings of one server that its routes depend on. */
 export interface RoutedServer extends Pick<ServerConfig, 'limits'> {
   readonly remote: Pick<ServerConfig['remote'], 'forwardHeaders'>;
   readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs' | 'maxSessions' | 'maxSessionsPerCaller'>;
@@ -78,7 +78,7 @@ function headersToPass({ forwardHeaders }: RoutedServer['remote']): (request: In
   };
 }
 
-/** What callers use, by path, and what serves those with sessions over Streamable HTTP. */
+/** The routes of one server by path, and the endpoint that holds its sessions over Streamable HTTP. */
 export interface CreatedRoutes {
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly streamable: StreamableEndpoint;
@@ -206,10 +206,13 @@ export function endpointsBelow(endpoints: EndpointConfig, segment: string): Endp
   };
 }
 
-/** Is told of the tokens that callers show. */
+/** Takes note of the tokens that callers show. */
 export type CallerTokens = Pick<ExchangedTokens, 'note'>;
 
-/** What the server, or its process, is told of a caller is part of who the caller is. */
+/**
+ * Wraps a route so that the mapped headers of a caller, or the claims of its token, become a part of its identity:
+ * callers for whom the server is shown different things share nothing.
+ */
 export function withKnownCallers(
   route: HttpRoute,
   mapHeaders: ServerConfig['mapHeaders'],

@@ -13,9 +13,9 @@ export interface RemoteConfig {
   /** The headers of clients' requests that pass to the server; nothing else does. */
   readonly forwardHeaders: readonly ForwardedHeader[];
   readonly timeouts: RemoteTimeouts;
-  /** How the token of each caller becomes one of the server; undefined: nothing is made of it. */
+  /** Exchange of each caller's token for one of the server; undefined: callers' tokens are not exchanged. */
   readonly exchange: ExchangeConfig | undefined;
-  /** How to log in when the server asks for it; undefined: that is reported and nothing done. */
+  /** Login for a server that asks for one; undefined: the refusal of the server is passed on. */
   readonly login: LoginConfig | undefined;
   /** Interval of pings on an idle connection; 0: none. */
   readonly keepAliveMs: number;
@@ -23,7 +23,7 @@ export interface RemoteConfig {
   readonly proxyEnv: Readonly<Record<string, string>>;
 }
 
-/** Whether what the server is shown depends on the caller, so that callers share nothing there. */
+/** Returns true if the requests to the server differ by caller, so that callers may not share a session with it. */
 export function dependsOnCaller({
   forwardHeaders,
   exchange,
@@ -43,7 +43,7 @@ export interface LoginConfig {
   readonly grant: UserGrant | 'client-credentials' | 'jwt-bearer';
   /** The assertion for the grant `jwt-bearer`; undefined: the grant is another one. */
   readonly assertion: AssertionSource | undefined;
-  /** What to do with the tokens of the last run. */
+  /** Use of the login that an earlier run has stored: `forget` deletes it and logs in anew. */
   readonly stored: 'use' | 'forget';
   /** A client registered in advance; undefined: it registers now. */
   readonly client: RegisteredClient | undefined;
@@ -96,7 +96,7 @@ export interface IdentityProvider {
     | { readonly kind: 'login'; readonly grant: UserGrant };
 }
 
-/** Where, and in whose name, tokens of callers are exchanged. [RFC 8693] */
+/** The authorization server that exchanges callers' tokens, and the client that asks it to. [RFC 8693] */
 export interface ExchangeConfig
   extends Pick<LoginConfig, 'tokenEndpoint' | 'authMethod' | 'scopes' | 'resource' | 'extraParameters'> {
   /** The issuer of the callers' tokens, at whose token endpoint they are exchanged. */

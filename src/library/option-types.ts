@@ -6,9 +6,9 @@ export type Duration = number | string;
 /** A number of bytes, or a text like `'64k'` or `'16m'`. */
 export type Size = number | string;
 
-/** How to log in, on demand. */
+/** Login options, for logins on demand. */
 export interface LoginOptions {
-  /** Who logs in: a user in a browser here, or with a code in any browser; or the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
+  /** Way to log in: a user in a browser here, or with a code in any browser; the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
   readonly grant?: 'authorization-code' | 'device-code' | 'client-credentials' | 'jwt-bearer' | undefined;
   /** URL of your client ID metadata document, used where the server supports that. */
   readonly clientDocument?: string | undefined;
@@ -32,7 +32,7 @@ export interface LoginOptions {
   readonly browser?: boolean | undefined;
 }
 
-/** How to log in at one server, on demand. */
+/** Login options of a single server, for logins on demand. */
 export interface ServerLoginOptions extends LoginOptions {
   /** Client registered with the authorization server, in place of dynamic registration. */
   readonly clientId?: string | undefined;
@@ -52,7 +52,7 @@ export interface ServerLoginOptions extends LoginOptions {
   readonly params?: string | readonly string[] | Readonly<Record<string, string>> | undefined;
 }
 
-/** What may be said of one server, under `portage` in its entry. */
+/** Options of a single server, under `portage` in its entry. */
 export interface ServerOptions {
   /** Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key. */
   readonly dial?: string | readonly string[] | undefined;
@@ -102,7 +102,7 @@ export interface ServerOptions {
   readonly login?: 'on-demand' | 'anew' | 'never' | ServerLoginOptions | undefined;
   /** Exchange each caller's token for one of the server, at `authIssuer`, as `oauthClientId` (RFC 8693). Default: false. */
   readonly exchangeToken?: boolean | undefined;
-  /** Who logs in: a user in a browser here, or with a code in any browser; or the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
+  /** Way to log in: a user in a browser here, or with a code in any browser; the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
   readonly oauthGrant?: 'authorization-code' | 'device-code' | 'client-credentials' | 'jwt-bearer' | undefined;
   /** Client registered with the authorization server, in place of dynamic registration. */
   readonly oauthClientId?: string | undefined;
@@ -182,7 +182,7 @@ export interface ServerOptions {
   readonly hangTimeout?: Duration | undefined;
 }
 
-/** What may be said of whatever is done with servers; of a single server it is a default. */
+/** Options of `serve`, `connect` and `probe`; for a single server they are defaults. */
 export interface CommonOptions {
   /** Era of the protocol the server speaks; auto detects it. Default: auto. */
   readonly protocol?: 'auto' | 'legacy' | 'modern' | undefined;
@@ -196,7 +196,7 @@ export interface CommonOptions {
   readonly ca?: string | undefined;
   /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
   readonly login?: 'on-demand' | 'anew' | 'never' | LoginOptions | undefined;
-  /** Who logs in: a user in a browser here, or with a code in any browser; or the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
+  /** Way to log in: a user in a browser here, or with a code in any browser; the client itself; or a workload. Default: authorization-code; device-code where no browser opens and it is offered. */
   readonly oauthGrant?: 'authorization-code' | 'device-code' | 'client-credentials' | 'jwt-bearer' | undefined;
   /** URL of your client ID metadata document, used where the server supports that. */
   readonly oauthClientDocument?: string | undefined;
@@ -224,7 +224,7 @@ export interface CommonOptions {
   readonly maxMessageBytes?: Size | undefined;
 }
 
-/** What else may be said of servers that clients use. */
+/** Options of `serve` and `connect` only. */
 export interface ServedOptions extends CommonOptions {
   /** Show only tools whose names match this pattern, and refuse calls to all others. */
   readonly includeTool?: string | readonly string[] | undefined;
@@ -256,7 +256,7 @@ export interface ServedOptions extends CommonOptions {
   readonly auditRequired?: boolean | undefined;
 }
 
-/** What else may be said where clients come over HTTP. */
+/** Options of servers that clients reach over HTTP. */
 export interface HttpOptions extends ServedOptions {
   /** Address to listen on. Default: 127.0.0.1. */
   readonly host?: string | undefined;

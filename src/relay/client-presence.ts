@@ -17,7 +17,7 @@ import {
 } from './observer.ts';
 import type { Tracer } from './tracer.ts';
 
-/** How a legacy client introduces itself, once for its whole session. */
+/** Reads the introduction of a legacy client, which is in its `initialize` and holds for the whole session. */
 function introductionOf(initialize: Frame): ClientIntroduction {
   const { name, version } = asFields(readField(initialize, 'clientInfo')) ?? {};
   return { ...UNKNOWN_LEGACY, name: shownName(name), version: shownName(version) };
@@ -25,7 +25,7 @@ function introductionOf(initialize: Frame): ClientIntroduction {
 
 const UNKNOWN_LEGACY: ClientIntroduction = { era: 'legacy', revision: undefined, name: undefined, version: undefined };
 
-/** How a modern client introduces itself, with each request anew. */
+/** Reads the introduction of a modern client, which is in each of its requests. */
 export function modernIntroductionOf(request: Frame): ClientIntroduction {
   const metadata = readRequestMetadata(request);
   const isReadable = !('fault' in metadata);
@@ -35,9 +35,10 @@ export function modernIntroductionOf(request: Frame): ClientIntroduction {
 }
 
 /**
+ * The observer's knowledge of a client.
  * - `unknown`: the observer has not been told of the client.
- * - `connected`: it has, and is told when the client leaves.
- * - `left`: it is told nothing more.
+ * - `connected`: the observer has been told, and will be told when the client leaves.
+ * - `left`: the observer is told nothing more.
  */
 type PresenceState =
   | { readonly kind: 'unknown' }
@@ -47,17 +48,17 @@ type PresenceState =
 const UNKNOWN: PresenceState = { kind: 'unknown' };
 const LEFT: PresenceState = { kind: 'left' };
 
-/** Who observes the clients of one server; undefined: nobody. */
+/** The observers of one server's clients. */
 export interface Observing {
   readonly observer: Observer | undefined;
-  /** Who joins its calls with traces; undefined: nobody. */
+  /** Joins calls with traces; undefined: calls are not traced. */
   readonly tracer: Tracer | undefined;
   readonly speech: ServerSpeech;
   /** The name of the server, as its observer knows it. */
   readonly server: string;
 }
 
-/** The client of a session or a pipe as an observer is told of it. Reads nothing where nobody observes or traces. */
+/** The client of a session or a pipe as an observer is told of it. Without an observer or a tracer no message is read. */
 export class ClientPresence {
   readonly #observer: Observer | undefined;
   readonly #isTraced: boolean;

@@ -237,8 +237,8 @@ Logging in to remote servers (URL)
                                        with a token]
   --[no-]exchange-token                Exchange each caller's token for one of the server, at
                                        --auth-issuer, as --oauth-client-id (RFC 8693)
-  --oauth-grant <grant>                Who logs in: a user in a browser here, or with a code in any
-                                       browser; or the client itself; or a workload:
+  --oauth-grant <grant>                Way to log in: a user in a browser here, or with a code in
+                                       any browser; the client itself; or a workload:
                                        authorization-code, device-code, client-credentials,
                                        jwt-bearer [authorization-code; device-code where no browser
                                        opens and it is offered]

@@ -25,7 +25,7 @@ export const LOGIN_OPTIONS = [
     name: 'oauth-grant',
     group: 'login',
     describe:
-      'Who logs in: a user in a browser here, or with a code in any browser; or the client itself; or a workload',
+      'Way to log in: a user in a browser here, or with a code in any browser; the client itself; or a workload',
     kind: 'value',
     placeholder: 'grant',
     choices: ['authorization-code', 'device-code', 'client-credentials', 'jwt-bearer'],

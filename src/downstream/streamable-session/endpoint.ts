@@ -41,7 +41,7 @@ export interface StreamableEndpointOptions {
   readonly maxReplayBytes?: number | undefined;
   /** The headers that pass to a remote server with the messages of a POST. */
   readonly headersOf: (request: IncomingMessage) => Lane['headers'];
-  /** Who sent a request that was let in; sessions belong to who opened them. */
+  /** Returns the name of the caller of an admitted request. A session belongs to the caller that opened it. */
   readonly principalOf: (request: IncomingMessage) => string;
   /** Returns the environment variables that the caller's server process gets from headers (`--map-header`). */
   readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;

@@ -54,7 +54,7 @@ const ADMITTED: Verdict = { kind: 'admitted' };
 
 /**
  * Decides which requests are served. Every request of a listener is checked here before anything else in it is read.
- * That includes upgrades, and routes that only ask whether their caller would be admitted.
+ * Upgrades are checked, too, as are routes that only ask whether their caller would be admitted.
  */
 export class Admission {
   readonly #policy: AccessPolicy;

@@ -17,7 +17,7 @@ export interface SessionQueueLimits {
 export interface WaitingCallOptions<Session> {
   readonly wanted: SessionWanted;
   readonly listener: ServerListener;
-  /** It has a session to itself. Called once, unless `refused` is. */
+  /** Called once with a session of its own, unless `refused` is called. */
   readonly granted: (session: Session) => void;
   readonly refused: (error: BridgeError) => void;
 }
@@ -38,7 +38,7 @@ export class WaitingCall<Session> extends ListMember {
     return this.#isWaiting;
   }
 
-  /** It waits no more: its client is gone, or its turn has come. May be called twice. */
+  /** Takes the call out of the queue, because its client is gone or its turn has come. May be called twice. */
   leave(): void {
     if (!this.#isWaiting) return;
     this.#isWaiting = false;

@@ -1,4 +1,4 @@
-/** The session of a legacy server that a request wants, and who may use the same one. */
+/** The session of a legacy server that a request needs, and the key by which requests share one. */
 import type { CanonicalCapabilities } from '../../../mcp/translate/capabilities.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
 import { callerOf } from '../../../relay/caller-links.ts';
@@ -6,25 +6,25 @@ import type { Lane } from '../../../relay/exchange.ts';
 import type { ServerListener } from '../../../relay/ports.ts';
 import type { ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 
-/** Whose session of a legacy server is wanted, and what the server is told of the client. */
+/** The client that a session of a legacy server is opened for, as the server is told of it. */
 export interface SessionClient {
-  /** The authenticated caller, or one name for all where nobody is asked. */
+  /** The authenticated caller, or one name for all callers if none has to authenticate. */
   readonly principal: string;
   readonly capabilities: CanonicalCapabilities;
   readonly clientInfo: Implementation;
-  /** Keeps callers apart that have the same name. Undefined: a session of its own, which ends with its last user. */
+  /** Keeps callers of one name apart. Undefined: the session is not shared, and ends with its last user. */
   readonly affinity: string | undefined;
-  /** What the user lets pass of the caller's HTTP request; see `Lane`. Who shows other values is another caller. */
+  /** Forwarded headers of the caller's HTTP request; see `Lane`. Requests with other values are of another caller. */
   readonly headers: Lane['headers'];
 }
 
-/** A session that is wanted; who wants one with an equal `key` can use the same. */
+/** The session that a request needs. Requests with an equal `key` can share one. */
 export interface SessionWanted extends SessionClient {
-  /** The client that the session is for; undefined: nothing proves which one. */
+  /** The client that the session is for; undefined: no proof of which client it is. */
   readonly identity?: ClientIdentity;
-  /** Undefined: nobody can. */
+  /** Undefined: the session is for this request alone. */
   readonly key: string | undefined;
-  /** Equal for all that is one caller's: its share of the pool is counted by it. */
+  /** Equal for all requests of one caller; the caller's share of the pool is counted by it. */
   readonly caller: string;
 }
 
@@ -38,7 +38,7 @@ export function sessionFor(client: SessionClient): SessionWanted {
 
 /** A listener of a session that knows which client it listens for. */
 export interface IdentifiedListener extends ServerListener {
-  /** Undefined: nothing proves which client it is. */
+  /** Undefined: no proof of which client it is. */
   readonly client: ClientIdentity;
 }
 
