@@ -5,9 +5,9 @@ import { basename } from 'node:path';
 const LONGEST = [
   'test/observe/status/page',
   'test/store/redis/topologies',
-  'test/replicas/killed-replicas',
-  'test/replicas/matrix-http-sse-to-streamable',
-  'test/replicas/matrix-http-sse-to-others',
+  'test/replicas/running/killed-replicas',
+  'test/replicas/running/matrix-http-sse-to-streamable',
+  'test/replicas/running/matrix-http-sse-to-others',
   'test/cli/serve-hostile-clients',
   'test/cli/serve-wrong-answers',
   'test/cli/connect-login',
@@ -18,7 +18,7 @@ const LONGEST = [
 ];
 
 /** Many of these take a minute. Some wait for replicas, some compute, and in the order of their names all of a kind would run at once. */
-const TAKES_LONG = /\/test\/(?:faults|matrix|real-peers|replicas)\//;
+const TAKES_LONG = /\/test\/(?:faults|matrix|real-peers|replicas\/running)\//;
 
 /**
  * Where a file begins. Those that share a process mostly compute, so they alternate with the ones that wait. Files that take a

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
 import test from 'ava';
-import { post as postModern } from '../replicas/modern-client.ts';
-import { openSession, type RawSession } from '../replicas/raw-session.ts';
+import { post as postModern } from '../replicas/running/modern-client.ts';
+import { openSession, type RawSession } from '../replicas/running/raw-session.ts';
 import { type Bridge, startBridge } from '../support/bridge.ts';
 import { Scrape } from '../support/scrape.ts';
 import { serverProgram } from '../support/server-program.ts';

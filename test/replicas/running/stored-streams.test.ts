@@ -1,8 +1,8 @@
 /** What the streams of a session have said, where the store has lost it. */
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { Redis } from 'ioredis';
-import { startLegacyHttp } from '../matrix/servers.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { startLegacyHttp } from '../../matrix/servers.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { EventText } from './event-text.ts';
 import { openSession, type RawSession } from './raw-session.ts';

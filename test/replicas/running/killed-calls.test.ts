@@ -2,10 +2,10 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
-import { COMMIT_STORED_AFTER_MS } from '../../src/downstream/streamable-session/post-lane.ts';
-import { startLegacyHttp } from '../matrix/servers.ts';
-import type { ServerProcess } from '../support/server-process.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { COMMIT_STORED_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
+import { startLegacyHttp } from '../../matrix/servers.ts';
+import type { ServerProcess } from '../../support/server-process.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { EventText } from './event-text.ts';
 import { openSession } from './raw-session.ts';

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ClientName } from '../matrix/clients.ts';
-import { REPOSITORY } from '../support/bridge.ts';
-import { findProgram } from '../support/find-program.ts';
-import { ownPort } from '../support/own-port.ts';
-import { WHY_NO_REDIS } from '../support/redis-server.ts';
-import { waitFor } from '../support/wait-for.ts';
+import type { ClientName } from '../../matrix/clients.ts';
+import { REPOSITORY } from '../../support/bridge.ts';
+import { findProgram } from '../../support/find-program.ts';
+import { ownPort } from '../../support/own-port.ts';
+import { WHY_NO_REDIS } from '../../support/redis-server.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const HAPROXY = findProgram('haproxy');
 /** Why replicas cannot be tested here; undefined: they can. */

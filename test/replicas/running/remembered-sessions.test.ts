@@ -1,9 +1,9 @@
 /** A balancer that remembers which replica opened a session, as the guide offers: nothing depends on that, but less is forwarded. */
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
-import { startBridge } from '../support/bridge.ts';
-import { ownPort } from '../support/own-port.ts';
-import { startRedis } from '../support/redis-server.ts';
-import { serverProgram } from '../support/server-program.ts';
+import { startBridge } from '../../support/bridge.ts';
+import { ownPort } from '../../support/own-port.ts';
+import { startRedis } from '../../support/redis-server.ts';
+import { serverProgram } from '../../support/server-program.ts';
 import { type Balancing, startBalancer, WHY_NO_CLUSTER } from './balancer.ts';
 import { openSession } from './raw-session.ts';
 import { startServers } from './served-servers.ts';
@@ -13,7 +13,7 @@ import { KEY, LEASE_MS, PATIENT_LEASE_MS, startTestBed } from './test-bed.ts';
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
-const SERVER = [process.execPath, serverProgram(new URL('../fixtures/contract-server/server.js', import.meta.url))];
+const SERVER = [process.execPath, serverProgram(new URL('../../fixtures/contract-server/server.js', import.meta.url))];
 const SESSIONS = 6;
 const CALLS = 4;
 

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { fileURLToPath } from 'node:url';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
-import { type Bridge, startBridge } from '../support/bridge.ts';
-import { ownPort } from '../support/own-port.ts';
-import { type RedisServer, startRedis } from '../support/redis-server.ts';
-import { serverProgram } from '../support/server-program.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { type Bridge, startBridge } from '../../support/bridge.ts';
+import { ownPort } from '../../support/own-port.ts';
+import { type RedisServer, startRedis } from '../../support/redis-server.ts';
+import { serverProgram } from '../../support/server-program.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { KEY } from './test-bed.ts';
 
@@ -15,9 +15,9 @@ import { KEY } from './test-bed.ts';
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
 
-const tlsFile = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
+const tlsFile = (name: string): string => fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url));
 const CA = readFileSync(tlsFile('ca.pem'));
-const SERVER = [process.execPath, serverProgram(new URL('../fixtures/contract-server/server.js', import.meta.url))];
+const SERVER = [process.execPath, serverProgram(new URL('../../fixtures/contract-server/server.js', import.meta.url))];
 
 interface Replica {
   readonly port: number;

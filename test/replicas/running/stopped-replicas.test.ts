@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
-import { startLegacyHttp } from '../matrix/servers.ts';
-import { serverProgram } from '../support/server-program.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { startLegacyHttp } from '../../matrix/servers.ts';
+import { serverProgram } from '../../support/server-program.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { openSession, type RawSession } from './raw-session.ts';
 import { type Place, startTestBed } from './test-bed.ts';
@@ -12,7 +12,7 @@ import { type Place, startTestBed } from './test-bed.ts';
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
-const LEGACY = serverProgram(new URL('../matrix/servers/legacy.js', import.meta.url));
+const LEGACY = serverProgram(new URL('../../matrix/servers/legacy.js', import.meta.url));
 /** Requests that meet the replica as soon as it runs, and that the balancer leads to each replica in turn. */
 const REQUESTS = 8;
 

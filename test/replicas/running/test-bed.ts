@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Bridge } from '../support/bridge.ts';
-import { startBridge } from '../support/bridge.ts';
-import { ownPort } from '../support/own-port.ts';
-import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import type { Bridge } from '../../support/bridge.ts';
+import { startBridge } from '../../support/bridge.ts';
+import { ownPort } from '../../support/own-port.ts';
+import { type RedisServer, startRedis } from '../../support/redis-server.ts';
 import { type Balancer, type Balancing, startBalancer } from './balancer.ts';
 
 export const KEY = randomBytes(24).toString('base64');

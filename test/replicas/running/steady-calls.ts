@@ -1,4 +1,4 @@
-import type { MatrixClient } from '../matrix/matrix-client.ts';
+import type { MatrixClient } from '../../matrix/matrix-client.ts';
 
 /** A kind of call that a steady client makes again and again. Words name each call, so that whoever runs it can tell. */
 export interface SteadyCall {

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
-import { startLegacyHttp } from '../matrix/servers.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { startLegacyHttp } from '../../matrix/servers.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { EventText } from './event-text.ts';
 import { openSession } from './raw-session.ts';

@@ -1,4 +1,4 @@
-import { waitFor } from '../support/wait-for.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',

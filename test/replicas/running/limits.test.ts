@@ -1,14 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import anyTest, { type TestFn } from 'ava';
-import { startLegacyHttp } from '../matrix/servers.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { startLegacyHttp } from '../../matrix/servers.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { startTestBed } from './test-bed.ts';
 
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
-const LEGACY = fileURLToPath(new URL('../matrix/servers/legacy.js', import.meta.url));
+const LEGACY = fileURLToPath(new URL('../../matrix/servers/legacy.js', import.meta.url));
 
 const JSON_TYPE = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
 const INITIALIZE = JSON.stringify({

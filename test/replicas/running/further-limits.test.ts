@@ -1,16 +1,16 @@
 import anyTest, { type TestFn } from 'ava';
-import { headersOf, modern } from '../downstream/streamable-stateless/modern-posts.ts';
-import { SERVERS } from '../matrix/servers.ts';
-import { connectStreamable, type SdkClient } from '../support/sdk-client.ts';
-import { serverProgram } from '../support/server-program.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { headersOf, modern } from '../../downstream/streamable-stateless/modern-posts.ts';
+import { SERVERS } from '../../matrix/servers.ts';
+import { connectStreamable, type SdkClient } from '../../support/sdk-client.ts';
+import { serverProgram } from '../../support/server-program.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { startTestBed } from './test-bed.ts';
 
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
-const LEGACY = serverProgram(new URL('../matrix/servers/legacy.js', import.meta.url));
+const LEGACY = serverProgram(new URL('../../matrix/servers/legacy.js', import.meta.url));
 const MOST = 4;
 
 test(`a caller has as many calls open at a modern server through all replicas together as through one${WHY}`, async (t) => {

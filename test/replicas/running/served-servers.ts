@@ -1,9 +1,9 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Era } from '../matrix/matrix-client.ts';
-import { inetdProgram, type RunningServer, SERVERS } from '../matrix/servers.ts';
-import { startInetd } from '../support/inetd.ts';
+import type { Era } from '../../matrix/matrix-client.ts';
+import { inetdProgram, type RunningServer, SERVERS } from '../../matrix/servers.ts';
+import { startInetd } from '../../support/inetd.ts';
 import type { Seen } from './counted-runs.ts';
 
 /** Each way in which a remote server keeps its side of a session, over each carrier. */

@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import anyTest, { type TestFn } from 'ava';
-import { BRIDGE_COMMAND } from '../support/bridge.ts';
-import { callHttp } from '../support/http-call.ts';
-import { openHttpSession, POST_HEADERS } from '../support/legacy-clients.ts';
-import { connectStreamable } from '../support/sdk-client.ts';
-import { createSocketFetch } from '../support/socket-fetch.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { BRIDGE_COMMAND } from '../../support/bridge.ts';
+import { callHttp } from '../../support/http-call.ts';
+import { openHttpSession, POST_HEADERS } from '../../support/legacy-clients.ts';
+import { connectStreamable } from '../../support/sdk-client.ts';
+import { createSocketFetch } from '../../support/socket-fetch.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { LEASE_MS, startTestBed, type TestBed } from './test-bed.ts';
 
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
-const LEGACY = fileURLToPath(new URL('../matrix/servers/legacy.js', import.meta.url));
+const LEGACY = fileURLToPath(new URL('../../matrix/servers/legacy.js', import.meta.url));
 const TOKEN = 'who-shows-this-may-look';
 const ENV = { TEST_STATUS: TOKEN };
 const SERVER = ['--status-token', 'env:TEST_STATUS', '--', process.execPath, LEGACY, 'stdio'];

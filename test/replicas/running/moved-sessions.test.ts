@@ -1,9 +1,9 @@
 /** Sessions with remote servers that do not know them any more once their replica is gone: another one opens them anew. */
 import { setTimeout as delay } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
-import type { ClientName } from '../matrix/clients.ts';
-import { fromServer } from '../matrix/matrix-client.ts';
-import { waitFor } from '../support/wait-for.ts';
+import type { ClientName } from '../../matrix/clients.ts';
+import { fromServer } from '../../matrix/matrix-client.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { urlOf, WHY_NO_CLUSTER } from './balancer.ts';
 import { wrongRuns } from './counted-runs.ts';
 import { type RemoteName, startServers } from './served-servers.ts';

@@ -1,9 +1,9 @@
 import type { TestFn } from 'ava';
-import { Cell } from '../matrix/cell.ts';
-import type { ClientName } from '../matrix/clients.ts';
-import { testCell } from '../matrix/define-matrix.ts';
-import { CONVERSATION } from '../matrix/scenarios.ts';
-import { OTHER_CARRIERS, SERVER_NAMES, SERVERS, type ServerName } from '../matrix/servers.ts';
+import { Cell } from '../../matrix/cell.ts';
+import type { ClientName } from '../../matrix/clients.ts';
+import { testCell } from '../../matrix/define-matrix.ts';
+import { CONVERSATION } from '../../matrix/scenarios.ts';
+import { OTHER_CARRIERS, SERVER_NAMES, SERVERS, type ServerName } from '../../matrix/servers.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { ClusterFront } from './front.ts';
 

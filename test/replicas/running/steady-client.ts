@@ -1,6 +1,6 @@
-import { CLIENTS, type ClientName } from '../matrix/clients.ts';
-import { fromServer, type MatrixClient } from '../matrix/matrix-client.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { CLIENTS, type ClientName } from '../../matrix/clients.ts';
+import { fromServer, type MatrixClient } from '../../matrix/matrix-client.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { ECHO, type SteadyCall } from './steady-calls.ts';
 
 /** What became of one call: each has words of its own, so that whoever ran it can tell how often. */

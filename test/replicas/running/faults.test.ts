@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
 import { Redis } from 'ioredis';
-import { startLegacyHttp } from '../matrix/servers.ts';
-import { startFaultProxy } from '../support/fault-proxy.ts';
-import { serverProgram } from '../support/server-program.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { startLegacyHttp } from '../../matrix/servers.ts';
+import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { serverProgram } from '../../support/server-program.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { openSession } from './raw-session.ts';
 import { SteadyClient } from './steady-client.ts';
@@ -13,7 +13,7 @@ import { LEASE_MS, PATIENT_LEASE_MS, type Place, startTestBed, type TestBed } fr
 /** Skipped with the reason where Redis or HAProxy is not installed. */
 const test = (WHY_NO_CLUSTER === undefined ? anyTest.serial : anyTest.serial.skip) as TestFn;
 const WHY = WHY_NO_CLUSTER === undefined ? '' : ` (${WHY_NO_CLUSTER})`;
-const LEGACY = serverProgram(new URL('../matrix/servers/legacy.js', import.meta.url));
+const LEGACY = serverProgram(new URL('../../matrix/servers/legacy.js', import.meta.url));
 const PROCESSES = ['--', process.execPath, LEGACY, 'stdio'];
 
 const readinessOf = async ({ port }: Place): Promise<{ readonly status: number; readonly store?: string }> => {

@@ -1,9 +1,9 @@
 /** The matrix again while replicas die: what is tried here of each pair, and what is not, says docs/internals/decisions/0036. */
 import { setTimeout as delay } from 'node:timers/promises';
 import anyTest, { type TestFn } from 'ava';
-import type { ClientName } from '../matrix/clients.ts';
-import { fromServer, type MatrixClient } from '../matrix/matrix-client.ts';
-import { waitFor } from '../support/wait-for.ts';
+import type { ClientName } from '../../matrix/clients.ts';
+import { fromServer, type MatrixClient } from '../../matrix/matrix-client.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { urlOf, WHY_NO_CLUSTER } from './balancer.ts';
 import { wrongRuns } from './counted-runs.ts';
 import { COMMAND_NAMES, REMOTE_NAMES, type ServedName, startServers } from './served-servers.ts';

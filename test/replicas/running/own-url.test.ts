@@ -1,10 +1,10 @@
 /** Replicas whose server's URL leads back to one of them, as that of their balancer does. */
 import anyTest, { type TestFn } from 'ava';
-import { startBridge } from '../support/bridge.ts';
-import { callHttp } from '../support/http-call.ts';
-import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
-import { ownPort } from '../support/own-port.ts';
-import { startRedis, WHY_NO_REDIS } from '../support/redis-server.ts';
+import { startBridge } from '../../support/bridge.ts';
+import { callHttp } from '../../support/http-call.ts';
+import { initialize, POST_HEADERS } from '../../support/legacy-clients.ts';
+import { ownPort } from '../../support/own-port.ts';
+import { startRedis, WHY_NO_REDIS } from '../../support/redis-server.ts';
 import { KEY } from './test-bed.ts';
 
 /** Skipped with the reason where Redis is not installed. */

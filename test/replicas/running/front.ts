@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StartPair } from '../matrix/cell.ts';
-import { CLIENTS } from '../matrix/clients.ts';
-import { type RunningServer, SERVERS, type ServerName } from '../matrix/servers.ts';
+import type { StartPair } from '../../matrix/cell.ts';
+import { CLIENTS } from '../../matrix/clients.ts';
+import { type RunningServer, SERVERS, type ServerName } from '../../matrix/servers.ts';
 import { urlOf } from './balancer.ts';
 import { startTestBed, type TestBed } from './test-bed.ts';
 

@@ -1,8 +1,8 @@
 /** Calls of modern clients that wait for answers when their replica is gone, at a server whose streams can be resumed. */
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
-import { MAX_OUTCOME_BYTES } from '../../src/cluster/stored-outcomes.ts';
-import { type LegacyHttpKind, type ServerView, startLegacyHttp } from '../matrix/servers.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { MAX_OUTCOME_BYTES } from '../../../src/cluster/stored-outcomes.ts';
+import { type LegacyHttpKind, type ServerView, startLegacyHttp } from '../../matrix/servers.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { type Answer, answering, fromOther, post } from './modern-client.ts';
 import { LEASE_MS, type Place, startTestBed } from './test-bed.ts';

@@ -1,8 +1,8 @@
 import anyTest, { type TestFn } from 'ava';
-import { BROWSER } from '../support/browser-command.ts';
-import { forwardTo, startLoginWorld } from '../support/login-world.ts';
-import { connectStreamable } from '../support/sdk-client.ts';
-import { startStreamable } from '../support/sdk-servers.ts';
+import { BROWSER } from '../../support/browser-command.ts';
+import { forwardTo, startLoginWorld } from '../../support/login-world.ts';
+import { connectStreamable } from '../../support/sdk-client.ts';
+import { startStreamable } from '../../support/sdk-servers.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';
 import { startTestBed } from './test-bed.ts';
 
