@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 /** Those that take longest, and mostly wait: the last one to end decides how long all take. */
 const LONGEST = [
   'test/observe/status/page',
-  'test/store/redis/topologies',
+  'test/replicas/store/redis/topologies',
   'test/replicas/running/killed-replicas',
   'test/replicas/running/matrix-http-sse-to-streamable',
   'test/replicas/running/matrix-http-sse-to-others',

@@ -20,7 +20,7 @@ const OUT = `build/${process.pid}`;
  */
 const PARTS = {
   long: ['test/matrix', 'test/faults', 'test/real-peers', 'test/library', 'test/package', 'test/observe/traces'],
-  cluster: ['test/replicas/running', 'test/store/redis'],
+  cluster: ['test/replicas/running', 'test/replicas/store/redis'],
   image: ['test/image'],
   binary: ['test/binary'],
 };

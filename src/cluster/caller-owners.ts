@@ -1,5 +1,5 @@
 import type { Clock } from '../deps.ts';
-import type { Ownership } from '../store/store.ts';
+import type { Ownership } from '../replicas/store/store.ts';
 import type { Cluster } from './cluster.ts';
 import type { Owner } from './owner-tags.ts';
 

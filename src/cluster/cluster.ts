@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
-import type { ClusterKey } from '../store/cluster-key.ts';
-import type { Store } from '../store/store.ts';
+import type { ClusterKey } from '../replicas/store/cluster-key.ts';
+import type { Store } from '../replicas/store/store.ts';
 import { LinkSecrets } from './link-secrets.ts';
 import { Members } from './members.ts';
 import { type Owner, OwnerTags } from './owner-tags.ts';

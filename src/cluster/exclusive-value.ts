@@ -1,6 +1,6 @@
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
-import type { Ownership, StoredRecord } from '../store/store.ts';
+import type { Ownership, StoredRecord } from '../replicas/store/store.ts';
 import type { Cluster } from './cluster.ts';
 import type { PeerLeases } from './peer-leases.ts';
 import { NOBODY } from './session-records.ts';

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { ClusterKey } from '../store/cluster-key.ts';
+import type { ClusterKey } from '../replicas/store/cluster-key.ts';
 
 /** First message of the replica that opens a link. `judge` checks the answer to it. */
 export interface LinkOffer {

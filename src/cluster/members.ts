@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { Clock } from '../deps.ts';
-import type { Store, StoredRecord } from '../store/store.ts';
+import type { Store, StoredRecord } from '../replicas/store/store.ts';
 import type { Owner } from './owner-tags.ts';
 import type { PeerLeases } from './peer-leases.ts';
 

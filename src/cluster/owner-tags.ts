@@ -1,5 +1,5 @@
 import { RecentNames } from '../collections/bounded-collections.ts';
-import type { ClusterKey } from '../store/cluster-key.ts';
+import type { ClusterKey } from '../replicas/store/cluster-key.ts';
 
 /** The replica that owns a session or another resource. */
 export interface Owner {

@@ -1,6 +1,6 @@
 import { RecentNames } from '../collections/bounded-collections.ts';
 import type { Clock } from '../deps.ts';
-import type { LeaseReading, LeaseStore } from '../store/store.ts';
+import type { LeaseReading, LeaseStore } from '../replicas/store/store.ts';
 
 export interface PeerLeasesOptions {
   readonly leases: LeaseStore;

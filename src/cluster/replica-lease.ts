@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
-import type { LeaseStore } from '../store/store.ts';
+import type { LeaseStore } from '../replicas/store/store.ts';
 
 export interface ReplicaLeaseOptions {
   readonly leases: LeaseStore;

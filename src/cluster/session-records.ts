@@ -3,7 +3,7 @@ import type { Clock } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import { SessionState } from '../relay/sessions/session-state.ts';
 import type { ReplayLog, SessionStorage, StoredReplay } from '../relay/sessions/session-storage.ts';
-import type { Ownership } from '../store/store.ts';
+import type { Ownership } from '../replicas/store/store.ts';
 import type { Cluster } from './cluster.ts';
 import type { Owner } from './owner-tags.ts';
 import { FIRST_TOKEN, MAX_REPLAY_ENTRIES, SessionReplay } from './session-replay.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
 import { type CallPositions, type ResumableCall, withoutArguments } from '../relay/sessions/resumable-call.ts';
 import type { ReplayLog, ReplayRun, StoredReplay, UnendedStream } from '../relay/sessions/session-storage.ts';
-import type { LogLimits, LogStore } from '../store/store.ts';
+import type { LogLimits, LogStore } from '../replicas/store/store.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { readMessage, SERVER_LIMITS } from '../wire/read-message.ts';
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { BridgeError, toBridgeError } from '../errors.ts';
-import type { StoredRecord } from '../store/store.ts';
+import type { StoredRecord } from '../replicas/store/store.ts';
 import type { Cluster } from './cluster.ts';
 import type { StoreEpoch } from './members.ts';
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import { pino } from 'pino';
 import { SharedUsage, WRITE_EVERY_MS } from '../../src/bridge/cluster/shared-usage.ts';
 import type { Usage } from '../../src/observe/usage/usage.ts';
-import type { RecordStore } from '../../src/store/store.ts';
+import type { RecordStore } from '../../src/replicas/store/store.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 import { client, runCall, SERVER_2025 } from '../support/observed.ts';

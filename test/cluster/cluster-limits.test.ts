@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import { Cluster } from '../../src/cluster/cluster.ts';
 import { ClusterLimits, refusalOf } from '../../src/cluster/cluster-limits.ts';
-import { ClusterKey } from '../../src/store/cluster-key.ts';
+import { ClusterKey } from '../../src/replicas/store/cluster-key.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { LinkSecrets } from '../../src/cluster/link-secrets.ts';
-import { ClusterKey } from '../../src/store/cluster-key.ts';
+import { ClusterKey } from '../../src/replicas/store/cluster-key.ts';
 
 const KEY = new ClusterKey('k'.repeat(40), 'test');
 const OTHER_KEY = new ClusterKey('o'.repeat(40), 'test');

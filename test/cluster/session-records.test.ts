@@ -5,7 +5,7 @@ import { SessionRecords } from '../../src/cluster/session-records.ts';
 import { SessionReplay } from '../../src/cluster/session-replay.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { SessionState } from '../../src/relay/sessions/session-state.ts';
-import { ClusterKey } from '../../src/store/cluster-key.ts';
+import { ClusterKey } from '../../src/replicas/store/cluster-key.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { SessionReplay, YOUNG_MS } from '../../src/cluster/session-replay.ts';
 import { findProgressToken } from '../../src/mcp/classify/correlators.ts';
 import type { StoredReplay } from '../../src/relay/sessions/session-storage.ts';
-import type { LogStore } from '../../src/store/store.ts';
+import type { LogStore } from '../../src/replicas/store/store.ts';
 import { requestFrame } from '../../src/wire/write-message.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryStore } from '../support/memory-store.ts';

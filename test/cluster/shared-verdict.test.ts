@@ -1,6 +1,6 @@
 import test from 'ava';
 import { SharedVerdict } from '../../src/cluster/shared-verdict.ts';
-import type { RecordStore, Store } from '../../src/store/store.ts';
+import type { RecordStore, Store } from '../../src/replicas/store/store.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryStore } from '../support/memory-store.ts';
 

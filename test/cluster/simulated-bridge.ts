@@ -8,8 +8,8 @@ import { NOT_HERE_HEADER, recordHop } from '../../src/downstream/cluster/hops.ts
 import { SessionRouter, type TakenOver } from '../../src/downstream/cluster/session-router.ts';
 import { identifyCaller } from '../../src/http/auth/callers.ts';
 import { refusalOf } from '../../src/http/server/respond.ts';
-import { ClusterKey } from '../../src/store/cluster-key.ts';
-import type { Store } from '../../src/store/store.ts';
+import { ClusterKey } from '../../src/replicas/store/cluster-key.ts';
+import type { Store } from '../../src/replicas/store/store.ts';
 import { type Condition, SimulatedMachine, type Simulation, type Trip, TTL_MS } from './simulated-cluster.ts';
 
 /** What a session leads to: a remote server, at which any replica can go on, or a process of its replica. */

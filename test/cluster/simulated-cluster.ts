@@ -5,7 +5,7 @@ import { ReplicaLease } from '../../src/cluster/replica-lease.ts';
 import { SharedLimit } from '../../src/cluster/shared-limit.ts';
 import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/replicas/store/store.ts';
 import type { MemoryStore } from '../support/memory-store.ts';
 
 export const TTL_MS = 6000;

@@ -13,7 +13,7 @@ import { EntryLinks } from '../../src/downstream/cluster/link/entry-links.ts';
 import { OwnerLinks } from '../../src/downstream/cluster/link/owner-links.ts';
 import { LINK_PROTOCOL } from '../../src/downstream/cluster/link/upgrade.ts';
 import { handleUpgrades } from '../../src/http/server/upgrades.ts';
-import { ClusterKey } from '../../src/store/cluster-key.ts';
+import { ClusterKey } from '../../src/replicas/store/cluster-key.ts';
 import { MemoryStore } from './memory-store.ts';
 
 export type Handle = (request: IncomingMessage, response: ServerResponse) => void;

@@ -6,7 +6,7 @@ import type {
   Store,
   StoredRecord,
   StoreStatus,
-} from '../../src/store/store.ts';
+} from '../../src/replicas/store/store.ts';
 
 /** What the contract of a store says, with nothing that could fail: for tests of those who use one. */
 export class MemoryStore implements Store {

@@ -26,7 +26,7 @@ import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import type { ServerSpeech } from '../../relay/observer.ts';
 import type { Readiness } from '../../relay/ports.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
-import { ClusterKey } from '../../store/cluster-key.ts';
+import { ClusterKey } from '../../replicas/store/cluster-key.ts';
 import { areKeptApart, type CallerPolicy } from '../caller-policy.ts';
 import { nameServer } from '../create-dialer.ts';
 import type { CreatedRoutes } from '../create-routes.ts';
@@ -75,7 +75,7 @@ export class Membership {
   /** Rejects with ERR_STORE_UNAVAILABLE. */
   static async join(config: ClusterConfig, deps: Deps): Promise<Membership> {
     // Loaded on demand, with the library that it needs.
-    const { connectRedisStore } = await import('../../store/redis/redis-store.ts');
+    const { connectRedisStore } = await import('../../replicas/store/redis/redis-store.ts');
     const key = new ClusterKey(config.key, '--cluster-key');
     const { address, tls, prefix } = config.store;
     const store = await connectRedisStore({ address, tls, prefix, key, log: deps.log });

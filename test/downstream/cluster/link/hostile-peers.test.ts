@@ -8,7 +8,7 @@ import { MAX_UNSENT_BYTES } from '../../../../src/downstream/cluster/link/connec
 import { encodeWindow } from '../../../../src/downstream/cluster/link/frames.ts';
 import { encodePassedHead, encodeReturnedHead } from '../../../../src/downstream/cluster/link/heads.ts';
 import { LINK_HEADER } from '../../../../src/downstream/cluster/link/upgrade.ts';
-import { ClusterKey } from '../../../../src/store/cluster-key.ts';
+import { ClusterKey } from '../../../../src/replicas/store/cluster-key.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { CLUSTER_KEY, listen, startEntry, startOwner } from '../../../support/linked-replicas.ts';
 import { acceptOffer, askForLink, RawLink, type WrittenFrame } from '../../../support/raw-link.ts';

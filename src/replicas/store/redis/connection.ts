@@ -1,7 +1,7 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
-import type { StoreAddress, StoreTls } from '../../config/cluster.ts';
-import { BridgeError } from '../../errors.ts';
+import type { StoreAddress, StoreTls } from '../../../config/cluster.ts';
+import { BridgeError } from '../../../errors.ts';
 import type { StoreStatus } from '../store.ts';
 
 /** Time limit for a reply. The caller then reports the error to its client, and Redis may recover meanwhile. */

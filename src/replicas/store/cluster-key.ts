@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { BridgeError } from '../errors.ts';
+import { BridgeError } from '../../errors.ts';
 
 /**
  * Minimum length of a key in characters, as the user writes it. 32 base64 or hexadecimal digits have at least 128 bits.

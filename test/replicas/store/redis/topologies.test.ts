@@ -2,20 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { pino } from 'pino';
-import type { StoreTls } from '../../../src/config/cluster.ts';
-import { ClusterKey } from '../../../src/store/cluster-key.ts';
-import { parseRedisAddress } from '../../../src/store/redis/address.ts';
-import { connectRedisStore } from '../../../src/store/redis/redis-store.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { WHY_NO_REDIS } from '../../support/redis-server.ts';
+import type { StoreTls } from '../../../../src/config/cluster.ts';
+import { ClusterKey } from '../../../../src/replicas/store/cluster-key.ts';
+import { parseRedisAddress } from '../../../../src/replicas/store/redis/address.ts';
+import { connectRedisStore } from '../../../../src/replicas/store/redis/redis-store.ts';
+import type { Store } from '../../../../src/replicas/store/store.ts';
+import { WHY_NO_REDIS } from '../../../support/redis-server.ts';
 import {
   type ClusterBed,
   type SentinelBed,
   startClusterBed,
   startSentinelBed,
   startTlsRedis,
-} from '../../support/redis-topologies.ts';
-import { waitFor } from '../../support/wait-for.ts';
+} from '../../../support/redis-topologies.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 import { testStoreContract } from '../store-contract.ts';
 
 /** Skipped with the reason where Redis is not installed. */
@@ -28,7 +28,7 @@ const NO_FILES: StoreTls = { ca: undefined, cert: undefined, key: undefined };
 const BOUND_MS = 5000;
 
 const pemOf = (name: string): string =>
-  readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../../../fixtures/tls/${name}.pem`, import.meta.url), 'utf8');
 const TRUST: StoreTls = { ...NO_FILES, ca: pemOf('ca') };
 const SHOWN: StoreTls = { ca: pemOf('ca'), cert: pemOf('client'), key: pemOf('client-key') };
 

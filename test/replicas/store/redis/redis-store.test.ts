@@ -3,14 +3,14 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { toBridgeError } from '../../../src/errors.ts';
-import { ClusterKey } from '../../../src/store/cluster-key.ts';
-import { parseRedisAddress } from '../../../src/store/redis/address.ts';
-import { connectRedisStore } from '../../../src/store/redis/redis-store.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.ts';
-import { type RedisServer, startRedis, WHY_NO_REDIS } from '../../support/redis-server.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { toBridgeError } from '../../../../src/errors.ts';
+import { ClusterKey } from '../../../../src/replicas/store/cluster-key.ts';
+import { parseRedisAddress } from '../../../../src/replicas/store/redis/address.ts';
+import { connectRedisStore } from '../../../../src/replicas/store/redis/redis-store.ts';
+import type { Store } from '../../../../src/replicas/store/store.ts';
+import { type FaultProxy, startFaultProxy } from '../../../support/fault-proxy.ts';
+import { type RedisServer, startRedis, WHY_NO_REDIS } from '../../../support/redis-server.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 import { testStoreContract } from '../store-contract.ts';
 
 /** Skipped with the reason where Redis is not installed. */

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { StoreAddress, StoreTls } from '../../config/cluster.ts';
-import { BridgeError } from '../../errors.ts';
+import type { StoreAddress, StoreTls } from '../../../config/cluster.ts';
+import { BridgeError } from '../../../errors.ts';
 import type { ClusterKey } from '../cluster-key.ts';
 import type {
   LeaseReading,

@@ -1,5 +1,5 @@
 import type { TestFn } from 'ava';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../../src/replicas/store/store.ts';
 
 const TTL_MS = 60_000;
 const LIMITS = { maxEntries: 100, ttlMs: TTL_MS };

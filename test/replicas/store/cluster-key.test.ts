@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ClusterKey } from '../../src/store/cluster-key.ts';
+import { ClusterKey } from '../../../src/replicas/store/cluster-key.ts';
 
 const ONE = 'one key of more than thirty-two characters'.replaceAll(' ', '-');
 const OTHER = 'other key of more than thirty-two characters'.replaceAll(' ', '-');
