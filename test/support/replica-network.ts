@@ -1,6 +1,6 @@
 import { createServer, connect as dial, type Socket } from 'node:net';
 import type { ExecutionContext } from 'ava';
-import type { Owner } from '../../src/cluster/owner-tags.ts';
+import type { Owner } from '../../src/replicas/ownership/owner-tags.ts';
 import { listen } from './linked-replicas.ts';
 
 /** A network between two replicas of which a test sees everything. */

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { type CallerLimits, type ClusterLimits, type LimitTaker, refusalOf } from '../../cluster/cluster-limits.ts';
 import type { ServerConfig } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { principalOf } from '../../http/auth/callers.ts';
@@ -8,6 +7,12 @@ import { eraOf } from '../../mcp/vocabulary/revisions.ts';
 import type { CallRegistry } from '../../relay/call-registry.ts';
 import type { WiderLimits, WiderRefusal } from '../../relay/cluster-ports.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
+import {
+  type CallerLimits,
+  type ClusterLimits,
+  type LimitTaker,
+  refusalOf,
+} from '../../replicas/limits/cluster-limits.ts';
 import type { ChildLimit, WiderChildLimit } from '../../upstream/stdio/child-limit.ts';
 import { type CallerPolicy, haveNames } from '../caller-policy.ts';
 import { nameServer } from '../create-dialer.ts';

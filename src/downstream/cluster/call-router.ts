@@ -1,7 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { CallerOwners } from '../../cluster/caller-owners.ts';
-import type { Cluster } from '../../cluster/cluster.ts';
-import type { Owner } from '../../cluster/owner-tags.ts';
 import type { Deps } from '../../deps.ts';
 import { toBridgeError } from '../../errors.ts';
 import { authenticatedNameOf, principalOf } from '../../http/auth/callers.ts';
@@ -10,6 +7,9 @@ import { readRequestState } from '../../mcp/classify/input-responses.ts';
 import { isTaskRequest } from '../../mcp/vocabulary/methods.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { readTaskId } from '../../mcp/vocabulary/task-extension.ts';
+import type { CallerOwners } from '../../replicas/ownership/caller-owners.ts';
+import type { Cluster } from '../../replicas/ownership/cluster.ts';
+import type { Owner } from '../../replicas/ownership/owner-tags.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { RoutedCall } from '../mcp-endpoint.ts';
 import type { Forwarder } from './forwarder.ts';

@@ -1,6 +1,6 @@
-import type { Owner } from '../../cluster/owner-tags.ts';
 import { BridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
+import type { Owner } from '../../replicas/ownership/owner-tags.ts';
 import { type ForwardedRequest, Forwarding, type ForwardOutcome } from './forwarding.ts';
 import type { EntryLinks } from './link/entry-links.ts';
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Owner } from '../../cluster/owner-tags.ts';
 import { BridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { isRepeatable } from '../../mcp/classify/repeatable.ts';
+import type { Owner } from '../../replicas/ownership/owner-tags.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';
 import type { EntryLinks, ReachedOwner } from './link/entry-links.ts';

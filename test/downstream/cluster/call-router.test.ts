@@ -3,12 +3,12 @@ import { Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { createSystemDeps } from '../../../src/cli/system-deps.ts';
-import { CallerOwners } from '../../../src/cluster/caller-owners.ts';
-import { Cluster } from '../../../src/cluster/cluster.ts';
 import { CallRouter } from '../../../src/downstream/cluster/call-router.ts';
 import { Forwarder } from '../../../src/downstream/cluster/forwarder.ts';
 import { identifyCaller } from '../../../src/http/auth/callers.ts';
 import { MAX_STATE_LENGTH } from '../../../src/mcp/classify/input-responses.ts';
+import { CallerOwners } from '../../../src/replicas/ownership/caller-owners.ts';
+import { Cluster } from '../../../src/replicas/ownership/cluster.ts';
 import { requestFrame } from '../../../src/wire/write-message.ts';
 import { CLUSTER_KEY, createEntryLinks } from '../../support/linked-replicas.ts';
 

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Owner } from '../../../src/cluster/owner-tags.ts';
 import { passedCallerOf } from '../../../src/downstream/cluster/hops.ts';
 import { ReplicaQueries } from '../../../src/downstream/cluster/replica-queries.ts';
 import type { ReplicaAnswer } from '../../../src/relay/cluster-ports.ts';
+import type { Owner } from '../../../src/replicas/ownership/owner-tags.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createEntryLinks, type Handle, startOwner } from '../../support/linked-replicas.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -2,11 +2,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { pino } from 'pino';
-import { StoredOutcomes } from '../../../src/cluster/stored-outcomes.ts';
 import { WITHDRAWAL_MS } from '../../../src/eras/modern-to-legacy/continued-call.ts';
 import type { ParkingLimits } from '../../../src/eras/modern-to-legacy/questions/parked-calls.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { SessionState } from '../../../src/relay/sessions/session-state.ts';
+import { StoredOutcomes } from '../../../src/replicas/stored/stored-outcomes.ts';
 import type { JsonRpcId } from '../../../src/wire/frame.ts';
 import { requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

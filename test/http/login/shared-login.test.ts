@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { systemClock } from '../../../src/cli/system-deps.ts';
-import { ExclusiveValue } from '../../../src/cluster/exclusive-value.ts';
 import type { LoginConfig } from '../../../src/config/remote.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { SharedLogin } from '../../../src/http/login/login-storage.ts';
+import { ExclusiveValue } from '../../../src/replicas/ownership/exclusive-value.ts';
 import { startBoundWorld } from '../../support/bound-world.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
 import { MemoryStore } from '../../support/memory-store.ts';

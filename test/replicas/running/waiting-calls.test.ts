@@ -1,6 +1,6 @@
 /** Calls of modern clients that wait for answers when their replica is gone, at a server whose streams can be resumed. */
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
-import { MAX_OUTCOME_BYTES } from '../../../src/cluster/stored-outcomes.ts';
+import { MAX_OUTCOME_BYTES } from '../../../src/replicas/stored/stored-outcomes.ts';
 import { type LegacyHttpKind, type ServerView, startLegacyHttp } from '../../matrix/servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { WHY_NO_CLUSTER } from './balancer.ts';

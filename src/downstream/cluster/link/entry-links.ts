@@ -1,7 +1,7 @@
-import type { LinkSecrets } from '../../../cluster/link-secrets.ts';
-import type { Owner } from '../../../cluster/owner-tags.ts';
-import type { PeerLeases } from '../../../cluster/peer-leases.ts';
 import type { Deps } from '../../../deps.ts';
+import type { LinkSecrets } from '../../../replicas/forwarding/link/link-secrets.ts';
+import type { Owner } from '../../../replicas/ownership/owner-tags.ts';
+import type { PeerLeases } from '../../../replicas/ownership/peer-leases.ts';
 import { EntryLink } from './entry-link.ts';
 import { type OpenedLink, openLink } from './open-link.ts';
 

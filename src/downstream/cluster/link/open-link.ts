@@ -1,9 +1,9 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
-import type { LinkSecrets } from '../../../cluster/link-secrets.ts';
-import type { Owner } from '../../../cluster/owner-tags.ts';
 import type { Clock } from '../../../deps.ts';
+import type { LinkSecrets } from '../../../replicas/forwarding/link/link-secrets.ts';
+import type { Owner } from '../../../replicas/ownership/owner-tags.ts';
 import { LINK_HEADER, LINK_PROTOCOL, secureAsEntry } from './upgrade.ts';
 
 /**

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { LinkSecrets } from '../../../cluster/link-secrets.ts';
 import type { Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import { respondError } from '../../../http/server/respond.ts';
 import { type Upgrade, upgradeOf } from '../../../http/server/upgrades.ts';
 import { drained } from '../../../relay/exchanges.ts';
+import type { LinkSecrets } from '../../../replicas/forwarding/link/link-secrets.ts';
 import type { ServePassed } from '../hops.ts';
 import { OwnerLink } from './owner-link.ts';
 import { LINK_HEADER, LINK_PROTOCOL, secureAsOwner } from './upgrade.ts';
