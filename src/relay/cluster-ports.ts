@@ -1,4 +1,4 @@
-/** What the relay asks of a cluster, where it is part of one. Implemented in cluster/ and downstream/cluster/. */
+/** What the relay asks of a cluster, where it is part of one. Implemented in replicas/. */
 import type { BridgeError } from '../errors.ts';
 
 /** What became of a call or a task that its client may ask for again. */

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pino } from 'pino';
-import type { ForwardedRequest, ForwardOutcome } from '../../src/downstream/cluster/forwarding.ts';
-import { NOT_HERE_HEADER, recordHop } from '../../src/downstream/cluster/hops.ts';
-import { SessionRouter, type TakenOver } from '../../src/downstream/cluster/session-router.ts';
 import { identifyCaller } from '../../src/http/auth/callers.ts';
 import { refusalOf } from '../../src/http/server/respond.ts';
+import type { ForwardedRequest, ForwardOutcome } from '../../src/replicas/forwarding/forwarding.ts';
+import { NOT_HERE_HEADER, recordHop } from '../../src/replicas/forwarding/hops.ts';
+import { SessionRouter, type TakenOver } from '../../src/replicas/forwarding/session-router.ts';
 import { Cluster } from '../../src/replicas/ownership/cluster.ts';
 import type { Owner } from '../../src/replicas/ownership/owner-tags.ts';
 import { ClusterKey } from '../../src/replicas/store/cluster-key.ts';

@@ -2,9 +2,9 @@ import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { connect, createServer } from 'node:tls';
 import type { ExecutionContext } from 'ava';
-import { encodeFrameHead, FrameReader, type LinkFrame } from '../../src/downstream/cluster/link/frames.ts';
-import { LINK_HEADER, LINK_PROTOCOL } from '../../src/downstream/cluster/link/upgrade.ts';
+import { encodeFrameHead, FrameReader, type LinkFrame } from '../../src/replicas/forwarding/link/frames.ts';
 import { LinkSecrets } from '../../src/replicas/forwarding/link/link-secrets.ts';
+import { LINK_HEADER, LINK_PROTOCOL } from '../../src/replicas/forwarding/link/upgrade.ts';
 import { CLUSTER_KEY } from './linked-replicas.ts';
 
 const NOTHING = Buffer.alloc(0);

@@ -23,9 +23,9 @@ import { showRequestTarget } from '../../http/shown-url.ts';
 import { METHOD_HEADER, mergeEqualCopies } from '../../mcp/vocabulary/headers.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { drained } from '../../relay/exchanges.ts';
-import { passedCallerOf } from '../cluster/hops.ts';
-import type { OwnerLinks } from '../cluster/link/owner-links.ts';
-import { LINK_PROTOCOL } from '../cluster/link/upgrade.ts';
+import { passedCallerOf } from '../../replicas/forwarding/hops.ts';
+import type { OwnerLinks } from '../../replicas/forwarding/link/owner-links.ts';
+import { LINK_PROTOCOL } from '../../replicas/forwarding/link/upgrade.ts';
 import { AdmittedStreams } from './admitted-streams.ts';
 import { OpenConnections } from './open-connections.ts';
 

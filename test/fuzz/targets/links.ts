@@ -6,8 +6,8 @@ import {
   type FrameType,
   type LinkFrame,
   MAX_PAYLOAD_BYTES,
-} from '../../../src/downstream/cluster/link/frames.ts';
-import { decodePassedHead, decodeReturnedHead } from '../../../src/downstream/cluster/link/heads.ts';
+} from '../../../src/replicas/forwarding/link/frames.ts';
+import { decodePassedHead, decodeReturnedHead } from '../../../src/replicas/forwarding/link/heads.ts';
 import { anySeed, havoc, pieces } from '../havoc.ts';
 import { fuzzTarget, insist } from '../target.ts';
 

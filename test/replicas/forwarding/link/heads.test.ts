@@ -4,7 +4,7 @@ import {
   decodeReturnedHead,
   encodePassedHead,
   encodeReturnedHead,
-} from '../../../../src/downstream/cluster/link/heads.ts';
+} from '../../../../src/replicas/forwarding/link/heads.ts';
 
 test('heads come out as they went in', (t) => {
   const passed = { method: 'POST', target: '/mcp?x="1"', principal: 'Ålice', headers: ['x-a', 'b', 'x-a', '\u00e9\\'] };

@@ -13,7 +13,7 @@ import {
   MAX_STREAM,
   markLast,
   windowOf,
-} from '../../../../src/downstream/cluster/link/frames.ts';
+} from '../../../../src/replicas/forwarding/link/frames.ts';
 
 const TYPES = Object.keys(FRAME_TYPES) as FrameType[];
 const MARKS: readonly FrameMark[] = ['none', 'more', 'last'];

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import test from 'ava';
 import { pino } from 'pino';
-import { CallRouter } from '../../../src/downstream/cluster/call-router.ts';
-import type { Forwarder } from '../../../src/downstream/cluster/forwarder.ts';
-import type { ForwardOutcome } from '../../../src/downstream/cluster/forwarding.ts';
 import { identifyCaller } from '../../../src/http/auth/callers.ts';
 import { refusalOf } from '../../../src/http/server/respond.ts';
+import { CallRouter } from '../../../src/replicas/forwarding/call-router.ts';
+import type { Forwarder } from '../../../src/replicas/forwarding/forwarder.ts';
+import type { ForwardOutcome } from '../../../src/replicas/forwarding/forwarding.ts';
 import type { CallerOwners } from '../../../src/replicas/ownership/caller-owners.ts';
 import type { Cluster } from '../../../src/replicas/ownership/cluster.ts';
 import type { LeaseVerdict } from '../../../src/replicas/ownership/peer-leases.ts';

@@ -2,8 +2,8 @@ import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../../deps.ts';
-import type { LinkSecrets } from '../../../replicas/forwarding/link/link-secrets.ts';
-import type { Owner } from '../../../replicas/ownership/owner-tags.ts';
+import type { Owner } from '../../ownership/owner-tags.ts';
+import type { LinkSecrets } from './link-secrets.ts';
 import { LINK_HEADER, LINK_PROTOCOL, secureAsEntry } from './upgrade.ts';
 
 /**

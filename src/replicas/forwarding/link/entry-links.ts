@@ -1,8 +1,8 @@
 import type { Deps } from '../../../deps.ts';
-import type { LinkSecrets } from '../../../replicas/forwarding/link/link-secrets.ts';
-import type { Owner } from '../../../replicas/ownership/owner-tags.ts';
-import type { PeerLeases } from '../../../replicas/ownership/peer-leases.ts';
+import type { Owner } from '../../ownership/owner-tags.ts';
+import type { PeerLeases } from '../../ownership/peer-leases.ts';
 import { EntryLink } from './entry-link.ts';
+import type { LinkSecrets } from './link-secrets.ts';
 import { type OpenedLink, openLink } from './open-link.ts';
 
 export interface EntryLinksOptions {

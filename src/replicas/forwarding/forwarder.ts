@@ -1,6 +1,6 @@
 import { BridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
-import type { Owner } from '../../replicas/ownership/owner-tags.ts';
+import type { Owner } from '../ownership/owner-tags.ts';
 import { type ForwardedRequest, Forwarding, type ForwardOutcome } from './forwarding.ts';
 import type { EntryLinks } from './link/entry-links.ts';
 

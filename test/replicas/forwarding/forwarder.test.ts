@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
-import { NOT_HERE_HEADER, passedCallerOf } from '../../../src/downstream/cluster/hops.ts';
 import { BodyCapacity, readBody } from '../../../src/http/server/read-body.ts';
+import { NOT_HERE_HEADER, passedCallerOf } from '../../../src/replicas/forwarding/hops.ts';
 import {
   type Handle,
   type LinkedEntry,

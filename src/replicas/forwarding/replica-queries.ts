@@ -1,7 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import type { OtherReplicas, ReplicaAnswer } from '../../relay/cluster-ports.ts';
-import type { Cluster } from '../../replicas/ownership/cluster.ts';
-import type { Owner } from '../../replicas/ownership/owner-tags.ts';
+import type { Cluster } from '../ownership/cluster.ts';
+import type { Owner } from '../ownership/owner-tags.ts';
 import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';
 import type { EntryLinks, ReachedOwner } from './link/entry-links.ts';
 import type { ReturnedHead } from './link/heads.ts';

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import test from 'ava';
-import type { EntryLink, PassedStreamListener } from '../../../../src/downstream/cluster/link/entry-link.ts';
 import { BodyCapacity, readBody } from '../../../../src/http/server/read-body.ts';
+import type { EntryLink, PassedStreamListener } from '../../../../src/replicas/forwarding/link/entry-link.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import {
   createEntryLinks,

@@ -4,8 +4,8 @@ import { BridgeError, toBridgeError } from '../../errors.ts';
 import { authenticatedNameOf } from '../../http/auth/callers.ts';
 import { provideBody } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
-import type { Cluster } from '../../replicas/ownership/cluster.ts';
-import type { Owner } from '../../replicas/ownership/owner-tags.ts';
+import type { Cluster } from '../ownership/cluster.ts';
+import type { Owner } from '../ownership/owner-tags.ts';
 import type { Forwarder } from './forwarder.ts';
 import { hasHopped, type LeavingStage, respondNotHere } from './hops.ts';
 

@@ -5,8 +5,8 @@ import { BridgeError } from '../../../errors.ts';
 import { respondError } from '../../../http/server/respond.ts';
 import { type Upgrade, upgradeOf } from '../../../http/server/upgrades.ts';
 import { drained } from '../../../relay/exchanges.ts';
-import type { LinkSecrets } from '../../../replicas/forwarding/link/link-secrets.ts';
 import type { ServePassed } from '../hops.ts';
+import type { LinkSecrets } from './link-secrets.ts';
 import { OwnerLink } from './owner-link.ts';
 import { LINK_HEADER, LINK_PROTOCOL, secureAsOwner } from './upgrade.ts';
 
