@@ -17,7 +17,7 @@ import { respondError } from '../http/server/respond.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
 import type { Readiness } from '../relay/ports.ts';
-import type { Membership } from './cluster/membership.ts';
+import type { Membership } from '../replicas/membership.ts';
 import type { Authentication, EndpointAuthentication } from './create-authentication.ts';
 import { nameServer } from './create-dialer.ts';
 import { createRouteTable, endpointsBelow, type RouteTable } from './create-routes.ts';

@@ -13,10 +13,10 @@ import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers, Readiness } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/sessions/session-registry.ts';
+import type { MemberProcesses } from '../replicas/limits/member-limits.ts';
+import type { Membership, ServerMember } from '../replicas/membership.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
-import type { MemberProcesses } from './cluster/member-limits.ts';
-import type { Membership, ServerMember } from './cluster/membership.ts';
 import { createCalls, createSessions } from './create-registries.ts';
 import { type CallerTokens, createRoutes, createWebSocketEndpoint, withKnownCallers } from './create-routes.ts';
 

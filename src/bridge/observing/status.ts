@@ -14,8 +14,8 @@ import { createStatus } from '../../observe/status/create-status.ts';
 import { createStatusRoutes, isOfAll } from '../../observe/status/routes.ts';
 import { createUsageStatus } from '../../observe/status/usage-status.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
+import type { Membership } from '../../replicas/membership.ts';
 import { HOSTS, type HostName, nameForHosts, renderSnippet } from '../../snippet.ts';
-import type { Membership } from '../cluster/membership.ts';
 import type { Counted, Looking, Routes } from './observation.ts';
 
 export interface StatusRequest {

@@ -5,7 +5,7 @@ import { BridgeError, toBridgeError } from '../../errors.ts';
 import { DAY_MS, MAX_DAYS, parseUsage, type Usage, type UsageRow } from '../../observe/usage/usage.ts';
 import { UsageRows } from '../../observe/usage/usage-rows.ts';
 import { UsageTable } from '../../observe/usage/usage-table.ts';
-import type { RecordStore, StoredRecord } from '../../replicas/store/store.ts';
+import type { RecordStore, StoredRecord } from '../store/store.ts';
 
 export interface SharedUsageOptions {
   readonly records: RecordStore;

@@ -1,12 +1,12 @@
 import test from 'ava';
 import { pino } from 'pino';
-import { SharedUsage, WRITE_EVERY_MS } from '../../src/bridge/cluster/shared-usage.ts';
-import type { Usage } from '../../src/observe/usage/usage.ts';
-import type { RecordStore } from '../../src/replicas/store/store.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { MemoryStore } from '../support/memory-store.ts';
-import { client, runCall, SERVER_2025 } from '../support/observed.ts';
-import { waitFor } from '../support/wait-for.ts';
+import type { Usage } from '../../../src/observe/usage/usage.ts';
+import type { RecordStore } from '../../../src/replicas/store/store.ts';
+import { SharedUsage, WRITE_EVERY_MS } from '../../../src/replicas/stored/shared-usage.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
+import { client, runCall, SERVER_2025 } from '../../support/observed.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const log = pino({ level: 'silent' });
 const NOON_MS = Date.UTC(2026, 0, 2, 12);

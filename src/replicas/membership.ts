@@ -1,37 +1,37 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ClusterConfig } from '../../config/cluster.ts';
-import type { ServerConfig } from '../../config/server.ts';
-import type { Deps } from '../../deps.ts';
-import { SESSION_PARAMETER } from '../../downstream/http-sse/endpoint.ts';
-import type { HttpRoute } from '../../downstream/listener/http-server.ts';
-import type { RouteCall, RoutedCall } from '../../downstream/mcp-endpoint.ts';
-import type { RefuseMoved } from '../../downstream/streamable-session/endpoint.ts';
-import { BridgeError } from '../../errors.ts';
-import { principalOf } from '../../http/auth/callers.ts';
-import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
-import type { ServerSpeech } from '../../relay/observer.ts';
-import type { Readiness } from '../../relay/ports.ts';
-import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
-import { CallRouter } from '../../replicas/forwarding/call-router.ts';
-import { Forwarder } from '../../replicas/forwarding/forwarder.ts';
-import type { LeavingStage } from '../../replicas/forwarding/hops.ts';
-import { EntryLinks } from '../../replicas/forwarding/link/entry-links.ts';
-import { OwnerLinks } from '../../replicas/forwarding/link/owner-links.ts';
-import { ReplicaQueries } from '../../replicas/forwarding/replica-queries.ts';
-import { SessionRouter, type TakenOver } from '../../replicas/forwarding/session-router.ts';
-import { ClusterLimits } from '../../replicas/limits/cluster-limits.ts';
-import { CallerOwners } from '../../replicas/ownership/caller-owners.ts';
-import { Cluster } from '../../replicas/ownership/cluster.ts';
-import { ExclusiveValue } from '../../replicas/ownership/exclusive-value.ts';
-import { ClusterKey } from '../../replicas/store/cluster-key.ts';
-import { SessionRecords } from '../../replicas/stored/session-records.ts';
-import { SharedVerdict } from '../../replicas/stored/shared-verdict.ts';
-import { StoredOutcomes } from '../../replicas/stored/stored-outcomes.ts';
-import { areKeptApart, type CallerPolicy } from '../caller-policy.ts';
-import { nameServer } from '../create-dialer.ts';
-import type { CreatedRoutes } from '../create-routes.ts';
-import { type CountedRegistries, MemberLimits, type MemberProcesses } from './member-limits.ts';
-import type { SharedUsage } from './shared-usage.ts';
+import { areKeptApart, type CallerPolicy } from '../bridge/caller-policy.ts';
+import { nameServer } from '../bridge/create-dialer.ts';
+import type { CreatedRoutes } from '../bridge/create-routes.ts';
+import type { ClusterConfig } from '../config/cluster.ts';
+import type { ServerConfig } from '../config/server.ts';
+import type { Deps } from '../deps.ts';
+import { SESSION_PARAMETER } from '../downstream/http-sse/endpoint.ts';
+import type { HttpRoute } from '../downstream/listener/http-server.ts';
+import type { RouteCall, RoutedCall } from '../downstream/mcp-endpoint.ts';
+import type { RefuseMoved } from '../downstream/streamable-session/endpoint.ts';
+import { BridgeError } from '../errors.ts';
+import { principalOf } from '../http/auth/callers.ts';
+import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
+import type { ServerSpeech } from '../relay/observer.ts';
+import type { Readiness } from '../relay/ports.ts';
+import type { SessionRegistry } from '../relay/sessions/session-registry.ts';
+import { CallRouter } from './forwarding/call-router.ts';
+import { Forwarder } from './forwarding/forwarder.ts';
+import type { LeavingStage } from './forwarding/hops.ts';
+import { EntryLinks } from './forwarding/link/entry-links.ts';
+import { OwnerLinks } from './forwarding/link/owner-links.ts';
+import { ReplicaQueries } from './forwarding/replica-queries.ts';
+import { SessionRouter, type TakenOver } from './forwarding/session-router.ts';
+import { ClusterLimits } from './limits/cluster-limits.ts';
+import { type CountedRegistries, MemberLimits, type MemberProcesses } from './limits/member-limits.ts';
+import { CallerOwners } from './ownership/caller-owners.ts';
+import { Cluster } from './ownership/cluster.ts';
+import { ExclusiveValue } from './ownership/exclusive-value.ts';
+import { ClusterKey } from './store/cluster-key.ts';
+import { SessionRecords } from './stored/session-records.ts';
+import type { SharedUsage } from './stored/shared-usage.ts';
+import { SharedVerdict } from './stored/shared-verdict.ts';
+import { StoredOutcomes } from './stored/stored-outcomes.ts';
 
 const LOST = new BridgeError(
   'ERR_SESSION_CLOSED',
@@ -75,7 +75,7 @@ export class Membership {
   /** Rejects with ERR_STORE_UNAVAILABLE. */
   static async join(config: ClusterConfig, deps: Deps): Promise<Membership> {
     // Loaded on demand, with the library that it needs.
-    const { connectRedisStore } = await import('../../replicas/store/redis/redis-store.ts');
+    const { connectRedisStore } = await import('./store/redis/redis-store.ts');
     const key = new ClusterKey(config.key, '--cluster-key');
     const { address, tls, prefix } = config.store;
     const store = await connectRedisStore({ address, tls, prefix, key, log: deps.log });
@@ -124,7 +124,7 @@ export class Membership {
 
   /** Starts keeping the usage counts in the store, where they outlive this replica. Called at most once. */
   async shareUsage(): Promise<SharedUsage> {
-    const { SharedUsage } = await import('./shared-usage.ts');
+    const { SharedUsage } = await import('./stored/shared-usage.ts');
     this.#usage = new SharedUsage({ records: this.#cluster.store.records, deps: this.#deps });
     return this.#usage;
   }

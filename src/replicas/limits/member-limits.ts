@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { type CallerPolicy, haveNames } from '../../bridge/caller-policy.ts';
+import { nameServer } from '../../bridge/create-dialer.ts';
 import type { ServerConfig } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { principalOf } from '../../http/auth/callers.ts';
@@ -7,15 +9,8 @@ import { eraOf } from '../../mcp/vocabulary/revisions.ts';
 import type { CallRegistry } from '../../relay/call-registry.ts';
 import type { WiderLimits, WiderRefusal } from '../../relay/cluster-ports.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
-import {
-  type CallerLimits,
-  type ClusterLimits,
-  type LimitTaker,
-  refusalOf,
-} from '../../replicas/limits/cluster-limits.ts';
 import type { ChildLimit, WiderChildLimit } from '../../upstream/stdio/child-limit.ts';
-import { type CallerPolicy, haveNames } from '../caller-policy.ts';
-import { nameServer } from '../create-dialer.ts';
+import { type CallerLimits, type ClusterLimits, type LimitTaker, refusalOf } from './cluster-limits.ts';
 
 /** The registries whose entries count against the limits. */
 export interface CountedRegistries {
