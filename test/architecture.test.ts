@@ -125,8 +125,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'printable.ts',
     'io/bounded-file.ts',
     'snippet.ts',
-    'replicas/store/cluster-key.ts',
-    'replicas/store/redis/address.ts',
     'observe/usage/report-command.ts',
     'observe/usage/fetch-usage.ts',
     'observe/top/run-top.ts',

@@ -8,8 +8,8 @@ export interface ClusterConfig {
   };
   /** The origin at which the other replicas reach this one. */
   readonly advertise: URL;
-  /** The replicas' shared secret: one key per line; the first one seals, all of them open. */
-  readonly key: string;
+  /** The replicas' shared secret: the first key seals, all of them open. */
+  readonly keys: readonly [string, ...string[]];
   /** After a replica has been silent for this long, the others take over what they can. */
   readonly leaseMs: number;
   /** A server's limits apply to each replica separately, or to all replicas together. */

@@ -76,7 +76,7 @@ export class Membership {
   static async join(config: ClusterConfig, deps: Deps): Promise<Membership> {
     // Loaded on demand, with the library that it needs.
     const { connectRedisStore } = await import('./store/redis/redis-store.ts');
-    const key = new ClusterKey(config.key, '--cluster-key');
+    const key = new ClusterKey(config.keys);
     const { address, tls, prefix } = config.store;
     const store = await connectRedisStore({ address, tls, prefix, key, log: deps.log });
     const options = {

@@ -20,7 +20,7 @@ export type Outcome = string;
 export const UNKNOWN: Outcome = '404';
 
 const log = pino({ level: 'silent' });
-const KEY = new ClusterKey('k'.repeat(40), 'test');
+const KEY = new ClusterKey(['k'.repeat(40)]);
 const CALLER = 'alice';
 const SESSION_TTL_MS = 1000 * TTL_MS;
 

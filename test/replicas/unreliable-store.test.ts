@@ -361,7 +361,7 @@ withRedis(`the same with what Redis does${WHY}`, async (t) => {
     },
     tls: { ca: undefined, cert: undefined, key: undefined },
     prefix: 'test:',
-    key: new ClusterKey('k'.repeat(40), 'test'),
+    key: new ClusterKey(['k'.repeat(40)]),
     log: pino({ level: 'silent' }),
   });
   const admin = new Redis(port);

@@ -18,7 +18,7 @@ import { MemoryStore } from './memory-store.ts';
 
 export type Handle = (request: IncomingMessage, response: ServerResponse) => void;
 
-export const CLUSTER_KEY = new ClusterKey('k'.repeat(40), 'test');
+export const CLUSTER_KEY = new ClusterKey(['k'.repeat(40)]);
 /** The owner shows no signs, and lives for as long as a test takes. */
 const LEASE_MS = 600_000;
 const log = pino({ level: 'silent' });

@@ -5,12 +5,11 @@ import { createSecureContext } from 'node:tls';
 import type { ClusterConfig, StoreAddress, StoreTls } from '../../config/cluster.ts';
 import { BridgeError } from '../../errors.ts';
 import { isLoopback } from '../../http/addresses.ts';
-import { ClusterKey } from '../../replicas/store/cluster-key.ts';
-import { parseRedisAddress } from '../../replicas/store/redis/address.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { OptionName } from '../options/option-table.ts';
 import { tryToRead } from './servers/headers.ts';
 import type { RemoteSurroundings } from './servers/remote.ts';
+import { parseRedisAddress } from './store-address.ts';
 import * as value from './value.ts';
 
 /** With a shorter lease, the other replicas would take a busy one for dead. */
@@ -41,7 +40,7 @@ export function parseCluster(given: GivenOptions, around: RemoteSurroundings): P
       prefix: given.required('store-prefix', parsePrefix),
     },
     advertise,
-    key: findKey(key, given, around),
+    keys: findKeys(key, given, around),
     leaseMs: given.required('lease', parseLease),
     limits: given.required('cluster-limits', value.parseFlag) ? 'of-all-replicas' : 'of-each-replica',
   };
@@ -131,18 +130,39 @@ function parseLease(text: string): value.Parsed<number> {
   return { ok: false, expected: 'a duration of at least 1s, like 15s' };
 }
 
-/** Returns the text of the keys. A key that cannot be used is an error at startup, not at the first request. */
-function findKey({ kind, place }: KeySource, given: GivenOptions, { env, cwd, readFile }: RemoteSurroundings): string {
+/**
+ * Minimum length of a key in characters, as the user writes it. 32 base64 or hexadecimal digits have at least 128 bits.
+ */
+const MIN_KEY_LENGTH = 32;
+
+/** Reads the keys. A key that cannot be used is an error at startup, not at the first request. */
+function findKeys(
+  { kind, place }: KeySource,
+  given: GivenOptions,
+  { env, cwd, readFile }: RemoteSurroundings,
+): ClusterConfig['keys'] {
   const source = given.sourceOf('cluster-key');
   const file = resolve(cwd, place);
   if (kind === 'env' && !env[place]) {
     const message = `${source}: expected a key in the variable ${place}; got nothing. Set it, or correct its name.`;
     throw new BridgeError('ERR_CONFIG_OPTION', message);
   }
-  const key =
+  const text =
     kind === 'env' ? (env[place] ?? '') : tryToRead(given.sourceWith('cluster-key', file), () => readFile(file)).text;
-  new ClusterKey(key, source);
-  return key;
+  return splitKeys(text, source);
+}
+
+/**
+ * @param text one key per line, or several separated by commas
+ *
+ * @throws BridgeError ERR_CONFIG_OPTION, which does not repeat the key
+ */
+function splitKeys(text: string, source: string): ClusterConfig['keys'] {
+  const [first, ...others] = text.split(/[\s,]+/).filter((key) => key !== '');
+  if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', `${source}: expected a key; got nothing.`);
+  if ([first, ...others].every((key) => key.length >= MIN_KEY_LENGTH)) return [first, ...others];
+  const message = `${source}: expected keys of at least ${MIN_KEY_LENGTH} characters, such as openssl rand -base64 32 prints; one is shorter.`;
+  throw new BridgeError('ERR_CONFIG_OPTION', message);
 }
 
 function warnOfLoopback(given: GivenOptions): string {

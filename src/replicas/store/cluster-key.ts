@@ -1,10 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { BridgeError } from '../../errors.ts';
 
-/**
- * Minimum length of a key in characters, as the user writes it. 32 base64 or hexadecimal digits have at least 128 bits.
- */
-const MIN_KEY_LENGTH = 32;
 const KEY_BYTES = 32;
 const ID_BYTES = 4;
 const NONCE_BYTES = 12;
@@ -31,20 +26,8 @@ interface DerivedKey {
 export class ClusterKey {
   readonly #keys: readonly [DerivedKey, ...DerivedKey[]];
 
-  /**
-   * @param text one key per line, or several separated by commas
-   *
-   * @throws BridgeError ERR_CONFIG_OPTION, which does not repeat the key
-   */
-  constructor(text: string, source: string) {
-    const written = text.split(/[\s,]+/).filter((key) => key !== '');
-    const [first, ...others] = written.map((key) => {
-      if (key.length >= MIN_KEY_LENGTH) return derive(key);
-      const message = `${source}: expected keys of at least ${MIN_KEY_LENGTH} characters, such as openssl rand -base64 32 prints; one is shorter.`;
-      throw new BridgeError('ERR_CONFIG_OPTION', message);
-    });
-    if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', `${source}: expected a key; got nothing.`);
-    this.#keys = [first, ...others];
+  constructor([first, ...others]: readonly [string, ...string[]]) {
+    this.#keys = [derive(first), ...others.map(derive)];
   }
 
   /** @param context must be repeated to open the value, so that it cannot be used in another context */

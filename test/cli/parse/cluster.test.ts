@@ -6,7 +6,7 @@ import { parseConfig, type Surroundings } from '../../../src/cli/parse/config.ts
 const KEY = 'a-key-of-at-least-thirty-two-characters';
 const CA = readFileSync(new URL('../../fixtures/tls/ca.pem', import.meta.url), 'utf8');
 const around: Surroundings = {
-  env: { KEY, SHORT: 'short' },
+  env: { KEY, SHORT: 'short', ONE_SHORT: `${KEY},short-secret`, BLANK: ' \n' },
   cwd: '/work-dir',
   platform: 'linux',
   stderrIsTerminal: false,
@@ -35,13 +35,14 @@ test('a replica has a store, an address and a key', (t) => {
   t.is(cluster?.store.address.hosts[0].host, 'store.example');
   t.is(cluster?.store.prefix, 'mcp-portage:');
   t.is(cluster?.advertise.origin, 'http://10.0.0.5:8000');
-  t.is(cluster?.key, KEY);
+  t.deepEqual(cluster?.keys, [KEY]);
   t.is(cluster?.leaseMs, 15_000);
   t.deepEqual(parse(...STORE, ...ADVERTISE, ...WITH_KEY).warnings, []);
 });
 
 test('keys may be in a file', (t) => {
-  t.regex(parse(...STORE, ...ADVERTISE, '--cluster-key', 'file:/run/key').config.cluster?.key ?? '', /another/);
+  const { cluster } = parse(...STORE, ...ADVERTISE, '--cluster-key', 'file:/run/key').config;
+  t.deepEqual(cluster?.keys, [KEY, `another-${KEY}`]);
 });
 
 test('an address of this machine alone is warned of', (t) => {
@@ -51,7 +52,7 @@ test('an address of this machine alone is warned of', (t) => {
 
 test('the variable with the key is kept from the server', (t) => {
   const { servers } = parse(...STORE, ...ADVERTISE, ...WITH_KEY, '--inherit-env').config;
-  t.deepEqual(Object.keys(servers[0].child.env), ['SHORT']);
+  t.deepEqual(Object.keys(servers[0].child.env), ['SHORT', 'ONE_SHORT', 'BLANK']);
 });
 
 test('limits hold for each replica unless they are to hold for all', (t) => {
@@ -72,6 +73,13 @@ const REFUSALS: readonly (readonly [string, readonly string[], string, RegExp])[
   ['limits without a store', ['--cluster-limits'], 'ERR_CONFIG_COMBINATION', /--cluster-limits .* needs --store/],
   ['the key itself', [...STORE, ...ADVERTISE, '--cluster-key', KEY], 'ERR_CONFIG_OPTION', /where the key is found/],
   ['a short key', [...STORE, ...ADVERTISE, '--cluster-key', 'env:SHORT'], 'ERR_CONFIG_OPTION', /at least 32/],
+  ['no key at all', [...STORE, ...ADVERTISE, '--cluster-key', 'env:BLANK'], 'ERR_CONFIG_OPTION', /a key; got nothing/],
+  [
+    'a short key beside a good one',
+    [...STORE, ...ADVERTISE, '--cluster-key', 'env:ONE_SHORT'],
+    'ERR_CONFIG_OPTION',
+    /^(?!.*short-secret).*one is shorter/,
+  ],
   [
     'a key in a variable that is not set',
     [...STORE, ...ADVERTISE, '--cluster-key', 'env:NOWHERE'],

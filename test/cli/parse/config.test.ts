@@ -418,7 +418,7 @@ const cluster = {
     prefix: 'mine:',
   },
   advertise: new URL('http://10.0.0.5:9000'),
-  key: 'c'.repeat(32),
+  keys: ['c'.repeat(32)],
   leaseMs: 20_000,
   limits: 'of-all-replicas',
 };

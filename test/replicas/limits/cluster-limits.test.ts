@@ -14,7 +14,7 @@ const MAX_LIMITS = 10_000;
 
 async function join(clock: FakeClock, store = new MemoryStore()) {
   const deps = { ...createSystemDeps(pino({ level: 'silent' })), clock, wallClock: () => clock.now() };
-  const key = new ClusterKey('k'.repeat(32), 'test');
+  const key = new ClusterKey(['k'.repeat(32)]);
   const address = 'http://10.0.0.1:8000';
   const options = { store, key, address, leaseMs: LEASE_MS, wallClock: deps.wallClock, deps };
   const cluster = await Cluster.join(options);

@@ -2,9 +2,9 @@ import test from 'ava';
 import { OwnerTags } from '../../../src/replicas/ownership/owner-tags.ts';
 import { ClusterKey } from '../../../src/replicas/store/cluster-key.ts';
 
-const KEY = new ClusterKey('k'.repeat(40), 'test');
-const OTHER_KEY = new ClusterKey('o'.repeat(40), 'test');
-const BOTH_KEYS = new ClusterKey(`${'o'.repeat(40)}\n${'k'.repeat(40)}`, 'test');
+const KEY = new ClusterKey(['k'.repeat(40)]);
+const OTHER_KEY = new ClusterKey(['o'.repeat(40)]);
+const BOTH_KEYS = new ClusterKey(['o'.repeat(40), 'k'.repeat(40)]);
 
 test('an id tells replicas whose it is, and nobody else anything', (t) => {
   const owner = { id: 'replica-1', address: 'http://10.0.0.5:8000' };

@@ -5,7 +5,7 @@ const ONE = 'one key of more than thirty-two characters'.replaceAll(' ', '-');
 const OTHER = 'other key of more than thirty-two characters'.replaceAll(' ', '-');
 
 test('opens what it has sealed, in the same context only, and nothing that was changed', (t) => {
-  const key = new ClusterKey(ONE, 'test');
+  const key = new ClusterKey([ONE]);
   const plain = Buffer.from('session');
   const sealed = key.seal(plain, 'here');
   t.deepEqual(key.open(sealed, 'here'), plain);
@@ -20,13 +20,7 @@ test('opens what it has sealed, in the same context only, and nothing that was c
 });
 
 test('the first key seals, all open', (t) => {
-  const sealed = new ClusterKey(ONE, 'test').seal(Buffer.from('x'), '');
-  t.truthy(new ClusterKey(`${OTHER}\n${ONE}`, 'test').open(sealed, ''));
-  t.is(new ClusterKey(OTHER, 'test').open(sealed, ''), undefined);
-});
-
-test('a key that is short or missing is refused and not repeated', (t) => {
-  const short = t.throws(() => new ClusterKey(`${ONE},short-secret`, '--cluster-key'), { code: 'ERR_CONFIG_OPTION' });
-  t.false(short?.message.includes('short-secret'));
-  t.throws(() => new ClusterKey(' \n', '--cluster-key'), { code: 'ERR_CONFIG_OPTION' });
+  const sealed = new ClusterKey([ONE]).seal(Buffer.from('x'), '');
+  t.truthy(new ClusterKey([OTHER, ONE]).open(sealed, ''));
+  t.is(new ClusterKey([OTHER]).open(sealed, ''), undefined);
 });

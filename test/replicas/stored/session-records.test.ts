@@ -21,7 +21,7 @@ async function startReplica(t: ExecutionContext) {
   const clock = new FakeClock();
   let ids = 0;
   const deps = { log, clock, wallClock: Date.now, randomId: () => `id-${ids++}` };
-  const key = new ClusterKey('k'.repeat(40), 'test');
+  const key = new ClusterKey(['k'.repeat(40)]);
   const cluster = await Cluster.join({
     ...{ store, key, address: 'http://replica', leaseMs: LEASE_MS, deps },
     wallClock: clock.now.bind(clock),

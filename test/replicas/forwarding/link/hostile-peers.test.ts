@@ -26,7 +26,7 @@ async function untilClosed(link: RawLink): Promise<void> {
 
 test('without the cluster key there is no link, and the answer tells nothing', async (t) => {
   const { port, owner } = await startOwner(t, () => t.fail());
-  const otherKey = new ClusterKey('o'.repeat(40), 'test');
+  const otherKey = new ClusterKey(['o'.repeat(40)]);
   const offers = [new LinkSecrets(otherKey, () => ['raw']).offer(owner.id).text, 'x', 'a.b.c.d'];
   for (const offer of offers) await t.throwsAsync(askForLink(t, port, offer), { message: '403' });
   const { port: entryPort } = await startEntry(t, owner, { key: otherKey });
@@ -34,7 +34,7 @@ test('without the cluster key there is no link, and the answer tells nothing', a
 });
 
 test('while a key is exchanged, requests are passed on between replicas that seal with different ones', async (t) => {
-  const both = new ClusterKey(`${'n'.repeat(40)},${'k'.repeat(40)}`, 'test');
+  const both = new ClusterKey(['n'.repeat(40), 'k'.repeat(40)]);
   const { owner } = await startOwner(t, (_, response) => response.end('served'), { key: both });
   for (const key of [CLUSTER_KEY, both]) {
     const { port } = await startEntry(t, owner, { key });

@@ -2,9 +2,9 @@ import test from 'ava';
 import { LinkSecrets } from '../../../../src/replicas/forwarding/link/link-secrets.ts';
 import { ClusterKey } from '../../../../src/replicas/store/cluster-key.ts';
 
-const KEY = new ClusterKey('k'.repeat(40), 'test');
-const OTHER_KEY = new ClusterKey('o'.repeat(40), 'test');
-const BOTH_KEYS = new ClusterKey(`${'o'.repeat(40)}\n${'k'.repeat(40)}`, 'test');
+const KEY = new ClusterKey(['k'.repeat(40)]);
+const OTHER_KEY = new ClusterKey(['o'.repeat(40)]);
+const BOTH_KEYS = new ClusterKey(['o'.repeat(40), 'k'.repeat(40)]);
 
 const secretsOf = (id: string, key = KEY) => new LinkSecrets(key, () => [id]);
 

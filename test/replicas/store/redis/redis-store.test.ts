@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
+import { parseRedisAddress } from '../../../../src/cli/parse/store-address.ts';
 import { toBridgeError } from '../../../../src/errors.ts';
 import { ClusterKey } from '../../../../src/replicas/store/cluster-key.ts';
-import { parseRedisAddress } from '../../../../src/replicas/store/redis/address.ts';
 import { connectRedisStore } from '../../../../src/replicas/store/redis/redis-store.ts';
 import type { Store } from '../../../../src/replicas/store/store.ts';
 import { type FaultProxy, startFaultProxy } from '../../../support/fault-proxy.ts';
@@ -32,9 +32,9 @@ anyTest.after.always(async () => {
   await redis?.stop();
 });
 
-async function open(url: URL | undefined = redis?.url, keys: readonly string[] = KEYS): Promise<Store> {
+async function open(url: URL | undefined = redis?.url, keys: readonly [string, ...string[]] = KEYS): Promise<Store> {
   const address = parseRedisAddress(String(url), 'test');
-  const key = new ClusterKey(keys.join('\n'), 'test');
+  const key = new ClusterKey(keys);
   const store = await connectRedisStore({ address, tls: NO_FILES, prefix: PREFIX, key, log });
   opened.push(store);
   return store;

@@ -1,5 +1,5 @@
-import type { StoreAddress, StoreHost } from '../../../config/cluster.ts';
-import { BridgeError } from '../../../errors.ts';
+import type { StoreAddress, StoreHost } from '../../config/cluster.ts';
+import { BridgeError } from '../../errors.ts';
 
 const EXPECTED =
   'a URL like redis://user:password@host:6379/0, rediss:// for TLS, redis+sentinel://host1:26379,host2:26379/master-name (with ?sentinel-user=…&sentinel-password=… where they ask for them) or redis+cluster://host1:6379,host2:6379';

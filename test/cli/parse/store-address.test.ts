@@ -1,5 +1,5 @@
 import test from 'ava';
-import { parseRedisAddress } from '../../../../src/replicas/store/redis/address.ts';
+import { parseRedisAddress } from '../../../src/cli/parse/store-address.ts';
 
 const PLAIN = {
   masterName: undefined,
