@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pino } from 'pino';
-import { identifyCaller } from '../../src/http/auth/callers.ts';
+import { identifyCaller, recordPassedCaller } from '../../src/http/auth/callers.ts';
 import { refusalOf } from '../../src/http/server/respond.ts';
 import type { ForwardedRequest, ForwardOutcome } from '../../src/replicas/forwarding/forwarding.ts';
-import { NOT_HERE_HEADER, recordHop } from '../../src/replicas/forwarding/hops.ts';
+import { NOT_HERE_HEADER } from '../../src/replicas/forwarding/passed-request.ts';
 import { SessionRouter, type TakenOver } from '../../src/replicas/forwarding/session-router.ts';
 import { Cluster } from '../../src/replicas/ownership/cluster.ts';
 import type { Owner } from '../../src/replicas/ownership/owner-tags.ts';
@@ -134,7 +134,7 @@ export class SimulatedBridge {
     if (!isMeant) return resolve(NOT_HERE_HEADER);
     const request = { headers: {}, kind, id } as unknown as IncomingMessage;
     identifyCaller(request, CALLER);
-    if (hop !== undefined) recordHop(request, CALLER);
+    if (hop !== undefined) recordPassedCaller(request, CALLER);
     const response = createResponse(resolve);
     // Requests for a session that is on its way here wait together, as in a bridge.
     const takeOver = (session: string): Promise<TakenOver> => {

@@ -10,6 +10,7 @@ import {
   type Audience,
   type Authenticator,
   type AuthRefusal,
+  passedCallerOf,
   principalOf,
   type Verdict,
 } from '../../http/auth/callers.ts';
@@ -23,9 +24,6 @@ import { showRequestTarget } from '../../http/shown-url.ts';
 import { METHOD_HEADER, mergeEqualCopies } from '../../mcp/vocabulary/headers.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { drained } from '../../relay/exchanges.ts';
-import { passedCallerOf } from '../../replicas/forwarding/hops.ts';
-import type { OwnerLinks } from '../../replicas/forwarding/link/owner-links.ts';
-import { LINK_PROTOCOL } from '../../replicas/forwarding/link/upgrade.ts';
 import { AdmittedStreams } from './admitted-streams.ts';
 import { OpenConnections } from './open-connections.ts';
 
@@ -64,11 +62,32 @@ export interface HttpServerOptions {
   readonly socketAdmission: Admission;
   readonly router: Router;
   /** Links on which other replicas pass requests on; undefined: there are no other replicas. */
-  readonly links: OwnerLinks | undefined;
+  readonly links: ReplicaLinks | undefined;
   /** Called for every rejected request, and for connections that were dropped at the limit. */
   readonly onRefused: OnRefused | undefined;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
+}
+
+/** Links that other replicas have opened, on which they pass requests on to this one. */
+export interface ReplicaLinks {
+  /** The protocol that a request for a link names in its Upgrade header. */
+  readonly protocol: string;
+  /** Returns true if the request asks for a link. `answer` checks that its sender is a replica. */
+  isAskedFor(request: IncomingMessage): boolean;
+  /** Answers a request for a link. The response stays open as long as the link. */
+  answer(asked: AskedLink): void;
+  /** Ends all links and the requests on them. */
+  close(): void;
+}
+
+export interface AskedLink {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Largest head of a request that is passed on. */
+  readonly maxHeaderBytes: number;
+  /** Serves a request that was passed on like one that a client has sent to this replica. */
+  readonly serve: RequestListener;
 }
 
 export type OnRefused = (reason: ErrorCode | 'connections') => void;
@@ -184,7 +203,11 @@ export class HttpServer {
         continueInTurn(response);
         handle(request, response);
       });
-      handleUpgrades(server, options.links === undefined ? ['websocket'] : ['websocket', LINK_PROTOCOL], handle);
+      handleUpgrades(
+        server,
+        options.links === undefined ? ['websocket'] : ['websocket', options.links.protocol],
+        handle,
+      );
       server.maxConnections = maxConnections;
       // Headers are limited by bytes, not by number. At its default Node silently drops headers after the first
       // thousand, which could be those that a proxy has added, or the second copy of a header that must occur once.
@@ -282,7 +305,7 @@ export class HttpServer {
     else decided(admission.admitPassed(request, caller));
   }
 
-  #answerLink(links: OwnerLinks, request: IncomingMessage, response: ServerResponse): void {
+  #answerLink(links: ReplicaLinks, request: IncomingMessage, response: ServerResponse): void {
     const { admission, socketLimits = SOCKET_LIMITS } = this.#options;
     const serve: RequestListener = (passed, answered) =>
       this.#handle(passed, answered, { admission, connections: undefined });

@@ -107,12 +107,15 @@ interface Caller {
  */
 const CALLER = Symbol('caller');
 
+/** The caller that another replica has authenticated before it passed the request on. */
+const PASSED_CALLER = Symbol('passed caller');
+
 const LEAVE = Symbol('leave');
 
 /** Ends a connection that outlives the request, such as a WebSocket, with a suitable message. */
 export type Leave = (reason: BridgeError) => void;
 
-type IdentifiedRequest = IncomingMessage & { [CALLER]?: Caller; [LEAVE]?: Leave };
+type IdentifiedRequest = IncomingMessage & { [CALLER]?: Caller; [PASSED_CALLER]?: string; [LEAVE]?: Leave };
 
 /** Records how the connection of this request is closed when its caller is no longer admitted. */
 export function endsBy(request: IncomingMessage, leave: Leave): void {
@@ -122,6 +125,24 @@ export function endsBy(request: IncomingMessage, leave: Leave): void {
 /** Returns the recorded function; undefined if the response is simply cut off. */
 export function leaveOf(request: IncomingMessage): Leave | undefined {
   return (request as IdentifiedRequest)[LEAVE];
+}
+
+/**
+ * Records that another replica has passed the request on, and the caller that it has authenticated. Only requests that
+ * arrive on a link between replicas are marked.
+ */
+export function recordPassedCaller(request: IncomingMessage, caller: string): void {
+  (request as IdentifiedRequest)[PASSED_CALLER] = caller;
+}
+
+/** Returns the caller that another replica has authenticated, or undefined if the request came from its client. */
+export function passedCallerOf(request: IncomingMessage): string | undefined {
+  return (request as IdentifiedRequest)[PASSED_CALLER];
+}
+
+/** Returns true if another replica has passed the request on. Such a request is not passed on again. */
+export function isPassed(request: IncomingMessage): boolean {
+  return passedCallerOf(request) !== undefined;
 }
 
 /** Records the caller of this request. */

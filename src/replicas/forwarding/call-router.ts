@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Deps } from '../../deps.ts';
 import type { RoutedCall } from '../../downstream/mcp-endpoint.ts';
 import { toBridgeError } from '../../errors.ts';
-import { authenticatedNameOf, principalOf } from '../../http/auth/callers.ts';
+import { authenticatedNameOf, isPassed, principalOf } from '../../http/auth/callers.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { readRequestState } from '../../mcp/classify/input-responses.ts';
 import { isTaskRequest } from '../../mcp/vocabulary/methods.ts';
@@ -13,7 +13,7 @@ import type { CallerOwners } from '../ownership/caller-owners.ts';
 import type { Cluster } from '../ownership/cluster.ts';
 import type { Owner } from '../ownership/owner-tags.ts';
 import type { Forwarder } from './forwarder.ts';
-import { hasHopped, type LeavingStage, respondNotHere } from './hops.ts';
+import { type LeavingStage, respondNotHere } from './passed-request.ts';
 import { UNREACHABLE } from './session-router.ts';
 
 export interface CallRouterOptions {
@@ -61,14 +61,14 @@ export class CallRouter {
     const continued = continuedId(frame);
     const owner = continued === undefined ? undefined : cluster.tags.ownerOf(continued);
     if (continued === undefined || owner === undefined) {
-      if (hasHopped(request))
+      if (isPassed(request))
         return stage() === 'draining' && continued === undefined ? respondNotHere(response) : serve();
       const name = ownedName(principalOf(request));
       return name === undefined ? serve() : this.#toOwnerOf(call, name);
     }
     const share = shareOf(owner, continued);
     const isAbandoned = cluster.peers.isDead(owner.id) || cluster.wasCalled(owner.id);
-    if (hasHopped(request)) return isAbandoned ? void this.#serveIfOwned(call, share) : serve();
+    if (isPassed(request)) return isAbandoned ? void this.#serveIfOwned(call, share) : serve();
     if (isAbandoned) return this.#toOwnerOf(call, share);
     if (owner.id === cluster.self.id) return serve();
     this.#toContinued(call, { owner, share, deadlineMs: deps.clock.now() + WAITED_LEASES * cluster.leaseMs });

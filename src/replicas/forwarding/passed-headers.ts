@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ABOUT_CONNECTION } from '../../http/headers.ts';
-import { NOT_HERE_HEADER } from './hops.ts';
+import { NOT_HERE_HEADER } from './passed-request.ts';
 
 /** Headers that apply to one connection only (hop-by-hop). */
 const NOT_PASSED: ReadonlySet<string> = new Set(ABOUT_CONNECTION);

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { authenticatedNameOf } from '../../http/auth/callers.ts';
+import { authenticatedNameOf, isPassed } from '../../http/auth/callers.ts';
 import { provideBody } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
 import type { Cluster } from '../ownership/cluster.ts';
 import type { Owner } from '../ownership/owner-tags.ts';
 import type { Forwarder } from './forwarder.ts';
-import { hasHopped, type LeavingStage, respondNotHere } from './hops.ts';
+import { type LeavingStage, respondNotHere } from './passed-request.ts';
 
 /** The sessions of one server on this replica. */
 export interface RoutedSessions {
@@ -76,7 +76,7 @@ export class SessionRouter {
    */
   refuseWhileLeaving(request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#options.stage() === 'staying') return false;
-    if (hasHopped(request)) respondNotHere(response);
+    if (isPassed(request)) respondNotHere(response);
     else respondError(response, LEAVING);
     return true;
   }
@@ -109,11 +109,11 @@ export class SessionRouter {
     const wasHere = cluster.wasCalled(owner.id);
     // True if another replica has forwarded the request here, or if this replica is the known owner under its current
     // or a former identity.
-    const hasCome = hasHopped(request) || known.id === cluster.self.id || (known === owner && wasHere);
+    const hasCome = isPassed(request) || known.id === cluster.self.id || (known === owner && wasHere);
     if (mayMove && hasCome && this.refuseWhileLeaving(request, response)) return;
     if (owner.id === cluster.self.id) return serveIfHeld();
     if (!mayMove && wasHere) return serve();
-    if (!mayMove && hasHopped(request)) return respondNotHere(response);
+    if (!mayMove && isPassed(request)) return respondNotHere(response);
     const deadlineMs = deps.clock.now() + WAITED_LEASES * cluster.leaseMs;
     const sought = { id, sessions, request, response, serve, body: undefined, deadlineMs };
     // A session that was here is in the store, or no longer exists.
@@ -159,12 +159,12 @@ export class SessionRouter {
       const taken = (await sessions.takeOver?.(id, request)) ?? (await this.#judge(owner));
       if (taken.kind === 'here') return this.#serveHere(travel);
       // The replica that forwarded the request has already tried the other replicas.
-      if (taken.kind === 'unknown' && (hasHopped(request) || (await this.#judge(owner)).kind === 'unknown')) {
+      if (taken.kind === 'unknown' && (isPassed(request) || (await this.#judge(owner)).kind === 'unknown')) {
         return this.#serveHere(travel);
       }
       if (taken.kind === 'owned' && taken.owner.id !== owner.id) {
         this.#remember(id, taken.owner);
-        if (hasHopped(request)) return respondNotHere(response);
+        if (isPassed(request)) return respondNotHere(response);
         return this.#go(travel, taken.owner);
       }
       if (deps.clock.now() > travel.deadlineMs) return respondError(response, UNREACHABLE);

@@ -1,7 +1,8 @@
 import { request } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
+import { passedCallerOf } from '../../../src/http/auth/callers.ts';
 import { BodyCapacity, readBody } from '../../../src/http/server/read-body.ts';
-import { NOT_HERE_HEADER, passedCallerOf } from '../../../src/replicas/forwarding/hops.ts';
+import { NOT_HERE_HEADER } from '../../../src/replicas/forwarding/passed-request.ts';
 import {
   type Handle,
   type LinkedEntry,

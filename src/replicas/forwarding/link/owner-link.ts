@@ -1,5 +1,5 @@
+import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ServePassed } from '../hops.ts';
 import { LinkConnection, type LinkEnd } from './connection.ts';
 import { type LinkFrame, windowOf } from './frames.ts';
 import { OwnerStream, type OwnerStreamParts } from './owner-stream.ts';
@@ -9,7 +9,7 @@ export interface OwnerLinkOptions {
   readonly socket: Socket;
   /** Largest head of a request. */
   readonly maxHeaderBytes: number;
-  readonly serve: ServePassed;
+  readonly serve: RequestListener;
   readonly onEnded: (reason: string) => void;
 }
 

@@ -1,11 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Deps } from '../../../deps.ts';
+import type { AskedLink, ReplicaLinks } from '../../../downstream/listener/http-server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { respondError } from '../../../http/server/respond.ts';
 import { type Upgrade, upgradeOf } from '../../../http/server/upgrades.ts';
 import { drained } from '../../../relay/exchanges.ts';
-import type { ServePassed } from '../hops.ts';
 import type { LinkSecrets } from './link-secrets.ts';
 import { OwnerLink } from './owner-link.ts';
 import { LINK_HEADER, LINK_PROTOCOL, secureAsOwner } from './upgrade.ts';
@@ -13,14 +13,6 @@ import { LINK_HEADER, LINK_PROTOCOL, secureAsOwner } from './upgrade.ts';
 export interface OwnerLinksOptions {
   readonly secrets: LinkSecrets;
   readonly deps: Pick<Deps, 'clock' | 'log'>;
-}
-
-export interface AskedLink {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** Largest head of a forwarded request. */
-  readonly maxHeaderBytes: number;
-  readonly serve: ServePassed;
 }
 
 /**
@@ -36,7 +28,8 @@ const NO_REPLICA = new BridgeError(
 const LEAVING = new BridgeError('ERR_CLUSTER_HOP', 'This replica is shutting down and accepts no further links.');
 
 /** The links that other replicas have opened to this one. */
-export class OwnerLinks {
+export class OwnerLinks implements ReplicaLinks {
+  readonly protocol = LINK_PROTOCOL;
   readonly #options: OwnerLinksOptions;
   /** Connections whose other end has not yet completed the TLS handshake. */
   readonly #beginning = new Set<Socket>();
@@ -47,12 +40,10 @@ export class OwnerLinks {
     this.#options = options;
   }
 
-  /** True if the request asks for a link. Whether its sender has the cluster key is checked by `answer`. */
   isAskedFor({ headers }: IncomingMessage): boolean {
     return headers[LINK_HEADER] !== undefined;
   }
 
-  /** Answers a request for a link. The response stays open as long as the link. */
   answer(asked: AskedLink): void {
     const { request, response } = asked;
     const upgrade = upgradeOf(request);
@@ -116,7 +107,6 @@ export class OwnerLinks {
     return drained(this.#options.deps.clock, graceMs, () => this.#links.size > 0);
   }
 
-  /** Ends all links and the requests on them. */
   close(): void {
     this.#isLeaving = true;
     this.#stopBeginning();

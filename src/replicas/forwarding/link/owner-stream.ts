@@ -1,6 +1,7 @@
+import type { RequestListener } from 'node:http';
+import { recordPassedCaller } from '../../../http/auth/callers.ts';
 import { serveDetached } from '../../../http/server/detached-exchange.ts';
 import { FREE_BODY_BYTES, provideBody } from '../../../http/server/read-body.ts';
-import { recordHop, type ServePassed } from '../hops.ts';
 import { BodyInput, BodyOutput } from './body-flow.ts';
 import type { LinkConnection } from './connection.ts';
 import { detachPayload, type LinkFrame } from './frames.ts';
@@ -11,7 +12,7 @@ export interface OwnerStreamParts {
   readonly connection: LinkConnection;
   /** Largest head of a request, in its encoding on the link. */
   readonly maxHeadBytes: number;
-  readonly serve: ServePassed;
+  readonly serve: RequestListener;
   /** Called when the stream has ended in both directions. */
   readonly onOver: (stream: OwnerStream) => void;
 }
@@ -131,7 +132,7 @@ export class OwnerStream {
       if (this.#isRead) this.#over();
     });
     serveDetached(request, response, (passed, answered) => {
-      recordHop(passed, head.principal);
+      recordPassedCaller(passed, head.principal);
       if (body !== undefined) provideBody(passed, body);
       this.#parts.serve(passed, answered);
     });
