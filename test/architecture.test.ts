@@ -20,7 +20,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   observe: [
     'relay/observer.ts',
     'relay/tracer.ts',
-    'relay/cluster-ports.ts',
+
     'collections',
     'mcp',
     'wire',
@@ -42,6 +42,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'downstream',
     'upstream/stdio/child-limit.ts',
     'observe/usage',
+    'observe/status/other-replicas.ts',
     'bridge/caller-policy.ts',
     'bridge/create-dialer.ts',
     'bridge/create-routes.ts',

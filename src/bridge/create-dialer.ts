@@ -18,7 +18,6 @@ import type { OpenSharedText } from '../http/login/login-storage.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { Observing } from '../relay/client-presence.ts';
-import type { OutcomeStorage } from '../relay/cluster-ports.ts';
 import type { DuplexTransport, ObservedServer } from '../relay/observer.ts';
 import {
   CallsOverSessions,
@@ -30,6 +29,7 @@ import {
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
+import type { OutcomeStorage } from '../relay/shared-state.ts';
 import { FilteredDialers, type IsHidden } from '../relay/tool-filter.ts';
 import { createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';

@@ -1,11 +1,11 @@
 import type { ServerConfig } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import { CallRegistry } from '../relay/call-registry.ts';
-import type { WiderLimits } from '../relay/cluster-ports.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers } from '../relay/ports.ts';
 import { SessionRegistry } from '../relay/sessions/session-registry.ts';
 import type { SessionStorage } from '../relay/sessions/session-storage.ts';
+import type { WiderLimits } from '../relay/shared-state.ts';
 import { type CallerPolicy, haveNames } from './caller-policy.ts';
 
 export interface RegistryParts {

@@ -8,8 +8,8 @@ import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../eras/modern-to-leg
 import type { Attribution } from '../eras/modern-to-legacy/pool/sole-owner.ts';
 import type { ParkingLimits } from '../eras/modern-to-legacy/questions/parked-calls.ts';
 import { isWebSocketUrl } from '../http/websocket/url.ts';
-import type { OutcomeStorage } from '../relay/cluster-ports.ts';
 import type { CallDialer, SessionDialer } from '../relay/ports.ts';
+import type { OutcomeStorage } from '../relay/shared-state.ts';
 import { CLIENT_INFO } from '../version.ts';
 import { areKeptApart, type CallerPolicy, countSharers } from './caller-policy.ts';
 

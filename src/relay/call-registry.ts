@@ -8,7 +8,6 @@ import { LISTEN } from '../mcp/vocabulary/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import { modernIntroductionOf } from './client-presence.ts';
-import type { WiderLimits } from './cluster-ports.ts';
 import type { Exchange, Lane } from './exchange.ts';
 import {
   type CallTimes,
@@ -21,6 +20,7 @@ import {
 } from './exchanges.ts';
 import type { ClientIntroduction, ObservedClient, Transport } from './observer.ts';
 import type { CallerDialers, CallerEnvironment, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
+import type { WiderLimits } from './shared-state.ts';
 
 export interface CallRegistryOptions extends CallTimes {
   /** Each call is dialled with its context. */

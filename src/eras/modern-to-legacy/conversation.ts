@@ -18,10 +18,10 @@ import {
 import { INVALID_REQUEST } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { declaresTasks } from '../../mcp/vocabulary/task-extension.ts';
-import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
+import type { OutcomeStorage } from '../../relay/shared-state.ts';
 import { encodeId, type Frame, idToken, withId } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { answerOf } from './call-messages.ts';

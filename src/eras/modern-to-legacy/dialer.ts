@@ -6,7 +6,6 @@ import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/transla
 import { clientInfoOf } from '../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
 import type {
   CallContext,
   CallDialer,
@@ -16,6 +15,7 @@ import type {
   UpstreamLink,
 } from '../../relay/ports.ts';
 import type { ClientIdentity } from '../../relay/shared/legacy/attribution.ts';
+import type { OutcomeStorage } from '../../relay/shared-state.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { ParkedBytes } from '../parked-bytes.ts';
 import { ClientConversations } from './client-conversations.ts';

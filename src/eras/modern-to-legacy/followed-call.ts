@@ -2,7 +2,7 @@ import type { Deps } from '../../deps.ts';
 import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { OutcomeStorage } from '../../relay/cluster-ports.ts';
+import type { OutcomeStorage } from '../../relay/shared-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';

@@ -1,7 +1,8 @@
 /** Merges the status of all replicas into one document, which also names the replicas that did not answer. */
-import type { OtherReplicas, ReplicaAnswer } from '../../relay/cluster-ports.ts';
+
 import type { CallStatistics, SeriesReport } from './call-series.ts';
 import type { Status } from './create-status.ts';
+import type { OtherReplicas, ReplicaAnswer } from './other-replicas.ts';
 import {
   type ClientStatus,
   type ReplicaStatus,

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
-import type { OtherReplicas } from '../../relay/cluster-ports.ts';
 import type { Status } from './create-status.ts';
+import type { OtherReplicas } from './other-replicas.ts';
 import { ReplicasStatus } from './replicas-status.ts';
 import { StatusStream } from './status-stream.ts';
 

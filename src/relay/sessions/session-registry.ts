@@ -1,7 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
-import type { WiderLimits, WiderRefusal } from '../cluster-ports.ts';
 import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from '../exchanges.ts';
 import type { ClientOrigin, Transport } from '../observer.ts';
 import type {
@@ -13,6 +12,7 @@ import type {
   UpstreamLink,
 } from '../ports.ts';
 import { Relay } from '../relay.ts';
+import type { WiderLimits, WiderRefusal } from '../shared-state.ts';
 import { EvictionLog, findAbandoned } from './abandoned-sessions.ts';
 import { type Session, SessionEntry } from './session-entry.ts';
 import type { SessionState } from './session-state.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../deps.ts';
-import type { OtherReplicas, ReplicaAnswer } from '../../relay/cluster-ports.ts';
+import type { OtherReplicas, ReplicaAnswer } from '../../observe/status/other-replicas.ts';
 import type { Cluster } from '../ownership/cluster.ts';
 import type { Owner } from '../ownership/owner-tags.ts';
 import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';

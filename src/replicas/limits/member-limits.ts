@@ -7,8 +7,8 @@ import { principalOf } from '../../http/auth/callers.ts';
 import { PROTOCOL_VERSION_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { eraOf } from '../../mcp/vocabulary/revisions.ts';
 import type { CallRegistry } from '../../relay/call-registry.ts';
-import type { WiderLimits, WiderRefusal } from '../../relay/cluster-ports.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
+import type { WiderLimits, WiderRefusal } from '../../relay/shared-state.ts';
 import type { ChildLimit, WiderChildLimit } from '../../upstream/stdio/child-limit.ts';
 import { type CallerLimits, type ClusterLimits, type LimitTaker, refusalOf } from './cluster-limits.ts';
 

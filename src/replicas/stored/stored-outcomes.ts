@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { toBridgeError } from '../../errors.ts';
-import type { OutcomeStorage, StoredOutcome } from '../../relay/cluster-ports.ts';
+import type { OutcomeStorage, StoredOutcome } from '../../relay/shared-state.ts';
 import type { Cluster } from '../ownership/cluster.ts';
 
 /** Largest outcome that is stored. Larger ones are kept by this replica alone. */

@@ -1,9 +1,9 @@
 import test from 'ava';
 import { Activity } from '../../../src/observe/status/activity.ts';
 import { createStatus } from '../../../src/observe/status/create-status.ts';
+import type { OtherReplicas } from '../../../src/observe/status/other-replicas.ts';
 import { mergeStatus, ReplicasStatus } from '../../../src/observe/status/replicas-status.ts';
 import type { StatusDocument } from '../../../src/observe/status/status-document.ts';
-import type { OtherReplicas } from '../../../src/relay/cluster-ports.ts';
 import { client, inspectedServer, inspection, LEGACY_STDIO, runCall, WallClock } from './seen.ts';
 
 const OWN = 'http://10.0.0.1:8000';

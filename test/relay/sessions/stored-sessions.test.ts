@@ -1,10 +1,10 @@
 /** Sessions that other bridges go on with, and limits that hold for several bridges. */
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import type { WiderRefusal } from '../../../src/relay/cluster-ports.ts';
 import type { SessionClient } from '../../../src/relay/sessions/session-registry.ts';
 import { SessionState } from '../../../src/relay/sessions/session-state.ts';
 import type { ReplayLog, SessionStorage } from '../../../src/relay/sessions/session-storage.ts';
+import type { WiderRefusal } from '../../../src/relay/shared-state.ts';
 import { resultFrame } from '../../../src/wire/write-message.ts';
 import { FakeObserver } from '../../support/exchanges.ts';
 import { FakeLane, FakePeer } from '../../support/fake-peers.ts';

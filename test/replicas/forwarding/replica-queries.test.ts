@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { passedCallerOf } from '../../../src/http/auth/callers.ts';
-import type { ReplicaAnswer } from '../../../src/relay/cluster-ports.ts';
+import type { ReplicaAnswer } from '../../../src/observe/status/other-replicas.ts';
 import { ReplicaQueries } from '../../../src/replicas/forwarding/replica-queries.ts';
 import type { Owner } from '../../../src/replicas/ownership/owner-tags.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

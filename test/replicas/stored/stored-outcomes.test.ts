@@ -1,6 +1,6 @@
 import test from 'ava';
 import { pino } from 'pino';
-import type { StoredOutcome } from '../../../src/relay/cluster-ports.ts';
+import type { StoredOutcome } from '../../../src/relay/shared-state.ts';
 import { MAX_OUTCOME_BYTES, MAX_STORED_BYTES, StoredOutcomes } from '../../../src/replicas/stored/stored-outcomes.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';

@@ -1,5 +1,5 @@
 import { BridgeError } from '../../../errors.ts';
-import type { OutcomeStorage, StoredOutcome } from '../../../relay/cluster-ports.ts';
+import type { OutcomeStorage, StoredOutcome } from '../../../relay/shared-state.ts';
 import { encodeWaitingCall, type WaitingCallParts } from './waiting-call.ts';
 
 export interface CallRecordOptions extends Pick<StoredOutcome, 'id' | 'principal'> {

@@ -3,7 +3,7 @@ import { assertNever } from '../../../errors.ts';
 import { inputRequiredFrame } from '../../../mcp/translate/input-requests.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import type { OutcomeStorage } from '../../../relay/cluster-ports.ts';
+import type { OutcomeStorage } from '../../../relay/shared-state.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
 import { CallRecord, MAYBE_ELSEWHERE } from './call-record.ts';

@@ -12,8 +12,8 @@ import {
   taskMembers,
   UNKNOWN_TASK,
 } from '../../../mcp/vocabulary/task-extension.ts';
-import type { OutcomeStorage, StoredOutcome } from '../../../relay/cluster-ports.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
+import type { OutcomeStorage, StoredOutcome } from '../../../relay/shared-state.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame, joinMembers, notificationFrame, requestFrame } from '../../../wire/write-message.ts';
 import type { HeldBytes } from '../../parked-bytes.ts';

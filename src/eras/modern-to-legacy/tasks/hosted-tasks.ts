@@ -15,8 +15,8 @@ import {
   UNKNOWN_TASK,
   UPDATE_TASK,
 } from '../../../mcp/vocabulary/task-extension.ts';
-import type { OutcomeStorage, StoredOutcome } from '../../../relay/cluster-ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
+import type { OutcomeStorage, StoredOutcome } from '../../../relay/shared-state.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
 import { ParkedBytes } from '../../parked-bytes.ts';
