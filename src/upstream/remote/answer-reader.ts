@@ -216,13 +216,13 @@ export class CallErrors {
   }
 
   /**
-   * Creates the error for a stream that broke before the answer. `lastEventId` is undefined if there was no event to
-   * resume from.
+   * Creates the error for a stream that broke before the answer.
+   * @param wasResumable true if there was an event to resume from
    */
-  lost(lastEventId: string | undefined, cause: BridgeError | undefined): BridgeError {
+  lost(cause: BridgeError | undefined, wasResumable: boolean): BridgeError {
     // A time limit of our own ended the stream; its error names the limit.
     if (cause?.code === 'ERR_UPSTREAM_TIMEOUT') return cause;
-    const why = lastEventId === undefined ? 'gave no event id to resume it from' : 'could not resume it';
+    const why = wasResumable ? 'could not resume it' : 'gave no event id to resume it from';
     const detail = cause === undefined ? '' : ` ${cause.message}`;
     return new BridgeError(
       'ERR_UPSTREAM_CLOSED',
@@ -237,13 +237,7 @@ export function isBreak({ code }: BridgeError): boolean {
   return code === 'ERR_UPSTREAM_CLOSED' || code === 'ERR_UPSTREAM_CONNECT';
 }
 
-/**
- * Time to wait on the session's event stream for the answer to a POST that was cut off. The server may be processing
- * the message, or may never have received it.
- */
-export const LATE_ANSWER_MS = 30_000;
-
 /** True if the error is the time limit of the whole call, after which nothing is retried. */
-export function isCallLimit(error: BridgeError | undefined): boolean {
+export function isCallLimit(error: BridgeError | undefined): error is BridgeError {
   return error?.code === 'ERR_UPSTREAM_TIMEOUT' && error.data?.phase === 'call';
 }

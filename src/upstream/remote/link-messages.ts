@@ -1,6 +1,6 @@
 /**
- * The messages of a link to a remote server: the order in which they are sent, the delivery of the server's messages,
- * and the number of responses that stay open after their last message.
+ * The messages of a link to a remote server: the order in which they are sent, and the delivery of the server's
+ * messages.
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
@@ -14,6 +14,7 @@ import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import type { LinkRequests } from '../answer-ids.ts';
 import { AnswerLimit } from '../server-messages.ts';
+import { NO_SESSION, type SessionKey } from './session-key.ts';
 
 /** Limits of messages and bytes that wait to be sent. Beyond them the sender is asked to pause. */
 export const MAX_WAITING_MESSAGES = 256;
@@ -204,6 +205,8 @@ export class Outgoing {
    * has to be posted.
    */
   resumesAfter: string | undefined = undefined;
+  /** The session that the message was last posted in. */
+  session: SessionKey = NO_SESSION;
 
   constructor(frame: Frame, exchange?: Exchange, reply?: Reply) {
     this.frame = frame;
@@ -272,69 +275,4 @@ export class Delivery {
   close(): void {
     this.#isClosed = true;
   }
-}
-
-// ---- Responses that the server does not end
-
-export interface LingeringLimits {
-  readonly count: number;
-  /** Limit on the bytes of the requests whose responses stay open, since they are kept in memory. */
-  readonly bytes: number;
-  /** Number of responses that are kept regardless of size, since the server may be about to end them. */
-  readonly least: number;
-}
-
-interface Post {
-  readonly message: Outgoing;
-}
-
-/**
- * Responses that have delivered everything needed but that the server has not ended. Beyond the limits the oldest is
- * ended.
- */
-export class Lingering<Kept extends Post> {
-  readonly #limits: LingeringLimits;
-  readonly #end: (oldest: Kept) => void;
-  /** Oldest first. */
-  #posts: Kept[] = [];
-  #bytes = 0;
-
-  /** @param end called with each response that has to be ended */
-  constructor(limits: LingeringLimits, end: (oldest: Kept) => void) {
-    this.#limits = limits;
-    this.#end = end;
-  }
-
-  add(post: Kept): void {
-    this.#posts.push(post);
-    this.#bytes += bytesOf(post);
-    while (this.#areTooMany) {
-      const [oldest] = this.#posts;
-      if (oldest === undefined) return;
-      this.delete(oldest);
-      this.#end(oldest);
-    }
-  }
-
-  get #areTooMany(): boolean {
-    const { length } = this.#posts;
-    const { count, bytes, least } = this.#limits;
-    return length > count || (length > least && this.#bytes > bytes);
-  }
-
-  delete(post: Kept): void {
-    const index = this.#posts.indexOf(post);
-    if (index < 0) return;
-    this.#posts.splice(index, 1);
-    this.#bytes -= bytesOf(post);
-  }
-
-  clear(): void {
-    this.#posts = [];
-    this.#bytes = 0;
-  }
-}
-
-function bytesOf({ message }: Post): number {
-  return message.frame.bytes.length;
 }

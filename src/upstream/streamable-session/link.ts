@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { BridgeError } from '../../errors.ts';
+import { assertNever, BridgeError } from '../../errors.ts';
 import type { UserAnswer, UserPrompt } from '../../http/client/credentials.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
@@ -13,14 +13,16 @@ import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { answersId, type Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { LinkRequests } from '../answer-ids.ts';
+import { CallErrors } from '../remote/answer-reader.ts';
 import { Delivery, Outbox, Outgoing } from '../remote/link-messages.ts';
 import { SessionQuestion } from '../remote/login-question.ts';
+import { postRequest, resumeRequest } from '../remote/post-requests.ts';
+import { type PostEnd, PostedCall, type PostHost, type Posting, useOfBody } from '../remote/posted-call.ts';
+import { PostedCalls } from '../remote/posted-calls.ts';
 import { type Refusal, sessionVerdictOf, sessionVerdictOfAnswer } from '../remote/refusal.ts';
 import { isOutOfReach, type SessionEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import { CallTable } from './call-table.ts';
 import { GetStream } from './get-stream.ts';
-import { type CallEnd, ServerCall, type ServerCallHost } from './server-call.ts';
 import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
 
 export interface StreamableLinkOptions {
@@ -34,18 +36,25 @@ export interface StreamableLinkOptions {
   readonly left: (session: SessionKey) => void;
 }
 
+/**
+ * Limits calls that have been answered or accepted but whose response is open. Their requests are not needed any more,
+ * so no large one is kept.
+ */
+export const LINGERING_LIMITS = { count: 16, bytes: 1024 * 1024, least: 0 };
+
 /** Limit of posts of a message. A message rejected with its session is posted once more, in a new session. */
 const MAX_ATTEMPTS = 2;
 
 /** A session with a server over Streamable HTTP. After `close` the listener is not called any more. */
-export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>, KeeperHost {
+export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
   readonly #options: StreamableLinkOptions;
   readonly #delivery: Delivery;
   readonly #requests: LinkRequests;
   readonly #log: Logger;
   readonly #outbox: Outbox;
   readonly #keeper: SessionKeeper;
-  readonly #calls: CallTable;
+  readonly #posting: Posting;
+  readonly #calls: PostedCalls;
   #stream: GetStream | undefined;
   /** Notifications about possible changes, which the client gets as soon as the event stream is open. */
   #missed: readonly Frame[] = [];
@@ -69,8 +78,20 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
       send: (frame, exchange) => void this.send(frame, exchange),
     });
     this.#delivery = new Delivery(listener, this.#requests);
-    this.#calls = new CallTable(clock, ({ message: { frame, reply } }) => {
-      if (reply === undefined && frame.kind === 'request') session.positions.over(frame);
+    this.#posting = {
+      environment,
+      useOf: useOfBody,
+      answersOnStream: false,
+      readsOn: true,
+      lingerMs: 0,
+      resume: (stream) => resumeRequest(environment, stream),
+    };
+    this.#calls = new PostedCalls({
+      clock,
+      lingering: LINGERING_LIMITS,
+      over: ({ message: { frame, reply } }) => {
+        if (reply === undefined && frame.kind === 'request') session.positions.over(frame);
+      },
     });
     this.#keeper = new SessionKeeper(this, session, clock, environment.log);
     this.#outbox = new Outbox({
@@ -122,11 +143,9 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
    */
   #cancel(frame: Frame, exchange: Exchange): boolean {
     if (this.#outbox.withdraw(exchange)) return true;
-    const call = this.#calls.find(exchange);
-    if (call === undefined || call.wasSent) return this.#outbox.send(frame, exchange);
-    this.#calls.delete(call);
-    call.abort();
-    this.#outbox.answered(call.message);
+    const request = this.#calls.withdraw(exchange);
+    if (request === undefined) return this.#outbox.send(frame, exchange);
+    this.#outbox.answered(request);
     return true;
   }
 
@@ -168,18 +187,26 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   }
 
   post(message: Outgoing): void {
+    const { resumesAfter, reply } = message;
     message.attempts += 1;
-    const isPaused = this.#isPaused && message.reply === undefined;
-    this.#calls.add(new ServerCall(this.#options.environment, this, message, this.#keeper.key, isPaused));
+    message.session = this.#keeper.key;
+    const { environment } = this.#options;
+    const start =
+      resumesAfter === undefined
+        ? postRequest(environment, message, message.session.postHeaders)
+        : { after: resumesAfter };
+    const call = new PostedCall(this.#posting, this, message, start);
+    if (this.#isPaused && reply === undefined) call.pause();
+    this.#calls.add(call);
   }
 
   // ---- from the calls
 
-  left(call: ServerCall): void {
+  left(call: PostedCall): void {
     this.#outbox.left(call.message);
   }
 
-  askUser({ message: { frame, exchange, reply } }: ServerCall, prompt: UserPrompt): Promise<UserAnswer> | undefined {
+  askUser({ message: { frame, exchange, reply } }: PostedCall, prompt: UserPrompt): Promise<UserAnswer> | undefined {
     // [spec 2025-11-25 basic/lifecycle#initialization] A client must not be sent requests before the handshake is
     // complete.
     const { isInitialized, initialize } = this.#options.session;
@@ -188,7 +215,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     return this.#question.ask(prompt, initialize, (question) => this.#delivery.message(question, exchange));
   }
 
-  responded({ message }: ServerCall, { status, headers }: ResponseHead): void {
+  responded({ message }: PostedCall, { status, headers }: ResponseHead): void {
     this.#options.reachable(undefined);
     const { kind, method } = message.frame;
     if (method === INITIALIZE) this.#keeper.named(headers[SESSION_ID_HEADER]);
@@ -207,13 +234,9 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     message.reply?.(message.frame, 'unrelated');
   }
 
-  received(call: ServerCall, frame: Frame): void {
-    const { message } = call;
-    const isAnswer = message.frame.kind === 'request' && frame.isResponse && answersId(frame.id, message.frame.id);
-    if (isAnswer && frame.kind === 'error') return this.#refusedByAnswer(call, frame);
-    if (isAnswer) return this.#answered(message, frame, 'unrelated');
-    if (frame.isResponse) return this.#heard(frame);
-    this.#delivery.message(frame, message.exchange);
+  received({ message: { exchange } }: PostedCall, frame: Frame): void {
+    if (frame.isResponse) this.#heard(frame);
+    else this.#delivery.message(frame, exchange);
   }
 
   /**
@@ -228,15 +251,16 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   }
 
   /**
-   * Handles a JSON-RPC error in an ordinary response. Some servers use one to say that they do not know the session.
+   * Handles the answer in the response to its call. Some servers use an ordinary JSON-RPC error to say that they do not
+   * know the session.
    */
-  #refusedByAnswer(call: ServerCall, frame: Frame): void {
+  answered(call: PostedCall, answer: Frame): void {
     const { message } = call;
-    const verdict = sessionVerdictOfAnswer(frame, message.frame);
-    const tell = (): void => this.#answered(message, frame, verdict);
-    if (!this.#doubtsSession(call, verdict, tell)) return tell();
-    this.#calls.delete(call);
-    call.abort();
+    if (answer.kind === 'result') return this.#answered(message, answer, 'unrelated');
+    const verdict = sessionVerdictOfAnswer(answer, message.frame);
+    const tell = (): void => this.#answered(message, answer, verdict);
+    if (this.#doubtsSession(message, verdict, tell)) this.#calls.abort(call);
+    else tell();
   }
 
   #answered(message: Outgoing, frame: Frame, verdict: SessionVerdict): void {
@@ -250,7 +274,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     return this.#stream?.isThere ?? false;
   }
 
-  moved({ message: { frame, reply } }: ServerCall, lastEventId: string): void {
+  moved({ message: { frame, reply } }: PostedCall, lastEventId: string): void {
     if (reply === undefined) this.#options.session.positions.moved(frame, lastEventId);
   }
 
@@ -258,19 +282,33 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#delivery.fault(fault);
   }
 
-  lingers(call: ServerCall): void {
+  lingers(call: PostedCall): void {
     this.#calls.linger(call);
   }
 
-  ended(call: ServerCall, end: CallEnd): void {
+  ended(call: PostedCall, end: PostEnd): void {
     if (!this.#calls.delete(call)) return;
     const { message } = call;
-    if (end.kind === 'refused') return this.#refused(call, end.refusal);
-    if (end.kind === 'done' && message.frame.kind !== 'request') return;
-    this.#settled(message);
-    if (end.kind === 'done') return;
-    this.#failed(call, end.error, end.wasSent);
-    if (end.status === 404 && call.session.id !== undefined) this.#keeper.renew(call.session);
+    switch (end.kind) {
+      case 'done':
+        if (message.frame.kind === 'request') this.#settled(message);
+        return;
+      case 'refused':
+        return this.#refused(message, end.refusal);
+      case 'failed':
+        this.#settled(message);
+        return this.#failed(message, end.error, end.wasSent);
+      case 'broken-off': {
+        const { cause, wasResumable, status } = end;
+        const errors = new CallErrors(this.#options.environment.url, message.frame.method);
+        this.#settled(message);
+        this.#failed(message, errors.lost(cause, wasResumable), true);
+        if (status === 404 && message.session.id !== undefined) this.#keeper.renew(message.session);
+        return;
+      }
+      default:
+        assertNever(end);
+    }
   }
 
   /**
@@ -279,9 +317,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
    */
   #letGo(exchange: Exchange): void {
     const call = this.#calls.find(exchange);
-    if (call === undefined) return;
-    this.#calls.delete(call);
-    call.abort();
+    if (call !== undefined) this.#calls.abort(call);
   }
 
   /** Call this when the server has accepted the message or never will. */
@@ -292,8 +328,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     if (frame.method === CANCELLED && exchange !== undefined) this.#letGo(exchange);
   }
 
-  #refused(call: ServerCall, refusal: Refusal): void {
-    const { message } = call;
+  #refused(message: Outgoing, refusal: Refusal): void {
     const { frame } = refusal;
     const verdict = sessionVerdictOf(refusal, message.frame);
     const tell = (): void => {
@@ -301,14 +336,14 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
       const isAnswer = frame !== undefined && message.frame.kind === 'request' && answersId(frame.id, message.frame.id);
       if (isAnswer) this.#answered(message, frame, verdict);
       else if (message.reply !== undefined) message.reply(refusal.error, verdict);
-      else this.#failed(call, refusal.error, false);
+      else this.#failed(message, refusal.error, false);
     };
-    if (!this.#doubtsSession(call, verdict, tell)) tell();
+    if (!this.#doubtsSession(message, verdict, tell)) tell();
   }
 
   /** Reports a failed message to the client, and to the server too if it may be processing the request. */
-  #failed(call: ServerCall, error: BridgeError, wasSent: boolean): void {
-    const { frame, reply } = call.message;
+  #failed(message: Outgoing, error: BridgeError, wasSent: boolean): void {
+    const { frame, reply } = message;
     if (isOutOfReach(error) || error.data?.phase === 'connect') this.#options.reachable(error);
     if (reply !== undefined) return reply(error, 'unrelated');
     if (frame.kind !== 'request') {
@@ -316,7 +351,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
       this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
       return;
     }
-    this.#delivery.failed(call.message, error);
+    this.#delivery.failed(message, error);
     if (this.#isClosed) return;
     if (frame.method === INITIALIZE) this.#outbox.opened();
     else if (wasSent)
@@ -330,22 +365,22 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
    * a new session. Returns false if the rejection is about the message.
    * @param tell reports the rejection to the client, once the server has shown that it knows the session
    */
-  #doubtsSession(call: ServerCall, verdict: SessionVerdict, tell: () => void): boolean {
-    const { message, session } = call;
+  #doubtsSession(message: Outgoing, verdict: SessionVerdict, tell: () => void): boolean {
+    const { session } = message;
     if (verdict === 'unrelated' || session.id === undefined || message.reply !== undefined) return false;
     if (message.attempts >= MAX_ATTEMPTS) {
       this.#wasRenewedInVain ||= verdict !== 'forgotten';
       return false;
     }
     if (verdict === 'forgotten') {
-      this.#postAgain(call);
+      this.#postAgain(message);
       return true;
     }
     if (this.#wasRenewedInVain) return false;
     void this.#keeper.isKnown(session).then((isKnown) => {
       if (this.#isClosed) return;
       if (isKnown) return tell();
-      if (verdict === 'refused' || isRepeatable(message.frame)) return this.#postAgain(call);
+      if (verdict === 'refused' || isRepeatable(message.frame)) return this.#postAgain(message);
       this.#keeper.renew(session);
       tell();
     });
@@ -353,8 +388,8 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   }
 
   /** Posts a message again in a new session. It was rejected only because of its session, so it was not carried out. */
-  #postAgain({ message, session }: ServerCall): void {
-    this.#keeper.renew(session);
+  #postAgain(message: Outgoing): void {
+    this.#keeper.renew(message.session);
     this.#outbox.answered(message);
     const { frame, exchange } = message;
     const isWithdrawn = frame.kind === 'request' && exchange !== undefined && exchange.state.kind !== 'open';
@@ -409,22 +444,16 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#stream?.close();
     this.#stream = undefined;
     this.#delivery.withdrawQuestions('the server forgot the session');
-    this.#calls.takeOlder(this.#keeper.key.generation, (call) => this.#lostWithSession(call));
+    this.#calls.takeOlder(this.#keeper.key.generation, ({ message }) => this.#lostWithSession(message));
   }
 
-  #lostWithSession(call: ServerCall): void {
-    this.#outbox.answered(call.message);
-    if (call.message.frame.kind !== 'request') return;
+  #lostWithSession(message: Outgoing): void {
+    const { kind, method } = message.frame;
+    this.#outbox.answered(message);
+    if (kind !== 'request') return;
     const name = showUrl(this.#options.environment.url);
-    const what = `The server at ${name} forgot the session while ${call.message.frame.method} was under way`;
-    this.#failed(
-      call,
-      new BridgeError(
-        'ERR_UPSTREAM_CLOSED',
-        `${what}; whether it was carried out is not known. A new session is being opened.`,
-      ),
-      false,
-    );
+    const text = `The server at ${name} forgot the session while ${method} was under way; whether it was carried out is not known. A new session is being opened.`;
+    this.#failed(message, new BridgeError('ERR_UPSTREAM_CLOSED', text), false);
   }
 
   renewed(missed: readonly Frame[]): void {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
 import { LINGERING_LIMITS } from '../../../src/upstream/http-sse/link.ts';
-import { LATE_ANSWER_MS } from '../../../src/upstream/remote/answer-reader.ts';
+import { LATE_ANSWER_MS } from '../../../src/upstream/remote/posted-call.ts';
 import { acceptOld, ENDPOINT, listenOld } from '../../fixtures/http-servers/old-server.ts';
 import { event, notification, openStream } from '../../fixtures/http-servers/scripted.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

@@ -1,5 +1,6 @@
 import test from 'ava';
-import { Lingering, Outgoing } from '../../../src/upstream/remote/link-messages.ts';
+import { Outgoing } from '../../../src/upstream/remote/link-messages.ts';
+import { Lingering } from '../../../src/upstream/remote/posted-calls.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { clientFrame } from '../../support/frames.ts';
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
-import { LATE_ANSWER_MS } from '../../../src/upstream/remote/answer-reader.ts';
+import { LATE_ANSWER_MS } from '../../../src/upstream/remote/posted-call.ts';
 import { type Act, event, listenScripted, openStream, resultOf } from '../../fixtures/http-servers/scripted.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';

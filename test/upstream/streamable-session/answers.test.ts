@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
-import { LINGERING_LIMITS } from '../../../src/upstream/streamable-session/call-table.ts';
+import { LINGERING_LIMITS } from '../../../src/upstream/streamable-session/link.ts';
 import {
   type AskedMessage,
   event,

@@ -3,9 +3,9 @@ import type { HttpRequest } from '../../http/client/http-call.ts';
 import { EVENT_STREAM_TYPE } from '../../http/headers.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
-import type { Outgoing } from '../remote/link-messages.ts';
-import { type SessionEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
-import type { SessionKey } from '../remote/session-key.ts';
+import type { Outgoing } from './link-messages.ts';
+import type { ResumedStream } from './posted-call.ts';
+import { type SessionEnvironment, tracedHeaders } from './remote-environment.ts';
 
 /**
  * Time limit for a request of the bridge's own. A client's call waits for it, and no client notices that it is not
@@ -13,32 +13,23 @@ import type { SessionKey } from '../remote/session-key.ts';
  */
 const OWN_CALL_MS = 60_000;
 
-/**
- * Creates the POST of a message, which accepts JSON and event streams.
- * [spec 2025-11-25 transports#sending-messages-to-the-server]
- */
-export function postRequest(environment: SessionEnvironment, message: Outgoing, session: SessionKey): HttpRequest {
+/** Creates the POST of a message in a session. */
+export function postRequest(
+  environment: SessionEnvironment,
+  { frame, exchange, reply }: Outgoing,
+  headers: Readonly<Record<string, string>>,
+): HttpRequest {
   const { url, cookies, caller, timeouts } = environment;
-  const { frame, exchange } = message;
   return {
     method: 'POST',
     url,
-    headers: tracedHeaders(environment, session.postHeaders, frame),
+    headers: tracedHeaders(environment, headers, frame),
     forwarded: caller.of(frame, exchange),
     body: frame.bytes,
-    timeouts: timeoutsOf(message, timeouts),
+    timeouts: timeoutsFor(reply, timeouts),
     cookies,
     isRepeatable: frame.method === INITIALIZE || frame.method === PING,
   };
-}
-
-export interface Resumption {
-  readonly message: Outgoing;
-  readonly session: SessionKey;
-  /** The id of the last event, as a header value. */
-  readonly lastEventId: string;
-  /** Time since the call began, which counts towards its time limit. */
-  readonly elapsedMs: number;
 }
 
 /**
@@ -47,9 +38,9 @@ export interface Resumption {
  */
 export function resumeRequest(
   { url, cookies, caller, timeouts }: SessionEnvironment,
-  { message, session, lastEventId, elapsedMs }: Resumption,
+  { message: { reply, session }, lastEventId, elapsedMs }: ResumedStream,
 ): HttpRequest {
-  const limits = timeoutsOf(message, timeouts);
+  const limits = timeoutsFor(reply, timeouts);
   const callMs = limits.callMs === 0 ? 0 : Math.max(1, limits.callMs - elapsedMs);
   return {
     method: 'GET',
@@ -63,7 +54,7 @@ export function resumeRequest(
   };
 }
 
-function timeoutsOf({ reply }: Outgoing, timeouts: CallTimeouts): CallTimeouts {
+function timeoutsFor(reply: Outgoing['reply'], timeouts: CallTimeouts): CallTimeouts {
   const { callMs } = timeouts;
   const areFit = reply === undefined || (callMs > 0 && callMs <= OWN_CALL_MS);
   return areFit ? timeouts : { ...timeouts, callMs: OWN_CALL_MS };

@@ -1,0 +1,190 @@
+import { LinkedList } from '../../collections/short-lived-values.ts';
+import type { Clock } from '../../deps.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import { answersId, type JsonRpcId } from '../../wire/frame.ts';
+import type { Outgoing } from './link-messages.ts';
+import type { PostedCall } from './posted-call.ts';
+
+/**
+ * Time that calls of a lost session may still be answered. The server may have begun to process them before it lost the
+ * session.
+ */
+const LOST_GRACE_MS = 10_000;
+
+export interface PostedCallsOptions {
+  readonly clock: Clock;
+  /** Limits calls whose response is open although nothing more is needed of it. */
+  readonly lingering: LingeringLimits;
+  /** Called with each call that leaves. */
+  readonly over?: (call: PostedCall) => void;
+}
+
+/** The posted calls of a link that have not ended. */
+export class PostedCalls {
+  readonly #options: PostedCallsOptions;
+  readonly #calls = new LinkedList<PostedCall>();
+  readonly #lingering: Lingering<PostedCall>;
+  readonly #cancelGrace = new Set<() => void>();
+
+  constructor(options: PostedCallsOptions) {
+    this.#options = options;
+    this.#lingering = new Lingering(options.lingering, (call) => this.abort(call));
+  }
+
+  add(call: PostedCall): void {
+    this.#calls.add(call);
+  }
+
+  /** Returns false if the call had left before. */
+  delete(call: PostedCall): boolean {
+    this.#lingering.delete(call);
+    const wasThere = call.unlink();
+    if (wasThere) this.#options.over?.(call);
+    return wasThere;
+  }
+
+  abort(call: PostedCall): void {
+    this.delete(call);
+    call.abort();
+  }
+
+  /** Aborts the request of this exchange if it has not been sent completely, and returns it. */
+  withdraw(exchange: Exchange): Outgoing | undefined {
+    const call = this.find(exchange);
+    if (call === undefined || call.wasSent) return undefined;
+    this.abort(call);
+    return call.message;
+  }
+
+  find(exchange: Exchange): PostedCall | undefined {
+    for (const call of this.#calls) {
+      if (call.message.exchange === exchange && call.message.frame.kind === 'request') return call;
+    }
+    return undefined;
+  }
+
+  /** Finds the open call of a request by its id, whether the client's or the bridge's own. */
+  findOpen(id: JsonRpcId): PostedCall | undefined {
+    for (const call of this.#calls) if (call.isOpen && call.message.frame.id === id) return call;
+    for (const call of this.#calls) if (call.isOpen && answersId(id, call.message.frame.id)) return call;
+    return undefined;
+  }
+
+  /** Tells the calls that the session has no event stream any more. */
+  lostStream(): void {
+    for (const call of this.#calls.toArray()) call.lostStream();
+  }
+
+  /**
+   * Keeps the connection of a call that has been answered or accepted for a limited time, since the server may send
+   * further messages on its response.
+   */
+  linger(call: PostedCall): void {
+    this.#lingering.add(call);
+  }
+
+  pause(): void {
+    for (const call of this.#calls) if (call.message.reply === undefined) call.pause();
+  }
+
+  resume(): void {
+    for (const call of this.#calls) call.resume();
+  }
+
+  /**
+   * Removes the calls of sessions before this generation and passes each to `take`. Calls with a response are removed
+   * at once, those without one after LOST_GRACE_MS: such a call most likely gets a 404 of its own and can then be
+   * repeated.
+   */
+  takeOlder(generation: number, take: (call: PostedCall) => void): void {
+    const takeThose = (isOver: (call: PostedCall) => boolean): void => {
+      for (const call of this.#calls.toArray()) {
+        if (call.message.session.generation >= generation || !isOver(call)) continue;
+        this.abort(call);
+        take(call);
+      }
+    };
+    takeThose((call) => call.hasResponse);
+    const cancel = this.#options.clock.after(LOST_GRACE_MS, () => {
+      this.#cancelGrace.delete(cancel);
+      takeThose(() => true);
+    });
+    this.#cancelGrace.add(cancel);
+  }
+
+  close(): void {
+    for (const cancel of this.#cancelGrace) cancel();
+    this.#cancelGrace.clear();
+    // `over` is not called: another bridge may go on with these calls.
+    for (const call of this.#calls) {
+      call.unlink();
+      call.abort();
+    }
+    this.#lingering.clear();
+  }
+}
+
+// ---- Responses that the server does not end
+
+export interface LingeringLimits {
+  readonly count: number;
+  /** Limit on the bytes of the requests whose responses stay open, since they are kept in memory. */
+  readonly bytes: number;
+  /** Number of responses that are kept regardless of size, since the server may be about to end them. */
+  readonly least: number;
+}
+
+interface Kept {
+  readonly message: Outgoing;
+}
+
+/**
+ * Responses that have delivered everything needed but that the server has not ended. Beyond the limits the oldest is
+ * ended.
+ */
+export class Lingering<Post extends Kept> {
+  readonly #limits: LingeringLimits;
+  readonly #end: (oldest: Post) => void;
+  /** Oldest first. */
+  #posts: Post[] = [];
+  #bytes = 0;
+
+  /** @param end called with each response that has to be ended */
+  constructor(limits: LingeringLimits, end: (oldest: Post) => void) {
+    this.#limits = limits;
+    this.#end = end;
+  }
+
+  add(post: Post): void {
+    this.#posts.push(post);
+    this.#bytes += bytesOf(post);
+    while (this.#areTooMany) {
+      const [oldest] = this.#posts;
+      if (oldest === undefined) return;
+      this.delete(oldest);
+      this.#end(oldest);
+    }
+  }
+
+  get #areTooMany(): boolean {
+    const { length } = this.#posts;
+    const { count, bytes, least } = this.#limits;
+    return length > count || (length > least && this.#bytes > bytes);
+  }
+
+  delete(post: Post): void {
+    const index = this.#posts.indexOf(post);
+    if (index < 0) return;
+    this.#posts.splice(index, 1);
+    this.#bytes -= bytesOf(post);
+  }
+
+  clear(): void {
+    this.#posts = [];
+    this.#bytes = 0;
+  }
+}
+
+function bytesOf({ message }: Kept): number {
+  return message.frame.bytes.length;
+}
