@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { LinkedList } from '../../collections/short-lived-values.ts';
 import { BridgeError } from '../../errors.ts';
+import type { ResponseHead } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { reachedAs } from '../../http/socket-addresses.ts';
@@ -13,16 +13,14 @@ import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import { answersId, type Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { LinkRequests } from '../answer-ids.ts';
-import { isBreak } from '../remote/answer-reader.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import { Outbox, type Outgoing } from '../remote/link-messages.ts';
-import { LATE_ANSWER_MS } from '../remote/posted-call.ts';
-import { Lingering } from '../remote/posted-calls.ts';
-import type { Refusal } from '../remote/refusal.ts';
+import { postRequest } from '../remote/post-requests.ts';
+import { type PostEnd, PostedCall, type PostHost, type Posting, useOfBody } from '../remote/posted-call.ts';
+import { PostedCalls } from '../remote/posted-calls.ts';
 import type { SessionEnvironment } from '../remote/remote-environment.ts';
 import { createSessionKey } from '../remote/session-key.ts';
 import { StreamMessages } from '../server-messages.ts';
-import { MessagePost, type PostHost, type PostTarget } from './post.ts';
 
 /** Time limit for the server to announce its endpoint. */
 export const ENDPOINT_TIMEOUT_MS = 10_000;
@@ -47,6 +45,23 @@ export interface HttpSseLinkOptions {
   readonly left: () => void;
 }
 
+/** Options for the POSTs to the endpoint that the server announced. */
+interface EndpointPosting extends Posting {
+  readonly environment: SessionEnvironment;
+}
+
+/** Posts to this URL. The response says only if the server accepted the message; answers come on the stream. */
+function postingTo(url: URL, environment: SessionEnvironment): EndpointPosting {
+  return {
+    environment: { ...environment, url },
+    useOf: (head) => (useOfBody(head) === 'refusal' ? 'refusal' : 'nothing'),
+    answersOnStream: true,
+    readsOn: false,
+    lingerMs: 0,
+    resume: undefined,
+  };
+}
+
 /**
  * - `fresh`: nothing has been sent, and there is no stream.
  * - `connecting`: the stream is opening or open, and the endpoint is not known. Messages wait.
@@ -56,7 +71,7 @@ export interface HttpSseLinkOptions {
 type LinkState =
   | { readonly kind: 'fresh' }
   | { readonly kind: 'connecting'; readonly cancelTimeout: () => void }
-  | { readonly kind: 'open'; target: PostTarget }
+  | { readonly kind: 'open'; readonly endpoint: EndpointPosting; headers: Readonly<Record<string, string>> }
   | { readonly kind: 'closed' };
 
 /**
@@ -72,17 +87,8 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   /** Opened for the first message, with the headers of that message's client. */
   #stream: EventStreamReader | undefined;
   #isPaused = false;
-  #posts = new LinkedList<MessagePost>();
-  readonly #lingering = new Lingering<MessagePost>(LINGERING_LIMITS, (post) => {
-    post.abort();
-    post.unlink();
-  });
+  readonly #calls: PostedCalls;
   #state: LinkState = { kind: 'fresh' };
-  /**
-   * Requests whose POST was cut off after it had been sent. Maps their ids to a function that stops waiting for the
-   * answer.
-   */
-  readonly #late = new Map<JsonRpcId, () => void>();
   /** Id of the `initialize` request that has no answer yet. */
   #handshakeId: JsonRpcId | undefined;
   /** The URL of the stream after redirects, which the endpoint is relative to. */
@@ -101,6 +107,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
       drained: () => listener.serverDrained(),
     });
     this.#outbox.hold();
+    this.#calls = new PostedCalls({ clock: http.clock, lingering: LINGERING_LIMITS });
     this.#messages = new StreamMessages({
       name: showUrl(url),
       maxMessageBytes,
@@ -152,14 +159,9 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
    */
   #takeBack(exchange: Exchange): boolean {
     if (this.#outbox.withdraw(exchange)) return true;
-    for (const post of this.#posts) {
-      if (post.message.exchange !== exchange || post.wasSent) continue;
-      post.abort();
-      post.unlink();
-      this.#outbox.answered(post.message);
-      return true;
-    }
-    return false;
+    const request = this.#calls.withdraw(exchange);
+    if (request !== undefined) this.#outbox.answered(request);
+    return request !== undefined;
   }
 
   pause(): void {
@@ -205,7 +207,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     const endpoint = resolveEndpoint(this.#streamUrl, data.toString('utf8'));
     if (endpoint instanceof BridgeError) return this.#lost(endpoint);
     cancelTimeout();
-    this.#state = { kind: 'open', target: { url: endpoint, headers: POST_HEADERS } };
+    this.#state = { kind: 'open', endpoint: postingTo(endpoint, this.#options.environment), headers: POST_HEADERS };
     this.#options.reachable(undefined);
     this.#outbox.release();
   }
@@ -227,7 +229,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     if (this.#state.kind === 'closed') return;
     const frame = this.#requests.received(said, undefined);
     const id = frame === undefined ? this.#handshakeId : frame.id;
-    if (this.#late.size > 0 && said.isResponse && id !== undefined) this.#notLate(id);
+    if (said.isResponse && id !== undefined) this.#calls.findOpen(id)?.answeredElsewhere();
     // The handshake is repeated, and the new request must not wait in the outbox.
     if (frame === undefined) return this.#outbox.opened();
     const isHandshake = this.#handshakeId !== undefined && frame.isResponse && frame.id === this.#handshakeId;
@@ -244,7 +246,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     if (this.#state.kind !== 'open') return;
     const revision = servedRevision(readField(frame, 'protocolVersion'));
     const { headers } = createSessionKey(undefined, revision, 0);
-    this.#state.target = { url: this.#state.target.url, headers: { ...POST_HEADERS, ...headers } };
+    this.#state.headers = { ...POST_HEADERS, ...headers };
   }
 
   #handshakeOver(): void {
@@ -252,58 +254,47 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#outbox.opened();
   }
 
-  // ---- from the posts
+  // ---- the posted messages
 
   #post(message: Outgoing): void {
     if (this.#state.kind !== 'open') return;
-    const post = new MessagePost(this.#options.environment, this.#state.target, message, this);
-    this.#posts.add(post);
+    const { endpoint, headers } = this.#state;
+    const request = postRequest(endpoint.environment, message, headers);
+    this.#calls.add(new PostedCall(endpoint, this, message, request));
   }
 
-  left(post: MessagePost): void {
-    this.#outbox.left(post.message);
+  left({ message }: PostedCall): void {
+    this.#outbox.left(message);
   }
 
-  accepted(post: MessagePost): void {
-    this.#outbox.answered(post.message);
-    this.#lingering.add(post);
+  responded({ message }: PostedCall, { status }: ResponseHead): void {
+    if (status >= 200 && status < 300) this.#outbox.answered(message);
+  }
+
+  hasStream(): boolean {
+    return true;
+  }
+
+  lingers(call: PostedCall): void {
+    this.#calls.linger(call);
   }
 
   /**
-   * The server rejected the POST. The client gets the JSON-RPC error in the response if it answers this request,
-   * otherwise an error of the bridge.
+   * Handles the end of a POST. The client gets the JSON-RPC error in a refusal if it answers this request, otherwise an
+   * error of the bridge.
    */
-  refused(post: MessagePost, { frame, error }: Refusal): void {
-    const { message } = post;
-    const isAnswer = frame !== undefined && message.frame.kind === 'request' && answersId(frame.id, message.frame.id);
-    if (isAnswer) {
-      this.#outbox.answered(message);
-      return this.#received(frame);
-    }
-    this.failed(post, error);
-  }
-
-  failed({ message, wasSent }: MessagePost, error: BridgeError): void {
+  over(call: PostedCall, end: PostEnd): void {
+    this.#calls.delete(call);
+    if (end.kind !== 'refused' && end.kind !== 'failed') return;
+    const { message } = call;
     const { frame } = message;
     this.#outbox.answered(message);
-    if (frame.kind !== 'request') {
-      return this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
-    }
-    const { id } = frame;
-    if (!wasSent || !isBreak(error) || id === undefined) return this.#unanswered(message, error);
-    // The lost response would only have confirmed the receipt of the message. The answer comes on the stream in any
-    // case.
-    this.#notLate(id);
-    const cancel = this.#options.environment.http.clock.after(LATE_ANSWER_MS, () => {
-      this.#late.delete(id);
-      this.#unanswered(message, error);
-    });
-    this.#late.set(id, cancel);
-  }
-
-  #notLate(id: JsonRpcId): void {
-    this.#late.get(id)?.();
-    this.#late.delete(id);
+    const answer = end.kind === 'refused' ? end.refusal.frame : undefined;
+    if (answer !== undefined && frame.kind === 'request' && answersId(answer.id, frame.id))
+      return this.#received(answer);
+    const { error } = end.kind === 'refused' ? end.refusal : end;
+    if (frame.kind === 'request') return this.#unanswered(message, error);
+    this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
   }
 
   #unanswered({ frame, exchange }: Outgoing, error: BridgeError): void {
@@ -311,11 +302,6 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
       this.#options.listener.serverFault(this.#requests.failed({ error, kind: 'error', id: frame.id }));
     }
     if (frame.method === INITIALIZE) this.#handshakeOver();
-  }
-
-  over(post: MessagePost): void {
-    post.unlink();
-    this.#lingering.delete(post);
   }
 
   // ---- the end
@@ -335,11 +321,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#state = { kind: 'closed' };
     this.#stream?.close();
     this.#outbox.close();
-    for (const post of this.#posts) post.abort();
-    this.#posts = new LinkedList();
-    this.#lingering.clear();
-    for (const cancel of this.#late.values()) cancel();
-    this.#late.clear();
+    this.#calls.close();
     this.#options.left();
     return true;
   }

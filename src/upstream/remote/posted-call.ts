@@ -103,7 +103,7 @@ export interface PostHost {
   /** Called when the call needs nothing more from the server, but the response has not ended. */
   lingers(call: PostedCall): void;
   /** Called once, as the last call. */
-  ended(call: PostedCall, end: PostEnd): void;
+  over(call: PostedCall, end: PostEnd): void;
 }
 
 /**
@@ -533,7 +533,7 @@ export class PostedCall extends ListMember implements HttpHandler, AnswerSink {
 
   #finish(end: PostEnd): void {
     this.abort();
-    this.#host.ended(this, this.#isAnswered ? DONE_END : end);
+    this.#host.over(this, this.#isAnswered ? DONE_END : end);
   }
 }
 

@@ -16,7 +16,7 @@ export interface PostedCallsOptions {
   /** Limits calls whose response is open although nothing more is needed of it. */
   readonly lingering: LingeringLimits;
   /** Called with each call that leaves. */
-  readonly over?: (call: PostedCall) => void;
+  readonly left?: (call: PostedCall) => void;
 }
 
 /** The posted calls of a link that have not ended. */
@@ -39,7 +39,7 @@ export class PostedCalls {
   delete(call: PostedCall): boolean {
     this.#lingering.delete(call);
     const wasThere = call.unlink();
-    if (wasThere) this.#options.over?.(call);
+    if (wasThere) this.#options.left?.(call);
     return wasThere;
   }
 
@@ -115,7 +115,7 @@ export class PostedCalls {
   close(): void {
     for (const cancel of this.#cancelGrace) cancel();
     this.#cancelGrace.clear();
-    // `over` is not called: another bridge may go on with these calls.
+    // `left` is not called: another bridge may go on with these calls.
     for (const call of this.#calls) {
       call.unlink();
       call.abort();

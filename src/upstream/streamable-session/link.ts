@@ -89,7 +89,7 @@ export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
     this.#calls = new PostedCalls({
       clock,
       lingering: LINGERING_LIMITS,
-      over: ({ message: { frame, reply } }) => {
+      left: ({ message: { frame, reply } }) => {
         if (reply === undefined && frame.kind === 'request') session.positions.over(frame);
       },
     });
@@ -286,7 +286,7 @@ export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
     this.#calls.linger(call);
   }
 
-  ended(call: PostedCall, end: PostEnd): void {
+  over(call: PostedCall, end: PostEnd): void {
     if (!this.#calls.delete(call)) return;
     const { message } = call;
     switch (end.kind) {
