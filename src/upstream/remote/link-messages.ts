@@ -22,6 +22,44 @@ export const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 /** Longest time that a notification or answer without a response delays the next one. */
 const TURN_MS = 10_000;
 
+interface Waiting {
+  readonly frame: Frame;
+  /** True until all bytes of the message have been handed to the operating system. */
+  isWaiting: boolean;
+}
+
+/** Counts the messages that were accepted from the client and have not been sent. */
+export class Backlog {
+  #messages = 0;
+  #bytes = 0;
+  #isFull = false;
+
+  /** True if the client is asked to pause, until half of the capacity is free again. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  add({ frame }: Waiting): void {
+    this.#messages += 1;
+    this.#bytes += frame.bytes.length;
+    this.#isFull ||= this.#messages >= MAX_WAITING_MESSAGES || this.#bytes >= MAX_WAITING_BYTES;
+  }
+
+  /**
+   * Call this when the message's bytes have been sent or will not be. A second call has no effect. Returns true if the
+   * client need not pause any more.
+   */
+  remove(message: Waiting): boolean {
+    if (!message.isWaiting) return false;
+    message.isWaiting = false;
+    this.#messages -= 1;
+    this.#bytes -= message.frame.bytes.length;
+    if (!this.#isFull || this.#messages > MAX_WAITING_MESSAGES / 2 || this.#bytes > MAX_WAITING_BYTES / 2) return false;
+    this.#isFull = false;
+    return true;
+  }
+}
+
 export interface OutboxOptions {
   readonly clock: Clock;
   readonly log: Logger;
@@ -52,9 +90,8 @@ export class Outbox {
   /** The `initialize` or `notifications/initialized` message that all later messages wait for. */
   #gate: Outgoing | undefined;
   #isHeld = false;
-  #waitingMessages = 0;
-  #waitingBytes = 0;
-  #isFull = false;
+  readonly #backlog = new Backlog();
+  #isClosed = false;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
@@ -66,14 +103,12 @@ export class Outbox {
    * limit on answers.
    */
   send(frame: Frame, exchange?: Exchange): boolean {
-    if (this.#answers.excludes(frame, this.#isFull)) return false;
+    if (this.#answers.excludes(frame, this.#backlog.isFull)) return false;
     const message = new Outgoing(frame, exchange);
-    this.#waitingMessages += 1;
-    this.#waitingBytes += frame.bytes.length;
+    this.#backlog.add(message);
     this.#queue.push(message);
     this.#pump();
-    this.#isFull ||= this.#waitingMessages >= MAX_WAITING_MESSAGES || this.#waitingBytes >= MAX_WAITING_BYTES;
-    return !this.#isFull;
+    return !this.#backlog.isFull;
   }
 
   /** Stops posting until `release`. */
@@ -97,14 +132,7 @@ export class Outbox {
 
   /** Call this when the message's bytes have been sent or it will not be posted. A second call has no effect. */
   left(message: Outgoing): void {
-    if (!message.isWaiting) return;
-    message.isWaiting = false;
-    this.#waitingMessages -= 1;
-    this.#waitingBytes -= message.frame.bytes.length;
-    if (!this.#isFull) return;
-    if (this.#waitingMessages > MAX_WAITING_MESSAGES / 2 || this.#waitingBytes > MAX_WAITING_BYTES / 2) return;
-    this.#isFull = false;
-    this.#options.drained();
+    if (this.#backlog.remove(message) && !this.#isClosed) this.#options.drained();
   }
 
   /** Call this when the server has accepted the message or never will. A second call has no effect. */
@@ -154,7 +182,7 @@ export class Outbox {
   close(): void {
     this.#cancelTurn?.();
     this.#isHeld = true;
-    this.#isFull = false;
+    this.#isClosed = true;
     this.takeAll();
   }
 

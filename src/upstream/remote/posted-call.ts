@@ -96,7 +96,7 @@ export interface PostHost {
    * been received.
    */
   moved?(call: PostedCall, lastEventId: string): void;
-  /** Called for an oversized message other than the answer. */
+  /** Called for an oversized message other than the answer. Without this method it is only logged. */
   faulted?(fault: ServerFault & { readonly error: BridgeError }): void;
   /** Returns true if the session has an event stream, on which answers may come too. */
   hasStream?(): boolean;
@@ -516,9 +516,9 @@ export class PostedCall extends ListMember implements HttpHandler, AnswerSink {
     const { kind, id } = text;
     // The message is not the answer, which may still come. Nor does a single lost message end a subscription.
     const isAside = kind === 'request' || kind === 'notification' || this.message.frame.method === LISTEN;
-    if (isAside) this.#host.faulted?.({ error, kind, id });
-    else if (this.isOpen) this.#fail('oversized', error);
-    else log.error({ code: error.code }, error.message);
+    if (isAside && this.#host.faulted !== undefined) return this.#host.faulted({ error, kind, id });
+    if (!isAside && this.isOpen) return this.#fail('oversized', error);
+    log.error({ code: error.code }, error.message);
   }
 
   // ---- the end

@@ -2,7 +2,9 @@ import type { BridgeError } from '../../errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { CallQuestion } from '../remote/login-question.ts';
+import type { PostedCall, PostHost } from '../remote/posted-call.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
+import type { PostedMessage } from './posting.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
 /** Carries a message of the client to the server, and returns the messages that belong to it. */
@@ -43,6 +45,12 @@ export interface StatelessCallHost {
   left(call: Call): void;
   /** Called when the server responds. */
   responded(): void;
+  /** Posts a message now. */
+  post(owner: PostHost, message: PostedMessage): PostedCall;
+  /** Notes the form of the id under which the server answered a request. */
+  matched(answer: Frame, request: Frame): void;
+  /** Drops a message in the response to a request that a modern server must not send there. */
+  drop(frame: Frame): void;
   /** Passes on a notification that came before the answer, in the form that the client is to see. */
   notify(call: Call, notification: Frame): void;
   /**

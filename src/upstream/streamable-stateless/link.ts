@@ -1,18 +1,21 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { CANCELLED, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import { type Frame, idToken } from '../../wire/frame.ts';
+import { type Frame, hasPlainId, idToken, type JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../remote/link-messages.ts';
+import { Backlog, Outgoing } from '../remote/link-messages.ts';
 import { CallQuestion } from '../remote/login-question.ts';
+import { PostedCall, type PostHost, type Posting } from '../remote/posted-call.ts';
 import { CallerHeaders, isOutOfReach } from '../remote/remote-environment.ts';
 import type { Call, StatelessCallHost, StatelessEnvironment } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
 import { NotificationCall } from './notification-call.ts';
+import { createPosting, type PostedMessage, postRequest } from './posting.ts';
 import { RequestCall } from './request-call.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
@@ -60,24 +63,21 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   readonly #server: StatelessServer;
   readonly #log: Logger;
   readonly #listener: ServerListener;
+  readonly #posting: Posting;
   readonly #caller: CallerHeaders;
+  readonly #questions = new ModernQuestions();
   /** Calls that the server has, or is about to get. */
   readonly #calls = new Set<Call>();
   /** Requests that wait for a posted one to end. */
   #waiting: Call[] = [];
   #posted = 0;
-  /**
-   * Messages accepted from the client that have not been sent, and their bytes. Beyond the limits the client is asked
-   * to pause.
-   */
-  #unsentMessages = 0;
-  #unsentBytes = 0;
-  #isFull = false;
+  readonly #backlog = new Backlog();
   #isPaused = false;
   #isClosed = false;
 
   constructor({ environment, listener, tools, server }: StatelessLinkOptions) {
     this.environment = environment;
+    this.#posting = createPosting(environment);
     this.#caller = new CallerHeaders(environment.forwarded);
     this.tools = tools;
     this.#server = server;
@@ -95,27 +95,25 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     if (this.#isClosed) return true;
     if (frame.method === CANCELLED) {
       this.#cancel(frame, exchange);
-      return !this.#isFull;
+      return !this.#backlog.isFull;
     }
     if (frame.isResponse) {
       // [spec 2026-07-28 transports/streamable-http#sending-messages] A response must not be sent, since a modern
       // server sends no requests.
       this.#log.debug('client answered, but a modern server asks nothing');
-      return !this.#isFull;
+      return !this.#backlog.isFull;
     }
     const repeated = this.question.findRepeated(frame);
     if (repeated?.kind === 'declined') {
       const refusal = errorFrame(idToken(frame), rpcErrorOf(repeated.prompt.error));
       this.#listener.fromServer(refusal, exchange);
-      return !this.#isFull;
+      return !this.#backlog.isFull;
     }
     this.#caller.note(frame, exchange);
     const call = this.#createCall(repeated?.frame ?? frame, exchange);
-    this.#unsentMessages += 1;
-    this.#unsentBytes += call.frame.bytes.length;
-    this.#isFull ||= this.#unsentMessages >= MAX_WAITING_MESSAGES || this.#unsentBytes >= MAX_WAITING_BYTES;
+    this.#backlog.add(call);
     this.#begin(call);
-    return !this.#isFull;
+    return !this.#backlog.isFull;
   }
 
   #createCall(frame: Frame, exchange: Exchange | undefined): Call {
@@ -191,18 +189,30 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
 
   /** Call this when the call's bytes have been sent or will not be. A second call has no effect. */
   left(call: Call): void {
-    if (!call.isWaiting) return;
-    call.isWaiting = false;
-    this.#unsentMessages -= 1;
-    this.#unsentBytes -= call.frame.bytes.length;
-    if (!this.#isFull) return;
-    if (this.#unsentMessages > MAX_WAITING_MESSAGES / 2 || this.#unsentBytes > MAX_WAITING_BYTES / 2) return;
-    this.#isFull = false;
-    if (!this.#isClosed) this.#listener.serverDrained();
+    if (this.#backlog.remove(call) && !this.#isClosed) this.#listener.serverDrained();
   }
 
   responded(): void {
     this.#server.reachable(undefined);
+  }
+
+  post(owner: PostHost, message: PostedMessage): PostedCall {
+    const request = postRequest(this.environment, message);
+    return new PostedCall(this.#posting, owner, new Outgoing(message.frame), request);
+  }
+
+  matched(answer: Frame, request: Frame): void {
+    if (answer.id === request.id && hasPlainId(answer)) return;
+    this.environment.idWarnings.changed(answer.id as JsonRpcId, request.id as JsonRpcId);
+  }
+
+  /**
+   * Drops a request, which a modern server must not send, or the answer to another request.
+   * [spec 2026-07-28 transports/streamable-http#receiving-messages]
+   */
+  drop(frame: Frame): void {
+    if (frame.kind === 'request') this.#questions.ignore(frame, this.#log);
+    else this.environment.idWarnings.unknown(frame.id as JsonRpcId);
   }
 
   doubted({ exchange }: Call): void {

@@ -6,10 +6,10 @@ import { CANCELLED, LISTEN_ACKNOWLEDGED, TOOLS_CHANGED } from '../../mcp/vocabul
 import type { Exchange } from '../../relay/exchange.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../../wire/frame.ts';
 import { resultFrame } from '../../wire/write-message.ts';
+import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
 import { isPassing } from '../remote/refusal.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
-import { Post, type PostEnd, type PostHost } from './post.ts';
-import { forwardedWith, messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
+import { answerIn, failureOf, forwardedWith, messageHeaders, rewriteForPost } from './posting.ts';
 
 /**
  * - `idle`: not started.
@@ -19,7 +19,7 @@ import { forwardedWith, messageHeaders, postRequest, rewriteForPost } from './po
  */
 type ListenState =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'posting'; readonly post: Post; readonly id: JsonRpcId }
+  | { readonly kind: 'posting'; readonly post: PostedCall; readonly id: JsonRpcId }
   | { readonly kind: 'waiting'; readonly cancel: () => void }
   | { readonly kind: 'done' };
 
@@ -50,13 +50,11 @@ export class ListenCall implements Call, PostHost {
     const { frame: original, exchange } = this;
     const id = this.#host.nextId();
     const { frame } = rewriteForPost(original, id);
-    const request = postRequest(environment, {
-      frame,
-      headers: messageHeaders(original),
-      forwarded: forwardedWith(environment, exchange),
-    });
+    const forwarded = forwardedWith(environment, exchange);
+    const post = this.#host.post(this, { frame, headers: messageHeaders(original), forwarded });
+    if (isPaused) post.pause();
     this.#openedMs = undefined;
-    this.#state = { kind: 'posting', id, post: new Post({ environment, host: this, frame, request, isPaused }) };
+    this.#state = { kind: 'posting', id, post };
   }
 
   abort(): void {
@@ -84,7 +82,8 @@ export class ListenCall implements Call, PostHost {
     this.#host.responded();
   }
 
-  notified(frame: Frame): void {
+  received(_post: PostedCall, frame: Frame): void {
+    if (frame.kind !== 'notification') return this.#host.drop(frame);
     switch (frame.method) {
       case LISTEN_ACKNOWLEDGED:
         return this.#acknowledged(frame);
@@ -141,18 +140,27 @@ export class ListenCall implements Call, PostHost {
     this.#host.answered(this, rewriteSubscriptionId(restored, token) ?? restored);
   }
 
-  ended(end: PostEnd): void {
+  answered({ message }: PostedCall, answer: Frame): void {
+    this.#host.matched(answer, message.frame);
+    this.#answered(answer);
+  }
+
+  /** The subscription has ended with its answer. The rest of the response is ignored. */
+  lingers(): void {}
+
+  over({ message }: PostedCall, end: PostEnd): void {
     switch (end.kind) {
-      case 'answered':
-        return this.#answered(end.frame);
+      case 'done':
+        return;
       case 'refused': {
         const { status, error } = end.refusal;
+        const answer = answerIn(end.refusal, message.frame);
+        if (answer !== undefined) return this.#answered(answer);
         // An expired token is renewed from outside, and its file is read again for each request.
         return isPassing(status) || status === 401 ? this.#broke(error) : this.#fail(error);
       }
-      case 'failed':
-        return this.#broke(end.error);
-      case 'accepted':
+      default:
+        return this.#broke(failureOf(end, this.#host.environment.url, this.frame.method).error);
     }
   }
 

@@ -1,8 +1,8 @@
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
-import { Post, type PostEnd, type PostHost } from './post.ts';
-import { messageHeaders, postRequest } from './post-request.ts';
+import { messageHeaders } from './posting.ts';
 
 /**
  * A notification that the bridge does not know. The specification's own notifications are not sent this way.
@@ -14,7 +14,7 @@ export class NotificationCall implements Call, PostHost {
   isWaiting = true;
   readonly #host: StatelessCallHost;
   readonly #forwarded: Lane['headers'];
-  #post: Post | undefined;
+  #post: PostedCall | undefined;
 
   /** @param forwarded headers of the client's latest request, since a notification has no request of its own */
   constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined, forwarded: Lane['headers']) {
@@ -25,10 +25,8 @@ export class NotificationCall implements Call, PostHost {
   }
 
   start(): void {
-    const { environment } = this.#host;
     const { frame } = this;
-    const request = postRequest(environment, { frame, headers: messageHeaders(frame), forwarded: this.#forwarded });
-    this.#post = new Post({ environment, host: this, frame, request, isPaused: false });
+    this.#post = this.#host.post(this, { frame, headers: messageHeaders(frame), forwarded: this.#forwarded });
   }
 
   abort(): void {
@@ -46,16 +44,15 @@ export class NotificationCall implements Call, PostHost {
     this.#host.responded();
   }
 
-  notified(_frame: Frame): void {
-    // The response to a notification is empty; messages in it are ignored.
+  /** The server has accepted the notification. The rest of the response is ignored. */
+  lingers(): void {
+    this.#host.ended(this);
   }
 
-  ended(end: PostEnd): void {
-    if (end.kind === 'failed' || end.kind === 'refused') {
-      const error = end.kind === 'failed' ? end.error : end.refusal.error;
-      const { log } = this.#host.environment;
-      log.debug({ code: error.code, method: this.frame.method }, `a notification was not taken: ${error.message}`);
-    }
+  over(_post: PostedCall, end: PostEnd): void {
+    if (end.kind !== 'refused' && end.kind !== 'failed') return;
+    const { code, message } = end.kind === 'refused' ? end.refusal.error : end.error;
+    this.#host.environment.log.debug({ code, method: this.frame.method }, `a notification was not taken: ${message}`);
     this.#host.ended(this);
   }
 }

@@ -14,9 +14,9 @@ import type { Exchange, Lane } from '../../relay/exchange.ts';
 import { answersId, type Frame, idToken, withId } from '../../wire/frame.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
+import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
-import { Post, type PostEnd, type PostHost } from './post.ts';
-import { forwardedWith, messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
+import { answerIn, failureOf, forwardedWith, messageHeaders, rewriteForPost } from './posting.ts';
 import type { AskForPage, KnownTool } from './tool-headers.ts';
 
 /**
@@ -26,7 +26,7 @@ import type { AskForPage, KnownTool } from './tool-headers.ts';
  */
 type CallState =
   | { readonly kind: 'asking' }
-  | { readonly kind: 'posting'; readonly post: Post }
+  | { readonly kind: 'posting'; readonly post: PostedCall }
   | { readonly kind: 'done' };
 
 /**
@@ -101,8 +101,9 @@ export class RequestCall implements Call, PostHost {
     if (fault !== undefined) return this.#refuse(unfitHeaders(fault));
     this.#request = rewriteForPost(original, this.#host.nextId());
     const { frame } = this.#request;
-    const request = postRequest(environment, { frame, headers, forwarded: forwardedWith(environment, exchange) });
-    this.#state = { kind: 'posting', post: new Post({ environment, host: this, frame, request, isPaused }) };
+    const post = this.#host.post(this, { frame, headers, forwarded: forwardedWith(environment, exchange) });
+    if (isPaused) post.pause();
+    this.#state = { kind: 'posting', post };
   }
 
   // ---- from the post
@@ -115,7 +116,8 @@ export class RequestCall implements Call, PostHost {
     this.#host.responded();
   }
 
-  notified(frame: Frame): void {
+  received(_post: PostedCall, frame: Frame): void {
+    if (frame.kind !== 'notification') return this.#host.drop(frame);
     switch (frame.method) {
       case PROGRESS: {
         const restored = this.#restoreProgress(frame);
@@ -135,7 +137,7 @@ export class RequestCall implements Call, PostHost {
    * Ends the call with a question to the client, which then repeats the call. The server has rejected the request, so
    * it had no effect.
    */
-  askUser(prompt: UserPrompt): Promise<UserAnswer> | undefined {
+  askUser(_post: PostedCall, prompt: UserPrompt): Promise<UserAnswer> | undefined {
     return this.#host.question.ask(prompt, this.frame, (result) => {
       this.abort();
       this.#host.answered(this, result);
@@ -153,17 +155,29 @@ export class RequestCall implements Call, PostHost {
     return rewriteProgress(frame, progressToken, token);
   }
 
-  ended(end: PostEnd): void {
+  answered({ message }: PostedCall, answer: Frame): void {
+    this.#host.matched(answer, message.frame);
+    this.#checkRefusal(200, answer);
+    this.#answered(answer);
+  }
+
+  /** The call has ended with its answer. The rest of the response is ignored. */
+  lingers(): void {}
+
+  over({ message }: PostedCall, end: PostEnd): void {
     switch (end.kind) {
-      case 'answered':
-        this.#checkRefusal(end.status, end.frame);
-        return this.#answered(end.frame);
-      case 'refused':
-        this.#checkRefusal(end.refusal.status, undefined);
-        return this.#fail(end.refusal.error);
-      case 'failed':
-        return end.isLost && this.#mayRepeat() ? this.#repeat() : this.#fail(end.error);
-      case 'accepted':
+      case 'done':
+        return;
+      case 'refused': {
+        const { refusal } = end;
+        const answer = answerIn(refusal, message.frame);
+        this.#checkRefusal(refusal.status, answer);
+        return answer === undefined ? this.#fail(refusal.error) : this.#answered(answer);
+      }
+      default: {
+        const { error, isLost } = failureOf(end, this.#host.environment.url, this.frame.method);
+        return isLost && this.#mayRepeat() ? this.#repeat() : this.#fail(error);
+      }
     }
   }
 
@@ -261,7 +275,7 @@ export function listToolsFor(
 ): AskForPage {
   const { frame, exchange } = call;
   const metadata = readRequestMetadata(frame);
-  const askUser: PostOnceOptions['askUser'] = (prompt) => call.askUser?.(prompt);
+  const askUser: PostOnceOptions['askUser'] = (post, prompt) => call.askUser?.(post, prompt);
   const { clock } = host.environment.http;
   const untilMs = clock.now() + LIST_TIMEOUT_MS;
   return (cursor) => {
@@ -291,22 +305,32 @@ interface PostOnceOptions {
 
 /** Resolves with the answer, a JSON-RPC error included; rejects with a BridgeError. */
 function postOnce(frame: Frame, { host, forwarded, timeoutMs, askUser }: PostOnceOptions): Promise<Frame> {
-  const { environment } = host;
+  const { url, http } = host.environment;
   return new Promise((resolve, reject) => {
-    const request = postRequest(environment, { frame, headers: messageHeaders(frame), forwarded });
-    const cancel = environment.http.clock.after(Math.max(0, timeoutMs), () => {
+    const cancel = http.clock.after(Math.max(0, timeoutMs), () => {
       post.abort();
       reject(
         new BridgeError('ERR_UPSTREAM_TIMEOUT', `The server did not list its tools within ${LIST_TIMEOUT_MS} ms.`),
       );
     });
-    const ended = (end: PostEnd): void => {
-      cancel();
-      if (end.kind === 'answered') resolve(end.frame);
-      else if (end.kind === 'refused') reject(end.refusal.error);
-      else if (end.kind === 'failed') reject(end.error);
+    const owner: PostHost = {
+      left() {},
+      responded() {},
+      askUser,
+      answered: (_, answer) => resolve(answer),
+      received: (_, frame) => {
+        if (frame.kind !== 'notification') host.drop(frame);
+      },
+      lingers: () => cancel(),
+      over: (_, end) => {
+        cancel();
+        if (end.kind === 'done') return;
+        if (end.kind !== 'refused') return reject(failureOf(end, url, frame.method).error);
+        const answer = answerIn(end.refusal, frame);
+        if (answer === undefined) reject(end.refusal.error);
+        else resolve(answer);
+      },
     };
-    const silent = { left() {}, responded() {}, notified() {}, askUser };
-    const post = new Post({ environment, host: { ...silent, ended }, frame, request, isPaused: false });
+    const post = host.post(owner, { frame, headers: messageHeaders(frame), forwarded });
   });
 }

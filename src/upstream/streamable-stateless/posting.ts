@@ -1,5 +1,8 @@
+/** How messages are posted to a modern server, and what the end of a POST means for a request. */
+import { BridgeError } from '../../errors.ts';
 import type { HttpRequest } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/headers.ts';
+import { showUrl } from '../../http/shown-url.ts';
 import { type RewrittenRequest, rewriteRequest } from '../../mcp/classify/correlators.ts';
 import { onlyReads } from '../../mcp/classify/repeatable.ts';
 import { standardHeaders } from '../../mcp/classify/route-era.ts';
@@ -8,13 +11,37 @@ import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
-import { type Frame, withId } from '../../wire/frame.ts';
+import { answersId, type Frame, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
+import { isBreak } from '../remote/answer-reader.ts';
+import { type PostEnd, type Posting, useOfBody } from '../remote/posted-call.ts';
+import type { Refusal } from '../remote/refusal.ts';
 import { tracedHeaders } from '../remote/remote-environment.ts';
 import { ACCEPT_ANSWER } from '../remote/session-key.ts';
 import type { StatelessEnvironment } from './call-host.ts';
+
+/** Time that a response may stay open after everything needed has been received. Then its connection is closed. */
+const LINGER_MS = 1000;
+
+/**
+ * Options and rules for all messages of a link. The response to a request holds its answer: a JSON text, or a stream for
+ * this request alone, which cannot be resumed. [spec 2026-07-28 transports/streamable-http#receiving-messages]
+ */
+export function createPosting(environment: StatelessEnvironment): Posting {
+  return {
+    environment,
+    useOf: (head, frame) => {
+      const use = useOfBody(head);
+      return frame.kind === 'request' || use === 'refusal' ? use : 'nothing';
+    },
+    answersOnStream: false,
+    readsOn: false,
+    lingerMs: LINGER_MS,
+    resume: undefined,
+  };
+}
 
 export interface PostedMessage {
   readonly frame: Frame;
@@ -69,4 +96,44 @@ function readRevision(frame: Frame): string | undefined {
  */
 export function rewriteForPost(frame: Frame, id: number): RewrittenRequest {
   return rewriteRequest(frame, id) ?? { frame: withId(frame, id), progressToken: undefined };
+}
+
+/**
+ * Returns the answer in a response other than 2xx, if it holds one. A JSON-RPC error without an id is about the posted
+ * request if the status is 400 or 404, because the server checks headers before it reads the body.
+ */
+export function answerIn({ status, frame }: Refusal, request: Frame): Frame | undefined {
+  const isNameless = frame?.id === undefined && (status === 400 || status === 404);
+  return isNameless || answersId(frame?.id, request.id) ? frame : undefined;
+}
+
+/** Reason why a request has no answer. `isLost` is true if the server received the request and the answer was lost. */
+export interface Failure {
+  readonly error: BridgeError;
+  readonly isLost: boolean;
+}
+
+/** Classifies the end of a request whose POST was not refused. */
+export function failureOf(
+  end: Extract<PostEnd, { kind: 'broken-off' | 'failed' }>,
+  url: URL,
+  method: string | undefined,
+): Failure {
+  const cause = end.kind === 'failed' ? end.error : end.cause;
+  const wasSent = end.kind === 'broken-off' || end.wasSent;
+  if (cause !== undefined && !(wasSent && isBreak(cause))) return { error: cause, isLost: false };
+  return { error: lostAnswer(url, method, cause), isLost: true };
+}
+
+/**
+ * Creates the error for a request that arrived and whose answer was lost. [spec 2026-07-28 transports/streamable-http]
+ * Streams cannot be resumed.
+ */
+function lostAnswer(url: URL, method: string | undefined, cause: BridgeError | undefined): BridgeError {
+  const detail = cause === undefined ? '' : ` ${cause.message}`;
+  return new BridgeError(
+    'ERR_UPSTREAM_DELIVERY',
+    `The server at ${showUrl(url)} ended its response before the answer to ${method ?? 'a message'}. Whether the call was carried out is not known, so it is not sent again.${detail}`,
+    { cause, data: { delivery: 'unknown' } },
+  );
 }
