@@ -24,7 +24,7 @@ const TURN_MS = 10_000;
 
 interface Waiting {
   readonly frame: Frame;
-  /** True until all bytes of the message have been handed to the operating system. */
+  /** True from its addition until all bytes of the message have been handed to the operating system. */
   isWaiting: boolean;
 }
 
@@ -39,9 +39,10 @@ export class Backlog {
     return this.#isFull;
   }
 
-  add({ frame }: Waiting): void {
+  add(message: Waiting): void {
+    message.isWaiting = true;
     this.#messages += 1;
-    this.#bytes += frame.bytes.length;
+    this.#bytes += message.frame.bytes.length;
     this.#isFull ||= this.#messages >= MAX_WAITING_MESSAGES || this.#bytes >= MAX_WAITING_BYTES;
   }
 
@@ -226,8 +227,8 @@ export class Outgoing {
   readonly reply: Reply | undefined;
   /** Number of times the message has been posted. */
   attempts = 0;
-  /** True until all bytes of the message have been handed to the operating system. */
-  isWaiting = true;
+  /** Set by the backlog, in which messages of the bridge's own are not counted. */
+  isWaiting = false;
   /**
    * Id of the event after which the answer is resumed, if the server has the message already. Undefined if the message
    * has to be posted.

@@ -131,7 +131,6 @@ export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
    */
   #resumeCall(frame: Frame, exchange: Exchange | undefined, lastEventId: string): boolean {
     const message = new Outgoing(frame, exchange);
-    message.isWaiting = false;
     message.resumesAfter = lastEventId;
     this.post(message);
     return true;

@@ -13,7 +13,7 @@ export interface Call {
   readonly frame: Frame;
   /** The client's call that the message belongs to, if any. */
   readonly exchange: Exchange | undefined;
-  /** True until all bytes of the message have been handed to the operating system. Set by the host. */
+  /** Set by the backlog of the link, in which the call counts until its bytes have been sent. */
   isWaiting: boolean;
   /** Called once, after the call is known to its host. */
   start(): void;

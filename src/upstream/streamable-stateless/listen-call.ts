@@ -30,7 +30,7 @@ type ListenState =
 export class ListenCall implements Call, PostHost {
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
-  isWaiting = true;
+  isWaiting = false;
   readonly #host: StatelessCallHost;
   readonly #pause = new ListenPause();
   #state: ListenState = { kind: 'idle' };

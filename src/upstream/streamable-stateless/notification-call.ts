@@ -11,7 +11,7 @@ import { messageHeaders } from './posting.ts';
 export class NotificationCall implements Call, PostHost {
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
-  isWaiting = true;
+  isWaiting = false;
   readonly #host: StatelessCallHost;
   readonly #forwarded: Lane['headers'];
   #post: PostedCall | undefined;

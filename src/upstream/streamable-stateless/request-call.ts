@@ -36,7 +36,7 @@ type CallState =
 export class RequestCall implements Call, PostHost {
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
-  isWaiting = true;
+  isWaiting = false;
   readonly #host: StatelessCallHost;
   #state: CallState = { kind: 'asking' };
   #request: RewrittenRequest | undefined;

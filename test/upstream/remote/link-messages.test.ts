@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Exchange } from '../../../src/relay/exchange.ts';
 import { IdWarnings, LinkRequests } from '../../../src/upstream/answer-ids.ts';
-import { Delivery, MAX_WAITING_MESSAGES, Outbox, type Outgoing } from '../../../src/upstream/remote/link-messages.ts';
+import { Delivery, MAX_WAITING_MESSAGES, Outbox, Outgoing } from '../../../src/upstream/remote/link-messages.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeServerListener } from '../../support/fake-peers.ts';
@@ -48,6 +48,13 @@ test('requests leave side by side, notifications and answers one after the other
   t.deepEqual(methods().slice(3), ['b']);
   outbox.answered(posted[3] as Outgoing);
   t.deepEqual(methods().slice(4), ['answer']);
+});
+
+test('messages of the bridge itself, which no client has sent, make no room for more of the client', (t) => {
+  const { outbox } = createOutbox();
+  for (let asked = 0; asked < 10; asked++) outbox.answered(new Outgoing(request('ping'), undefined, () => {}));
+  for (let sent = 1; sent < MAX_WAITING_MESSAGES; sent++) t.true(outbox.send(request('tools/call')));
+  t.false(outbox.send(request('tools/call')));
 });
 
 test('a notification nobody acknowledges does not hold up the next one for ever', (t) => {
