@@ -9,7 +9,12 @@ import type { ProbeOutcome } from '../../mcp/classify/probe-answer.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { toPrintable } from '../../printable.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
+import { classifyAnswer } from '../remote/answer-reader.ts';
+import { Outgoing } from '../remote/link-messages.ts';
+import { PostedCall, type PostHost, type Posting } from '../remote/posted-call.ts';
+import { ACCEPT_ANSWER } from '../remote/session-key.ts';
 import {
   type Answer,
   type AnyOutcome,
@@ -32,7 +37,7 @@ export interface HttpTarget {
   readonly maxMessageBytes: number;
 }
 
-export interface OneRequest extends Pick<HttpRequest, 'method' | 'headers' | 'body'> {
+interface OneRequest {
   /** For everything from name resolution to the answer. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -41,11 +46,15 @@ export interface OneRequest extends Pick<HttpRequest, 'method' | 'headers' | 'bo
 /**
  * Sends one request and lets its reader say what it has seen, whereupon the connection is let go. Resolves whatever
  * happens; rejects only with the reason of the signal.
+ * @param start completes and sends the request, and has the reader call `settle`
  */
-export function askOnce<Seen extends object>(
+function askOnce<Seen extends object>(
   target: HttpTarget,
-  { timeoutMs, signal, ...request }: OneRequest,
-  createReader: (settle: (seen: Seen) => void) => HttpHandler,
+  { timeoutMs, signal }: OneRequest,
+  start: (
+    request: Omit<HttpRequest, 'method' | 'headers' | 'body'>,
+    settle: (seen: Seen) => void,
+  ) => Pick<HttpCall, 'abort'>,
 ): Promise<Seen & { readonly tookMs: number }> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
@@ -55,14 +64,13 @@ export function askOnce<Seen extends object>(
       reject(signal.reason);
     };
     const startedMs = http.clock.now();
-    const reader = createReader((seen) => {
+    const timeouts = { connectMs: timeoutMs, firstByteMs: timeoutMs, idleMs: 0, callMs: timeoutMs };
+    // Nothing that is asked this way changes anything at the server beyond opening a session.
+    const call = start({ url, forwarded, timeouts, cookies, isRepeatable: true }, (seen) => {
       signal.removeEventListener('abort', abort);
       call.abort();
       resolve({ ...seen, tookMs: http.clock.now() - startedMs });
     });
-    const timeouts = { connectMs: timeoutMs, firstByteMs: timeoutMs, idleMs: 0, callMs: timeoutMs };
-    // Nothing that is asked this way changes anything at the server beyond opening a session.
-    const call: HttpCall = http.request({ ...request, url, forwarded, timeouts, cookies, isRepeatable: true }, reader);
     signal.addEventListener('abort', abort, { once: true });
   });
 }
@@ -91,11 +99,11 @@ export async function askHttp(target: HttpTarget, question: HttpQuestion): Promi
 }
 
 async function post(target: HttpTarget, question: HttpQuestion): Promise<Answer<ProbeOutcome>> {
-  const { frame, headers, timeoutMs, signal } = question;
-  const accepted = { Accept: `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`, 'Content-Type': JSON_TYPE, ...headers };
-  const request = { method: 'POST', headers: accepted, body: frame.bytes, timeoutMs, signal } as const;
-  const seen = await askOnce<SeenResponse>(target, request, (settle) => {
-    return new AnswerReader(frame.id, target.maxMessageBytes, settle);
+  const { frame } = question;
+  const headers = { Accept: ACCEPT_ANSWER, 'Content-Type': JSON_TYPE, ...question.headers };
+  const seen = await askOnce<SeenResponse>(target, question, (request, settle) => {
+    const posted = { ...request, method: 'POST', headers, body: frame.bytes } as const;
+    return new PostedCall(createPosting(target), createReader(settle), new Outgoing(frame), posted);
   });
   const { outcome, head, error } = seen;
   const isTaken = frame.kind === 'notification' && head !== undefined;
@@ -104,76 +112,51 @@ async function post(target: HttpTarget, question: HttpQuestion): Promise<Answer<
 }
 
 type SeenResponse = Pick<Answer<ProbeOutcome>, 'outcome' | 'head' | 'error'>;
-type Settle = (seen: SeenResponse) => void;
 
-class AnswerReader implements HttpHandler {
-  readonly #id: JsonRpcId | undefined;
-  readonly #maxBytes: number;
-  readonly #settle: Settle;
-  #head: ResponseHead | undefined;
-  #stream: SseDecoder | undefined;
-  readonly #body: Buffer[] = [];
-  #length = 0;
-  #isSettled = false;
+/** Reads a response of any status for the answer, unless it can hold none. */
+function createPosting({ http, url, cookies, maxMessageBytes }: HttpTarget): Posting {
+  return {
+    environment: { http, url, cookies, maxMessageBytes, scanner: new EnvelopeScanner(), log: SILENT },
+    useOf: ({ status, headers }, { kind }) => {
+      if (status === 202 || status === 204 || kind !== 'request') return 'nothing';
+      return classifyAnswer(headers['content-type']) === 'events' ? 'events' : 'json';
+    },
+    answersOnStream: false,
+    readsOn: false,
+    lingerMs: 0,
+    resume: undefined,
+  };
+}
 
-  constructor(id: JsonRpcId | undefined, maxBytes: number, settle: Settle) {
-    this.#id = id;
-    this.#maxBytes = maxBytes;
-    this.#settle = settle;
-  }
+const SILENT: Posting['environment']['log'] = { debug() {}, error() {} };
 
-  sent(): void {}
-
-  response(head: ResponseHead): void {
-    this.#head = head;
-    const { status, headers } = head;
-    const isEmpty = status === 202 || status === 204 || this.#id === undefined;
-    if (isEmpty) return this.#finish({ kind: 'status', http: statusOf(head) });
-    if (headers['content-type']?.toLowerCase().startsWith(EVENT_STREAM_TYPE) !== true) return;
-    this.#stream = new SseDecoder(
-      {
-        event: ({ event, data }) => {
-          if (event === ENDPOINT_EVENT) this.#finish({ kind: 'http-sse' });
-          else this.#read(data);
-        },
-        retry: () => {},
-        oversized: () => {},
-      },
-      this.#maxBytes,
-    );
-  }
-
-  data(chunk: Buffer): void {
-    if (this.#isSettled) return;
-    if (this.#stream !== undefined) return this.#stream.push(chunk);
-    this.#length += chunk.length;
-    // A page that never ends is no answer either.
-    if (this.#length > this.#maxBytes) return this.end();
-    this.#body.push(chunk);
-  }
-
-  end(): void {
-    if (this.#stream === undefined) this.#read(Buffer.concat(this.#body));
-    if (this.#head !== undefined) {
-      this.#finish(this.#stream === undefined ? { kind: 'status', http: statusOf(this.#head) } : { kind: 'lost' });
-    }
-  }
-
-  error(error: BridgeError): void {
-    this.#finish(outcomeOfError(error), error);
-  }
-
-  #read(bytes: Buffer): void {
-    if (this.#isSettled || this.#head === undefined || this.#id === undefined) return;
-    const response = findResponse(bytes, this.#id);
-    if (response !== undefined) this.#finish(outcomeOfResponse(response, statusOf(this.#head)));
-  }
-
-  #finish(outcome: ProbeOutcome, error?: BridgeError): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
-    this.#settle({ outcome, head: this.#head, error });
-  }
+/** Creates the reader of a posted question. It settles with the first thing that tells what the server speaks. */
+function createReader(settle: (seen: SeenResponse) => void): PostHost {
+  let head: ResponseHead | undefined;
+  const finish = (outcome: ProbeOutcome, error?: BridgeError): void => settle({ outcome, head, error });
+  const onlyStatus = (): void => {
+    if (head !== undefined) finish({ kind: 'status', http: statusOf(head) });
+  };
+  return {
+    left: () => {},
+    responded: (_, responded) => {
+      head = responded;
+    },
+    answered: ({ message }, answer) => {
+      const response = findResponse(answer.bytes, message.frame.id as JsonRpcId);
+      if (response === undefined) onlyStatus();
+      else finish(outcomeOfResponse(response, head && statusOf(head)));
+    },
+    lingers: onlyStatus,
+    over: (_, end) => {
+      if (end.kind === 'broken-off')
+        finish(end.cause === undefined ? { kind: 'lost' } : outcomeOfError(end.cause), end.cause);
+      else if (end.kind !== 'failed') onlyStatus();
+      else if (end.why === 'connection') finish(outcomeOfError(end.error), end.error);
+      else if (end.why === 'http-sse') finish({ kind: 'http-sse' });
+      else onlyStatus();
+    },
+  };
 }
 
 /** A POST that has no answer by then gets a GET beside it: some servers of HTTP+SSE leave POSTs without one. */
@@ -248,8 +231,10 @@ export interface StreamQuestion {
 export function askEventStream(target: HttpTarget, question: StreamQuestion): Promise<Answer> {
   const { headers, until, timeoutMs, signal } = question;
   const accepted = { Accept: EVENT_STREAM_TYPE, 'Cache-Control': 'no-store', ...headers };
-  const request = { method: 'GET', headers: accepted, body: undefined, timeoutMs, signal } as const;
-  return askOnce<SeenStream>(target, request, (settle) => new StreamReader(target.url, until, settle));
+  return askOnce<SeenStream>(target, { timeoutMs, signal }, (request, settle) => {
+    const get = { ...request, method: 'GET', headers: accepted, body: undefined } as const;
+    return target.http.request(get, new StreamReader(target.url, until, settle));
+  });
 }
 
 type SeenStream = Omit<Answer, 'tookMs'>;
