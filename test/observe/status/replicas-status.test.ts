@@ -54,6 +54,7 @@ test('however many look, the others are asked once in a while', async (t) => {
   let nowMs = 0;
   const others: OtherReplicas = {
     ownAddress: OWN,
+    addresses: async () => [OWN],
     ask: async () => {
       asked += 1;
       return [];
