@@ -4,37 +4,38 @@ import { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers } from '../relay/ports.ts';
 import { SessionRegistry } from '../relay/sessions/session-registry.ts';
-import type { SessionStorage } from '../relay/sessions/session-storage.ts';
-import type { WiderLimits } from '../relay/shared-state.ts';
+import type { SharedState } from '../relay/shared-state.ts';
 import { type CallerPolicy, haveNames } from './caller-policy.ts';
 
 export interface RegistryParts {
   readonly dialers: CallerDialers;
   /** Open exchanges, within the limits of the whole bridge. */
   readonly exchanges: Exchanges;
+  /** State shared with other bridges; undefined: there are no others. */
+  readonly shared?: SharedState | undefined;
   readonly deps: Deps;
 }
 
 /** Creates the registry of calls by clients without sessions. */
 export function createCalls(
   { limits, callers }: Pick<ServerConfig, 'limits'> & { readonly callers: CallerPolicy },
-  parts: RegistryParts,
-  widerLimits?: Pick<WiderLimits, 'refusalFor'>,
+  { shared, ...parts }: RegistryParts,
 ): CallRegistry {
   const perCaller = haveNames(callers) ? { maxPerCaller: limits.maxInFlightPerSession } : {};
   const { requestTimeoutMs, maxCallMs } = limits;
+  const widerLimits = shared?.limits?.ofCalls;
   return new CallRegistry({ ...parts, ...perCaller, widerLimits, requestTimeoutMs, maxCallMs });
 }
 
 /** Creates the registry of legacy clients' sessions, and of their equivalents on stdio. */
 export function createSessions(
   { sessions, limits }: Pick<ServerConfig, 'sessions' | 'limits'>,
-  parts: RegistryParts,
-  beyond: { readonly storage?: SessionStorage | undefined; readonly widerLimits?: WiderLimits | undefined } = {},
+  { shared, ...parts }: RegistryParts,
 ): SessionRegistry {
   return new SessionRegistry({
     ...parts,
-    ...beyond,
+    storage: shared?.sessions,
+    widerLimits: shared?.limits?.ofSessions,
     maxSessions: sessions.maxSessions,
     maxPerCaller: sessions.maxSessionsPerCaller,
     maxCallsPerSession: limits.maxInFlightPerSession,

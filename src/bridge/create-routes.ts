@@ -2,11 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { BoundAddress, EndpointConfig, HttpListenerConfig } from '../config/listener.ts';
 import type { ServerConfig } from '../config/server.ts';
 import { CLIENT_LIMITS } from '../downstream/http/read-post.ts';
-import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
+import { HttpSseEndpoint, refuseHttpSse, SESSION_PARAMETER } from '../downstream/http-sse/endpoint.ts';
 import { Sunset } from '../downstream/http-sse/sunset.ts';
 import { addressOf, browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
-import { McpEndpoint, type RouteCall } from '../downstream/mcp-endpoint.ts';
+import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
+import type { Placement } from '../downstream/placement.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
@@ -19,19 +20,17 @@ import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-
 import type { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
 import { showStreamAddress } from '../http/socket-addresses.ts';
+import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Lane } from '../relay/exchange.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import type { EndpointAuthentication } from './create-authentication.ts';
 import type { RunningBridge } from './running-bridge.ts';
 
-export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live' | 'refuseMoved'> {
+export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
   readonly calls: CallRegistry;
-  /**
-   * Routes a request without a session to the replica that holds what it continues; undefined: every request is served
-   * here.
-   */
-  readonly routeCall?: RouteCall | undefined;
+  /** Finds the replica that serves a request; undefined: every request is served here. */
+  readonly placement?: Placement | undefined;
   readonly bodies: BodyBudget;
   readonly webSockets: WebSocketEndpoint;
 }
@@ -111,7 +110,7 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Create
     stateless: new StatelessEndpoint(shared),
     bodies,
     openWithoutSession: httpSse === 'served' ? sse.openStream : undefined,
-    routeCall: parts.routeCall,
+    placement: parts.placement,
   });
   const routes = new Map([[path, endpoint.route]]);
   if (httpSse === 'served') {
@@ -119,7 +118,25 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Create
     routes.set(messagePath, sse.takeMessage);
   }
   if (webSocket === 'served') routes.set(wsPath, parts.webSockets.route);
-  return { routes, streamable: streamableEndpoint };
+  const { placement } = parts;
+  if (placement === undefined) return { routes, streamable: streamableEndpoint };
+  const placed = [...routes].map(([route, serve]) => [route, placeRequests(serve, placement)] as const);
+  return { routes: new Map(placed), streamable: streamableEndpoint };
+}
+
+/** Serves each request at its replica, before its transport sees it. */
+function placeRequests(route: HttpRoute, placement: Placement): HttpRoute {
+  return (request, response, query) => {
+    const id = sessionIdOf(request, query);
+    const serve = (): void => route(request, response, query);
+    placement.place(id === undefined ? { kind: 'nothing' } : { kind: 'session', id }, { request, response, serve });
+  };
+}
+
+/** Returns the id of the session that a request belongs to: in its header, or over HTTP+SSE in its query. */
+export function sessionIdOf({ headers }: IncomingMessage, query: URLSearchParams): string | undefined {
+  const id = headers[SESSION_ID_HEADER] ?? query.get(SESSION_PARAMETER);
+  return typeof id === 'string' ? id : undefined;
 }
 
 /** Returns the paths of a server's endpoints. */

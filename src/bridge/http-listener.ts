@@ -13,7 +13,7 @@ import { boundAddress } from '../http/server/listen-addresses.ts';
 import type { Authentication } from './create-authentication.ts';
 import { ServerList, type ServerListParts } from './server-list.ts';
 
-export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'looking' | 'membership'> {
+export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'looking' | 'replica'> {
   readonly listener: HttpListenerConfig;
   /** See AccessOptions. */
   readonly ownMarks: readonly string[];
@@ -31,20 +31,10 @@ export class HttpListener {
   readonly servers: ServerList;
 
   constructor(options: HttpListenerOptions) {
-    const {
-      listener,
-      ownMarks,
-      authentication,
-      certificate,
-      onRefused,
-      socketLimits,
-      dial,
-      looking,
-      membership,
-      deps,
-    } = options;
+    const { listener, ownMarks, authentication, certificate, onRefused, socketLimits, dial, looking, replica, deps } =
+      options;
     this.live = new LiveStreams(deps.clock);
-    this.servers = new ServerList({ listener, authentication, dial, looking, membership, live: this.live, deps });
+    this.servers = new ServerList({ listener, authentication, dial, looking, replica, live: this.live, deps });
     const bound = listener.addresses.map(boundAddress);
     const hosts = bound.flatMap((address) => (address.kind === 'tcp' ? [address.host] : []));
     const policy = new AccessPolicy({ addresses: hosts, ownMarks, ...listener.access });
@@ -58,10 +48,16 @@ export class HttpListener {
       // web page still count.
       socketAdmission: new Admission(new AccessPolicy({ addresses: 'any', ownMarks, ...listener.access })),
       router: this.servers,
-      links: membership?.ownerLinks,
+      links: replica?.links,
       onRefused,
       deps,
     });
+  }
+
+  /** Tells clients and load balancers that the bridge is about to end. New requests are still served. */
+  announceEnd(): void {
+    this.servers.beginEnding();
+    this.http.announceEnd();
   }
 
   /** Takes no new requests. Resolves when open calls have ended or the grace time is over. */

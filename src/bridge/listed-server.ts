@@ -8,19 +8,17 @@ import type { Deps } from '../deps.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
 import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import type { LiveStreams } from '../downstream/http/response-writer.ts';
-import { SESSION_PARAMETER } from '../downstream/http-sse/endpoint.ts';
 import { addressOf, isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import { ANONYMOUS, principalOf } from '../http/auth/callers.ts';
 import { respondError } from '../http/server/respond.ts';
-import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
 import type { Readiness } from '../relay/ports.ts';
-import type { Membership } from '../replicas/membership.ts';
+import type { Replica } from '../replicas/replica.ts';
 import type { Authentication, EndpointAuthentication } from './create-authentication.ts';
 import { nameServer } from './create-dialer.ts';
-import { createRouteTable, endpointsBelow, type RouteTable } from './create-routes.ts';
+import { createRouteTable, endpointsBelow, type RouteTable, sessionIdOf } from './create-routes.ts';
 import type { HubCall } from './hub-call.ts';
 import { type DialledServer, type InspectedPart, ServedServer } from './served-server.ts';
 
@@ -42,8 +40,8 @@ export interface ListedServerParts {
   /** Creates the dialers of a server, without starting a process or a connection. */
   readonly dial: (server: ServerConfig, deps: Deps) => Promise<DialledServer>;
   readonly live: LiveStreams;
-  /** Membership in the group of replicas; undefined: there are no other replicas. */
-  readonly membership: Membership | undefined;
+  /** This bridge as one of several replicas; undefined: there are no others. */
+  readonly replica: Replica | undefined;
   readonly deps: Deps;
   /** Responds to callers for whom the server does not exist. */
   readonly unknown: HttpRoute;
@@ -168,12 +166,12 @@ export class ListedServer {
 
   async #start(): Promise<ServedServer> {
     const config = this.#config;
-    const { listener, dial, live, membership } = this.#parts;
+    const { listener, dial, live } = this.#parts;
     const deps = this.#deps();
     try {
       const dialled = await dial(config, deps);
       const { endpoints } = this;
-      const served = new ServedServer({ config, listener, endpoints, dialled, live, membership, deps });
+      const served = new ServedServer({ config, listener, endpoints, dialled, live, deps });
       // The configuration may have changed during the start.
       if (config !== this.#config) this.#retire(served);
       else {
@@ -240,10 +238,10 @@ export class ListedServer {
 
   /** Returns the dependencies for this server, whose log lines carry its name. */
   #deps(): Deps {
-    const { membership } = this.#parts;
+    const { replica } = this.#parts;
     const { listing } = this.#config;
     // Session ids name the replica that a client has to come back to.
-    const deps = membership === undefined ? this.#parts.deps : membership.depsWithIds(this.#parts.deps);
+    const deps = replica === undefined ? this.#parts.deps : replica.depsWithIds(this.#parts.deps);
     return listing === undefined ? deps : { ...deps, log: deps.log.child({ server: listing.name }) };
   }
 
@@ -293,9 +291,9 @@ export class ListedServer {
   }
 
   /** Returns the instance that has the request's session, or else the current one. */
-  #servedFor({ headers }: IncomingMessage, query: URLSearchParams): ServedServer | undefined {
-    const id = headers[SESSION_ID_HEADER] ?? query.get(SESSION_PARAMETER);
-    if (typeof id !== 'string') return this.#served;
+  #servedFor(request: IncomingMessage, query: URLSearchParams): ServedServer | undefined {
+    const id = sessionIdOf(request, query);
+    if (id === undefined) return this.#served;
     for (const served of this.#retiring.keys()) if (served.sessions.has(id)) return served;
     return this.#served;
   }
@@ -330,11 +328,6 @@ export class ListedServer {
   }
 
   // ---- the end of the bridge
-
-  /** Hands over to other replicas what they can continue. */
-  async handOver(graceMs: number, reason: BridgeError): Promise<void> {
-    await Promise.all(this.#all().map((served) => served.handOver(graceMs, reason)));
-  }
 
   async drain(graceMs: number): Promise<void> {
     this.leaveHubs();

@@ -1,13 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
+import type { ClusterConfig } from '../config/cluster.ts';
 import type { BoundAddress, HttpListenerConfig } from '../config/listener.ts';
 import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StreamListener } from '../downstream/byte-stream/listener.ts';
 import { answerStrayClient } from '../downstream/stdio/stray-client.ts';
-import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import { SHUTTING_DOWN } from '../errors.ts';
 import { principalOf } from '../http/auth/callers.ts';
 import { BRIDGE_MARK_HEADER } from '../http/headers.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
@@ -15,11 +16,10 @@ import { BodyCapacity } from '../http/server/read-body.ts';
 import type { Inspection } from '../observe/inspection.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
 import { ServerSpeech } from '../relay/observer.ts';
-import { MemberProcesses } from '../replicas/limits/member-limits.ts';
-import { Membership } from '../replicas/membership.ts';
+import type { Replica } from '../replicas/replica.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { VERSION } from '../version.ts';
-import { describeCallers } from './caller-policy.ts';
+import { areKeptApart, describeCallers, haveNames } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createCallerTokens, createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
@@ -82,10 +82,10 @@ export async function createHttpBridge(
   };
   const { observation: observed } = config;
   const inspect = (): Inspection => inspectAll();
-  const membership = config.cluster && (await Membership.join(config.cluster, deps));
-  const observation = await observe({ listener, config: observed, inspect, membership, deps });
+  const replica = config.cluster && (await joinReplicas(config.cluster, deps));
+  const observation = await observe({ listener, config: observed, inspect, replica, deps });
   const { routes: looking, onRefused } = observation;
-  const ownMarks = membership?.marks ?? [deps.randomId()];
+  const ownMarks = replica?.marks ?? [deps.randomId()];
   let bound: readonly BoundAddress[] = [];
   let boundStreams: readonly BoundAddress[] = [];
   const allBound = (): readonly BoundAddress[] => [...bound, ...boundStreams];
@@ -94,7 +94,7 @@ export async function createHttpBridge(
     bound: allBound,
     capacity,
     observation,
-    membership,
+    replica,
     shutdownGraceMs,
   });
   const http = new HttpListener({
@@ -104,7 +104,7 @@ export async function createHttpBridge(
     authentication,
     certificate,
     looking,
-    membership,
+    replica,
     onRefused,
     deps,
   });
@@ -112,7 +112,7 @@ export async function createHttpBridge(
   servers.update(config.servers);
   const tellWhatIsServed = (): void => {
     observation.serves(servers.served);
-    membership?.usage?.table.serve(servers.served);
+    replica?.usage?.table.serve(servers.served);
   };
   tellWhatIsServed();
   const streams = listenForStreams(listener, servers, deps);
@@ -134,7 +134,7 @@ export async function createHttpBridge(
   } catch (error) {
     http.close();
     await servers.close();
-    await membership?.leave();
+    await replica?.close();
     await observation.close();
     throw error;
   }
@@ -168,12 +168,10 @@ export async function createHttpBridge(
     async shutdown() {
       observation.endWatching();
       streams.stopAccepting();
-      if (membership === undefined) await http.drain(shutdownGraceMs);
-      else await leaveCluster(membership, http, { graceMs: shutdownGraceMs, clock: deps.clock });
+      await drain(http, replica, shutdownGraceMs);
       servers.endAll(SHUTTING_DOWN);
       await servers.close();
-      await membership?.ownerLinks.ended(LINKS_END_MS);
-      await membership?.leave();
+      await replica?.close();
       http.close();
       streams.close();
       authentication.close();
@@ -192,62 +190,39 @@ interface ObserveParts {
   readonly listener: HttpListenerConfig;
   readonly config: Config['observation'];
   readonly inspect: () => Inspection;
-  readonly membership: Membership | undefined;
+  readonly replica: Replica | undefined;
   readonly deps: BridgeDeps;
 }
 
-async function observe({ listener, config, inspect, membership, deps }: ObserveParts): Promise<Observation> {
+async function observe({ listener, config, inspect, replica, deps }: ObserveParts): Promise<Observation> {
   try {
-    const shared = config.usage === undefined ? undefined : await membership?.shareUsage();
+    const shared = config.usage === undefined ? undefined : replica?.shareUsage();
     const observers = shared === undefined ? deps.observers : [...deps.observers, shared.table];
     return await createObservation({
       config,
       clients: 'several',
       sunset: listener.endpoints.sunset,
-      look: (counted) => createLooking({ config, listener, inspect, membership, deps }, counted),
+      look: (counted) => createLooking({ config, listener, inspect, replica, deps }, counted),
       deps: { ...deps, observers },
     });
   } catch (thrown) {
-    await membership?.leave();
+    await replica?.close();
     throw thrown;
   }
 }
 
-/**
- * Time for a load balancer to see that this replica is no longer ready. Requests that still arrive meanwhile are
- * served.
- */
-const NOTICE_MS = 1000;
-/**
- * Time in which other replicas learn with their next request that a session has moved. A client that is cut off instead
- * could not tell if its request was served.
- */
-const MOVING_MS = 500;
-/**
- * Time for other replicas to close their idle links. Closing a connection that has unread data may lose what was sent
- * last.
- */
-const LINKS_END_MS = 500;
+/** Loads and joins the replicas. Without other replicas, nothing of them is loaded. */
+async function joinReplicas(config: ClusterConfig, deps: Deps): Promise<Replica> {
+  const { Replica } = await import('../replicas/replica.ts');
+  return Replica.join(config, deps);
+}
 
-async function leaveCluster(
-  membership: Membership,
-  http: HttpListener,
-  { graceMs, clock }: { readonly graceMs: number; readonly clock: Deps['clock'] },
-): Promise<void> {
-  http.servers.beginEnding();
-  http.http.announceEnd();
-  const pause = (ms: number): Promise<void> =>
-    new Promise((resolve) => void clock.after(Math.min(ms, graceMs / 2), resolve));
-  await pause(NOTICE_MS);
-  membership.beginLeaving();
-  const handingOver = http.servers.handOver(graceMs, HANDED_OVER);
-  await pause(MOVING_MS);
-  membership.beginDraining();
+/** Resolves when open calls have ended or the grace time is over, and other replicas have what they can continue. */
+async function drain(http: HttpListener, replica: Replica | undefined, graceMs: number): Promise<void> {
+  if (replica === undefined) return http.drain(graceMs);
+  http.announceEnd();
   // Requests that this replica passes on are not calls of its own, but their clients wait for them all the same.
-  await Promise.all([http.drain(graceMs), http.http.answered(graceMs), handingOver]);
-  membership.ownerLinks.leave();
-  // Sessions may have been opened meanwhile.
-  await http.servers.handOver(0, HANDED_OVER);
+  await replica.drain(graceMs, () => Promise.all([http.drain(graceMs), http.http.answered(graceMs)]));
 }
 
 function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerList, deps: Deps): StreamListener {
@@ -271,7 +246,7 @@ interface DialParts {
   /** Capacity that all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
   readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
-  readonly membership: Membership | undefined;
+  readonly replica: Replica | undefined;
   readonly shutdownGraceMs: number;
 }
 
@@ -280,33 +255,39 @@ interface DialParts {
  */
 function createDial(
   listener: HttpListenerConfig,
-  { ownMark, bound, capacity: { children, calls }, observation, membership, shutdownGraceMs }: DialParts,
+  { ownMark, bound, capacity: { children, calls }, observation, replica, shutdownGraceMs }: DialParts,
 ) {
   const { observer, tracer, refusal } = observation;
-  const limits = membership?.limits;
   /** Created with the first server, as all have the same limit of a message. */
   let bodyCapacity: BodyCapacity | undefined;
-  const openShared = membership && ((name: string) => membership.openShared(name));
+  const openShared = replica && ((name: string) => replica.openShared(name));
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
     const { close: closeCalls, ...callShare } = calls.share();
     bodyCapacity ??= new BodyCapacity(server.limits.maxMessageBytes);
     const bodies = bodyCapacity.share(callers.names === 'several' ? principalOf : undefined);
-    const isCommand = server.target.kind === 'command';
-    const memberProcesses = limits && isCommand ? new MemberProcesses(limits, server, () => childLimit) : undefined;
+    const name = nameServer(server);
+    const observing = { observer, tracer, speech: new ServerSpeech(), server: name };
+    const replicated = replica?.addServer({
+      name,
+      config: server,
+      callers: { areKeptApart: areKeptApart(callers, server.sessions), haveNames: haveNames(callers) },
+      speech: observing.speech,
+      children: () => childLimit,
+      deps,
+    });
     const giveBack = (): void => {
-      memberProcesses?.close();
+      replicated?.close();
       childShare.close();
       closeCalls();
       bodies.close();
     };
-    const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
     const queues = new QueueSizes();
     queues.add(() => [{ queue: 'request_bodies', items: undefined, bytes: bodies.bytes }]);
-    const childLimit = new ChildLimit(server.limits.maxChildren, childShare, memberProcesses);
+    const childLimit = new ChildLimit(server.limits.maxChildren, childShare, replicated?.processes);
     try {
-      await memberProcesses?.beforeFirst(1 + server.sessions.prewarm);
+      await replicated?.processes?.beforeFirst(1 + server.sessions.prewarm);
       const callerTokens = await createCallerTokens(server, deps);
       const dialers = await createDialers(
         {
@@ -321,7 +302,7 @@ function createDial(
           queues,
           openShared,
           bound,
-          outcomes: membership?.outcomesOf(server),
+          outcomes: replicated?.state.outcomes,
         },
         deps,
       );
@@ -332,7 +313,7 @@ function createDial(
         exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing, refusal }),
         bodies,
         processes: childLimit,
-        memberProcesses,
+        replicated,
         queues,
         close: () => dialers.close().finally(giveBack),
       };
@@ -342,8 +323,3 @@ function createDial(
     }
   };
 }
-
-const HANDED_OVER = new BridgeError(
-  'ERR_SESSION_CLOSED',
-  'This replica is shutting down; the session goes on at another.',
-);

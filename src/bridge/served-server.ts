@@ -13,8 +13,7 @@ import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers, Readiness } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/sessions/session-registry.ts';
-import type { MemberProcesses } from '../replicas/limits/member-limits.ts';
-import type { Membership, ServerMember } from '../replicas/membership.ts';
+import type { ReplicatedServer } from '../replicas/replicated-server.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createCalls, createSessions } from './create-registries.ts';
@@ -33,8 +32,8 @@ export interface DialledServer {
   readonly bodies: BodyBudget;
   /** Numbers of its running processes, and of those that ended unexpectedly. */
   readonly processes: Pick<ChildLimit, 'running' | 'failed'>;
-  /** Limit of its processes at all replicas together; undefined: there is none. */
-  readonly memberProcesses: MemberProcesses | undefined;
+  /** The server as all replicas serve it; undefined: there are no others. */
+  readonly replicated: ReplicatedServer | undefined;
   /** Sizes of its queues. */
   readonly queues: QueueSizes;
   /** Ends its processes and connections. */
@@ -48,8 +47,6 @@ export interface ServedServerOptions {
   readonly endpoints: EndpointConfig;
   readonly dialled: DialledServer;
   readonly live: LiveStreams;
-  /** Membership in the group of replicas; undefined: there are no other replicas. */
-  readonly membership: Membership | undefined;
   readonly deps: Deps;
 }
 
@@ -70,40 +67,29 @@ export class ServedServer {
   readonly #dialled: DialledServer;
   #lastWords: Promise<void> | undefined;
 
-  readonly #member: ServerMember | undefined;
-
-  constructor({ config, listener, endpoints, dialled, live, membership, deps }: ServedServerOptions) {
-    const { sessionDialers, callDialers, exchanges, bodies } = dialled;
+  constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
+    const { sessionDialers, callDialers, exchanges, bodies, replicated } = dialled;
     this.#dialled = dialled;
     const callers = describeCallers(listener, config);
-    this.#member = membership?.addServer({
-      config,
-      callers,
-      speech: exchanges.speech,
-      processes: dialled.memberProcesses,
-      registries: () => this,
-      deps,
-    });
-    const beyond = { storage: this.#member?.storage, widerLimits: this.#member?.limits?.ofSessions };
-    this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers }, beyond);
-    const callParts = { exchanges, deps, dialers: callDialers };
-    this.calls = createCalls({ ...config, callers }, callParts, this.#member?.limits?.ofCalls);
+    const parts = { exchanges, deps, shared: replicated?.state };
+    this.sessions = createSessions(config, { ...parts, dialers: sessionDialers });
+    this.calls = createCalls({ ...config, callers }, { ...parts, dialers: callDialers });
     const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
     const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
     const served = { ...config, callers, listener: { ...listener, endpoints } };
     this.streams = new ByteStreamClients({ sessions: this.sessions, bodies, ...limits, deps });
     this.webSockets = createWebSocketEndpoint(served, { deps, bodies, sessions: this.sessions });
-    const created = createRoutes(served, {
+    const { routes, streamable } = createRoutes(served, {
       deps,
       bodies,
       sessions: this.sessions,
       calls: this.calls,
       webSockets: this.webSockets,
       live,
-      routeCall: this.#member?.routeCall,
-      refuseMoved: this.#member?.refuseMoved,
+      placement: replicated,
     });
-    const routes = this.#member === undefined ? created.routes : this.#member.lead(created, this.sessions);
+    const { sessions, calls } = this;
+    replicated?.begin({ sessions, calls, restore: (...session) => streamable.restore(...session) });
     this.routes = new Map(
       [...routes].map(([path, route]) => [path, withKnownCallers(route, config.mapHeaders, dialled.callerTokens)]),
     );
@@ -130,16 +116,12 @@ export class ServedServer {
     return this.sessions.hasCapacity;
   }
 
-  /** Hands over to other replicas what they can continue. */
-  handOver(graceMs: number, reason: BridgeError): Promise<void> {
-    return this.sessions.handOver(graceMs, reason);
-  }
-
   /** Takes no new calls. Resolves when open ones have ended or the grace time is over. */
   async drain(graceMs: number): Promise<void> {
     this.webSockets.refuse(SHUTTING_DOWN);
     // Parked calls wait for answers that other replicas forward.
-    const isAwaited = (): boolean => this.#member !== undefined && this.#dialled.queues.itemsIn('parked_calls') > 0;
+    const { replicated, queues } = this.#dialled;
+    const isAwaited = (): boolean => replicated !== undefined && queues.itemsIn('parked_calls') > 0;
     await Promise.all([this.sessions.drain(graceMs), this.calls.drain(graceMs, isAwaited)]);
   }
 
@@ -163,7 +145,7 @@ export class ServedServer {
   endAll(reason: BridgeError): void {
     this.sessions.close(reason);
     this.calls.close(reason);
-    this.#member?.close();
+    this.#dialled.replicated?.end();
     this.streams.close(reason);
     this.#lastWords = this.webSockets.close(reason);
   }

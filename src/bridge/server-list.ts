@@ -43,7 +43,7 @@ export class ServerList implements Router {
       readiness: () => this.#readiness(),
       hasCapacity: () => this.#required().every((server) => server.hasCapacity),
       isAtHubs: () => areAtHubs(this.#listed()),
-      hasStore: () => this.#parts.membership?.isStoreAvailable ?? true,
+      hasStore: () => this.#parts.replica?.isStoreAvailable ?? true,
       authenticator: () => this.#authenticator(),
       isKnownTo: (principal) => this.#unready()?.isFor(principal) ?? true,
     });
@@ -284,7 +284,7 @@ export class ServerList implements Router {
       readiness: () => (this.#isDraining ? ENDING : server.readiness()),
       hasCapacity: () => server.hasCapacity,
       isAtHubs: () => server.isAtHubs,
-      hasStore: () => this.#parts.membership?.isStoreAvailable ?? true,
+      hasStore: () => this.#parts.replica?.isStoreAvailable ?? true,
     };
     const route: HttpRoute = (request, response, query) => {
       if (server.isFor(principalOf(request))) respondReadiness(response, sources);
@@ -295,7 +295,7 @@ export class ServerList implements Router {
 
   #readiness(): Readiness {
     if (this.#isDraining) return ENDING;
-    const shared = this.#parts.membership?.readiness() ?? READY;
+    const shared = this.#parts.replica?.readiness() ?? READY;
     if (shared.state !== 'ready') return shared;
     return this.#unready()?.readiness() ?? READY;
   }
@@ -321,11 +321,6 @@ export class ServerList implements Router {
   async drain(graceMs: number): Promise<void> {
     this.beginEnding();
     await Promise.all(this.#all().map((server) => server.drain(graceMs)));
-  }
-
-  /** Hands over to other replicas what they can continue. */
-  async handOver(graceMs: number, reason: BridgeError): Promise<void> {
-    await Promise.all(this.#all().map((server) => server.handOver(graceMs, reason)));
   }
 
   endAll(reason: BridgeError): void {

@@ -7,6 +7,7 @@ import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { Frame } from '../wire/frame.ts';
 import { idOf, type PostedMessages, readInTurn, type TurnGate, type TurnLimits } from './http/read-post.ts';
 import type { HttpRoute } from './listener/http-server.ts';
+import type { Placement } from './placement.ts';
 import type { StreamableEndpoint } from './streamable-session/endpoint.ts';
 import { respondRefusal } from './streamable-stateless/call-lane.ts';
 import type { StatelessEndpoint } from './streamable-stateless/endpoint.ts';
@@ -23,11 +24,8 @@ export interface McpEndpointOptions {
    * rejected.
    */
   readonly openWithoutSession: HttpRoute | undefined;
-  /**
-   * Routes a request without a session to the replica that holds what it continues; undefined: every request is served
-   * here.
-   */
-  readonly routeCall: RouteCall | undefined;
+  /** Finds the replica that serves a message; undefined: every message is served here. */
+  readonly placement: Placement | undefined;
 }
 
 /**
@@ -88,9 +86,9 @@ export class McpEndpoint {
 
   /** Serves a message without a session at the replica that holds what it continues. */
   #serve(frame: Frame, request: IncomingMessage, response: ServerResponse, serve: () => void): void {
-    const { routeCall } = this.#options;
-    if (routeCall === undefined) serve();
-    else routeCall({ frame, request, response, serve });
+    const { placement } = this.#options;
+    if (placement === undefined) serve();
+    else placement.place({ kind: 'message', frame }, { request, response, serve });
   }
 
   #accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
@@ -153,15 +151,3 @@ export function checkAccept(request: IncomingMessage): BridgeError | undefined {
     'The Accept header allows neither application/json nor text/event-stream; list both, or leave it out.',
   );
 }
-
-/** A request without a session whose body was read, and that another replica may have to serve. */
-export interface RoutedCall {
-  readonly frame: Frame;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** Serves the request at this replica. */
-  readonly serve: () => void;
-}
-
-/** Routes a request without a session to the replica that holds what it continues. */
-export type RouteCall = (call: RoutedCall) => void;

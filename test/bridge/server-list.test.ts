@@ -55,7 +55,7 @@ async function startList(
     certificate: undefined,
     onRefused: undefined,
     looking: new Map(),
-    membership: undefined,
+    replica: undefined,
     deps,
     async dial({ listing }) {
       await held;
@@ -74,7 +74,7 @@ async function startList(
         exchanges: createExchanges(clock),
         bodies: new BodyCapacity(1024).share(undefined),
         processes: { running: 0, failed: 0 },
-        memberProcesses: undefined,
+        replicated: undefined,
         queues: new QueueSizes(),
         close: async () => void closed.push(name),
       };

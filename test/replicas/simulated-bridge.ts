@@ -4,7 +4,8 @@ import { identifyCaller, recordPassedCaller } from '../../src/http/auth/callers.
 import { refusalOf } from '../../src/http/server/respond.ts';
 import type { ForwardedRequest, ForwardOutcome } from '../../src/replicas/forwarding/forwarding.ts';
 import { NOT_HERE_HEADER } from '../../src/replicas/forwarding/passed-request.ts';
-import { SessionRouter, type TakenOver } from '../../src/replicas/forwarding/session-router.ts';
+import { Router } from '../../src/replicas/forwarding/router.ts';
+import { SessionFinder, type TakenOver } from '../../src/replicas/forwarding/session-finder.ts';
 import { Cluster } from '../../src/replicas/ownership/cluster.ts';
 import type { Owner } from '../../src/replicas/ownership/owner-tags.ts';
 import { ClusterKey } from '../../src/replicas/store/cluster-key.ts';
@@ -37,8 +38,14 @@ export class SimulatedBridge {
   readonly #others: ReadonlyMap<string, SimulatedBridge>;
   readonly #events: BridgeEvents;
   readonly #sessions = { remote: new Set<string>(), process: new Set<string>() };
-  #parts: { readonly cluster: Cluster; readonly records: SessionRecords; readonly router: SessionRouter } | undefined;
-  readonly #taking = new Map<string, Promise<TakenOver>>();
+  #parts:
+    | {
+        readonly cluster: Cluster;
+        readonly records: SessionRecords;
+        readonly router: Router;
+        readonly finders: Readonly<Record<SessionKind, SessionFinder>>;
+      }
+    | undefined;
   #ids = 0;
 
   /** @param others all replicas by their addresses */
@@ -89,7 +96,15 @@ export class SimulatedBridge {
     });
     const records = new SessionRecords({ cluster, server: 'server', ttlMs: SESSION_TTL_MS, clock, log });
     const forwarder = { forward: this.#forward.bind(this) };
-    const router = new SessionRouter({ cluster, forwarder, stage: () => 'staying', deps });
+    const router = new Router({ cluster, forwarder, deps });
+    const createFinder = (kind: SessionKind): SessionFinder =>
+      new SessionFinder({
+        cluster,
+        stage: () => 'staying',
+        has: (id) => this.has(kind, id),
+        takeOver: kind === 'remote' ? (id) => this.#takeOver(id) : undefined,
+      });
+    const finders = { remote: createFinder('remote'), process: createFinder('process') };
     cluster.onLost(() => {
       records.lost();
       this.#sessions.remote.clear();
@@ -100,7 +115,7 @@ export class SimulatedBridge {
         if (cluster.tags.ownerOf(session)?.id === id) this.#sessions.process.delete(session);
       }
     });
-    this.#parts = { cluster, records, router };
+    this.#parts = { cluster, records, router, finders };
   }
 
   /** Undefined: it is no replica yet, or does not run. */
@@ -129,25 +144,15 @@ export class SimulatedBridge {
     { hop, resolve }: { readonly hop: Owner | undefined; readonly resolve: (outcome: Outcome) => void },
   ): void {
     if (this.#parts === undefined) return resolve('it is no replica');
-    const { cluster, router } = this.#parts;
+    const { cluster, router, finders } = this.#parts;
     const isMeant = hop === undefined || cluster.self.id === hop.id || cluster.wasCalled(hop.id);
     if (!isMeant) return resolve(NOT_HERE_HEADER);
     const request = { headers: {}, kind, id } as unknown as IncomingMessage;
     identifyCaller(request, CALLER);
     if (hop !== undefined) recordPassedCaller(request, CALLER);
     const response = createResponse(resolve);
-    // Requests for a session that is on its way here wait together, as in a bridge.
-    const takeOver = (session: string): Promise<TakenOver> => {
-      const taking = this.#taking.get(session) ?? this.#takeOver(session).finally(() => this.#taking.delete(session));
-      this.#taking.set(session, taking);
-      return taking;
-    };
-    const sessions = {
-      has: (session: string) => this.has(kind, session),
-      takeOver: kind === 'remote' ? takeOver : undefined,
-    };
     const serve = (): void => resolve(this.has(kind, id) ? this.name : UNKNOWN);
-    router.route(id, { sessions, request, response, serve });
+    router.route(() => finders[kind].search(id, request), { request, response, serve });
   }
 
   async #takeOver(id: string): Promise<TakenOver> {

@@ -11,10 +11,11 @@ import { respondError, respondJson } from '../../http/server/respond.ts';
 import type { Inspect, InspectedServer } from '../../observe/inspection.ts';
 import { Activity } from '../../observe/status/activity.ts';
 import { createStatus } from '../../observe/status/create-status.ts';
+import type { OtherReplicas } from '../../observe/status/other-replicas.ts';
 import { createStatusRoutes, isOfAll } from '../../observe/status/routes.ts';
 import { createUsageStatus } from '../../observe/status/usage-status.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
-import type { Membership } from '../../replicas/membership.ts';
+import type { Replica } from '../../replicas/replica.ts';
 import { HOSTS, type HostName, nameForHosts, renderSnippet } from '../../snippet.ts';
 import type { Counted, Looking, Routes } from './observation.ts';
 
@@ -22,8 +23,8 @@ export interface StatusRequest {
   readonly config: ObservationConfig;
   readonly listener: HttpListenerConfig;
   readonly inspect: Inspect;
-  /** Membership in a group of replicas; undefined: there are no other replicas. */
-  readonly membership: Pick<Membership, 'queries' | 'usage'> | undefined;
+  /** This bridge as one of several replicas; undefined: there are no others. */
+  readonly replica: Pick<Replica, 'others' | 'usage'> | undefined;
   readonly deps: Deps;
 }
 
@@ -34,7 +35,7 @@ export interface StatusRequest {
 export async function createLooking(request: StatusRequest, counted: Counted): Promise<readonly Looking[]> {
   const audience = await whoMayLook(request);
   if (audience === 'nobody') return [];
-  const usage = counted === undefined ? [] : [showUsage(audience, counted, request.membership)];
+  const usage = counted === undefined ? [] : [showUsage(audience, counted, request.replica)];
   return [...showStatus(request, audience, counted), ...(await showMetrics(request, audience)), ...usage];
 }
 
@@ -52,14 +53,14 @@ async function whoMayLook({ config, listener, deps }: StatusRequest): Promise<Au
 const NO_HINTS = { resourceMetadata: undefined, scopes: [] };
 
 function showStatus(
-  { config, listener, inspect, membership, deps }: StatusRequest,
+  { config, listener, inspect, replica, deps }: StatusRequest,
   audience: Audience,
   counted: Counted,
 ): readonly Looking[] {
   if (config.status === 'off') return [];
   const activity = new Activity({ wallClock: deps.wallClock });
   const token = listener.access.auth !== undefined && listener.access.auth.oauth === undefined ? 'needed' : 'none';
-  const replicas = membership?.queries;
+  const replicas = replica?.others;
   const status = createStatus({
     ownAddress: replicas?.ownAddress,
     inspect,
@@ -80,7 +81,7 @@ function snippetFor(host: HostName, { name, url }: InspectedServer, token: 'need
 }
 
 async function showMetrics(
-  { config, inspect, membership, deps: { clock, log } }: StatusRequest,
+  { config, inspect, replica, deps: { clock, log } }: StatusRequest,
   audience: Audience,
 ): Promise<readonly Looking[]> {
   if (config.metrics === 'off') return [];
@@ -90,16 +91,16 @@ async function showMetrics(
   ]);
   const metrics = await createMetrics({ inspect, clock });
   const own: readonly (readonly [string, HttpRoute])[] = [['/metrics', onlyGet(metricsRoute(metrics, log))]];
-  const targets = membership === undefined ? [] : [['/metrics/replicas', onlyGet(listTargets(membership))] as const];
+  const targets = replica === undefined ? [] : [['/metrics/replicas', onlyGet(listTargets(replica.others))] as const];
   const routes = routesFor(audience, new Map([...own, ...targets]));
   const onRefused = (reason: string): void => metrics.refusedRequest(reason);
   return [{ observer: metrics, routes, onRefused, endWatching: () => undefined }];
 }
 
 /** Lists all replicas as targets for Prometheus, in its format. [prometheus.io http_sd] */
-function listTargets({ queries }: Pick<Membership, 'queries'>): HttpRoute {
+function listTargets(replicas: OtherReplicas): HttpRoute {
   return (_request, response) => {
-    queries.addresses().then(
+    replicas.addresses().then(
       (addresses) => {
         const hosts = addresses.map((address) => new URL(address)).map(({ protocol, host }) => ({ protocol, host }));
         const groups = [...new Set(hosts.map(({ protocol }) => protocol))].map((protocol) => ({
@@ -114,8 +115,8 @@ function listTargets({ queries }: Pick<Membership, 'queries'>): HttpRoute {
 }
 
 /** Serves the usage to `mcp-portage report --url`. */
-function showUsage(audience: Audience, counted: UsageTable, membership: StatusRequest['membership']): Looking {
-  const shared = membership?.usage;
+function showUsage(audience: Audience, counted: UsageTable, replica: StatusRequest['replica']): Looking {
+  const shared = replica?.usage;
   const route: HttpRoute = (_request, response, query) => {
     if (!isOfAll(query) || shared === undefined) return respondJson(response, 200, counted.usage());
     shared.read().then(

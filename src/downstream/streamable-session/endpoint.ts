@@ -25,6 +25,7 @@ import {
 } from '../batch.ts';
 import { idOf, type PostedMessages, type TurnGate } from '../http/read-post.ts';
 import type { LiveStreams } from '../http/response-writer.ts';
+import type { Placement } from '../placement.ts';
 import { StreamablePeer } from './peer.ts';
 import type { PostLaneOptions } from './post-lane.ts';
 import { SESSION_MISSING, unsupportedVersion } from './refusals.ts';
@@ -45,12 +46,9 @@ export interface StreamableEndpointOptions {
   readonly principalOf: (request: IncomingMessage) => string;
   /** Returns the environment variables that the caller's server process gets from headers (`--map-header`). */
   readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
-  /** Rejects requests of sessions that have moved to another replica; undefined: sessions end with this bridge. */
-  readonly refuseMoved?: RefuseMoved | undefined;
+  /** Rejects requests of sessions that have moved to another replica; undefined: there is no other replica. */
+  readonly placement?: Pick<Placement, 'refuseMoved'> | undefined;
 }
-
-/** Responds to a request of a session that continues at another replica, or is about to. False: it did not respond. */
-export type RefuseMoved = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 interface OpenSession {
   readonly peer: StreamablePeer;
@@ -105,7 +103,7 @@ export class StreamableEndpoint {
   }
 
   #isRefusedAsMoved(request: IncomingMessage, response: ServerResponse): boolean {
-    return this.#options.refuseMoved?.(request, response) === true;
+    return this.#options.placement?.refuseMoved(request, response) === true;
   }
 
   #initialize(frame: Frame, request: IncomingMessage, response: ServerResponse): void {

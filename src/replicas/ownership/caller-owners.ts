@@ -1,3 +1,4 @@
+import { RecentNames } from '../../collections/bounded-collections.ts';
 import type { Clock } from '../../deps.ts';
 import type { Ownership } from '../store/store.ts';
 import type { Cluster } from './cluster.ts';
@@ -14,7 +15,8 @@ const OWNED_MS = 65 * 60_000;
  * earlier when it proves wrong.
  */
 const KNOWN_MS = 60_000;
-const MAX_KNOWN = 10_000;
+/** Bounds of the known owners, which clients can be many of. */
+const KNOWN_LIMITS = { count: 10_000, length: 5_000_000 };
 /**
  * Limit of attempts for replicas that claim the same caller at once. One write succeeds, and the others then read the
  * new owner.
@@ -32,8 +34,7 @@ type Known =
 export class CallerOwners {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
-  /** Least recently used first. */
-  readonly #known = new Map<string, Known>();
+  readonly #known = new RecentNames<Known>(KNOWN_LIMITS);
 
   constructor(cluster: Cluster, clock: Clock) {
     this.#cluster = cluster;
@@ -43,35 +44,35 @@ export class CallerOwners {
   }
 
   /** Looks only at what this replica knows. Returns undefined if the store has to be read; then call `claim`. */
-  find(name: string): Owner | 'self' | undefined {
+  find(name: string): Owner | 'here' | undefined {
     const known = this.#known.get(name);
     const nowMs = this.#clock.now();
     if (known === undefined || known.untilMs <= nowMs) return undefined;
     if (known.kind === 'other') return known.owner;
     if (known.untilMs - nowMs < OWNED_MS / 2) void this.#renew(name, known);
-    return 'self';
+    return 'here';
   }
 
   /**
    * Reads the owner from the store, and takes the caller over if it has none or if its owner is dead. Rejects with
    * ERR_STORE_UNAVAILABLE.
    */
-  async claim(name: string): Promise<Owner | 'self'> {
+  async claim(name: string): Promise<Owner | 'here'> {
     const { store, self, peers } = this.#cluster;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const stored = await store.records.read(name);
       const isOurs = stored?.owner === self.id;
       if (stored !== undefined && !isOurs && (await peers.judge(stored.owner)) === 'alive') {
         const owner = { id: stored.owner, address: stored.value };
-        this.#remember(name, { kind: 'other', owner, untilMs: this.#clock.now() + KNOWN_MS });
+        this.#known.set(name, { kind: 'other', owner, untilMs: this.#clock.now() + KNOWN_MS });
         return owner;
       }
       const token = stored === undefined ? 1 : isOurs ? stored.token : stored.token + 1;
       const next = { owner: self.id, token, value: self.address };
       const untilMs = this.#clock.now() + OWNED_MS;
       if (await store.records.put(name, { expected: stored ?? 'absent', next, ttlMs: OWNED_MS })) {
-        this.#remember(name, { kind: 'self', ownership: next, untilMs, isRenewing: false });
-        return 'self';
+        this.#known.set(name, { kind: 'self', ownership: next, untilMs, isRenewing: false });
+        return 'here';
       }
     }
     throw new Error('an owner changes faster than it can be asked for');
@@ -110,15 +111,6 @@ export class CallerOwners {
       // The next call in the second half of the ownership period tries again.
     } finally {
       known.isRenewing = false;
-    }
-  }
-
-  #remember(name: string, known: Known): void {
-    this.#known.delete(name);
-    this.#known.set(name, known);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MAX_KNOWN) return;
-      this.#known.delete(oldest);
     }
   }
 }

@@ -5,8 +5,9 @@ import { pino } from 'pino';
 import { createSystemDeps } from '../../../src/cli/system-deps.ts';
 import { identifyCaller } from '../../../src/http/auth/callers.ts';
 import { MAX_STATE_LENGTH } from '../../../src/mcp/classify/input-responses.ts';
-import { CallRouter } from '../../../src/replicas/forwarding/call-router.ts';
+import { CallFinder } from '../../../src/replicas/forwarding/call-finder.ts';
 import { Forwarder } from '../../../src/replicas/forwarding/forwarder.ts';
+import { Router } from '../../../src/replicas/forwarding/router.ts';
 import { CallerOwners } from '../../../src/replicas/ownership/caller-owners.ts';
 import { Cluster } from '../../../src/replicas/ownership/cluster.ts';
 import { requestFrame } from '../../../src/wire/write-message.ts';
@@ -27,30 +28,26 @@ async function startRouter(t: ExecutionContext) {
   });
   t.teardown(() => cluster.leave());
   const asked: string[] = [];
-  const router = new CallRouter({
+  const calls = new CallFinder({
     cluster,
     owners: new CallerOwners(cluster, deps.clock),
-    forwarder: new Forwarder(links),
     stage: () => 'staying',
     ownedName: (principal) => {
       asked.push(principal);
       return undefined;
     },
-    deps,
   });
+  const router = new Router({ cluster, forwarder: new Forwarder(links), deps });
   const ledBy = (requestState: string): 'state' | 'caller' => {
     const request = new IncomingMessage(new Socket());
     identifyCaller(request, 'alice');
     let served = 0;
     asked.length = 0;
-    router.route({
-      frame: requestFrame(1, 'tools/call', { name: 'x', requestState }),
-      request,
-      response: new ServerResponse(request),
-      serve: () => {
-        served += 1;
-      },
-    });
+    const frame = requestFrame(1, 'tools/call', { name: 'x', requestState });
+    const serve = (): void => {
+      served += 1;
+    };
+    router.route(() => calls.search(frame, request), { request, response: new ServerResponse(request), serve }, frame);
     t.is(served, 1);
     return asked.length === 0 ? 'state' : 'caller';
   };

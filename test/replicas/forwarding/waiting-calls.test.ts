@@ -3,9 +3,10 @@ import test from 'ava';
 import { pino } from 'pino';
 import { identifyCaller } from '../../../src/http/auth/callers.ts';
 import { refusalOf } from '../../../src/http/server/respond.ts';
-import { CallRouter } from '../../../src/replicas/forwarding/call-router.ts';
+import { CallFinder } from '../../../src/replicas/forwarding/call-finder.ts';
 import type { Forwarder } from '../../../src/replicas/forwarding/forwarder.ts';
 import type { ForwardOutcome } from '../../../src/replicas/forwarding/forwarding.ts';
+import { Router } from '../../../src/replicas/forwarding/router.ts';
 import type { CallerOwners } from '../../../src/replicas/ownership/caller-owners.ts';
 import type { Cluster } from '../../../src/replicas/ownership/cluster.ts';
 import type { LeaseVerdict } from '../../../src/replicas/ownership/peer-leases.ts';
@@ -31,14 +32,12 @@ function continueTask() {
     tags: { ownerOf: () => OWNER },
     peers: { isDead: () => verdict === 'dead', judge: async () => verdict },
   } as unknown as Cluster;
-  const owners = { find: () => 'self' } as unknown as CallerOwners;
+  const owners = { find: () => 'here' } as unknown as CallerOwners;
   const forwarder: Pick<Forwarder, 'forward'> = {
     forward: (_owner, _request, done) => done({ kind: outcome } as ForwardOutcome),
   };
-  const router = new CallRouter({
-    ...{ cluster, owners, forwarder, ownedName: () => 'caller' },
-    ...{ stage: () => 'staying', deps: { log, clock } },
-  });
+  const calls = new CallFinder({ cluster, owners, ownedName: () => 'caller', stage: () => 'staying' });
+  const router = new Router({ cluster, forwarder, deps: { log, clock } });
   const request = { headers: {} } as IncomingMessage;
   identifyCaller(request, 'alice');
   const response = {
@@ -49,7 +48,7 @@ function continueTask() {
     end: () => response,
   } as unknown as ServerResponse;
   const frame = clientFrame({ id: 1, method: 'tasks/get', params: { taskId: 'task' } });
-  router.route({ frame, request, response, serve: () => (isServed = true) } as never);
+  router.route(() => calls.search(frame, request), { request, response, serve: () => (isServed = true) }, frame);
   return {
     clock,
     died: () => (verdict = 'dead'),

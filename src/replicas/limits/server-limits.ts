@@ -1,6 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { type CallerPolicy, haveNames } from '../../bridge/caller-policy.ts';
-import { nameServer } from '../../bridge/create-dialer.ts';
 import type { ServerConfig } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { principalOf } from '../../http/auth/callers.ts';
@@ -8,7 +6,7 @@ import { PROTOCOL_VERSION_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { eraOf } from '../../mcp/vocabulary/revisions.ts';
 import type { CallRegistry } from '../../relay/call-registry.ts';
 import type { SessionRegistry } from '../../relay/sessions/session-registry.ts';
-import type { WiderLimits, WiderRefusal } from '../../relay/shared-state.ts';
+import type { SharedLimits, WiderLimits, WiderRefusal } from '../../relay/shared-state.ts';
 import type { ChildLimit, WiderChildLimit } from '../../upstream/stdio/child-limit.ts';
 import { type CallerLimits, type ClusterLimits, type LimitTaker, refusalOf } from './cluster-limits.ts';
 
@@ -18,12 +16,15 @@ export interface CountedRegistries {
   readonly calls: Pick<CallRegistry, 'countOf'>;
 }
 
-export interface MemberLimitsOptions {
+export interface ServerLimitsOptions {
   readonly limits: ClusterLimits;
+  /** Name of the server, the same on all replicas. */
+  readonly name: string;
   readonly config: ServerConfig;
-  readonly callers: CallerPolicy;
-  /** Returns the registries. Called only after they were created. */
-  readonly registries: () => CountedRegistries;
+  /** True if callers have names, so that a limit for each of them makes sense. */
+  readonly haveNames: boolean;
+  /** Returns the registries; undefined until they are created. */
+  readonly registries: () => CountedRegistries | undefined;
 }
 
 const RETRY = { retryAfterMs: 1000 };
@@ -32,7 +33,7 @@ const RETRY = { retryAfterMs: 1000 };
  * Limits of one server that apply to all replicas together. Registries ask synchronously for what this replica holds;
  * before something is opened, more is requested from the other replicas if needed.
  */
-export class MemberLimits {
+export class ServerLimits implements SharedLimits {
   readonly ofSessions: WiderLimits;
   readonly ofCalls: Pick<WiderLimits, 'refusalFor'>;
   readonly #sessions: LimitTaker;
@@ -41,20 +42,25 @@ export class MemberLimits {
   /** Calls per caller; undefined: a caller's calls all go to one replica, or callers have no names. */
   readonly #callsOfCallers: CallerLimits | undefined;
 
-  constructor({ limits, config, callers, registries }: MemberLimitsOptions) {
-    const server = nameServer(config);
+  constructor({ limits, name, config, haveNames, registries }: ServerLimitsOptions) {
     const { maxSessions, maxSessionsPerCaller } = config.sessions;
     const { maxInFlightPerSession } = config.limits;
-    this.#sessions = limits.of(`sessions of ${server}`, maxSessions, () => registries().sessions.size);
+    this.#sessions = limits.of(`sessions of ${name}`, maxSessions, () => registries()?.sessions.size ?? 0);
     this.#sessionsOfCallers =
       maxSessionsPerCaller < maxSessions
-        ? limits.perCaller(`sessions of ${server}`, maxSessionsPerCaller, (caller) =>
-            registries().sessions.countOf(caller),
+        ? limits.perCaller(
+            `sessions of ${name}`,
+            maxSessionsPerCaller,
+            (caller) => registries()?.sessions.countOf(caller) ?? 0,
           )
         : undefined;
     this.#callsOfCallers =
-      config.target.kind === 'url' && haveNames(callers)
-        ? limits.perCaller(`calls of ${server}`, maxInFlightPerSession, (caller) => registries().calls.countOf(caller))
+      config.target.kind === 'url' && haveNames
+        ? limits.perCaller(
+            `calls of ${name}`,
+            maxInFlightPerSession,
+            (caller) => registries()?.calls.countOf(caller) ?? 0,
+          )
         : undefined;
     this.ofSessions = {
       refusal: () => toRefusal(refusalOf(this.#sessions.limit), () => allSessionsTaken(maxSessions)),
@@ -91,14 +97,22 @@ export class MemberLimits {
   }
 }
 
+export interface ProcessLimitOptions {
+  /** Name of the server, the same on all replicas. */
+  readonly name: string;
+  readonly total: number;
+  /** Returns the processes at this replica. Called only after the limit was created. */
+  readonly children: () => Pick<ChildLimit, 'taken'>;
+}
+
 /** Limit of the processes of one server at all replicas together. */
-export class MemberProcesses implements WiderChildLimit {
+export class ProcessLimit implements WiderChildLimit {
   readonly #taker: LimitTaker;
   readonly #total: number;
 
-  constructor(limits: ClusterLimits, config: ServerConfig, children: () => Pick<ChildLimit, 'taken'>) {
-    this.#total = config.limits.maxChildren;
-    this.#taker = limits.of(`processes of ${nameServer(config)}`, this.#total, () => children().taken, 'a-block');
+  constructor(limits: ClusterLimits, { name, total, children }: ProcessLimitOptions) {
+    this.#total = total;
+    this.#taker = limits.of(`processes of ${name}`, total, () => children().taken, 'a-block');
   }
 
   /** Reserves a process. The result is to be awaited before it is started; undefined: no wait is needed. */
