@@ -1,9 +1,8 @@
 /** The JSON Schema of configuration files, for editors. The program itself checks more, and says it better. */
 import { toJSONSchema } from 'zod';
 import { ENTRY_SCHEMA, type ENTRY_SHAPE } from '../src/cli/config-file/entry-schema.ts';
-import { loginKeyOf, type OptionScope, scopeOf, toCamelCase } from '../src/cli/config-file/portage-key.ts';
-import type { OptionSpec } from '../src/cli/options/option-spec.ts';
-import { OPTIONS } from '../src/cli/options/option-table.ts';
+import { loginKeyOf } from '../src/cli/config-file/portage-key.ts';
+import { OPTIONS, type Option, type OptionScope } from '../src/cli/options/option-table.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -94,12 +93,12 @@ export function renderConfigSchema(): string {
       portageOfServer: {
         type: 'object',
         description: 'What mcp-portage does with this server, named like its options',
-        properties: { ...OWN, ...describeOptions(['server', 'both']) },
+        properties: { ...OWN, ...describeOptions(['one-server', 'server']) },
       },
       portage: {
         type: 'object',
         description: 'What mcp-portage does, and defaults for every server, named like its options',
-        properties: describeOptions(['process', 'both']),
+        properties: describeOptions(['process', 'server']),
       },
     },
   };
@@ -116,12 +115,12 @@ function describeServer(portage: Schema): Schema {
 }
 
 function describeOptions(scopes: readonly OptionScope[]): Schema {
-  const options = OPTIONS.filter((option) => scopes.includes(scopeOf(option)));
+  const options = OPTIONS.filter((option) => scopes.includes(option.scope));
   const ofLogin = options.map((option) => [loginKeyOf(option), describeOption(option)]);
   const login = { type: 'object', properties: Object.fromEntries(ofLogin.filter(([key]) => key !== undefined)) };
   return Object.fromEntries(
     options.map((option) => [
-      toCamelCase(option.name),
+      option.name,
       option.name === 'login' ? orInDetail(describeOption(option), login) : describeOption(option),
     ]),
   );
@@ -132,12 +131,12 @@ function orInDetail({ description, ...word }: Schema, object: Schema): Schema {
   return { description, anyOf: [word, object] };
 }
 
-function describeOption({ kind, describe, choices, isMap, default: standard }: OptionSpec): Schema {
+function describeOption({ kind, describe, type, default: standard }: Option): Schema {
   const rest = { description: describe, ...(standard === undefined ? {} : { default: standard }) };
   if (kind === 'flag') return { type: 'boolean', ...rest, default: standard === 'true' };
-  const map = isMap === true ? [{ type: 'object', additionalProperties: { type: 'string' } }] : [];
+  const map = type.readMember !== undefined ? [{ type: 'object', additionalProperties: { type: 'string' } }] : [];
   if (kind === 'list') return { anyOf: [{ type: 'string' }, listOfTexts(), ...map], ...rest };
-  return choices === undefined ? { type: ['string', 'number'], ...rest } : { enum: choices, ...rest };
+  return type.choices === undefined ? { type: ['string', 'number'], ...rest } : { enum: type.choices, ...rest };
 }
 
 function listOfTexts(): Schema {

@@ -1,7 +1,6 @@
 /** The options of the library as TypeScript, from the table of the command line's: one option has one name. */
-import { loginKeyOf, scopeOf, toCamelCase } from '../src/cli/config-file/portage-key.ts';
-import type { BridgeVerb, OptionSpec } from '../src/cli/options/option-spec.ts';
-import { OPTIONS } from '../src/cli/options/option-table.ts';
+import { loginKeyOf } from '../src/cli/config-file/portage-key.ts';
+import { type BridgeVerb, findFlag, OPTIONS, type Option } from '../src/cli/options/option-table.ts';
 
 /** Said by members of a server's entry, as in the files of hosts. */
 const OF_ENTRY = ['header', 'env', 'cwd'];
@@ -11,14 +10,14 @@ const OWN_DEFAULTS: Readonly<Record<string, string>> = {
   status: 'false',
 };
 /** A program brings its own log. */
-const OF_PROGRAM: readonly OptionSpec['group'][] = ['logging'];
+const OF_PROGRAM: readonly Option['group'][] = ['logging'];
 const VERBS = ['serve', 'connect', 'probe'] as const;
 
 interface Group {
   readonly head: string;
   /** The type of an object under `login`; absent: `LoginOptions`. */
   readonly login?: string;
-  readonly has: (option: OptionSpec) => boolean;
+  readonly has: (option: Option) => boolean;
 }
 
 /** An object that stands for `on-demand`, and says how. */
@@ -53,16 +52,16 @@ const GROUPS: readonly Group[] = [
   },
 ];
 
-function isOfServer(option: OptionSpec): boolean {
-  return ['server', 'both'].includes(scopeOf(option));
+function isOfServer(option: Option): boolean {
+  return ['one-server', 'server'].includes(option.scope);
 }
 
-function isOfAll(option: OptionSpec): boolean {
-  return ['process', 'both'].includes(scopeOf(option)) && !OF_PROGRAM.includes(option.group);
+function isOfAll(option: Option): boolean {
+  return ['process', 'server'].includes(option.scope) && !OF_PROGRAM.includes(option.group);
 }
 
-function isFor({ verbs }: OptionSpec, verb: BridgeVerb): boolean {
-  return verbs === undefined || verbs.includes(verb);
+function isFor({ verbs }: Option, verb: BridgeVerb): boolean {
+  return verbs.includes(verb);
 }
 
 const HEAD = `/** Made by \`npm run docs\` from the options of the command line; do not edit. */
@@ -76,65 +75,52 @@ export type Size = number | string;
 
 /** The whole of src/library/option-types.ts. */
 export function renderLibraryOptions(): string {
-  const options: readonly OptionSpec[] = OPTIONS;
   const logins = LOGINS.map(({ head, has }) =>
     [
       head,
-      ...options.filter((option) => loginKeyOf(option) !== undefined && has(option)).map(renderLoginMember),
+      ...OPTIONS.filter((option) => loginKeyOf(option) !== undefined && has(option)).map(renderLoginMember),
       '}',
     ].join('\n'),
   );
   const groups = GROUPS.map(({ head, has, login = 'LoginOptions' }) =>
-    [head, ...options.filter(has).map(renderMemberOf(login)), '}'].join('\n'),
+    [head, ...OPTIONS.filter(has).map(renderMemberOf(login)), '}'].join('\n'),
   );
   return `${[HEAD, ...logins, ...groups].join('\n')}\n`
     .replaceAll('}\nexport', '}\n\nexport')
     .replaceAll('}\n/**', '}\n\n/**');
 }
 
-function renderMemberOf(interfaceOfLogin: string): (option: OptionSpec) => string {
+function renderMemberOf(interfaceOfLogin: string): (option: Option) => string {
   return (option) => {
     const type = option.name === 'login' ? `${typeOf(option)} | ${interfaceOfLogin}` : typeOf(option);
-    return renderMember(option, toCamelCase(option.name), type);
+    return renderMember(option, option.name, type);
   };
 }
 
-function renderLoginMember(option: OptionSpec): string {
+function renderLoginMember(option: Option): string {
   return renderMember(option, loginKeyOf(option) ?? '', typeOf(option));
 }
 
-function renderMember(option: OptionSpec, name: string, type: string): string {
+function renderMember(option: Option, name: string, type: string): string {
   return `  /** ${inWordsOfLibrary(describe(option))} */\n  readonly ${name}?: ${type} | undefined;`;
 }
 
-function describe({ name, describe: text, default: standard, defaultNote }: OptionSpec): string {
+function describe({ name, describe: text, default: standard, defaultNote }: Option): string {
   const byDefault = OWN_DEFAULTS[name] ?? standard ?? defaultNote;
   return byDefault === undefined ? `${text}.` : `${text}. Default: ${byDefault}.`;
 }
 
 /** `--max-sessions` → `maxSessions`, where it is an option. */
 function inWordsOfLibrary(text: string): string {
-  const names: readonly string[] = OPTIONS.map(({ name }) => name);
-  return text.replaceAll(/--([a-z-]+)/g, (written, name: string) =>
-    names.includes(name) ? `\`${toCamelCase(name)}\`` : written,
-  );
+  return text.replaceAll(/--[a-z-]+/g, (written) => {
+    const option = findFlag(written);
+    return option === undefined ? written : `\`${option.name}\``;
+  });
 }
 
-function typeOf({ kind, choices, placeholder, isMap }: OptionSpec): string {
-  if (kind === 'flag') return 'boolean';
-  if (kind === 'list')
-    return `string | readonly string[]${isMap === true ? ' | Readonly<Record<string, string>>' : ''}`;
-  if (choices !== undefined) return choices.map((choice) => `'${choice}'`).join(' | ');
-  switch (placeholder) {
-    case 'duration':
-      return 'Duration';
-    case 'size':
-      return 'Size';
-    case 'port':
-    case 'count':
-    case 'levels':
-      return 'number';
-    default:
-      return 'string';
+function typeOf({ kind, type }: Option): string {
+  if (kind === 'list') {
+    return `string | readonly string[]${type.readMember === undefined ? '' : ' | Readonly<Record<string, string>>'}`;
   }
+  return type.choices?.map((choice) => `'${choice}'`).join(' | ') ?? type.typescript ?? 'string';
 }

@@ -2,8 +2,7 @@
 import { COMMANDS, OF_VALUES, OTHER_USAGE, type Row } from '../src/cli/help/commands.ts';
 import { describeOption, writeOption } from '../src/cli/help/help.ts';
 import { wrap } from '../src/cli/help/text-table.ts';
-import { OPTION_GROUPS, type OptionSpec } from '../src/cli/options/option-spec.ts';
-import { envNameOf, OPTIONS, VARIABLES } from '../src/cli/options/option-table.ts';
+import { OPTION_GROUPS, OPTIONS, type Option, VARIABLES } from '../src/cli/options/option-table.ts';
 import { VERSION } from '../src/version.ts';
 
 const EXIT_STATUS: readonly Row[] = [
@@ -42,9 +41,9 @@ export function renderManPage(): string {
     ]),
     '.SH OPTIONS',
     plain('Each option is followed by the variable that sets it in the environment. The command line wins.'),
-    ...Object.entries(OPTION_GROUPS).flatMap(([group, title]) => [
+    ...Object.entries(OPTION_GROUPS).flatMap(([group, { title }]) => [
       `.SS ${escapeRoff(title)}`,
-      ...OPTIONS.filter((option: OptionSpec) => option.group === group).flatMap(renderOption),
+      ...OPTIONS.filter((option) => option.group === group).flatMap(renderOption),
       ...VARIABLES.filter((variable) => variable.group === group).flatMap(({ name, note }) => [
         '.TP',
         bold(name),
@@ -73,8 +72,8 @@ export function renderManPage(): string {
   return `${lines.join('\n')}\n`;
 }
 
-function renderOption(option: OptionSpec): readonly string[] {
-  return ['.TP', bold(writeOption(option)), plain(`${describeOption(option)}.`), '.br', plain(envNameOf(option.name))];
+function renderOption(option: Option): readonly string[] {
+  return ['.TP', bold(writeOption(option)), plain(`${describeOption(option)}.`), '.br', plain(option.variable)];
 }
 
 function bold(text: string): string {

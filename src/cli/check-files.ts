@@ -18,7 +18,7 @@ import type { OptionName } from './options/option-table.ts';
 import type { GivenOfConfig } from './parse/config.ts';
 import { type FoundFile, UnusableFile, warnOfOpenFile } from './parse/servers/headers.ts';
 
-const NOT_SAID = new GivenOptions([], { verb: 'serve', target: 'any' });
+const NOT_SAID = new GivenOptions([], { verb: 'serve', target: 'any', spelling: 'flags' });
 
 /**
  * Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION.
@@ -72,8 +72,8 @@ interface NamedPath {
 }
 
 function namedBy(given: GivenOptions, option: OptionName, path: string): NamedPath {
-  const shown = given.standsInFile(option) ? 'the path that is named here' : path;
-  return { path, source: given.sourceOf(option), shown };
+  const shown = given.isInFile(option) ? 'the path that is named here' : path;
+  return { path, source: given.placeOf(option), shown };
 }
 
 async function checkServer({ server, given, checkFolder }: ServerToCheck): Promise<readonly string[]> {
@@ -87,8 +87,8 @@ async function checkServer({ server, given, checkFolder }: ServerToCheck): Promi
   }
   checkClientTls(remote.tls, given);
   const secrets = [
-    ['bearer-token-file', remote.bearerTokenFile],
-    ['oauth-assertion-file', assertionFileOf(remote.login?.assertion)],
+    ['bearerTokenFile', remote.bearerTokenFile],
+    ['oauthAssertionFile', assertionFileOf(remote.login?.assertion)],
   ] as const;
   const warnings: string[] = [];
   for (const [option, file] of secrets) {
@@ -105,16 +105,16 @@ function assertionFileOf(assertion: AssertionSource | undefined): string | undef
 async function checkListener(listener: ListenerConfig, given: GivenOptions): Promise<readonly string[]> {
   if (listener.kind !== 'http') return [];
   const { tls, access } = listener;
-  if (tls !== undefined) checkPairOf(namedBy(given, 'tls-cert', tls.certFile), namedBy(given, 'tls-key', tls.keyFile));
+  if (tls !== undefined) checkPairOf(namedBy(given, 'tlsCert', tls.certFile), namedBy(given, 'tlsKey', tls.keyFile));
   return access.auth === undefined ? [] : checkAuth(access.auth, given);
 }
 
 /** The keys of an issuer are public, so a file with them may be readable by all users. */
 async function checkAuth({ tokens, oauth }: AuthConfig, given: GivenOptions): Promise<readonly string[]> {
-  if (oauth?.keys.kind === 'file') await checkReadable(namedBy(given, 'auth-jwks', oauth.keys.file));
+  if (oauth?.keys.kind === 'file') await checkReadable(namedBy(given, 'authJwks', oauth.keys.file));
   const warnings: string[] = [];
   for (const source of tokens) {
-    if (source.kind === 'file') warnings.push(...(await checkTokenFile(namedBy(given, 'auth-token', source.file))));
+    if (source.kind === 'file') warnings.push(...(await checkTokenFile(namedBy(given, 'authToken', source.file))));
   }
   return warnings;
 }
@@ -170,7 +170,7 @@ async function checkReadable(file: NamedPath): Promise<Stats> {
 function checkClientTls({ caFile, certFile, keyFile }: RemoteConfig['tls'], given: GivenOptions): void {
   if (caFile !== undefined) checkAuthorities(namedBy(given, 'ca', caFile));
   if (certFile !== undefined && keyFile !== undefined) {
-    checkPairOf(namedBy(given, 'client-cert', certFile), namedBy(given, 'client-key', keyFile));
+    checkPairOf(namedBy(given, 'clientCert', certFile), namedBy(given, 'clientKey', keyFile));
   }
 }
 

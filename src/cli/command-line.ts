@@ -5,8 +5,15 @@ import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
 import { type HelpTopic, parseHelpTopic, topicOfVerb } from './help/topic.ts';
 import { explainUnknownOption, explainUrlOfOption } from './mistakes.ts';
-import { BRIDGE_VERBS, type BridgeVerb, type OptionSpec } from './options/option-spec.ts';
-import { type CommandLineOptions, envNameOf, OPTIONS, type OptionName } from './options/option-table.ts';
+import { toKebabCase, variableOf } from './options/option-names.ts';
+import {
+  BRIDGE_VERBS,
+  type BridgeVerb,
+  type CommandLineOptions,
+  OPTIONS,
+  type Option,
+  type OptionName,
+} from './options/option-table.ts';
 import type { Environment } from './parse/servers/child-environment.ts';
 import { isUrlLike, parseTarget } from './parse/servers/target.ts';
 import { explainUnexpectedArgument, explainWrongProgram, lineOf } from './unexpected-argument.ts';
@@ -93,7 +100,7 @@ export function configFileOf({ options, target }: BridgeCommand, env: Environmen
   return written ?? (target === undefined && isSetForConfig(env) ? env[CONFIG_VARIABLE] : undefined);
 }
 
-const CONFIG_VARIABLE = envNameOf('config');
+const CONFIG_VARIABLE = variableOf('config');
 
 function isSetForConfig(env: Environment): boolean {
   return Boolean(env[CONFIG_VARIABLE]);
@@ -136,11 +143,7 @@ function refuseTypography({ word, kind, argv }: Straightened, platform: NodeJS.P
 function splitIntoOptions(head: readonly string[]): ParsedLine {
   return Parser([...head], {
     // Options with a value have no type here: the parser would return an empty string for one whose value is missing.
-    boolean: [
-      'help',
-      'version',
-      ...OPTIONS.filter((option: OptionSpec) => option.kind === 'flag').map(({ name }) => name),
-    ],
+    boolean: ['help', 'version', ...OPTIONS.filter(({ kind }) => kind === 'flag').map(({ name }) => toKebabCase(name))],
     alias: { help: 'h', version: ['v', 'V'] },
     configuration: {
       'camel-case-expansion': false,
@@ -208,7 +211,7 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set([
   'version',
   'v',
   'V',
-  ...OPTIONS.map(({ name }) => name),
+  ...OPTIONS.map(({ name }) => toKebabCase(name)),
 ]);
 
 function isOptionToken(token: string, key: string): boolean {
@@ -220,37 +223,34 @@ function isOptionToken(token: string, key: string): boolean {
 function collectOptions(parsed: ParsedLine): CommandLineOptions {
   const options = new Map<OptionName, readonly string[]>();
   for (const option of OPTIONS) {
-    const raw = parsed[option.name];
+    const raw = parsed[toKebabCase(option.name)];
     if (raw === undefined) continue;
     options.set(
       option.name,
-      (Array.isArray(raw) ? raw : [raw]).map((value) => readValue(option, value)),
+      (Array.isArray(raw) ? raw : [raw]).map((value) => readWord(option, value)),
     );
   }
   return options;
 }
 
 /** Converts a value of the parser, which is `true` for an option without a value and `false` for its `--no-` form. */
-function readValue(option: OptionSpec, value: unknown): string {
-  if (option.kind === 'flag') return String(value);
+function readWord({ name, kind, flag, type }: Option, value: unknown): string {
+  if (kind === 'flag') return String(value);
   if (value === false)
-    throw new BridgeError('ERR_CONFIG_OPTION', `--no-${option.name} does not exist: leave --${option.name} out.`);
+    throw new BridgeError('ERR_CONFIG_OPTION', `--no-${toKebabCase(name)} does not exist: leave ${flag} out.`);
   if (value === true) {
-    throw new BridgeError(
-      'ERR_CONFIG_OPTION',
-      `--${option.name} needs a value: --${option.name} <${option.placeholder ?? 'value'}>; got none.`,
-    );
+    throw new BridgeError('ERR_CONFIG_OPTION', `${flag} needs a value: ${flag} <${type.placeholder}>; got none.`);
   }
   const text = String(value);
-  if (option.name === 'config' && isUrlLike(text)) {
+  if (name === 'config' && isUrlLike(text)) {
     const why = 'Download it first, since whoever can change it can have any program started as you';
     throw new BridgeError('ERR_CONFIG_OPTION', `--config: expected a file on this machine; got a URL. ${why}.`);
   }
   // Shells do not expand the ~ in `--config=~/mcp.json`.
-  if (option.completes !== undefined && /^~[/\\]/.test(text)) {
+  if (type.completes !== undefined && /^~[/\\]/.test(text)) {
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
-      `--${option.name}: expected a path in which the shell has replaced ~; got "${text}". Write --${option.name} ${text} with a space instead of "=", or the whole path.`,
+      `${flag}: expected a path in which the shell has replaced ~; got "${text}". Write ${flag} ${text} with a space instead of "=", or the whole path.`,
     );
   }
   return text;

@@ -4,8 +4,7 @@
  */
 
 import { GROUP_TOPICS } from './help/topic.ts';
-import { BRIDGE_VERBS, type OptionSpec } from './options/option-spec.ts';
-import { OPTIONS } from './options/option-table.ts';
+import { BRIDGE_VERBS, OPTIONS, type Option } from './options/option-table.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -45,7 +44,7 @@ _mcp_portage() {
   done
   case "$previous" in
 ${OPTIONS.filter(takesValue)
-  .map((option) => `    --${option.name}) ${bashValue(option)}; return ;;`)
+  .map((option) => `    ${option.flag}) ${bashValue(option)}; return ;;`)
   .join('\n')}
     completion) COMPREPLY=($(compgen -W "${SHELLS.join(' ')}" -- "$current")); return ;;
     help) COMPREPLY=($(compgen -W "${TOPICS}" -- "$current")); return ;;
@@ -60,10 +59,10 @@ complete -F _mcp_portage mcp-portage
 `;
 }
 
-function bashValue(option: OptionSpec): string {
-  if (option.choices !== undefined) return `COMPREPLY=($(compgen -W "${option.choices.join(' ')}" -- "$current"))`;
-  if (option.completes === 'file') return 'COMPREPLY=($(compgen -f -- "$current"))';
-  if (option.completes === 'directory') return 'COMPREPLY=($(compgen -d -- "$current"))';
+function bashValue({ type: { choices, completes } }: Option): string {
+  if (choices !== undefined) return `COMPREPLY=($(compgen -W "${choices.join(' ')}" -- "$current"))`;
+  if (completes === 'file') return 'COMPREPLY=($(compgen -f -- "$current"))';
+  if (completes === 'directory') return 'COMPREPLY=($(compgen -d -- "$current"))';
   return ':';
 }
 
@@ -122,15 +121,15 @@ complete -c mcp-portage -s v -l version -d 'Show the version'
 `;
 }
 
-function fishOption(option: OptionSpec, name: string): string {
+function fishOption(option: Option, name: string): string {
   const value = takesValue(option) ? ` ${fishValue(option)}` : '';
   return `complete -c mcp-portage -l ${name.slice(2)}${value} -d '${quoteForFish(option.describe)}'`;
 }
 
-function fishValue(option: OptionSpec): string {
-  if (option.choices !== undefined) return `-x -a '${option.choices.join(' ')}'`;
-  if (option.completes === 'file') return '-r -F';
-  if (option.completes === 'directory') return "-x -a '(__fish_complete_directories)'";
+function fishValue({ type: { choices, completes } }: Option): string {
+  if (choices !== undefined) return `-x -a '${choices.join(' ')}'`;
+  if (completes === 'file') return '-r -F';
+  if (completes === 'directory') return "-x -a '(__fish_complete_directories)'";
   return '-x';
 }
 
@@ -139,17 +138,17 @@ function quoteForFish(text: string): string {
 }
 
 /** Only flags have a `--no-` form. */
-function switchesOf(option: OptionSpec): readonly string[] {
-  return option.kind === 'flag' ? [`--${option.name}`, `--no-${option.name}`] : [`--${option.name}`];
+function switchesOf(option: Option): readonly string[] {
+  return option.kind === 'flag' ? [option.flag, option.flag.replace('--', '--no-')] : [option.flag];
 }
 
-function takesValue(option: OptionSpec): boolean {
+function takesValue(option: Option): boolean {
   return option.kind !== 'flag';
 }
 
-function zshSpec(option: OptionSpec, name: string): string {
+function zshSpec(option: Option, name: string): string {
   const repeat = option.kind === 'list' ? '*' : '';
-  const value = takesValue(option) ? `:${quiet(option.placeholder ?? 'value')}:${zshValue(option)}` : '';
+  const value = takesValue(option) ? `:${quiet(option.type.placeholder)}:${zshValue(option)}` : '';
   return `'${repeat}${name}[${quiet(option.describe)}]${value}'`;
 }
 
@@ -158,9 +157,9 @@ function quiet(text: string): string {
   return text.replaceAll("'", '’').replaceAll(/[[\]:]/g, ' ');
 }
 
-function zshValue(option: OptionSpec): string {
-  if (option.choices !== undefined) return `(${option.choices.join(' ')})`;
-  if (option.completes === 'file') return '_files';
-  if (option.completes === 'directory') return '_directories';
+function zshValue({ type: { choices, completes } }: Option): string {
+  if (choices !== undefined) return `(${choices.join(' ')})`;
+  if (completes === 'file') return '_files';
+  if (completes === 'directory') return '_directories';
   return ' ';
 }

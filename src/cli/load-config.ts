@@ -60,6 +60,6 @@ async function readFileOf(
 }
 
 function mayBeWritable({ options }: BridgeCommand, { env }: LoadSurroundings): boolean {
-  const said = options.get('allow-writable-config')?.at(-1) ?? env.MCP_PORTAGE_ALLOW_WRITABLE_CONFIG ?? '';
+  const said = options.get('allowWritableConfig')?.at(-1) ?? env.MCP_PORTAGE_ALLOW_WRITABLE_CONFIG ?? '';
   return /^(true|1|yes|on)$/i.test(said);
 }

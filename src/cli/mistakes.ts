@@ -2,8 +2,7 @@
  * Explains options that do not exist: those of other bridges, those with a single dash, and misspelled ones. Each
  * explanation says what to use instead.
  */
-import type { OptionSpec } from './options/option-spec.ts';
-import { BEARER_TOKEN_VARIABLE, CLIENT_SECRET_VARIABLE, isOptionName, OPTIONS } from './options/option-table.ts';
+import { BEARER_TOKEN_VARIABLE, CLIENT_SECRET_VARIABLE, findFlag, OPTIONS } from './options/option-table.ts';
 import { isUrlLike } from './parse/servers/target.ts';
 import { suggest } from './suggest.ts';
 
@@ -161,7 +160,7 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
   const shown = written.split('=', 1)[0] ?? written;
   // In `-port 80`, the parser takes each letter for an option.
   const [, afterDash = ''] = /^-(\w[\w-]+)$/.exec(shown) ?? [];
-  if (isOptionName(toKebabCase(afterDash))) {
+  if (findFlag(`--${toKebabCase(afterDash)}`) !== undefined) {
     return `Unknown option ${shown}: names of options have two dashes; did you mean --${toKebabCase(afterDash)}?`;
   }
   if (kebab === 'stdio') {
@@ -173,11 +172,12 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
     ? ANSWERS.get(toKebabCase(shown.slice('--'.length)))
     : (ANSWERS.get(kebab) ?? LETTER_ANSWERS.get(name));
   if (equivalent !== undefined) return `Unknown option ${shown}: ${equivalent}`;
-  const meant = isOptionName(kebab)
+  const isOurs = findFlag(`--${kebab}`) !== undefined;
+  const meant = isOurs
     ? [kebab]
     : suggest(
         kebab,
-        OPTIONS.map((option) => option.name),
+        OPTIONS.map((option) => option.flag.slice('--'.length)),
       );
   if (meant.length > 0) {
     const unit = meant.every(isDuration) ? explainUnit(value) : '';
@@ -199,7 +199,7 @@ export function explainUrlOfOption(head: readonly string[]): string | undefined 
 }
 
 function isDuration(name: string): boolean {
-  return OPTIONS.some((option: OptionSpec) => option.name === name && option.placeholder === 'duration');
+  return findFlag(`--${name}`)?.type.placeholder === 'duration';
 }
 
 /** Other bridges count in milliseconds; copied unchanged, such a number would be a thousand times too long. */

@@ -1,8 +1,7 @@
 /** Explains arguments in the wrong place: what was most likely meant, and the corrected command line. */
 import { scriptRunner } from '../process/command-name.ts';
 import { showArguments } from '../process/shown-arguments.ts';
-import { BRIDGE_VERBS, type BridgeVerb } from './options/option-spec.ts';
-import { findOption } from './options/option-table.ts';
+import { BRIDGE_VERBS, type BridgeVerb, findFlag } from './options/option-table.ts';
 import { isUrlLike } from './parse/servers/target.ts';
 import { suggest } from './suggest.ts';
 
@@ -287,7 +286,7 @@ function countOwnOptions(args: readonly string[]): number {
   let count = 0;
   while (count < args.length) {
     const argument = args[count] ?? '';
-    const option = findOption(/^--(?:no-)?([\w-]+)/.exec(argument)?.[1] ?? '');
+    const option = findFlag(`--${/^--(?:no-)?([\w-]+)/.exec(argument)?.[1]}`);
     if (option === undefined && !/^(--help|--version|-h|-v|-V)$/.test(argument)) break;
     const hasOwnValue = option === undefined || option.kind === 'flag' || argument.includes('=');
     count += hasOwnValue ? 1 : 2;

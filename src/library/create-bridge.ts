@@ -17,7 +17,7 @@ import type {
   ServeOptions,
   ServerStatus,
 } from './public-types.ts';
-import { readOptions, withNamesOfLibrary } from './read-options.ts';
+import { readOptions } from './read-options.ts';
 
 /** See src/library.ts. */
 export async function createBridge(given: CreateBridgeOptions): Promise<Bridge> {
@@ -109,11 +109,7 @@ class LibraryBridge {
   async listen(): Promise<readonly BridgeUrl[]> {
     if (this.#state.kind === 'closed') throw new BridgeError('ERR_SESSION_CLOSED', 'This bridge is closed.');
     this.#listening ??= this.#bridge.listen();
-    try {
-      await this.#listening;
-    } catch (thrown) {
-      throw thrown instanceof BridgeError ? new BridgeError(thrown.code, withNamesOfLibrary(thrown.message)) : thrown;
-    }
+    await this.#listening;
     return this.#bridge.urls.map(({ label, url }) => ({ label, url }));
   }
 

@@ -4,12 +4,14 @@ import { checkFiles, readTextFile } from '../cli/check-files.ts';
 import type { ConfigFile, WrittenServer } from '../cli/config-file/config-file.ts';
 import type { ConfigNode, ObjectNode, Path } from '../cli/config-file/config-tree.ts';
 import { FileReport } from '../cli/config-file/file-report.ts';
-import { readTopPortage, toCamelCase } from '../cli/config-file/portage-key.ts';
+import { readingContextOf, readTopPortage } from '../cli/config-file/portage-key.ts';
 import { readServers } from '../cli/config-file/read-config-file.ts';
 import type { EntryReader } from '../cli/config-file/server-entry.ts';
-import { isApplicable, type WrittenOption } from '../cli/options/given-options.ts';
-import { ENV_PREFIX, findOption, isOptionName, type OptionName } from '../cli/options/option-table.ts';
-import { type ParsedConfig, parseConfig } from '../cli/parse/config.ts';
+import { isApplicable } from '../cli/options/applicable.ts';
+import { type GivenOption, type OptionLayer, readValue } from '../cli/options/given-options.ts';
+import { ENV_PREFIX } from '../cli/options/option-names.ts';
+import { type OptionName, optionOf } from '../cli/options/option-table.ts';
+import { type ParsedConfig, parseConfig, type Surroundings } from '../cli/parse/config.ts';
 import type { Config } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { readFileOnDisk } from '../io/bounded-file.ts';
@@ -38,14 +40,6 @@ export async function readOptions(
   given: object,
   timeout?: number | string | undefined,
 ): Promise<ReadOptions> {
-  try {
-    return await read(verb, given, timeout);
-  } catch (thrown) {
-    throw thrown instanceof BridgeError ? inWordsOfLibrary(thrown) : thrown;
-  }
-}
-
-async function read(verb: LibraryVerb, given: object, timeout: number | string | undefined): Promise<ReadOptions> {
   if (typeof given !== 'object' || given === null) {
     throw new BridgeError('ERR_CONFIG_OPTION', 'Expected an object of options; got something else.');
   }
@@ -57,8 +51,11 @@ async function read(verb: LibraryVerb, given: object, timeout: number | string |
   reader.report.throwMistakes();
   if (listed.servers.length === 0) throw new BridgeError('ERR_CONFIG_OPTION', explainNone(server === undefined));
   refuseInapplicable(options.keys(), verb);
-  if (timeout !== undefined) options.set('timeout', { texts: [String(timeout)], source: 'timeout' });
-  for (const [name, written] of QUIET) if (!isWanted(name, options, listed.servers)) options.set(name, written);
+  if (timeout !== undefined) {
+    const read = readValue(optionOf('timeout'), String(timeout), 'field', readingContextOf(reader));
+    options.set('timeout', { place: { kind: 'field', text: 'timeout' }, values: [read] });
+  }
+  for (const [name, quiet] of QUIET) if (!isWanted(name, options, listed.servers)) options.set(name, quiet);
   const file: ConfigFile = {
     path: 'the options',
     options,
@@ -67,18 +64,18 @@ async function read(verb: LibraryVerb, given: object, timeout: number | string |
     included: [],
     warnings: reader.report.warnings(),
   };
-  const around = {
+  const around: Surroundings = {
     env: environmentOfServers(),
     cwd: process.cwd(),
     platform: process.platform,
     stderrIsTerminal: false,
     readFile: readTextFile,
+    spelling: 'fields',
   };
   const parsed = parseConfig({ ...NO_COMMAND_LINE, verb }, around, file);
   const config = server === undefined ? parsed.config : withoutNames(parsed.config);
   const found = await checkFiles(config, parsed.given);
-  const warnings = [...parsed.warnings, ...found].map(withNamesOfLibrary);
-  return { config, probe: parsed.probe, warnings };
+  return { config, probe: parsed.probe, warnings: [...parsed.warnings, ...found] };
 }
 
 interface Members {
@@ -136,9 +133,8 @@ function explainNone(areSeveral: boolean): string {
 
 function refuseInapplicable(names: Iterable<OptionName>, verb: LibraryVerb): void {
   for (const name of names) {
-    const option = findOption(name);
-    if (option === undefined || isApplicable(option, { verb, target: 'any' })) continue;
-    throw new BridgeError('ERR_CONFIG_COMBINATION', `${toCamelCase(name)} has no meaning for ${verb}; leave it out.`);
+    if (isApplicable(optionOf(name), { verb, target: 'any' })) continue;
+    throw new BridgeError('ERR_CONFIG_COMBINATION', `${name} has no meaning for ${verb}; leave it out.`);
   }
 }
 
@@ -146,18 +142,18 @@ function refuseInapplicable(names: Iterable<OptionName>, verb: LibraryVerb): voi
  * Defaults for programs: without the option no browser is opened and no status page is added to the program's own
  * pages.
  */
-const QUIET: readonly (readonly [OptionName, WrittenOption])[] = [
-  ['login', { texts: ['never'], source: 'login' }],
-  ['status', { texts: ['false'], source: 'status' }],
-];
+const QUIET: OptionLayer = new Map([
+  ['login', quietly('login', 'never')],
+  ['status', quietly('status', false)],
+]);
 
-function isWanted(
-  name: OptionName,
-  options: ReadonlyMap<OptionName, WrittenOption>,
-  servers: readonly WrittenServer[],
-): boolean {
+function quietly(name: OptionName, value: unknown): GivenOption {
+  return { place: { kind: 'field', text: name }, values: [{ ok: true, value }] };
+}
+
+function isWanted(name: OptionName, options: OptionLayer, servers: readonly WrittenServer[]): boolean {
   const names = [options, ...servers.map((server) => server.options)].flatMap((layer) => [...layer.keys()]);
-  return names.some((other) => other === name || (name === 'login' && other.startsWith('oauth-')));
+  return names.some((other) => other === name || (name === 'login' && other.startsWith('oauth')));
 }
 
 /** Variables that configure the command line do not apply to a program, which has options. */
@@ -169,17 +165,4 @@ function environmentOfServers(): Readonly<Record<string, string | undefined>> {
 function withoutNames(config: Config): Config {
   const [server] = config.servers;
   return { ...config, servers: [{ ...server, listing: undefined }] };
-}
-
-function inWordsOfLibrary(error: BridgeError): BridgeError {
-  const { cause, data } = error;
-  return new BridgeError(error.code, withNamesOfLibrary(error.message), { cause, ...(data !== undefined && { data }) });
-}
-
-/** Replaces `--max-sessions` by `maxSessions` in messages of the parsers, which use the names of the command line. */
-export function withNamesOfLibrary(message: string): string {
-  return message.replaceAll(/--(no-)?([a-z][a-z-]*)/g, (written, no: string | undefined, name: string) => {
-    if (!isOptionName(name)) return written;
-    return no === undefined ? toCamelCase(name) : `${toCamelCase(name)}: false`;
-  });
 }

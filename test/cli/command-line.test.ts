@@ -1,6 +1,5 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import type { OptionSpec } from '../../src/cli/options/option-spec.ts';
 import { OPTIONS } from '../../src/cli/options/option-table.ts';
 import { BridgeError } from '../../src/errors.ts';
 
@@ -45,7 +44,7 @@ test('values stay the text that was written', (t) => {
     '--',
     'a',
   );
-  t.deepEqual(options, { port: ['0080'], host: ['::1'], 'session-timeout': ['1e3'], path: ['true'] });
+  t.deepEqual(options, { port: ['0080'], host: ['::1'], sessionTimeout: ['1e3'], path: ['true'] });
 });
 
 test('an option given again is kept in order, for lists and for the last one to win', (t) => {
@@ -54,7 +53,7 @@ test('an option given again is kept in order, for lists and for the last one to 
 });
 
 test('flags are on, off, or off by their no- form', (t) => {
-  t.deepEqual(parseBridge('--inherit-env', '--no-pty', '--', 'a').options, { 'inherit-env': ['true'], pty: ['false'] });
+  t.deepEqual(parseBridge('--inherit-env', '--no-pty', '--', 'a').options, { inheritEnv: ['true'], pty: ['false'] });
   t.deepEqual(parseBridge('--pty=false', '--', 'a').options, { pty: ['false'] });
 });
 
@@ -108,11 +107,12 @@ test('help on what is no command says what there is help on', (t) => {
   t.regex(refusal('help', 'limit'), /Did you mean limits\?/);
 });
 
-for (const option of OPTIONS.filter((candidate: OptionSpec) => candidate.kind === 'flag')) {
-  test(`--${option.name} and --no-${option.name} leave a URL behind them alone`, (t) => {
+for (const option of OPTIONS.filter(({ kind }) => kind === 'flag')) {
+  const no = option.flag.replace('--', '--no-');
+  test(`${option.flag} and ${no} leave a URL behind them alone`, (t) => {
     for (const [written, value] of [
-      [`--${option.name}`, 'true'],
-      [`--no-${option.name}`, 'false'],
+      [option.flag, 'true'],
+      [no, 'false'],
     ] as const) {
       const { options, target } = parseBridge('serve', written, EXAMPLE.url.href);
       t.deepEqual<unknown, unknown>(target, EXAMPLE);
@@ -211,7 +211,7 @@ test('a URL is a server that runs already, for every verb', (t) => {
 
 test('options may stand before and after a URL', (t) => {
   const { options, target } = parseBridge('--log-level', 'warn', 'connect', EXAMPLE.url.href, '--header', 'A: b: c');
-  t.deepEqual(options, { 'log-level': ['warn'], header: ['A: b: c'] });
+  t.deepEqual(options, { logLevel: ['warn'], header: ['A: b: c'] });
   t.deepEqual<unknown, unknown>(target, EXAMPLE);
   t.deepEqual(parseBridge('probe', '--json', EXAMPLE.url.href).options, { json: ['true'] });
 });

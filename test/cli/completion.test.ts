@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { renderCompletion } from '../../src/cli/completion.ts';
-import type { OptionSpec } from '../../src/cli/options/option-spec.ts';
 import { OPTIONS } from '../../src/cli/options/option-table.ts';
 
 const hasBash = spawnSync('bash', ['--version']).status === 0;
@@ -26,7 +25,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 
 testInBash('completes every option', (t) => {
   const offered = complete('mcp-portage --');
-  for (const { name } of OPTIONS) t.true(offered.includes(`--${name}`), name);
+  for (const { flag } of OPTIONS) t.true(offered.includes(flag), flag);
   t.deepEqual(complete('mcp-portage serve --max-r'), ['--max-replay-bytes']);
   t.deepEqual(complete('mcp-portage --no-'), [
     '--no-allow-writable-config',
@@ -44,8 +43,8 @@ testInBash('completes every option', (t) => {
     '--no-metrics',
     '--no-usage',
     '--no-audit-required',
-    '--no-all',
     '--no-json',
+    '--no-all',
   ]);
 });
 
@@ -80,9 +79,9 @@ testInBash('completes the name of a command behind --', (t) => {
 
 test('the script for zsh names every option with its values', (t) => {
   const script = renderCompletion('zsh');
-  for (const option of OPTIONS as readonly OptionSpec[]) {
-    t.true(script.includes(`--${option.name}[`), option.name);
-    if (option.choices !== undefined) t.true(script.includes(`(${option.choices.join(' ')})`), option.name);
+  for (const { flag, type } of OPTIONS) {
+    t.true(script.includes(`${flag}[`), flag);
+    if (type.choices !== undefined) t.true(script.includes(`(${type.choices.join(' ')})`), flag);
   }
 });
 
@@ -142,7 +141,7 @@ function completeInFish(line: string): readonly string[] {
 
 testInFish('fish completes every option', (t) => {
   const offered = completeInFish('mcp-portage --');
-  for (const { name } of OPTIONS) t.true(offered.includes(`--${name}`), name);
+  for (const { flag } of OPTIONS) t.true(offered.includes(flag), flag);
   t.true(offered.includes('--no-sse'));
   t.deepEqual(completeInFish('mcp-portage serve --max-r'), ['--max-replay-bytes']);
 });

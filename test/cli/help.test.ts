@@ -2,9 +2,8 @@ import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { renderHelp } from '../../src/cli/help/help.ts';
 import { GROUP_TOPICS, type HelpTopic } from '../../src/cli/help/topic.ts';
-import { isApplicable } from '../../src/cli/options/given-options.ts';
-import { BRIDGE_VERBS, OPTION_GROUPS, type OptionSpec } from '../../src/cli/options/option-spec.ts';
-import { OPTIONS } from '../../src/cli/options/option-table.ts';
+import { isApplicable } from '../../src/cli/options/applicable.ts';
+import { BRIDGE_VERBS, OPTION_GROUPS, OPTIONS } from '../../src/cli/options/option-table.ts';
 
 const OVERVIEW_AT_80_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and
 Streamable HTTP.
@@ -419,7 +418,7 @@ test('the help on everything is this', (t) => {
 });
 
 test('the help names every option', (t) => {
-  for (const { name } of OPTIONS) t.regex(help(100), new RegExp(`^  --(\\[no-\\])?${name}\\b`, 'm'));
+  for (const { flag } of OPTIONS) t.regex(help(100), new RegExp(`^  --(\\[no-\\])?${flag.slice(2)}\\b`, 'm'));
 });
 
 test('the help says why the token is no option', (t) => {
@@ -431,8 +430,8 @@ for (const verb of BRIDGE_VERBS) {
   test(`the help of ${verb} has its own options and no others`, (t) => {
     const text = help(100, { kind: 'verb', verb });
     t.regex(text, new RegExp(`^mcp-portage ${verb}: `));
-    for (const option of OPTIONS as readonly OptionSpec[]) {
-      const isThere = new RegExp(`^  --(\\[no-\\])?${option.name}\\b(?!-)`, 'm').test(text);
+    for (const option of OPTIONS) {
+      const isThere = new RegExp(`^  --(\\[no-\\])?${option.flag.slice(2)}\\b(?!-)`, 'm').test(text);
       t.is(isThere, isApplicable(option, { verb, target: 'any' }), option.name);
     }
   });
@@ -450,9 +449,9 @@ test('the help of commands that send nothing to a server has no credentials of s
 test('the help of a group has its options and no others', (t) => {
   for (const group of GROUP_TOPICS) {
     const text = help(100, { kind: 'group', group });
-    t.true(text.startsWith(`${OPTION_GROUPS[group]}\n`));
+    t.true(text.startsWith(`${OPTION_GROUPS[group].title}\n`));
     for (const option of OPTIONS) {
-      const isThere = new RegExp(`^  --(\\[no-\\])?${option.name}\\b(?!-)`, 'm').test(text);
+      const isThere = new RegExp(`^  --(\\[no-\\])?${option.flag.slice(2)}\\b(?!-)`, 'm').test(text);
       t.is(isThere, option.group === group, option.name);
     }
   }

@@ -1,8 +1,7 @@
 /** Every figure in the guides and references is that of the source: an option's default, a constant, or a rule of somebody else. */
 import { readFile } from 'node:fs/promises';
 import test from 'ava';
-import type { OptionSpec } from '../../src/cli/options/option-spec.ts';
-import { OPTIONS } from '../../src/cli/options/option-table.ts';
+import { findFlag } from '../../src/cli/options/option-table.ts';
 import { FOR_USERS, ROOT } from './documents.ts';
 
 /** An option, or a file below `src/` with what is assigned there, or the reason why the figure is not ours to change. */
@@ -172,7 +171,7 @@ function amountOf(figure: string): number {
 }
 
 function defaultOf(option: string): readonly number[] {
-  const found: OptionSpec | undefined = OPTIONS.find(({ name }) => `--${name}` === option);
+  const found = findFlag(option);
   const [, number, unit = ''] = /^(\d+)([a-z]*)$/.exec(found?.default ?? '') ?? [];
   const sizes: Readonly<Record<string, number>> = option.endsWith('bytes')
     ? { '': 1, k: 2 ** 10, m: 2 ** 20 }

@@ -1,8 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import type { OptionSpec } from '../../src/cli/options/option-spec.ts';
-import { OPTIONS } from '../../src/cli/options/option-table.ts';
+import { findFlag, OPTIONS } from '../../src/cli/options/option-table.ts';
 
 const root = new URL('../../', import.meta.url);
 const text = await readFile(new URL('docs/reference/limits.md', root), 'utf8');
@@ -29,7 +28,7 @@ test('the flags in the table are options, the constants are in the source', asyn
   const source = await readSource();
   for (const name of names) {
     const isKnown = name.startsWith('--')
-      ? OPTIONS.some((option) => `--${option.name}` === name)
+      ? findFlag(name) !== undefined
       : new RegExp(`\\bconst ${name}\\b`).test(source);
     t.true(isKnown, name);
   }
@@ -39,7 +38,7 @@ test('the figures of the table are those of the options and of the source', asyn
   const source = await readSource();
   const wrong = rows.flatMap(([, limit, figures = '', names]) =>
     namesIn(names).flatMap((name) => {
-      const values = name.startsWith('--') ? defaultsOf(name.slice(2)) : constantsIn(source, name);
+      const values = name.startsWith('--') ? defaultsOf(name) : constantsIn(source, name);
       const shown = values.flatMap(writtenForms);
       if (shown.length === 0 || shown.some((form) => hasFigure(figures, form))) return [];
       return [`${limit}: ${name} is ${shown.join(' or ')}, and the table says ${figures}`];
@@ -53,7 +52,7 @@ const hasFigure = (figures: string, form: string): boolean =>
 
 /** As on the command line; one that depends on something else is not a number. */
 function defaultsOf(name: string): readonly string[] {
-  const option: OptionSpec | undefined = OPTIONS.find((candidate) => candidate.name === name);
+  const option = findFlag(name);
   const [, number, unit = ''] = /^(\d+)([a-z]*)$/.exec(option?.default ?? '') ?? [];
   if (number === undefined) return [];
   if (name.endsWith('bytes')) return [`${Number(number) * (unit === 'm' ? 2 ** 20 : unit === 'k' ? 2 ** 10 : 1)}`];
@@ -92,8 +91,8 @@ function writtenForms(value: string): readonly string[] {
 
 test('every option that limits something is in the table', (t) => {
   const named = rows.flatMap(([, , , name]) => namesIn(name));
-  for (const { name } of OPTIONS) {
-    if (name.startsWith('max-') || name === 'pool-size') t.true(named.includes(`--${name}`), name);
+  for (const { flag } of OPTIONS) {
+    if (flag.startsWith('--max-') || flag === '--pool-size') t.true(named.includes(flag), flag);
   }
 });
 

@@ -1,13 +1,13 @@
 /** A host's configuration file, translated into our own options. */
 import type { Target } from '../../config/server.ts';
 import type { BridgeError } from '../../errors.ts';
-import type { WrittenOptions } from '../options/given-options.ts';
+import type { OptionLayer, Place } from '../options/given-options.ts';
 
 export interface ConfigFile {
   /** The absolute path of the file. */
   readonly path: string;
   /** Options under the top-level key `portage`: for the listener, for the process, and defaults for all servers. */
-  readonly options: WrittenOptions;
+  readonly options: OptionLayer;
   /** Servers in the order of the file, without those that are disabled or have wrong entries. */
   readonly servers: readonly WrittenServer[];
   /** Names of servers that are disabled in the file. */
@@ -32,11 +32,11 @@ export interface WrittenServer {
   readonly name: string;
   /** The name as a URL segment, under which the server is served. */
   readonly segment: string;
-  /** The position of the entry, for messages: `claude.json:12:5 (mcpServers.github)`. */
-  readonly source: string;
+  /** The place of the entry, for messages: `claude.json:12:5 (mcpServers.github)`. */
+  readonly place: Place;
   readonly target: Target;
   /** The entry's settings as options: `env`, `cwd`, `header`, `transport`, and all under its key `portage`. */
-  readonly options: WrittenOptions;
+  readonly options: OptionLayer;
   /** True if the process counts as ready only when this server is. */
   readonly isRequired: boolean;
   /** Names of the callers that may use the server; undefined if all callers may. */

@@ -2,6 +2,7 @@
 import type { StreamTarget, Target } from '../../config/server.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWebSocketUrl } from '../../http/websocket/url.ts';
+import type { ReadingContext } from '../options/value-type.ts';
 import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/servers/target.ts';
 import type { Path } from './config-tree.ts';
 import type { Dialect } from './dialects.ts';
@@ -42,9 +43,11 @@ export interface TargetReading {
   /** Makes a path in the file absolute. */
   readonly resolvePath: (path: string) => string;
   readonly dialect: Pick<Dialect, 'http'>;
+  /** Spells the names of options in messages. */
+  readonly nameOf: ReadingContext['nameOf'];
 }
 
-export function readTarget(entry: Entry, { resolvePath, dialect }: TargetReading): EntryTarget {
+export function readTarget(entry: Entry, { resolvePath, dialect, nameOf }: TargetReading): EntryTarget {
   const typeKey = TYPE_KEYS.find((key) => entry[key] !== undefined);
   const type = typeKey === undefined ? undefined : entry[typeKey];
   const kind = type === undefined ? undefined : KINDS.get(type.toLowerCase().replaceAll(/[-_]/g, ''));
@@ -61,7 +64,7 @@ export function readTarget(entry: Entry, { resolvePath, dialect }: TargetReading
   }
   const read =
     urlKey !== undefined || entry.socket !== undefined
-      ? readUrl(entry, { key: urlKey ?? 'url', typeKey, kind, dialect })
+      ? readUrl(entry, { key: urlKey ?? 'url', typeKey, kind, dialect, nameOf })
       : undefined;
   if (read?.ok === true && entry.socket !== undefined) return readSocket(read, entry.socket, resolvePath);
   if (read !== undefined) return read;
@@ -87,14 +90,13 @@ function wordsOf(command: NonNullable<Entry['command']>): readonly string[] {
   return Array.isArray(command) ? command : [command.path, ...(command.args ?? [])];
 }
 
-interface UrlReading {
+interface UrlReading extends Pick<TargetReading, 'dialect' | 'nameOf'> {
   readonly key: (typeof URL_KEYS)[number];
   readonly typeKey: string | undefined;
   readonly kind: Kind | undefined;
-  readonly dialect: Pick<Dialect, 'http'>;
 }
 
-function readUrl(entry: Entry, { key, typeKey, kind, dialect }: UrlReading): EntryTarget {
+function readUrl(entry: Entry, { key, typeKey, kind, dialect, nameOf }: UrlReading): EntryTarget {
   if (kind === 'command') {
     return refuse(
       [typeKey ?? 'type'],
@@ -108,7 +110,7 @@ function readUrl(entry: Entry, { key, typeKey, kind, dialect }: UrlReading): Ent
     );
   }
   const text = entry[key] ?? (entry.socket === undefined ? '' : AT_SOCKET);
-  const target = parseUrl(withPath(text, kind));
+  const target = parseUrl(withPath(text, kind), { nameOf });
   if (typeof target === 'string') return refuse([key], target);
   if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
   if (kind === 'stream') return refuse([key], NO_STREAM);
@@ -179,11 +181,11 @@ function withPath(text: string, kind: Kind | undefined): string {
 }
 
 /** Returns the server, or the problem with the URL as a sentence. */
-function parseUrl(text: string): RunningTarget | string {
+function parseUrl(text: string, spelling: Partial<Pick<TargetReading, 'nameOf'>> = {}): RunningTarget | string {
   // The message of `parseServerUrl` quotes the scheme, which a text that is not a URL does not have.
   if (!isServerScheme(text)) return NO_URL;
   try {
-    return parseServerUrl(text);
+    return parseServerUrl(text, spelling);
   } catch (error) {
     if (error instanceof BridgeError) return error.message;
     throw error;

@@ -1,12 +1,20 @@
 /** Reads the environment variables of a server, from the entry or the file that it names, and the headers. */
+import type { ReadValue } from '../options/given-options.ts';
 import { type EnvAssignment, parseEnvFile, VARIABLE_NAME } from '../parse/servers/child-environment.ts';
+import { checkHeader } from '../parse/servers/header-value.ts';
 import type { ObjectNode, Path } from './config-tree.ts';
 import { nearestNode } from './config-tree.ts';
 import { type EntryContext, resolvePath } from './entry-context.ts';
 import type { Entry } from './entry-schema.ts';
 import { readOwnText } from './found-file.ts';
 
-/** Values for an option, and the key of the entry that they come from. */
+/** Values for an option, and the key of the entry that they come from; empty for the entry itself. */
+export interface ValuesOfKey {
+  readonly key: string;
+  readonly values: readonly ReadValue[];
+}
+
+/** The same, as they would be written on the command line. */
 export interface TextsOfKey {
   readonly key: string;
   readonly texts: readonly string[];
@@ -14,8 +22,8 @@ export interface TextsOfKey {
 
 const MAX_ENV_FILE_BYTES = 2 ** 20;
 
-/** Returns values for `--env`. Variables in the entry override those of the file, as in VS Code. */
-export function readEnvironment(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): TextsOfKey {
+/** Returns values for `env`. Variables in the entry override those of the file, as in VS Code. */
+export function readEnvironment(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): ValuesOfKey {
   const values = new Map<string, string>();
   for (const { name, value } of readEnvFile(entry, node, path, context)) {
     if (value !== undefined) values.set(name, value);
@@ -34,9 +42,15 @@ export function readEnvironment(entry: Entry, node: ObjectNode, path: Path, cont
     }
   }
   const copied = namesToCopy(entry, node, path, context).filter((name) => !values.has(name));
-  const texts = [...copied, ...[...values].map(([name, value]) => `${name}=${value}`)];
+  const assignments: readonly EnvAssignment[] = [
+    ...copied.map((name) => ({ name, value: undefined })),
+    ...[...values].map(([name, value]) => ({ name, value })),
+  ];
   const keys = [...ENV_KEYS, ...COPIED_KEYS, 'envFile'] as const;
-  return { key: keys.find((key) => entry[key] !== undefined) ?? 'env', texts };
+  return {
+    key: keys.find((key) => entry[key] !== undefined) ?? 'env',
+    values: assignments.map((value) => ({ ok: true, value })),
+  };
 }
 
 const ENV_KEYS = ['env', 'environment', 'envs'] as const;
@@ -111,9 +125,9 @@ function warnOfUnfilled(value: unknown, path: Path, { report }: EntryContext): v
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const AUTHORIZATION = 'authorization';
 
-export function readHeaders(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): TextsOfKey {
+export function readHeaders(entry: Entry, node: ObjectNode, path: Path, context: EntryContext): ValuesOfKey {
   const { report, variables } = context;
-  const texts: string[] = [];
+  const values: ReadValue[] = [];
   const names = new Set<string>();
   let firstKey: string | undefined;
 
@@ -128,7 +142,7 @@ export function readHeaders(entry: Entry, node: ObjectNode, path: Path, context:
     names.add(name.toLowerCase());
     firstKey ??= String(key);
     // A file that was read into a variable often ends with a line break.
-    texts.push(`${name}: ${value.trim()}`);
+    values.push(checkHeader(name, value.trim(), 'expanded'));
   };
   /** Adds a header from a variable that Codex names without braces and without a default. */
   const addFromVariable = (name: string, variable: string, below: Path, scheme: string): void => {
@@ -154,5 +168,5 @@ export function readHeaders(entry: Entry, node: ObjectNode, path: Path, context:
   }
   const { bearer_token_env_var: tokenVariable } = entry;
   if (tokenVariable !== undefined) addFromVariable(AUTHORIZATION, tokenVariable, ['bearer_token_env_var'], 'Bearer ');
-  return { key: firstKey ?? 'headers', texts };
+  return { key: firstKey ?? 'headers', values };
 }

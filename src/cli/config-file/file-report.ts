@@ -3,6 +3,7 @@
  * mistakes are reported together, and each kind of warning in one line. Values are never shown.
  */
 import { BridgeError } from '../../errors.ts';
+import type { Place } from '../options/given-options.ts';
 import type { LeftOutServer } from './config-file.ts';
 import type { Path, Position } from './config-tree.ts';
 
@@ -65,10 +66,14 @@ export class FileReport {
     this.#reported = reported;
   }
 
-  /** Returns a position for messages, such as `claude.json:12:5 (mcpServers.github)`. */
-  sourceOf({ line, column }: Position, path: Path): string {
-    if (this.#reported.kind === 'options') return renderPath(path);
-    return `${this.#reported.name}:${line}:${column} (${renderPath(path)})`;
+  get kind(): Reported['kind'] {
+    return this.#reported.kind;
+  }
+
+  /** Returns a place for messages, such as `claude.json:12:5 (mcpServers.github)`. */
+  placeOf({ line, column }: Position, path: Path): Place {
+    if (this.#reported.kind === 'options') return { kind: 'field', text: renderPath(path) };
+    return { kind: 'file', text: `${this.#reported.name}:${line}:${column} (${renderPath(path)})` };
   }
 
   /** @param problem a text that ends with a period and has no value of the file */

@@ -1,6 +1,6 @@
 /** Translates the login settings of a host's entry into our own options. */
 import type { OptionName } from '../options/option-table.ts';
-import { parseCallback } from '../parse/servers/login.ts';
+import { parseCallback } from '../parse/servers/login-value.ts';
 import type { ConfigNode, ObjectNode } from './config-tree.ts';
 import type { TextsOfKey } from './entry-values.ts';
 
@@ -20,12 +20,12 @@ export function readHostLogin(entry: ObjectNode): ReadonlyMap<OptionName, TextsO
   for (const key of PLACES) {
     const login = entry.members.get(key);
     if (login?.kind !== 'object') continue;
-    for (const name of CLIENT_IDS) add('oauth-client-id', key, textsIn(login.members.get(name)));
-    add('oauth-scope', key, scopesIn(login.members.get('scopes')));
-    add('oauth-callback', key, callbackOf(login));
+    for (const name of CLIENT_IDS) add('oauthClientId', key, textsIn(login.members.get(name)));
+    add('oauthScope', key, scopesIn(login.members.get('scopes')));
+    add('oauthCallback', key, callbackOf(login));
   }
-  add('oauth-client-id', 'oauth_client_id', textsIn(entry.members.get('oauth_client_id')));
-  add('oauth-scope', 'scopes', scopesIn(entry.members.get('scopes')));
+  add('oauthClientId', 'oauth_client_id', textsIn(entry.members.get('oauth_client_id')));
+  add('oauthScope', 'scopes', scopesIn(entry.members.get('scopes')));
   return found;
 }
 

@@ -1,9 +1,10 @@
 /** Reads our own key `portage`: options, named as on the command line or in camel case, and the callers of a server. */
 import type { Target } from '../../config/server.ts';
-import { HOW_SERVERS_ARE_USED, type WrittenOption } from '../options/given-options.ts';
-import type { OptionSpec } from '../options/option-spec.ts';
-import { findOption, isOptionName, OF_ONE_SERVER, OPTIONS, type OptionName } from '../options/option-table.ts';
-import { isUrlLike } from '../parse/servers/target.ts';
+import { HOW_SERVERS_ARE_USED } from '../options/applicable.ts';
+import { type GivenOption, type OptionLayer, type ReadValue, readValue } from '../options/given-options.ts';
+import { flagOf, toCamelCase, toKebabCase } from '../options/option-names.ts';
+import { findOption, OPTIONS, type Option, type OptionName } from '../options/option-table.ts';
+import type { ReadingContext } from '../options/value-type.ts';
 import { suggest } from '../suggest.ts';
 import { type ConfigNode, KIND_NAMES, type Path } from './config-tree.ts';
 import { type EntryContext, expandText, reportRepeated, resolvePath } from './entry-context.ts';
@@ -12,7 +13,7 @@ import { quoteKey } from './file-report.ts';
 export const PORTAGE = 'portage';
 
 export interface EntryPortage {
-  readonly options: ReadonlyMap<OptionName, WrittenOption>;
+  readonly options: OptionLayer;
   /** Undefined if `required` is not set. */
   readonly isRequired: boolean | undefined;
   /** Undefined if all callers may use the server. */
@@ -20,44 +21,10 @@ export interface EntryPortage {
 }
 
 /**
- * The places where an option may be set: `process` at the top, `server` in the entry of a server, `both` in an entry
- * or, for all servers, at the top. An `entry` option has a key of its own in the entry, and a `call` option belongs on
- * the command line.
+ * The key for a file of variables. The file that it names is read with the entry: it is watched, it is refused if other
+ * users may write to it, and `env` in the entry overrides it.
  */
-export type OptionScope = 'process' | 'server' | 'both' | 'entry' | 'call';
-
-const PROCESS_GROUPS: readonly OptionSpec['group'][] = [
-  'listen',
-  'endpoints',
-  'access',
-  'cluster',
-  'observing',
-  'logging',
-];
-const PROCESS_OPTIONS: readonly string[] = ['max-in-flight', 'shutdown-grace', 'max-header-bytes'];
-/** Groups of options for a single run of the program. */
-const CALL_GROUPS: readonly OptionSpec['group'][] = ['servers', 'probe', 'snippet', 'report'];
-
-/**
- * Options that have a key of their own in an entry, with that key. The file that it names is read with the entry: it is
- * watched, it is refused if other users may write to it, and `env` in the entry overrides it.
- */
-const KEYS_OF_ENTRY: ReadonlyMap<string, string> = new Map([
-  ['env-from', 'envFile'],
-  ['env-file', 'envFile'],
-]);
-
-export function scopeOf({ name, group }: OptionSpec): OptionScope {
-  if (KEYS_OF_ENTRY.has(name)) return 'entry';
-  if (CALL_GROUPS.includes(group)) return 'call';
-  if (PROCESS_GROUPS.includes(group) || PROCESS_OPTIONS.includes(name)) return 'process';
-  return OF_ONE_SERVER.some((option) => option === name) ? 'server' : 'both';
-}
-
-/** Converts `max-sessions` to `maxSessions`. */
-export function toCamelCase(name: string): string {
-  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
+const ENV_FILE = 'envFile';
 
 /** @param target undefined if the entry itself is wrong, which has been reported */
 export function readEntryPortage(
@@ -67,10 +34,9 @@ export function readEntryPortage(
   target: Target['kind'] | undefined,
 ): EntryPortage {
   const members = membersOf(node, path, context);
-  const options = readOptions(members, path, context, (spec) => {
-    if (scopeOf(spec) === 'call') return ON_COMMAND_LINE;
-    if (scopeOf(spec) === 'process') return 'is no matter of one server; it belongs to the key portage at the top.';
-    const { targets } = spec;
+  const options = readOptions(members, path, context, ({ scope, targets }) => {
+    if (scope === 'call') return ON_COMMAND_LINE;
+    if (scope === 'process') return 'is no matter of one server; it belongs to the key portage at the top.';
     if (target === undefined || targets === undefined || targets.includes(target)) return undefined;
     const what = targets.map((kind) => HOW_SERVERS_ARE_USED[kind]).join(' or ');
     return `is for a server that is ${what}; this one is ${HOW_SERVERS_ARE_USED[target]}.`;
@@ -83,10 +49,10 @@ export function readTopPortage(
   node: ConfigNode | undefined,
   context: EntryContext,
   path: Path = [PORTAGE],
-): ReadonlyMap<OptionName, WrittenOption> {
-  return readOptions(membersOf(node, path, context), path, context, (spec) => {
-    if (scopeOf(spec) === 'call') return ON_COMMAND_LINE;
-    return scopeOf(spec) === 'server' ? BELONGS_TO_ENTRY : undefined;
+): OptionLayer {
+  return readOptions(membersOf(node, path, context), path, context, ({ scope }) => {
+    if (scope === 'call') return ON_COMMAND_LINE;
+    return scope === 'one-server' ? BELONGS_TO_ENTRY : undefined;
   });
 }
 
@@ -106,41 +72,36 @@ const BELONGS_TO_ENTRY = 'is a matter of one server; it belongs to the key porta
 /** Keys under `portage` that are not options. */
 const OWN_KEYS: readonly string[] = ['required', 'callers'];
 
-type Refuse = (spec: OptionSpec) => string | undefined;
+/** Explains why an option cannot be set here. */
+type Refuse = (option: Option) => string | undefined;
 
 function readOptions(
   members: ReadonlyMap<string, ConfigNode>,
   path: Path,
   context: EntryContext,
   refuse: Refuse,
-): ReadonlyMap<OptionName, WrittenOption> {
+): OptionLayer {
   const { report } = context;
-  const options = new Map<OptionName, WrittenOption>();
+  const options = new Map<OptionName, GivenOption>();
   for (const { key, node, place, ofLogin } of unfoldLogin(members, path, context)) {
-    const keyOfEntry = KEYS_OF_ENTRY.get(toKebabCase(key));
-    if (keyOfEntry !== undefined) {
-      report.mistake(
-        node.at,
-        place,
-        `write ${keyOfEntry} beside the command of the server it is for, without portage.`,
-      );
+    const option = optionCalled(key);
+    if (option?.scope === 'entry' || toCamelCase(key) === ENV_FILE) {
+      report.mistake(node.at, place, `write ${ENV_FILE} beside the command of the server it is for, without portage.`);
       continue;
     }
-    const name = optionNameOf(key);
-    const spec = name === undefined ? undefined : findOption(name);
-    if (name === undefined || spec === undefined) {
+    if (option === undefined) {
       if (ofLogin !== undefined) report.mistake(node.at, place, explainUnknownOfLogin(ofLogin, report.mistakeCount));
       else if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
       else if (path.length <= 1) report.mistake(node.at, place, BELONGS_TO_ENTRY);
       continue;
     }
-    const problem = refuse(spec);
+    const problem = refuse(option);
     if (problem !== undefined) report.mistake(node.at, place, problem);
-    else if (options.has(name))
+    else if (options.has(option.name))
       report.mistake(node.at, place, 'says again what another key says; leave one of them out.');
     else {
-      const texts = readTexts(spec, node, place, context);
-      if (texts !== undefined) options.set(name, { texts, source: report.sourceOf(node.at, place) });
+      const values = readValues(option, node, place, context);
+      if (values !== undefined) options.set(option.name, { place: report.placeOf(node.at, place), values });
     }
   }
   return options;
@@ -164,32 +125,28 @@ function* unfoldLogin(members: ReadonlyMap<string, ConfigNode>, path: Path, cont
     if (!isLogin) continue;
     reportRepeated(node, place, context);
     for (const [ofLogin, inner] of node.members) {
-      yield { key: OF_LOGIN + toKebabCase(ofLogin), node: inner, place: [...place, ofLogin], ofLogin };
+      yield { key: `${OF_LOGIN}-${toKebabCase(ofLogin)}`, node: inner, place: [...place, ofLogin], ofLogin };
     }
   }
 }
 
-const OF_LOGIN = 'oauth-';
+const OF_LOGIN = 'oauth';
 
 /**
- * Converts `oauth-token-endpoint` to `tokenEndpoint`, and `oauth-param` to `params`. Returns undefined for options that
+ * Converts `oauthTokenEndpoint` to `tokenEndpoint`, and `oauthParam` to `params`. Returns undefined for options that
  * have no place in an object under `login`.
  */
-export function loginKeyOf({ name, kind }: OptionSpec): string | undefined {
+export function loginKeyOf({ name, kind }: Pick<Option, 'name' | 'kind'>): string | undefined {
   if (!name.startsWith(OF_LOGIN)) return undefined;
-  return toCamelCase(name.slice(OF_LOGIN.length)) + (kind === 'list' ? 's' : '');
+  const key = name.slice(OF_LOGIN.length);
+  return key.charAt(0).toLowerCase() + key.slice(1) + (kind === 'list' ? 's' : '');
 }
 
 /** Accepts `maxSessions` and `max-sessions`, and for lists also the plural: `mapHeaders`. */
-function optionNameOf(key: string): OptionName | undefined {
-  const name = toKebabCase(key);
-  if (isOptionName(name)) return name;
-  const singular = name.replace(/s$/, '');
-  return isOptionName(singular) && findOption(singular)?.kind === 'list' ? singular : undefined;
-}
-
-function toKebabCase(key: string): string {
-  return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+function optionCalled(key: string): Option | undefined {
+  const name = toCamelCase(key);
+  const singular = findOption(name.replace(/s$/, ''));
+  return findOption(name) ?? (singular?.kind === 'list' ? singular : undefined);
 }
 
 /** Limits the costly search for similar names. A longer key is not a misspelled option. */
@@ -197,7 +154,7 @@ const LONGEST_NAME = 40;
 const MAX_COMPARED = 100;
 
 function explainUnknown(key: string, before: number): string {
-  const names = [...OPTIONS.map(({ name }) => name), ...OWN_KEYS];
+  const names = [...OPTIONS.map(({ name }) => toKebabCase(name)), ...OWN_KEYS];
   return `mcp-portage has no option ${quoteKey(key)}${suggestNear(key, names, before)}`;
 }
 
@@ -213,57 +170,55 @@ function suggestNear(key: string, names: readonly string[], before: number): str
   return near.length === 0 ? '.' : `; did you mean ${near.join(' or ')}?`;
 }
 
-/** Returns the values as they would be written on the command line, or undefined after reporting a mistake. */
-function readTexts(
-  spec: OptionSpec,
+/** Returns the values, or undefined after reporting a mistake. */
+function readValues(
+  option: Option,
   node: ConfigNode,
   path: Path,
   context: EntryContext,
-): readonly string[] | undefined {
-  if (spec.isMap === true && node.kind === 'object') {
-    reportRepeated(node, path, context);
-    const texts = [...node.members].map(([name, member]) => {
-      const text = readText(spec, member, [...path, name], context);
-      return text === undefined ? undefined : `${name}=${text}`;
-    });
-    const found = texts.filter((text) => text !== undefined);
-    return found.length === texts.length ? found : undefined;
-  }
-  if (spec.kind === 'list' && node.kind === 'list') {
-    const texts = node.items.map((item, index) => readText(spec, item, [...path, index], context));
-    const found = texts.filter((text) => text !== undefined);
-    return found.length === texts.length ? found : undefined;
-  }
-  const text = readText(spec, node, path, context);
-  return text === undefined ? undefined : [text];
+): readonly ReadValue[] | undefined {
+  const { readMember } = option.type;
+  const mistakesBefore = context.report.mistakeCount;
+  const isMap = readMember !== undefined && node.kind === 'object';
+  const isList = option.kind === 'list' && node.kind === 'list';
+  if (isMap) reportRepeated(node, path, context);
+  const inner: readonly (readonly [ConfigNode, Path, Option])[] = isMap
+    ? [...node.members].map(([name, member]) => [
+        member,
+        [...path, name],
+        { ...option, type: { ...option.type, read: (text) => readMember(name, text) } },
+      ])
+    : isList
+      ? node.items.map((item, index) => [item, [...path, index], option])
+      : [[node, path, option]];
+  const values = inner.map(([each, place, of]) => readNode(of, each, place, context));
+  return context.report.mistakeCount > mistakesBefore ? undefined : values.filter((value) => value !== undefined);
 }
 
-const EXPECTED: Readonly<Record<OptionSpec['kind'], string>> = {
+const EXPECTED: Readonly<Record<Option['kind'], string>> = {
   flag: 'true or false',
   value: 'a text or a number',
   list: 'a text or a list of texts',
 };
 
-function readText(spec: OptionSpec, node: ConfigNode, path: Path, context: EntryContext): string | undefined {
-  if (node.kind === 'text') {
-    const text = expandText(node, path, context);
-    return text === undefined ? undefined : resolveFile(spec, text, context);
+function readNode(option: Option, node: ConfigNode, path: Path, context: EntryContext): ReadValue | undefined {
+  const isScalar = node.kind === 'boolean' || (node.kind === 'number' && option.kind !== 'flag');
+  if (node.kind !== 'text' && !isScalar) {
+    context.report.mistake(node.at, path, `expected ${EXPECTED[option.kind]}, got ${KIND_NAMES[node.kind]}.`);
+    return undefined;
   }
-  const isScalar = node.kind === 'boolean' || (node.kind === 'number' && spec.kind !== 'flag');
-  if (isScalar) return String(node.value);
-  context.report.mistake(node.at, path, `expected ${EXPECTED[spec.kind]}, got ${KIND_NAMES[node.kind]}.`);
-  return undefined;
+  const text = node.kind === 'text' ? expandText(node, path, context) : String(node.value);
+  return text === undefined ? undefined : readValue(option, text, 'file', readingContextOf(context));
 }
 
-/** Options whose values may be `file:PATH`. */
-const HAVE_SOURCES: readonly string[] = ['auth-token', 'dial', 'dial-token'];
-
-/** Resolves paths in a configuration file relative to that file, and not to the current folder. */
-function resolveFile({ name, completes }: OptionSpec, text: string, context: EntryContext): string {
-  if (text === '') return text;
-  if (completes !== undefined && !isUrlLike(text)) return resolvePath(text, context);
-  const [, before, path] = HAVE_SOURCES.includes(name) ? (/^([^:]*file:)(.+)$/s.exec(text) ?? []) : [];
-  return before === undefined || path === undefined ? text : before + resolvePath(path, context);
+/** In a file, paths are relative to its workspace, and variables in texts are replaced already. */
+export function readingContextOf(context: EntryContext): ReadingContext {
+  return {
+    resolvePath: (path) => resolvePath(path, context),
+    platform: context.readers.platform,
+    variables: 'expanded',
+    nameOf: context.report.kind === 'file' ? flagOf : (name) => name,
+  };
 }
 
 function readRequired(

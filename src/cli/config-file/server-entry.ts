@@ -1,17 +1,17 @@
 /** Translates one entry of a host's file into our own options. */
 import type { Target } from '../../config/server.ts';
-import type { WrittenOption } from '../options/given-options.ts';
-import { findOption, type OptionName } from '../options/option-table.ts';
+import { type GivenOption, type OptionLayer, readValue } from '../options/given-options.ts';
+import { type OptionName, optionOf } from '../options/option-table.ts';
 import type { WrittenServer } from './config-file.ts';
 import { type ConfigNode, KIND_NAMES, nearestNode, type ObjectNode, type Path } from './config-tree.ts';
 import { type Dialect, meaningOf } from './dialects.ts';
 import { type EntryContext, reportRepeated, resolvePath, toPlain } from './entry-context.ts';
 import type { CheckedEntry, Entry } from './entry-schema.ts';
 import { readTarget } from './entry-target.ts';
-import type { TextsOfKey } from './entry-values.ts';
+import type { TextsOfKey, ValuesOfKey } from './entry-values.ts';
 import { ownVariables, readEnvironment, readHeaders } from './entry-values.ts';
 import { readHostLogin } from './host-login.ts';
-import { PORTAGE, readEntryPortage } from './portage-key.ts';
+import { PORTAGE, readEntryPortage, readingContextOf } from './portage-key.ts';
 
 export interface EntryReader extends EntryContext {
   readonly dialect: Dialect;
@@ -48,7 +48,7 @@ export function readServer(
     return undefined;
   }
   const { entry } = checked;
-  const read = readTarget(entry, { resolvePath: (path) => resolvePath(path, reader), dialect: reader.dialect });
+  const read = readTarget(entry, { ...readingContextOf(reader), dialect: reader.dialect });
   if (!read.ok) {
     report.mistake(nearestNode(node, read.path).at, [...path, ...read.path], read.problem);
     readEntryPortage(portageNode, portagePath, reader, undefined);
@@ -60,8 +60,8 @@ export function readServer(
   if (target.kind === 'command') readCommandOptions(entry, options, node, path, reader);
   else if (target.kind === 'url') {
     options.set('header', readHeaders(entry, node, path, reader));
-    for (const [name, texts] of readHostLogin(node)) options.set(name, texts, 'host');
-    if (transport !== undefined) options.set('transport', { key: transport.key, texts: [transport.name] });
+    for (const [name, texts] of readHostLogin(node)) options.setTexts(name, texts, 'host');
+    if (transport !== undefined) options.setTexts('transport', { key: transport.key, texts: [transport.name] });
   }
   readCommonOptions(entry, options, reader, path);
   options.addAll(portage.options);
@@ -69,7 +69,7 @@ export function readServer(
   return {
     name,
     segment,
-    source: report.sourceOf(node.at, path),
+    place: report.placeOf(node.at, path),
     target,
     options: options.all(),
     isRequired: portage.isRequired ?? entry.required ?? false,
@@ -99,7 +99,7 @@ function ofArguments(reader: EntryReader, node: ObjectNode): EntryReader {
 }
 
 class OptionsOfEntry {
-  readonly #options = new Map<OptionName, WrittenOption>();
+  readonly #options = new Map<OptionName, GivenOption>();
   readonly #node: ConfigNode;
   readonly #path: Path;
   readonly #reader: EntryReader;
@@ -110,26 +110,31 @@ class OptionsOfEntry {
     this.#reader = reader;
   }
 
-  /** @param key the key of the entry that the values come from; empty for the entry itself */
-  set(name: OptionName, { key, texts }: TextsOfKey, meantFor: WrittenOption['meantFor'] = 'us'): void {
-    if (texts.length === 0) return;
+  set(name: OptionName, { key, values }: ValuesOfKey, meantFor: GivenOption['meantFor'] = 'us'): void {
+    if (values.length === 0) return;
     const path = key === '' ? [] : [key];
     const { at } = nearestNode(this.#node, path);
-    const source = this.#reader.report.sourceOf(at, [...this.#path, ...path]);
-    this.#options.set(name, { texts, source, ...(meantFor === 'host' && { meantFor }) });
+    const place = this.#reader.report.placeOf(at, [...this.#path, ...path]);
+    this.#options.set(name, { place, values, ...(meantFor === 'host' && { meantFor }) });
+  }
+
+  setTexts(name: OptionName, { key, texts }: TextsOfKey, meantFor?: GivenOption['meantFor']): void {
+    const context = readingContextOf(this.#reader);
+    const values = texts.map((text) => readValue(optionOf(name), text, 'file', context));
+    this.set(name, { key, values }, meantFor);
   }
 
   /** Adds the options under `portage`. They override those of the entry, and lists are joined. */
-  addAll(options: ReadonlyMap<OptionName, WrittenOption>): void {
-    for (const [name, { texts, source }] of options) {
+  addAll(options: OptionLayer): void {
+    for (const [name, { place, values }] of options) {
       const former = this.#options.get(name);
-      const isMore = findOption(name)?.kind === 'list' && former?.meantFor !== 'host';
-      const before = isMore ? (former?.texts ?? []) : [];
-      this.#options.set(name, { texts: [...before, ...texts], source });
+      const isMore = optionOf(name).kind === 'list' && former?.meantFor !== 'host';
+      const before = isMore ? (former?.values ?? []) : [];
+      this.#options.set(name, { place, values: [...before, ...values] });
     }
   }
 
-  all(): ReadonlyMap<OptionName, WrittenOption> {
+  all(): OptionLayer {
     return this.#options;
   }
 }
@@ -143,20 +148,23 @@ function readCommandOptions(
 ): void {
   options.set('env', readEnvironment(entry, node, path, reader));
   const cwd = entry.cwd === undefined || entry.cwd === '' ? undefined : resolvePath(entry.cwd, reader);
-  options.set('cwd', { key: cwd === undefined ? '' : 'cwd', texts: [cwd ?? reader.workspaceFolder] });
+  options.setTexts('cwd', { key: cwd === undefined ? '' : 'cwd', texts: [cwd ?? reader.workspaceFolder] });
 }
 
 function readCommonOptions(entry: Entry, options: OptionsOfEntry, reader: EntryReader, path: Path): void {
   const timeout = readTimeout(entry, reader, path);
-  if (timeout !== undefined) options.set('request-timeout', timeout);
-  options.set('protocol', { key: 'protocolEra', texts: entry.protocolEra === undefined ? [] : [entry.protocolEra] });
+  if (timeout !== undefined) options.setTexts('requestTimeout', timeout);
+  options.setTexts('protocol', {
+    key: 'protocolEra',
+    texts: entry.protocolEra === undefined ? [] : [entry.protocolEra],
+  });
   const { included, excluded } = readToolChoice(entry);
   // An empty list means no tools for hosts, but all tools for `--include-tool`.
   if (included !== undefined && included.texts.length === 0) {
-    options.set('exclude-tool', { key: included.key, texts: ['*', ...(excluded?.texts ?? [])] });
+    options.setTexts('excludeTool', { key: included.key, texts: ['*', ...(excluded?.texts ?? [])] });
   } else {
-    if (included !== undefined) options.set('include-tool', included);
-    if (excluded !== undefined) options.set('exclude-tool', excluded);
+    if (included !== undefined) options.setTexts('includeTool', included);
+    if (excluded !== undefined) options.setTexts('excludeTool', excluded);
   }
 }
 

@@ -1,6 +1,5 @@
 /** The commands with their purpose and usage, as data for --help and for the manual page. */
-import type { BridgeVerb } from '../options/option-spec.ts';
-import type { OptionName } from '../options/option-table.ts';
+import type { BridgeVerb, OptionName } from '../options/option-table.ts';
 
 /** A line of a table with two columns. */
 export interface Row {
@@ -32,8 +31,8 @@ export const COMMON_OPTIONS: readonly { readonly name: OptionName; readonly brie
   { name: 'port', brief: 'Port to listen on [8000]' },
   { name: 'env', brief: 'Set or pass on a variable for the server' },
   { name: 'isolation', brief: 'One server process per session, or shared' },
-  { name: 'auth-token', brief: 'Require a bearer token' },
-  { name: 'log-level', brief: 'How much to log to stderr [info]' },
+  { name: 'authToken', brief: 'Require a bearer token' },
+  { name: 'logLevel', brief: 'How much to log to stderr [info]' },
 ];
 
 /** Commands that are not in `FIVE_TASKS`. */

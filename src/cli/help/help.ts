@@ -1,8 +1,14 @@
 /** Renders --help from the tables of commands and options. */
 import picocolors from 'picocolors';
-import { isApplicable } from '../options/given-options.ts';
-import { type BridgeVerb, OPTION_GROUPS, type OptionGroup, type OptionSpec } from '../options/option-spec.ts';
-import { findOption, OPTIONS, VARIABLES } from '../options/option-table.ts';
+import {
+  type BridgeVerb,
+  OPTION_GROUPS,
+  OPTIONS,
+  type Option,
+  type OptionGroup,
+  optionOf,
+  VARIABLES,
+} from '../options/option-table.ts';
 import {
   COMMANDS,
   COMMON_OPTIONS,
@@ -62,10 +68,7 @@ function styleOf(color: boolean): Style {
 }
 
 function renderOverview(page: Page): readonly string[] {
-  const options = COMMON_OPTIONS.flatMap(({ name, brief }) => {
-    const option = findOption(name);
-    return option === undefined ? [] : [{ left: writeOption(option), right: brief }];
-  });
+  const options = COMMON_OPTIONS.map(({ name, brief }) => ({ left: writeOption(optionOf(name)), right: brief }));
   const help = [
     { left: 'mcp-portage help <command>', right: 'Show all options of a command' },
     { left: 'mcp-portage help all', right: 'Show everything' },
@@ -88,7 +91,7 @@ function renderReference(commands: readonly Command[], page: Page): readonly str
   const [command, ...others] = commands;
   const verb = others.length === 0 ? command?.verb : undefined;
   const usage = [...commands.flatMap((each) => each.usage), ...(verb === undefined ? OTHER_USAGE : [])];
-  const groups = Object.entries(OPTION_GROUPS).map(([group, title]) => ({ title, rows: rowsOf(group, verb) }));
+  const groups = Object.entries(OPTION_GROUPS).map(([group, { title }]) => ({ title, rows: rowsOf(group, verb) }));
   const tables = [...groups.filter(({ rows }) => rows.length > 0), { title: 'Other', rows: OTHER_OPTIONS }];
   const examples = commands.flatMap((each) => each.examples);
   return [
@@ -111,7 +114,7 @@ function renderReference(commands: readonly Command[], page: Page): readonly str
 }
 
 function renderGroup(group: OptionGroup, page: Page): readonly string[] {
-  const [, ...lines] = renderOptions([{ title: OPTION_GROUPS[group], rows: rowsOf(group, undefined) }], page);
+  const [, ...lines] = renderOptions([{ title: OPTION_GROUPS[group].title, rows: rowsOf(group, undefined) }], page);
   return [...lines, '', ...wrap(OF_VALUES, page.width)];
 }
 
@@ -125,34 +128,33 @@ function renderOptions(tables: readonly Table[], page: Page): readonly string[] 
 const EXAMPLE_INDENT = 62;
 
 function rowsOf(group: string, verb: BridgeVerb | undefined): readonly Row[] {
-  const options = OPTIONS.filter((option: OptionSpec) => {
-    const isOfVerb = verb === undefined || isApplicable(option, { verb, target: 'any' });
-    return option.group === group && isOfVerb;
-  });
+  const options = OPTIONS.filter(
+    (option) => option.group === group && (verb === undefined || option.verbs.includes(verb)),
+  );
   const variables = VARIABLES.filter(
     (variable) => variable.group === group && (verb === undefined || variable.verbs.includes(verb)),
   );
   return [...options.map(rowOf), ...variables.map(({ name, note }) => ({ left: name, right: note }))];
 }
 
-function rowOf(option: OptionSpec): Row {
+function rowOf(option: Option): Row {
   return { left: writeOption(option), right: describeOption(option) };
 }
 
-export function writeOption(option: OptionSpec): string {
-  return option.kind === 'flag' ? `--[no-]${option.name}` : `--${option.name} <${option.placeholder}>`;
+export function writeOption({ kind, flag, type }: Option): string {
+  return kind === 'flag' ? flag.replace('--', '--[no-]') : `${flag} <${type.placeholder}>`;
 }
 
 /** Returns the description with the choices and the default. */
-export function describeOption(option: OptionSpec): string {
+export function describeOption(option: Option): string {
   const notes = [
-    option.choices === undefined ? '' : `: ${option.choices.join(', ')}`,
+    option.type.choices === undefined ? '' : `: ${option.type.choices.join(', ')}`,
     option.kind === 'list' ? ' (repeatable)' : '',
     option.kind !== 'flag' && hasDefault(option) ? ` [${option.default ?? option.defaultNote}]` : '',
   ];
   return option.describe + notes.join('');
 }
 
-function hasDefault(option: OptionSpec): boolean {
+function hasDefault(option: Option): boolean {
   return option.default !== undefined || option.defaultNote !== undefined;
 }

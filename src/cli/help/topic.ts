@@ -1,6 +1,6 @@
 /** Topics of the help: the overview, all options, a command, or a group of options. */
 import { BridgeError } from '../../errors.ts';
-import { BRIDGE_VERBS, type BridgeVerb, OPTION_GROUPS, type OptionGroup } from '../options/option-spec.ts';
+import { BRIDGE_VERBS, type BridgeVerb, OPTION_GROUPS, type OptionGroup } from '../options/option-table.ts';
 import { suggest } from '../suggest.ts';
 
 export type HelpTopic =

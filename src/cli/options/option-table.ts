@@ -1,75 +1,706 @@
 /**
- * All options as data. The table drives command-line parsing, --help, the names of environment variables, shell
- * completion, spelling suggestions, and docs/reference/options.md. parse/value.ts defines the allowed values, and
- * parse/config.ts the allowed combinations.
+ * All options, one row each: what is said of it, its kind of value, its default, and where it applies. The command line,
+ * the environment, configuration files, the library, help, completion, the manual page, the schema and the reference are
+ * made from this table. A row is named like its field in files and in the library; the flag and the variable follow from
+ * that name. `parse/` checks which values can be combined, and makes the configuration from them.
  */
-import { CLUSTER_OPTIONS } from './cluster.ts';
-import { HUB_OPTIONS } from './hubs.ts';
-import { LISTENING_OPTIONS } from './listening.ts';
-import { LOGIN_OPTIONS } from './login.ts';
-import { OBSERVING_OPTIONS } from './observing.ts';
-import type { BridgeVerb, OptionGroup, OptionSpec } from './option-spec.ts';
-import { OUTPUT_OPTIONS } from './output.ts';
-import { REMOTE_OPTIONS } from './remote.ts';
-import { SERVER_OPTIONS } from './server.ts';
-import { SESSIONS_OPTIONS } from './sessions.ts';
+import type { Target } from '../../config/server.ts';
+import { HOSTS } from '../../snippet.ts';
+import { flagOf, variableOf } from './option-names.ts';
+import type { ReadingContext, ValueType } from './value-type.ts';
+import {
+  allowedHost,
+  assignment,
+  baseUrl,
+  callback,
+  choice,
+  clientDocument,
+  count,
+  directory,
+  duration,
+  endpointPath,
+  file,
+  fileMode,
+  forwardedHeader,
+  header,
+  hubPlace,
+  issuer,
+  jsonDepth,
+  keyLocation,
+  keySource,
+  lease,
+  listenedStream,
+  listenHost,
+  mappedHeader,
+  named,
+  namePattern,
+  onOrOff,
+  origin,
+  ownOrigin,
+  parameter,
+  period,
+  port,
+  positiveCount,
+  positiveDuration,
+  resource,
+  scopes,
+  size,
+  socketPath,
+  storePrefix,
+  sunset,
+  text,
+  tokenEndpoint,
+  tokenSource,
+} from './value-types.ts';
 
-export const OPTIONS = [
-  ...LISTENING_OPTIONS,
-  ...HUB_OPTIONS,
-  ...CLUSTER_OPTIONS,
-  ...SERVER_OPTIONS,
-  ...REMOTE_OPTIONS,
-  ...LOGIN_OPTIONS,
-  ...SESSIONS_OPTIONS,
-  ...OBSERVING_OPTIONS,
-  ...OUTPUT_OPTIONS,
-] as const;
+/**
+ * The commands for servers: `serve` them over HTTP, `connect` a stdio client to one, `probe` them, print a `snippet`
+ * for hosts, `report` on their use, show it live in `top`, and `login` or `logout`.
+ */
+export const BRIDGE_VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'login', 'logout'] as const;
+export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 
-export type OptionName = (typeof OPTIONS)[number]['name'];
+/** The commands that use a server. */
+export const USE_SERVERS = ['serve', 'connect', 'probe'] as const;
+/** The commands that connect to a server, or log in there. */
+const REACH_SERVERS = [...USE_SERVERS, 'login', 'logout'] as const;
 
-/** Values by option name as written on the command line, in order. The value of a flag is `true` or `false`. */
+/**
+ * The places where an option may be set, apart from the command line and the environment: `process` at the top of a
+ * file, `server` in the entry of a server or, for all servers, at the top, `one-server` in an entry alone, since for all
+ * servers it would be a mistake and could disclose a credential to the wrong ones. An `entry` option has a key of its own
+ * in the entry. A `call` option is for a single run of the program and belongs on the command line.
+ */
+export type OptionScope = 'process' | 'server' | 'one-server' | 'entry' | 'call';
+
+/** Where an option applies: the commands, the kinds of servers (all kinds if absent), and the places in a file. */
+export interface Application {
+  readonly scope: OptionScope;
+  readonly verbs: readonly BridgeVerb[];
+  readonly targets?: readonly Target['kind'][];
+}
+
+interface Group extends Application {
+  /** The heading in the help. */
+  readonly title: string;
+}
+
+/** What a row adds to its kind of value, and where it applies otherwise than its group. */
+interface RowDetails extends Partial<Application> {
+  /** The default, as a user would write it. Absent: the option is not set by default. */
+  readonly default?: string;
+  /** A description of a default that depends on other settings, in place of `default`. */
+  readonly defaultNote?: string;
+}
+
+/** A `flag` takes no value, and a `list` may be repeated. */
+interface Row extends RowDetails {
+  readonly kind: 'value' | 'flag' | 'list';
+  readonly type: ValueType<unknown>;
+  readonly describe: string;
+}
+
+function value<T, const D extends RowDetails>(type: ValueType<T>, describe: string, details?: D) {
+  return { kind: 'value', type, describe, ...(details as D) } as const;
+}
+
+function list<T>(type: ValueType<T>, describe: string, details: RowDetails = {}) {
+  return { kind: 'list', type, describe, ...details } as const;
+}
+
+/** A flag is off by default. */
+function flag(describe: string, details: RowDetails = {}) {
+  return { kind: 'flag', type: onOrOff, describe, default: 'false', ...details } as const;
+}
+
+/** The rows are checked where the groups are listed: a constraint here would widen the types of their values. */
+function group<R>(head: Group, rows: R) {
+  return { ...head, rows };
+}
+
+const SERVERS = group(
+  { title: 'Configuration file', scope: 'call', verbs: ['serve', 'connect', 'probe', 'snippet', 'login', 'logout'] },
+  {
+    config: value(
+      file,
+      'Read the servers from this file; the configuration of Claude, Cursor, VS Code, Codex or another host works as it is',
+    ),
+    allowWritableConfig: flag('Accept that file even if other users can write to it, as in some containers'),
+    strictConfig: flag('Refuse that file if the entry of any server is wrong, instead of leaving that server out'),
+  },
+);
+
+const LISTEN = group(
+  { title: 'Listening (serve)', scope: 'process', verbs: ['serve', 'snippet'] },
+  {
+    host: value(listenHost, 'Address to listen on', { default: '127.0.0.1' }),
+    port: value(port, 'Port to listen on; 0 picks a free one', { default: '8000' }),
+    socket: list(
+      socketPath,
+      'Serve HTTP at this Unix socket (on Windows a named pipe); in place of a port unless one is given as well',
+    ),
+    socketMode: value(fileMode, 'File mode of that socket, which decides who may connect', { default: '0600' }),
+    stream: list(
+      listenedStream,
+      'Serve newline-delimited JSON at tcp://host:port or unix:///path, with name= before it if there are several servers',
+    ),
+    tlsCert: value(file, 'Serve https with this certificate chain (PEM file)'),
+    tlsKey: value(file, 'Private key of the certificate (PEM file)'),
+  },
+);
+
+const ENDPOINTS = group(
+  { title: 'Endpoints (serve)', scope: 'process', verbs: ['serve', 'snippet'] },
+  {
+    path: value(endpointPath, 'Streamable HTTP endpoint', { default: '/mcp' }),
+    sse: flag('Also serve HTTP+SSE, for older clients', { default: 'true' }),
+    ssePath: value(endpointPath, 'HTTP+SSE: where older clients open their stream', { default: '/sse' }),
+    messagePath: value(endpointPath, 'HTTP+SSE: where older clients post messages', { default: '/messages' }),
+    sunset: value(
+      sunset,
+      'Tell older clients that HTTP+SSE ends after this day (UTC) or at this time, then refuse them',
+    ),
+    afterSunset: value(choice('what', ['refuse', 'serve']), 'What happens to older clients after that date', {
+      default: 'refuse',
+    }),
+    ws: flag('Also serve WebSocket', { default: 'true' }),
+    wsPath: value(endpointPath, 'WebSocket endpoint', { default: '/ws' }),
+    baseUrl: value(baseUrl, 'Public URL of this process behind a reverse proxy, with its path prefix'),
+  },
+);
+
+const ACCESS = group(
+  { title: 'Access (serve)', scope: 'process', verbs: ['serve', 'snippet'] },
+  {
+    allowHost: list(allowedHost, 'Host name clients may use, besides loopback names and the listening address'),
+    allowOrigin: list(origin, 'Web origin whose pages may call, by CORS'),
+    allowAnonymous: flag(
+      'Serve everybody who can reach the port, even from other machines; otherwise those must authenticate',
+    ),
+    authToken: list(
+      named('name=source', tokenSource),
+      'Accept requests with the bearer token in env:NAME or file:path; alice=env:NAME also names its owner',
+    ),
+    authIssuer: value(issuer, 'Accept access tokens (JWT) of this OAuth issuer'),
+    authAudience: list(named('audience', text), 'Audience those tokens must have', {
+      defaultNote: 'its own URLs, if --base-url is given',
+    }),
+    authJwks: value(keyLocation, 'Keys of that issuer: a URL or a file', { defaultNote: "from the issuer's metadata" }),
+    authScope: list(scopes, 'Scope those tokens must have'),
+  },
+);
+
+const HUBS = group(
+  { title: 'Calling hubs (serve)', scope: 'one-server', verbs: ['serve'] },
+  {
+    dial: list(
+      hubPlace,
+      'Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path holds a URL that contains a key',
+    ),
+    dialHeader: list(header, `Send this header to the hub; \${NAME} takes a value from the environment`),
+    dialToken: value(tokenSource, 'Send the bearer token in env:NAME or file:path to the hub'),
+    dialCa: value(file, 'Trust these certificate authorities of the hub (PEM file) instead of the built-in ones'),
+  },
+);
+
+const CLUSTER = group(
+  { title: 'Several replicas (serve)', scope: 'process', verbs: ['serve'] },
+  {
+    store: value(
+      named('url', text),
+      'Share sessions with other replicas through this Redis: redis://, rediss://, redis+sentinel:// or redis+cluster:// and its address',
+    ),
+    advertise: value(ownOrigin, 'URL at which the other replicas reach this one, such as http://10.0.0.5:8000'),
+    clusterKey: value(
+      keySource,
+      'Where the secret of all replicas is; with several lines, the first key encrypts and all decrypt',
+    ),
+    storePrefix: value(storePrefix, 'Prefix of every key in Redis, so that other programs can share it', {
+      default: 'mcp-portage:',
+    }),
+    storeCa: value(
+      file,
+      'Trust these certificate authorities for Redis over TLS (PEM file) instead of the built-in ones',
+    ),
+    storeClientCert: value(file, 'Client certificate to present to Redis (PEM file)'),
+    storeClientKey: value(file, 'Private key of that certificate (PEM file)'),
+    lease: value(lease, 'Silence of a replica after which others take over its sessions with remote servers', {
+      default: '15s',
+    }),
+    clusterLimits: flag(
+      'Limit sessions, calls of a caller without a session, and processes for all replicas together instead of for each',
+    ),
+  },
+);
+
+const PROTOCOL = group(
+  { title: 'Every server', scope: 'server', verbs: USE_SERVERS },
+  {
+    protocol: value(
+      choice('era', ['auto', 'legacy', 'modern']),
+      'Era of the protocol the server speaks; auto detects it',
+      { default: 'auto' },
+    ),
+    includeTool: list(namePattern, 'Show only tools whose names match this pattern, and refuse calls to all others', {
+      verbs: ['serve', 'connect'],
+    }),
+    excludeTool: list(
+      namePattern,
+      'Hide tools whose names match this pattern and refuse calls to them; wins over --include-tool',
+      { verbs: ['serve', 'connect'] },
+    ),
+  },
+);
+
+const SERVER = group(
+  { title: 'Servers started as a command', scope: 'server', verbs: USE_SERVERS, targets: ['command'] },
+  {
+    mapHeader: list(mappedHeader, "Pass this request header to the caller's own server process, as a variable", {
+      verbs: ['serve'],
+    }),
+    cwd: value(directory, 'Working directory of the server', {
+      defaultNote: 'the current directory',
+      scope: 'one-server',
+    }),
+    env: list(assignment, 'Set a variable for the server; NAME alone passes on its current value', {
+      scope: 'one-server',
+    }),
+    envFrom: list(file, 'Set the variables in this file for the server, one NAME=value per line; --env wins over it', {
+      scope: 'entry',
+    }),
+    inheritEnv: flag('Pass the whole environment to the server, not just PATH, HOME and other harmless names'),
+    pty: flag('Run the server on a pseudo-terminal, for servers that need one; requires the package @lydell/node-pty'),
+  },
+);
+
+const REMOTE = group(
+  { title: 'Remote servers (URL)', scope: 'server', verbs: REACH_SERVERS, targets: ['url'] },
+  {
+    transport: value(
+      choice('name', ['auto', 'streamable-http', 'sse']),
+      'Transport the server speaks; auto detects it',
+      { default: 'auto' },
+    ),
+    header: list(header, `Send this header with every request; \${NAME} takes a value from the environment`, {
+      scope: 'one-server',
+    }),
+    headerFile: value(file, 'Send the headers in this file, one per line; # starts a comment', { scope: 'one-server' }),
+    bearerTokenFile: value(file, 'Send the bearer token in this file; it is read again when it changes', {
+      scope: 'one-server',
+    }),
+    forwardHeader: list(
+      forwardedHeader,
+      "Pass this header of the client's requests on to the server, renamed if written as 'Name: Other'; no others are",
+      { verbs: ['serve'] },
+    ),
+    ca: value(file, 'Trust these certificate authorities (PEM file) instead of the built-in ones', {
+      targets: ['url', 'stream'],
+    }),
+    clientCert: value(file, 'Client certificate to present to the server (PEM file)', {
+      targets: ['url', 'stream'],
+      scope: 'one-server',
+    }),
+    clientKey: value(file, 'Private key of that certificate (PEM file)', {
+      targets: ['url', 'stream'],
+      scope: 'one-server',
+    }),
+    connectTimeout: value(duration, 'Time for name resolution, TCP and TLS; 0: no limit', {
+      default: '10s',
+      verbs: ['serve', 'connect'],
+      targets: ['url', 'stream'],
+    }),
+    firstByteTimeout: value(duration, 'Time until a response begins; 0: no limit, since calls may be long', {
+      default: '0',
+      verbs: ['serve', 'connect'],
+    }),
+    idleTimeout: value(duration, 'Silence allowed in a stream; keep-alive comments count as activity; 0: no limit', {
+      default: '0',
+      verbs: ['serve', 'connect'],
+    }),
+    callTimeout: value(duration, 'Time for one HTTP request and its whole response; 0: no limit', {
+      default: '0',
+      verbs: ['serve', 'connect'],
+    }),
+    keepAlive: value(duration, 'Ping a connection that was idle this long; 0: never', {
+      default: '0',
+      verbs: ['serve', 'connect'],
+      targets: ['url', 'stream'],
+    }),
+  },
+);
+
+const LOGIN = group(
+  { title: 'Logging in to remote servers (URL)', scope: 'server', verbs: REACH_SERVERS, targets: ['url'] },
+  {
+    login: value(
+      choice('when', ['on-demand', 'anew', 'never']),
+      'When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never',
+      { defaultNote: 'on-demand for connect; never for other commands, or with a token' },
+    ),
+    exchangeToken: flag(
+      "Exchange each caller's token for one of the server, at --auth-issuer, as --oauth-client-id (RFC 8693)",
+      { verbs: ['serve'] },
+    ),
+    oauthGrant: value(
+      choice('grant', ['authorization-code', 'device-code', 'client-credentials', 'jwt-bearer']),
+      'Way to log in: a user in a browser here, or with a code in any browser; the client itself; or a workload',
+      { defaultNote: 'authorization-code; device-code where no browser opens and it is offered' },
+    ),
+    oauthClientId: value(
+      named('id', text),
+      'Client registered with the authorization server, in place of dynamic registration',
+      { scope: 'one-server' },
+    ),
+    oauthSecretFile: value(file, 'File with the secret of that client', { scope: 'one-server' }),
+    oauthClientKey: value(file, 'Private key the client authenticates with, in place of a secret (PEM file)', {
+      scope: 'one-server',
+    }),
+    oauthClientDocument: value(
+      clientDocument,
+      'URL of your client ID metadata document, used where the server supports that',
+    ),
+    oauthAssertionFile: value(
+      file,
+      'File with the JWT of this workload for jwt-bearer, or with your ID token for --oauth-idp-issuer',
+      { scope: 'one-server' },
+    ),
+    oauthIdpIssuer: value(
+      issuer,
+      'Identity provider of your company, which vouches for you at the authorization server',
+    ),
+    oauthIdpClientId: value(named('id', text), 'Client registered with that identity provider'),
+    oauthIdpSecretFile: value(file, 'File with the secret of that client, if it has one'),
+    oauthIssuer: value(issuer, 'The only authorization server to trust', { defaultNote: 'the one the server names' }),
+    oauthTokenEndpoint: value(tokenEndpoint, 'Where the authorization server gives tokens', {
+      defaultNote: 'what its metadata says',
+    }),
+    oauthAuthMethod: value(
+      choice('method', ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']),
+      'How the client authenticates there',
+      { defaultNote: 'one that the metadata offers', scope: 'one-server' },
+    ),
+    oauthAssumePkce: flag(
+      'Log in at a server that does not announce PKCE, which is used all the same (Entra, Cognito)',
+    ),
+    oauthScope: list(scopes, 'Scope to ask for, in place of those the server names', { scope: 'one-server' }),
+    oauthResource: value(resource, 'Resource to ask tokens for; none leaves it out (Entra)', {
+      defaultNote: 'the server, as it names itself',
+      scope: 'one-server',
+    }),
+    oauthToken: value(
+      choice('token', ['access', 'id']),
+      'Token to show the server; a few want the ID token in place of the access token',
+      { default: 'access' },
+    ),
+    oauthParam: list(
+      parameter,
+      'Parameter to add to the request that begins a login, such as login_hint=me@example.com',
+      { scope: 'one-server' },
+    ),
+    oauthCallback: value(callback, 'Where the browser returns to on this machine; port 0 picks a free one', {
+      default: 'http://127.0.0.1:0/callback',
+    }),
+    oauthBrowser: flag('Open the browser for a login; the address is logged either way', { default: 'true' }),
+    stateDir: value(directory, 'Where logins and counts are kept, readable only by you', {
+      defaultNote: '~/.mcp-portage, or where the system keeps such files',
+      verbs: ['serve', 'connect', 'probe', 'report', 'login', 'logout'],
+      targets: ['command', 'url', 'stream'],
+    }),
+  },
+);
+
+const SESSIONS = group(
+  { title: 'Sessions (serve)', scope: 'server', verbs: ['serve'] },
+  {
+    isolation: value(
+      choice('mode', ['session', 'shared']),
+      'One server process per client session, or one shared by all clients',
+      { default: 'session', targets: ['command', 'stream'] },
+    ),
+    prewarm: value(count, 'Server processes kept ready for the next sessions', { default: '0', targets: ['command'] }),
+    sessionTimeout: value(
+      positiveDuration,
+      'End a session and its calls after this long without a request or an open stream',
+      { default: '30m' },
+    ),
+    sessionIdleTimeout: value(positiveDuration, 'End a session this long after its last connection and its last call', {
+      defaultNote: '5m if the client closed its stream or never returned, else --session-timeout',
+    }),
+    maxSessions: value(positiveCount, 'Sessions at a time; new ones replace abandoned ones', { default: '256' }),
+    maxCallerSessions: value(
+      positiveCount,
+      'Sessions of one caller at a time; its new ones replace its abandoned ones',
+      { defaultNote: 'half of --max-sessions with several named callers, else all' },
+    ),
+    poolSize: value(
+      positiveCount,
+      'Sessions of a legacy server shared by clients that have none; a call that may be asked something gets its own',
+      { defaultNote: '16 if each is a process, else 256' },
+    ),
+    maxChildren: value(positiveCount, 'Server processes at a time, including those that are exiting', {
+      defaultNote: 'twice --max-sessions plus --pool-size',
+      targets: ['command'],
+    }),
+    pollAfter: value(
+      duration,
+      'Close a response stream after this long if the client can come back for the rest; 0: never',
+      { default: '0' },
+    ),
+  },
+);
+
+const LIMITS = group(
+  { title: 'Limits', scope: 'server', verbs: USE_SERVERS },
+  {
+    maxMessageBytes: value(
+      size,
+      'Largest message, in either direction; what connect sends its client is limited to 10m unless this is given',
+      { default: '16m' },
+    ),
+    maxJsonDepth: value(jsonDepth, "Deepest nesting of arrays and objects in a client's message; at most 1000", {
+      default: '1000',
+      verbs: ['serve', 'connect'],
+    }),
+    maxHeaderBytes: value(size, 'Largest head of a request: its request line and headers', {
+      default: '16k',
+      verbs: ['serve'],
+      scope: 'process',
+    }),
+    maxInFlight: value(positiveCount, 'Unanswered calls of all clients together, subscriptions included', {
+      default: '4096',
+      verbs: ['serve'],
+      scope: 'process',
+    }),
+    maxSessionInFlight: value(
+      positiveCount,
+      'Unanswered calls of one session, or of one named caller without sessions',
+      { default: '1024', verbs: ['serve'] },
+    ),
+    maxSessionStreams: value(
+      positiveCount,
+      'Open event streams of one session; every call counts, since its response may become one',
+      { default: '2048', verbs: ['serve'] },
+    ),
+    maxReplayBytes: value(size, 'Kept per session for clients that lost a connection and resume their stream', {
+      default: '5m',
+      verbs: ['serve'],
+    }),
+    maxParkedCalls: value(
+      positiveCount,
+      'Calls waiting for their clients to answer a question; as many tasks besides',
+      { default: '1024', verbs: ['serve'] },
+    ),
+    maxParkedBytes: value(size, 'Memory for such calls and tasks; as much again for results nobody has fetched', {
+      default: '64m',
+      verbs: ['serve'],
+    }),
+    requestTimeout: value(
+      duration,
+      'Silence allowed to one call; progress and questions to the user count as activity; 0: no limit',
+      { default: '5m', verbs: ['serve', 'connect'] },
+    ),
+    maxCallTime: value(duration, 'Total time for one call, whatever progress it reports; 0: no limit', {
+      default: '24h',
+      verbs: ['serve', 'connect'],
+    }),
+    hangTimeout: value(
+      duration,
+      'Time a shared server process gets to respond to a ping after a call to it timed out; 0: never ask',
+      { default: '30s', verbs: ['serve'], targets: ['command'] },
+    ),
+    shutdownGrace: value(
+      duration,
+      'Time running calls get to finish at shutdown; server processes then get as long to exit',
+      { default: '4s', verbs: ['serve', 'connect'], scope: 'process' },
+    ),
+  },
+);
+
+const OBSERVING = group(
+  { title: 'Observing', scope: 'process', verbs: ['serve'] },
+  {
+    status: flag('Show who is connected and what runs at /status, to callers who may see it', { default: 'true' }),
+    statusToken: value(
+      named('env:NAME|file:PATH', tokenSource),
+      'Token that opens /status and /metrics, and nothing else',
+      { verbs: ['serve', 'report', 'top'] },
+    ),
+    metrics: flag('Serve Prometheus metrics at /metrics'),
+    usage: flag('Count who uses what, deprecated features included, for mcp-portage report', {
+      verbs: ['serve', 'connect'],
+    }),
+    auditFile: value(file, 'Write one line of JSON per call to this file', { verbs: ['serve', 'connect'] }),
+    auditRequired: flag('Refuse calls while the audit file cannot be written', { verbs: ['serve', 'connect'] }),
+  },
+);
+
+const PROBE = group(
+  { title: 'Reports (probe, report)', scope: 'call', verbs: ['probe'] },
+  {
+    json: flag('Print the report as JSON', { verbs: ['probe', 'report'] }),
+    timeout: value(positiveDuration, 'Time limit for the whole probe', {
+      defaultNote: '15s; 2m for a command, 5m with a login',
+    }),
+  },
+);
+
+const REPORT = group(
+  { title: 'Usage (report)', scope: 'call', verbs: ['report'] },
+  {
+    url: value(
+      named('url', text),
+      'Any URL of the running bridge to ask; without it, the counts in the state directory are read',
+    ),
+    all: flag(
+      'Report on all replicas behind the address, including those that are gone, instead of the one that answers',
+      { verbs: ['report', 'top'] },
+    ),
+    since: value(period, 'How far back the report looks', { default: '30d' }),
+  },
+);
+
+const SNIPPET = group(
+  { title: 'Snippets (snippet)', scope: 'call', verbs: ['snippet'] },
+  {
+    for: value(choice('host', HOSTS), 'The host to print the snippet for; all of them unless one is named'),
+  },
+);
+
+const LOGGING = group(
+  { title: 'Logging', scope: 'process', verbs: BRIDGE_VERBS },
+  {
+    logLevel: value(
+      choice('level', ['trace', 'debug', 'info', 'warn', 'error', 'silent']),
+      'How much to log to stderr',
+      { defaultNote: 'info; warn for probe, login and logout' },
+    ),
+    logFormat: value(choice('format', ['pretty', 'json']), 'Log for people or for programs', {
+      defaultNote: 'pretty on a terminal, else json',
+    }),
+  },
+);
+
+/** The groups in the order of --help. */
+export const OPTION_GROUPS = {
+  servers: SERVERS,
+  listen: LISTEN,
+  endpoints: ENDPOINTS,
+  access: ACCESS,
+  hubs: HUBS,
+  cluster: CLUSTER,
+  protocol: PROTOCOL,
+  server: SERVER,
+  remote: REMOTE,
+  login: LOGIN,
+  sessions: SESSIONS,
+  limits: LIMITS,
+  observing: OBSERVING,
+  probe: PROBE,
+  report: REPORT,
+  snippet: SNIPPET,
+  logging: LOGGING,
+} as const satisfies Readonly<Record<string, Group & { readonly rows: Readonly<Record<string, Row>> }>>;
+export type OptionGroup = keyof typeof OPTION_GROUPS;
+
+const ROWS = {
+  ...SERVERS.rows,
+  ...LISTEN.rows,
+  ...ENDPOINTS.rows,
+  ...ACCESS.rows,
+  ...HUBS.rows,
+  ...CLUSTER.rows,
+  ...PROTOCOL.rows,
+  ...SERVER.rows,
+  ...REMOTE.rows,
+  ...LOGIN.rows,
+  ...SESSIONS.rows,
+  ...LIMITS.rows,
+  ...OBSERVING.rows,
+  ...PROBE.rows,
+  ...REPORT.rows,
+  ...SNIPPET.rows,
+  ...LOGGING.rows,
+};
+
+export type OptionName = keyof typeof ROWS;
+
+/** The value of an option: a list, or one value, which is undefined if it is not set and has no default. */
+export type OptionValue<N extends OptionName> = ValueOf<(typeof ROWS)[N]>;
+type ValueOf<R> = R extends { readonly kind: 'list'; readonly type: ValueType<infer T> }
+  ? readonly T[]
+  : R extends { readonly type: ValueType<infer T> }
+    ? R extends { readonly default: string }
+      ? T
+      : T | undefined
+    : never;
+
+/** Texts by option as written on the command line, in order. The text of a flag is `true` or `false`. */
 export type CommandLineOptions = ReadonlyMap<OptionName, readonly string[]>;
 
-const byName: ReadonlyMap<string, OptionSpec> = new Map(OPTIONS.map((option) => [option.name, option]));
+/** A row with all that follows from its name and its group. */
+export interface Option extends Row, Application {
+  readonly name: OptionName;
+  readonly group: OptionGroup;
+  /** `--max-sessions` */
+  readonly flag: string;
+  /** `MCP_PORTAGE_MAX_SESSIONS` */
+  readonly variable: string;
+  readonly scope: OptionScope;
+  readonly verbs: readonly BridgeVerb[];
+}
 
-export function findOption(name: string): OptionSpec | undefined {
+export const OPTIONS: readonly Option[] = Object.entries(OPTION_GROUPS).flatMap(([name, { rows, ...head }]) =>
+  Object.entries<Row>(rows).map(([option, row]) => ({
+    ...(head.targets !== undefined && { targets: head.targets }),
+    scope: head.scope,
+    verbs: head.verbs,
+    ...row,
+    name: option as OptionName,
+    group: name as OptionGroup,
+    flag: flagOf(option),
+    variable: variableOf(option),
+  })),
+);
+
+const byName: ReadonlyMap<string, Option> = new Map(OPTIONS.map((option) => [option.name, option]));
+
+const byFlag: ReadonlyMap<string, Option> = new Map(OPTIONS.map((option) => [option.flag, option]));
+
+export function optionOf(name: OptionName): Option {
+  return byName.get(name) as Option; // every name is in the table
+}
+
+/** @param name any text, in camel case */
+export function findOption(name: string): Option | undefined {
   return byName.get(name);
 }
 
-export function isOptionName(name: string): name is OptionName {
-  return byName.has(name);
+/** @param flag any text that begins with two hyphens */
+export function findFlag(flag: string): Option | undefined {
+  return byFlag.get(flag);
 }
 
-/**
- * Options that apply to a single server. Set for all servers of a file, they would be a mistake, and could disclose a
- * credential to the wrong servers.
- */
-export const OF_ONE_SERVER: readonly OptionName[] = [
-  'dial',
-  'dial-header',
-  'dial-token',
-  'dial-ca',
-  'header',
-  'header-file',
-  'bearer-token-file',
-  'client-cert',
-  'client-key',
-  'oauth-client-id',
-  'oauth-secret-file',
-  'oauth-client-key',
-  'oauth-assertion-file',
-  'oauth-auth-method',
-  'oauth-scope',
-  'oauth-resource',
-  'oauth-param',
-  'env',
-  'env-from',
-  'cwd',
-];
+/** No default depends on the place where the program runs. */
+const ANYWHERE: ReadingContext = {
+  resolvePath: (path) => path,
+  platform: 'linux',
+  variables: 'expanded',
+  nameOf: (name) => name,
+};
 
-/** The prefix of all variables that the bridge reads from its environment. Children never inherit variables with it. */
-export const ENV_PREFIX = 'MCP_PORTAGE_';
+const defaults: ReadonlyMap<string, unknown> = new Map(
+  OPTIONS.flatMap(({ name, type, default: written }) => {
+    if (written === undefined) return [];
+    const read = type.read(written, ANYWHERE);
+    if (!read.ok) throw new Error(`the default of ${name} cannot be read`);
+    return [[name, read.value]];
+  }),
+);
+
+/** Returns undefined if the option has no default, or one that depends on other settings. */
+export function defaultOf(name: OptionName): unknown {
+  return defaults.get(name);
+}
 
 /**
  * A variable without a corresponding option: other users can read command lines, and shells keep them in their history.
@@ -88,16 +719,8 @@ interface VariableSpec {
   readonly verbs: readonly BridgeVerb[];
 }
 
-/** The commands that use a server, apart from logging in and out. */
-const TO_SERVERS: readonly BridgeVerb[] = ['serve', 'connect', 'probe'];
-
 /** Variables without a corresponding option, with the group that they are listed in. */
 export const VARIABLES: readonly VariableSpec[] = [
-  { group: 'remote', name: BEARER_TOKEN_VARIABLE, note: BEARER_TOKEN_NOTE, verbs: TO_SERVERS },
-  { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE, verbs: [...TO_SERVERS, 'login', 'logout'] },
+  { group: 'remote', name: BEARER_TOKEN_VARIABLE, note: BEARER_TOKEN_NOTE, verbs: USE_SERVERS },
+  { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE, verbs: REACH_SERVERS },
 ];
-
-/** Converts `max-sessions` to `MCP_PORTAGE_MAX_SESSIONS`. */
-export function envNameOf(optionName: string): string {
-  return ENV_PREFIX + optionName.toUpperCase().replaceAll('-', '_');
-}

@@ -6,16 +6,10 @@ import type { Config, LogConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { BridgeCommand } from '../command-line.ts';
 import type { ConfigFile } from '../config-file/config-file.ts';
-import {
-  GivenOptions,
-  inEnvironment,
-  type OptionUse,
-  onCommandLine,
-  refuseInapplicable,
-  type WrittenOptions,
-} from '../options/given-options.ts';
-import type { BridgeVerb } from '../options/option-spec.ts';
-import { ENV_PREFIX, envNameOf, findOption, OPTIONS, VARIABLES } from '../options/option-table.ts';
+import { type OptionUse, refuseInapplicable } from '../options/applicable.ts';
+import { GivenOptions, type OptionLayer, readProcess, warnOfDoubts } from '../options/given-options.ts';
+import { ENV_PREFIX, toCamelCase, variableOf } from '../options/option-names.ts';
+import { type BridgeVerb, OPTIONS, VARIABLES } from '../options/option-table.ts';
 import { suggest } from '../suggest.ts';
 import { type ParsedCluster, parseCluster } from './cluster.ts';
 import { tokenVariables } from './listener/access.ts';
@@ -26,12 +20,13 @@ import type { Environment } from './servers/child-environment.ts';
 import { explainNoServer, type ParsedList, parseListed } from './servers/listed-servers.ts';
 import type { RemoteSurroundings } from './servers/remote.ts';
 import { type ParsedServer, parseServer } from './servers/server.ts';
-import * as value from './value.ts';
 
 /** The process around the command line, passed in so that parsing stays pure. */
 export interface Surroundings extends RemoteSurroundings {
   readonly platform: NodeJS.Platform;
   readonly stderrIsTerminal: boolean;
+  /** How messages spell the names of options; by default as on the command line. */
+  readonly spelling?: OptionUse['spelling'];
 }
 
 export interface ProbeOptions {
@@ -64,10 +59,12 @@ export interface ParsedConfig {
  */
 export function parseConfig(command: BridgeCommand, around: Surroundings, file?: ConfigFile): ParsedConfig {
   const { verb, target, options } = command;
-  const written = { commandLine: onCommandLine(options), environment: inEnvironment(around.env) };
-  const use: OptionUse = { verb, target: file === undefined && target !== undefined ? target.kind : 'any' };
+  const process = readProcess(options, around);
+  const { spelling = 'flags' } = around;
+  const isOnlyOne = file === undefined && target !== undefined;
+  const use: OptionUse = { verb, target: isOnlyOne ? target.kind : 'any', spelling };
   refuseInapplicable(options, use);
-  const given = new GivenOptions([written.commandLine, written.environment, file?.options ?? NOTHING], use);
+  const given = new GivenOptions([...process, file?.options ?? NOTHING], use);
   const { listener: http, streams, warnings } = parseListener(given, around, verb === 'serve' ? 'yes' : 'no');
   const { access } = http;
   const observed = parseObservation(given, around, verb === 'serve' ? http : undefined);
@@ -75,11 +72,11 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   const from = { verb, access, around, withheld: tokenVariables(given) };
   const servers: ParsedServer[] = [];
   if (target !== undefined) {
-    const own = new GivenOptions([written.commandLine, written.environment], { verb, target: target.kind });
+    const own = new GivenOptions(process, { ...use, target: target.kind });
     servers.push(parseServer({ ...from, given: own, target, listing: undefined }));
   }
-  const isStrict = given.required('strict-config', value.parseFlag);
-  const listed = file === undefined ? NO_LIST : parseListed(file, { ...from, command, written, isStrict });
+  const isStrict = given.get('strictConfig');
+  const listed = file === undefined ? NO_LIST : parseListed(file, { ...from, command, process, isStrict, spelling });
   servers.push(...listed.servers);
   const [first, ...others] = servers.map(({ server }) => server);
   if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', explainNoServer(file));
@@ -90,19 +87,17 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
     listener,
     servers: [first, ...others],
     limits: {
-      maxInFlight: given.required('max-in-flight', value.parsePositiveCount),
-      maxChildren: given.optional('max-children', value.parsePositiveCount) ?? sumOfChildren([first, ...others]),
-      shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
+      maxInFlight: given.get('maxInFlight'),
+      maxChildren: given.get('maxChildren') ?? sumOfChildren([first, ...others]),
+      shutdownGraceMs: given.get('shutdownGrace'),
     },
     observation: observed.observation,
     cluster: clustered.cluster,
     log: parseLog(given, around, verb),
   };
   const probe: ProbeOptions = {
-    timeoutsMs: config.servers.map(
-      (server) => given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(server),
-    ),
-    format: given.required('json', value.parseFlag) ? 'json' : 'human',
+    timeoutsMs: config.servers.map((server) => given.get('timeout') ?? defaultProbeTimeout(server)),
+    format: given.get('json') ? 'json' : 'human',
   };
   return {
     config,
@@ -117,15 +112,15 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
       ...listed.warnings,
       ...servers.flatMap((parsed) => parsed.warnings),
       ...warnOfUnknownVariables(around.env),
-      ...warnOfMilliseconds([
-        ...Object.values(written),
+      ...warnOfDoubts([
+        ...process,
         ...(file === undefined ? [] : [file.options, ...file.servers.map((server) => server.options)]),
       ]),
     ],
   };
 }
 
-const NOTHING: WrittenOptions = new Map();
+const NOTHING: OptionLayer = new Map();
 const NO_LIST: ParsedList = { servers: [], leftOut: [], warnings: [] };
 const NO_CLUSTER: ParsedCluster = { cluster: undefined, warnings: [] };
 
@@ -157,32 +152,11 @@ function defaultProbeTimeout({ target, remote: { login } }: ServerConfig): numbe
 function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): LogConfig {
   return {
     level:
-      given.optional('log-level', value.parseChoice(['trace', 'debug', 'info', 'warn', 'error', 'silent'])) ??
+      given.get('logLevel') ??
       // A user who runs `probe` wants its report, so only warnings are logged around it.
       (verb === 'serve' || verb === 'connect' ? 'info' : 'warn'),
-    format:
-      given.optional('log-format', value.parseChoice(['pretty', 'json'])) ??
-      (around.stderrIsTerminal ? 'pretty' : 'json'),
+    format: given.get('logFormat') ?? (around.stderrIsTerminal ? 'pretty' : 'json'),
   };
-}
-
-/**
- * Warns of durations that were probably meant in milliseconds, which is the unit of other bridges. Taken for seconds,
- * such a number is a limit of hours, and the mistake would stay unnoticed until the limit is needed. A limit that is
- * really meant to be hours is hardly ever written as thousands of seconds.
- */
-function warnOfMilliseconds(layers: readonly WrittenOptions[]): readonly string[] {
-  return layers.flatMap((layer) =>
-    [...layer].flatMap(([name, { texts, source }]) => {
-      const text = texts.at(-1) ?? '';
-      const isSuspect = findOption(name)?.placeholder === 'duration' && /^([5-9]|[1-9]\d+)000$/.test(text);
-      if (!isSuspect) return [];
-      const hours = (Number(text) / 3600).toFixed(1);
-      return [
-        `${source} ${text}: a bare number is seconds, so these are ${hours} hours; milliseconds are written ${text}ms.`,
-      ];
-    }),
-  );
 }
 
 /**
@@ -190,11 +164,13 @@ function warnOfMilliseconds(layers: readonly WrittenOptions[]): readonly string[
  * may belong to another program.
  */
 function warnOfUnknownVariables(env: Environment): readonly string[] {
-  const known = [...OPTIONS.map(({ name }) => envNameOf(name)), ...VARIABLES.map(({ name }) => name)];
+  const known = [...OPTIONS.map(({ variable }) => variable), ...VARIABLES.map(({ name }) => name)];
   const unknown = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));
   return unknown.flatMap((name) => {
     const bare = (full: string) => full.slice(ENV_PREFIX.length).toLowerCase().replaceAll('_', '-');
     const [meant] = suggest(bare(name), known.map(bare));
-    return meant === undefined ? [] : [`${name} is not a setting of mcp-portage; did you mean ${envNameOf(meant)}?`];
+    return meant === undefined
+      ? []
+      : [`${name} is not a setting of mcp-portage; did you mean ${variableOf(toCamelCase(meant))}?`];
   });
 }

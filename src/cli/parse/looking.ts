@@ -3,18 +3,12 @@ import type { TokenSource } from '../../config/access.ts';
 import { BridgeError } from '../../errors.ts';
 import { handshakeUrlOf } from '../../http/websocket/url.ts';
 import type { BridgeCommand } from '../command-line.ts';
-import {
-  GivenOptions,
-  inEnvironment,
-  type OptionUse,
-  onCommandLine,
-  refuseInapplicable,
-} from '../options/given-options.ts';
+import { type OptionUse, refuseInapplicable } from '../options/applicable.ts';
+import { GivenOptions, readProcess } from '../options/given-options.ts';
 import { parseStatusToken } from './observing.ts';
 import type { RemoteSurroundings } from './servers/remote.ts';
 import { findStateDirectory } from './servers/state-directory.ts';
 import { parseServerUrl } from './servers/target.ts';
-import * as value from './value.ts';
 
 /**
  * A running bridge to query, and the token that permits it. With `all`, all replicas are shown, else the one that
@@ -43,17 +37,17 @@ export function parseReport(command: BridgeCommand, around: RemoteSurroundings):
     throw refuse(
       'report asks a running bridge over HTTP: give its URL, as in\n  mcp-portage report --url http://127.0.0.1:8000',
     );
-  const written = given.optional('url', value.parseText);
+  const written = given.get('url');
   const named = command.target?.kind === 'url' ? command.target.url : written && parseBridgeUrl(written);
   const url = named && handshakeUrlOf(named);
-  const windowMs = given.required('since', value.parseWindow);
-  const format = given.required('json', value.parseFlag) ? 'json' : 'human';
+  const windowMs = given.get('since');
+  const format = given.get('json') ? 'json' : 'human';
   if (url) {
     const source = { url, token: parseStatusToken(given, around), replicas: parseReplicas(given) };
     return { source, windowMs, format };
   }
   if (given.isGiven('all')) {
-    const message = `${given.sourceOf('all')} asks running replicas; say with --url where they are.`;
+    const message = `${given.placeOf('all')} asks running replicas; say with --url where they are.`;
     throw new BridgeError('ERR_CONFIG_COMBINATION', message);
   }
   const stateDirectory = findStateDirectory(given, around);
@@ -80,7 +74,7 @@ export function parseStateDirectory(options: BridgeCommand['options'], around: R
 }
 
 function parseReplicas(given: GivenOptions): LookedAt['replicas'] {
-  return given.required('all', value.parseFlag) ? 'all' : 'one';
+  return given.get('all') ? 'all' : 'one';
 }
 
 function parseBridgeUrl(text: string): URL {
@@ -91,12 +85,12 @@ function parseBridgeUrl(text: string): URL {
 
 function givenTo(
   { options }: Pick<BridgeCommand, 'options'>,
-  { env }: RemoteSurroundings,
+  around: RemoteSurroundings,
   verb: 'report' | 'top' | 'login',
 ): GivenOptions {
-  const use: OptionUse = { verb, target: 'any' };
+  const use: OptionUse = { verb, target: 'any', spelling: 'flags' };
   refuseInapplicable(options, use);
-  return new GivenOptions([onCommandLine(options), inEnvironment(env)], use);
+  return new GivenOptions(readProcess(options, around), use);
 }
 
 function refuse(message: string): BridgeError {

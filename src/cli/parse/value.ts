@@ -4,8 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { compileNamePattern } from '../../config/name-pattern.ts';
-
-export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly expected: string };
+import type { Parsed, ReadingContext } from '../options/value-type.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
@@ -26,8 +25,21 @@ const MIN_BYTES = 4 * 2 ** 10;
 export function parseDuration(text: string): Parsed<number> {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/i.exec(text);
   const ms = Math.round(Number(match?.[1]) * (UNIT_MS[(match?.[2] ?? 's').toLowerCase()] ?? Number.NaN));
-  if (ms <= MAX_TIMER_MS) return accept(ms);
+  if (ms <= MAX_TIMER_MS) return { ok: true, value: ms, ...doubtOfMilliseconds(text) };
   return refuse('a duration like 500ms, 30s, 5m or 2h (a bare number is seconds; at most 596h)');
+}
+
+/**
+ * Doubts a duration that was probably meant in milliseconds, which is the unit of other bridges. Taken for seconds, such
+ * a number is a limit of hours, and the mistake would stay unnoticed until the limit is needed. A limit that is really
+ * meant to be hours is hardly ever written as thousands of seconds.
+ */
+function doubtOfMilliseconds(text: string): { readonly doubt?: string } {
+  if (!/^([5-9]|[1-9]\d+)000$/.test(text)) return {};
+  const hours = (Number(text) / 3600).toFixed(1);
+  return {
+    doubt: `${text}: a bare number is seconds, so these are ${hours} hours; milliseconds are written ${text}ms`,
+  };
 }
 
 /** Parses the length of a period in the past, such as `30d` or `12w`, into milliseconds. The unit is required. */
@@ -172,6 +184,34 @@ export function parseEndpointPath(text: string): Parsed<string> {
 
 export function parseText(text: string): Parsed<string> {
   return text === '' ? refuse('a value that is not empty') : accept(text);
+}
+
+/** Parses the path of a file or folder, and makes it absolute. */
+export function parsePath(text: string, { resolvePath }: Pick<ReadingContext, 'resolvePath'>): Parsed<string> {
+  return text === '' ? parseText(text) : accept(resolvePath(text));
+}
+
+/** Parses the origin at which other replicas reach this one. */
+export function parseOwnOrigin(text: string): Parsed<URL> {
+  const parsed = parseBaseUrl(text);
+  return parsed.ok && parsed.value.pathname === '/'
+    ? parsed
+    : refuse('an http or https URL without path, like http://10.0.0.5:8000');
+}
+
+/** With a shorter lease, the other replicas would take a busy one for dead. */
+const MIN_LEASE_MS = 1000;
+
+export function parseLease(text: string): Parsed<number> {
+  const parsed = parsePositiveDuration(text);
+  return parsed.ok && parsed.value >= MIN_LEASE_MS ? parsed : refuse('a duration of at least 1s, like 15s');
+}
+
+/** Parses what precedes each key in Redis. Redis Cluster gives braces in keys a meaning. */
+export function parseStorePrefix(text: string): Parsed<string> {
+  return /^[\x21-\x7a|~]{1,100}$/.test(text)
+    ? accept(text)
+    : refuse('at most 100 visible characters of ASCII without braces');
 }
 
 /** Parses a pattern for tool names. */

@@ -30,12 +30,12 @@ const FORMS: Readonly<Record<string, object>> = {
   },
   Cursor: {
     auth: { CLIENT_ID: 'mine', scopes: ['read', 'write'] },
-    portage: { 'oauth-callback': 'http://localhost:3118/callback' },
+    portage: { oauthCallback: 'http://localhost:3118/callback' },
   },
   Codex: {
     oauth_client_id: 'mine',
     scopes: ['read', 'write'],
-    portage: { 'oauth-callback': 'http://localhost:3118/callback' },
+    portage: { oauthCallback: 'http://localhost:3118/callback' },
   },
 };
 
@@ -89,7 +89,7 @@ test('the options of the user win, and without a login here the one of the host 
   t.like(await loginOf({ oauth }, 'connect', '--oauth-callback', 'http://127.0.0.1:9/'), {
     callback: new URL('http://127.0.0.1:9/'),
   });
-  t.like(await loginOf({ oauth, portage: { 'oauth-scope': ['call'] } }), { scopes: ['call'] });
+  t.like(await loginOf({ oauth, portage: { oauthScope: ['call'] } }), { scopes: ['call'] });
   t.is(await loginOf({ oauth }, 'serve'), undefined);
   t.like(await loginOf({ oauth, portage: { login: 'on-demand' } }, 'serve'), USED);
   t.is(await loginOf({ oauth, headers: { Authorization: 'Bearer x' } }), undefined);

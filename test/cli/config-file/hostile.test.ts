@@ -17,9 +17,7 @@ async function saidOf(text: string, path: string): Promise<string> {
     });
     const written = [...options.values(), ...servers.flatMap((server) => [...server.options.values()])];
     const wrong = leftOut.map(({ error }) => error.message);
-    return [...wrong, ...warnings, ...servers.map(({ source }) => source), ...written.map(({ source }) => source)].join(
-      '\n',
-    );
+    return [...wrong, ...warnings, ...[...servers, ...written].map(({ place }) => place.text)].join('\n');
   } catch (error) {
     if (error instanceof BridgeError && error.code === 'ERR_CONFIG_FILE') return error.message;
     throw error;

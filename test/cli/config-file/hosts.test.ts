@@ -35,9 +35,9 @@ test('Claude Code: .mcp.json', async (t) => {
     db: { target: ['/opt/tools/db', '--dsn', 'postgres://x'], options: { cwd } },
     tickets: {
       target: 'https://tickets.example/mcp',
-      options: { header: ['Authorization: Bearer t-1'], transport: ['streamable-http'] },
+      options: { header: ['authorization: Bearer t-1'], transport: ['streamable-http'] },
     },
-    old: { target: 'https://old.example/sse', options: { transport: ['sse'], 'request-timeout': ['120000ms'] } },
+    old: { target: 'https://old.example/sse', options: { transport: ['sse'], requestTimeout: [120_000] } },
   });
 });
 
@@ -61,7 +61,7 @@ test('Cursor: .cursor/mcp.json, whose folder is the one above', async (t) => {
       target: ['python', '/home/me/project/tools/server.py'],
       options: { env: ['KEY=k', 'MODE=fast'], cwd },
     },
-    remote: { target: 'https://api.example/mcp', options: { header: ['X-Key: k'], 'oauth-client-id': ['c'] } },
+    remote: { target: 'https://api.example/mcp', options: { header: ['x-key: k'], oauthClientId: ['c'] } },
   });
 });
 
@@ -82,7 +82,7 @@ test('Windsurf: serverUrl, disabledTools', async (t) => {
   t.deepEqual(await readPlain(file, { env: { TOKEN: 'x' } }), {
     remote: {
       target: 'https://a.example/mcp',
-      options: { header: ['Authorization: Bearer x'], 'exclude-tool': ['drop_table'] },
+      options: { header: ['authorization: Bearer x'], excludeTool: ['drop_table'] },
     },
   });
 });
@@ -116,10 +116,10 @@ test('Gemini CLI: httpUrl, tools, $NAME within texts, servers that are excluded 
       target: 'http://localhost:3000/mcp',
       options: {
         transport: ['streamable-http'],
-        header: ['Authorization: Bearer t'],
-        'request-timeout': ['5000ms'],
-        'include-tool': ['read', 'list'],
-        'exclude-tool': ['list'],
+        header: ['authorization: Bearer t'],
+        requestTimeout: [5000],
+        includeTool: ['read', 'list'],
+        excludeTool: ['list'],
       },
     },
     sse: { target: 'http://localhost:3001/sse', options: {} },
@@ -145,7 +145,7 @@ test('Gemini CLI: older names of the lists, and its keys in another file', async
   const file = { allowMCPServers: ['a', 'b'], excludeMCPServers: ['b'], mcpServers: servers };
   const found = await readPlain(file, { env: { KEY: 'k' } });
   t.deepEqual(Object.keys(found), ['a']);
-  t.deepEqual(found.a?.options.header, ['A: k']);
+  t.deepEqual(found.a?.options.header, ['a: k']);
 });
 
 test('other hosts: $NAME stays as it is, and that is told', async (t) => {
@@ -172,8 +172,8 @@ test('Cline and Roo Code: approvals, and seconds', async (t) => {
     },
   };
   t.deepEqual(await readPlain(file), {
-    a: { target: ['node', 'a.js'], options: { cwd, 'request-timeout': ['60000ms'] } },
-    b: { target: 'https://b.example/', options: { transport: ['streamable-http'], 'exclude-tool': ['y'] } },
+    a: { target: ['node', 'a.js'], options: { cwd, requestTimeout: [60_000] } },
+    b: { target: 'https://b.example/', options: { transport: ['streamable-http'], excludeTool: ['y'] } },
     c: { target: 'https://c.example/', options: { transport: ['streamable-http'] } },
   });
   t.deepEqual((await read(file)).warnings.length, 1);
@@ -207,7 +207,7 @@ test('VS Code: .vscode/mcp.json with comments, commas at ends, and inputs from t
       options: { env: ['A=b c', 'API_KEY=k', 'PORT=8080'], cwd },
     },
     // VS Code tries HTTP+SSE where Streamable HTTP is refused.
-    web: { target: 'https://web.example/mcp', options: { transport: ['auto'], 'oauth-client-id': ['x'] } },
+    web: { target: 'https://web.example/mcp', options: { transport: ['auto'], oauthClientId: ['x'] } },
   });
   const { included, warnings } = await read(VS_CODE, world);
   t.deepEqual(included, ['/home/me/project/.env']);
@@ -264,21 +264,21 @@ enabled = false
       options: {
         env: ['LOCAL_TOKEN', 'OTHER', 'MODE=fast'],
         cwd: ['/srv/docs'],
-        'request-timeout': ['45500ms'],
-        'include-tool': ['search'],
+        requestTimeout: [45_500],
+        includeTool: ['search'],
       },
     },
     'design-system': {
       target: 'https://design.example/mcp',
       options: {
-        header: ['X-Region: eu', 'X-Tenant: acme', 'authorization: Bearer d-1'],
-        'oauth-scope': ['read'],
+        header: ['x-region: eu', 'x-tenant: acme', 'authorization: Bearer d-1'],
+        oauthScope: [['read']],
       },
     },
   });
   const { servers, disabled, warnings } = await read(file, world);
   t.deepEqual(
-    servers.map(({ name, isRequired, source }) => [name, isRequired, source]),
+    servers.map(({ name, isRequired, place }) => [name, isRequired, place.text]),
     [
       ['docs', true, 'config.toml:4:1 (mcp_servers.docs)'],
       ['design system', false, 'config.toml:20:1 (mcp_servers["design system"])'],
@@ -310,8 +310,8 @@ bearer_token_env_var = "NOT_SET"
 `;
   const world = { path: '/home/me/.codex/config.toml', env: { SET: 'x' } };
   t.deepEqual(await readPlain(file, world), {
-    local: { target: ['npx'], options: { env: ['SET'], cwd: ['/home/me'], 'exclude-tool': ['delete_file'] } },
-    remote: { target: 'https://r.example/mcp', options: { header: ['X-Static: s', 'X-Other: x'] } },
+    local: { target: ['npx'], options: { env: ['SET'], cwd: ['/home/me'], excludeTool: ['delete_file'] } },
+    remote: { target: 'https://r.example/mcp', options: { header: ['x-static: s', 'x-other: x'] } },
   });
   const { warnings, leftOut } = await read(file, world);
   t.deepEqual(warnings, [
@@ -374,7 +374,7 @@ test('Zed: context_servers among its settings, and what its extensions start is 
   t.deepEqual(await readPlain(file), {
     local: { target: ['npx', '-y', 'x'], options: { env: ['A=1'], cwd } },
     older: { target: ['uvx', 'y'], options: { env: ['B=2'], cwd } },
-    remote: { target: 'https://z.example/mcp', options: { header: ['X: 1'] } },
+    remote: { target: 'https://z.example/mcp', options: { header: ['x: 1'] } },
   });
   const { warnings, disabled, leftOut } = await read(file);
   t.deepEqual(warnings, [
@@ -406,7 +406,7 @@ test('Kiro: .kiro/settings/mcp.json, whose workspace is two folders above', asyn
   };
   t.deepEqual((await readPlain(file, { path: '/home/me/project/.kiro/settings/mcp.json' })).a, {
     target: ['a', '/home/me/project'],
-    options: { cwd, 'exclude-tool': ['y'] },
+    options: { cwd, excludeTool: ['y'] },
   });
   const elsewhere = await readPlain(file, { path: '/home/me/.config/settings/mcp.json' });
   t.deepEqual(elsewhere.a?.options.cwd, ['/home/me']);
@@ -466,10 +466,10 @@ endpoints:
 `;
   const world = { path: '/home/me/project/librechat.yaml', env: { SOME_API_KEY: 'k' } };
   t.deepEqual(await readPlain(file, world), {
-    everything: { target: 'http://localhost:3001/sse', options: { 'request-timeout': ['60000ms'] } },
+    everything: { target: 'http://localhost:3001/sse', options: { requestTimeout: [60_000] } },
     sheets: {
       target: 'https://mcp.example/sheets',
-      options: { header: ['X-User-ID: {{LIBRECHAT_USER_ID}}', 'X-API-Key: k'], transport: ['sse'] },
+      options: { header: ['x-user-id: {{LIBRECHAT_USER_ID}}', 'x-api-key: k'], transport: ['sse'] },
     },
     puppeteer: {
       target: ['npx', '-y', '@modelcontextprotocol/server-puppeteer'],
@@ -484,7 +484,7 @@ endpoints:
       'librechat.yaml: mcpServers.sheets.startup: false, so the host does not start',
     ].map((warning) => warning.slice(0, 75)),
   );
-  t.is(servers[2]?.source, 'librechat.yaml:17:5 (mcpServers.puppeteer)');
+  t.is(servers[2]?.place.text, 'librechat.yaml:17:5 (mcpServers.puppeteer)');
 });
 
 test('goose: config.yaml', async (t) => {
@@ -516,11 +516,11 @@ extensions:
   t.deepEqual(await readPlain(file, world), {
     github: {
       target: ['npx', '-y', '@modelcontextprotocol/server-github'],
-      options: { env: ['GITHUB_TOKEN', 'MODE=fast'], cwd: ['/home/me/.config/goose'], 'request-timeout': ['300000ms'] },
+      options: { env: ['GITHUB_TOKEN', 'MODE=fast'], cwd: ['/home/me/.config/goose'], requestTimeout: [300_000] },
     },
     remote: {
       target: 'https://r.example/mcp',
-      options: { transport: ['streamable-http'], header: ['Authorization: Bearer t'], 'include-tool': ['search'] },
+      options: { transport: ['streamable-http'], header: ['authorization: Bearer t'], includeTool: ['search'] },
     },
   });
   const { warnings, disabled } = await read(file, world);
@@ -560,7 +560,7 @@ mcpServers:
     Second: { target: ['b'], options: { env: ['OTHER=x', 'MODE=fast'], cwd } },
     web: {
       target: 'https://w.example/mcp',
-      options: { header: ['Authorization: Bearer t'], transport: ['streamable-http'] },
+      options: { header: ['authorization: Bearer t'], transport: ['streamable-http'] },
     },
   };
   t.deepEqual(await readPlain(file, world), expected);
@@ -594,11 +594,11 @@ mcp_servers:
   t.deepEqual(await readPlain(file, world), {
     github: {
       target: ['npx', '-y', 'github'],
-      options: { cwd: ['/home/me'], 'request-timeout': ['120000ms'], 'include-tool': ['create_issue', 'list_issues'] },
+      options: { cwd: ['/home/me'], requestTimeout: [120_000], includeTool: ['create_issue', 'list_issues'] },
     },
     web: {
       target: 'https://w.example/mcp',
-      options: { header: ['Authorization: Bearer t'], 'exclude-tool': ['delete_all'] },
+      options: { header: ['authorization: Bearer t'], excludeTool: ['delete_all'] },
     },
   });
   const { warnings, disabled } = await read(file, world);
@@ -628,7 +628,7 @@ test('opencode 1: names under mcp, commands as lists, {env:…} and {file:…}',
   const world = { env: { KEY: 'k' }, files: { '/home/me/project/secret': ' s \n' } };
   t.deepEqual(await readPlain(file, world), {
     local: { target: ['bun', 'x', 'server'], options: { env: ['KEY=k', 'SECRET=s'], cwd } },
-    remote: { target: 'https://r.example/', options: { header: ['Authorization: Bearer k'], transport: ['auto'] } },
+    remote: { target: 'https://r.example/', options: { header: ['authorization: Bearer k'], transport: ['auto'] } },
   });
   const { included, warnings, disabled } = await read(file, world);
   t.deepEqual(included, ['/home/me/project/secret']);
@@ -648,8 +648,8 @@ test('opencode 2: mcp.servers, disabled, times by what is waited for', async (t)
     },
   };
   t.deepEqual(await readPlain(file), {
-    a: { target: ['a', 'b'], options: { cwd: ['/home/me/project/sub'], 'request-timeout': ['20000ms'] } },
-    c: { target: 'https://c.example/', options: { transport: ['auto'], 'request-timeout': ['30000ms'] } },
+    a: { target: ['a', 'b'], options: { cwd: ['/home/me/project/sub'], requestTimeout: [20_000] } },
+    c: { target: 'https://c.example/', options: { transport: ['auto'], requestTimeout: [30_000] } },
   });
 });
 
@@ -666,10 +666,10 @@ test('Copilot CLI: tools as a list; Inspector: protocolEra', async (t) => {
     },
   };
   t.deepEqual(await readPlain(file), {
-    a: { target: ['a'], options: { cwd, 'include-tool': ['*'] } },
+    a: { target: ['a'], options: { cwd, includeTool: ['*'] } },
     b: {
       target: 'https://b.example/',
-      options: { transport: ['streamable-http'], protocol: ['modern'], 'exclude-tool': ['*'] },
+      options: { transport: ['streamable-http'], protocol: ['modern'], excludeTool: ['*'] },
     },
   });
 });

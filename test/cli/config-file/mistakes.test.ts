@@ -1,5 +1,5 @@
 import test from 'ava';
-import { mistakes, read, readEntry } from './read-text.ts';
+import { mistakes, plain, read, readEntry } from './read-text.ts';
 
 /** A triangle stands before what the line is about. */
 const inJson = (entry: string) => `{"mcpServers": {\n  "github": ${entry}\n}}`;
@@ -272,7 +272,7 @@ test('keys like those of every object are keys like any other', async (t) => {
   const file = '{"mcpServers": {"__proto__": {"command": "x", "env": {"constructor": "y"}, "__proto__": {"url": 1}}}}';
   const { servers } = await read(file);
   t.deepEqual(
-    servers.map(({ name, options }) => [name, options.get('env')?.texts]),
+    servers.map((server) => [server.name, plain(server).options.env]),
     [['__proto__', ['constructor=y']]],
   );
 });

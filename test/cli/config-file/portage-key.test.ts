@@ -1,5 +1,4 @@
 import test from 'ava';
-import { scopeOf, toCamelCase } from '../../../src/cli/config-file/portage-key.ts';
 import { OPTIONS } from '../../../src/cli/options/option-table.ts';
 import { mistakes, plain, read, readEntry } from './read-text.ts';
 
@@ -29,15 +28,18 @@ test('options are named as on the command line or in camel case, lists also in t
       target: ['x'],
       options: {
         cwd,
-        'max-sessions': ['4'],
-        'max-children': ['8'],
-        'session-timeout': ['5m'],
-        'hang-timeout': ['30'],
+        maxSessions: [4],
+        maxChildren: [8],
+        sessionTimeout: [300_000],
+        hangTimeout: [30_000],
         isolation: ['session'],
-        pty: ['true'],
-        'inherit-env': ['false'],
-        'map-header': ['X-User=USER_NAME', 'X-Team=TEAM'],
-        'exclude-tool': ['drop_*'],
+        pty: [true],
+        inheritEnv: [false],
+        mapHeader: [
+          { header: 'x-user', variable: 'USER_NAME' },
+          { header: 'x-team', variable: 'TEAM' },
+        ],
+        excludeTool: ['drop_*'],
       },
     },
   );
@@ -56,11 +58,14 @@ test('a login is a word, or an object, which means on demand and has the options
       ...{ tokenEndpoint: 'https://a.example/token', scopes: ['a', 'b'], secretFile: '~/secret' },
     }),
     {
-      ...{ login: ['on-demand'], transport, 'oauth-grant': ['authorization-code'], 'oauth-resource': ['none'] },
-      ...{ 'oauth-token': ['id'], 'oauth-auth-method': ['none'], 'oauth-assume-pkce': ['true'] },
-      'oauth-param': ['audience=https://api.example/?a=b', 'login_hint=me'],
-      ...{ 'oauth-token-endpoint': ['https://a.example/token'], 'oauth-scope': ['a', 'b'] },
-      'oauth-secret-file': ['/home/me/secret'],
+      ...{ login: ['on-demand'], transport, oauthGrant: ['authorization-code'], oauthResource: [{ kind: 'left-out' }] },
+      ...{ oauthToken: ['id'], oauthAuthMethod: ['none'], oauthAssumePkce: [true] },
+      oauthParam: [
+        ['audience', 'https://api.example/?a=b'],
+        ['login_hint', 'me'],
+      ],
+      ...{ oauthTokenEndpoint: ['https://a.example/token'], oauthScope: [['a'], ['b']] },
+      oauthSecretFile: ['/home/me/secret'],
     },
   );
   t.deepEqual(
@@ -69,19 +74,22 @@ test('a login is a word, or an object, which means on demand and has the options
       idpSecretFile: '~/of-the-provider',
     }),
     {
-      ...{ login: ['on-demand'], transport, 'oauth-grant': ['jwt-bearer'], 'oauth-assertion-file': ['/run/token'] },
-      ...{ 'oauth-idp-issuer': ['https://idp.example'], 'oauth-idp-client-id': ['me'] },
-      'oauth-idp-secret-file': ['/home/me/of-the-provider'],
+      ...{ login: ['on-demand'], transport, oauthGrant: ['jwt-bearer'], oauthAssertionFile: ['/run/token'] },
+      ...{ oauthIdpIssuer: ['https://idp.example'], oauthIdpClientId: ['me'] },
+      oauthIdpSecretFile: ['/home/me/of-the-provider'],
     },
   );
-  t.deepEqual((await optionsOf({ params: ['a=b', 'c=d'] }))['oauth-param'], ['a=b', 'c=d']);
+  t.deepEqual((await optionsOf({ params: ['a=b', 'c=d'] })).oauthParam, [
+    ['a', 'b'],
+    ['c', 'd'],
+  ]);
 });
 
 test('an option of a login says where it stands', async (t) => {
   const file = '{"mcpServers": {"a": {"url": "https://a.example",\n "portage": {"login": {"token": "id"}}}}}';
   const options = (await read(file)).servers[0]?.options;
-  t.is(options?.get('oauth-token')?.source, 'mcp.json:2:33 (mcpServers.a.portage.login.token)');
-  t.is(options?.get('login')?.source, 'mcp.json:2:23 (mcpServers.a.portage.login)');
+  t.is(options?.get('oauthToken')?.place.text, 'mcp.json:2:33 (mcpServers.a.portage.login.token)');
+  t.is(options?.get('login')?.place.text, 'mcp.json:2:23 (mcpServers.a.portage.login)');
 });
 
 for (const [login, refusal] of [
@@ -111,8 +119,11 @@ test('an option of a login that stands twice, for a command, or for all servers 
 test('an option says where it stands', async (t) => {
   const file = '{"mcpServers": {"a": {"command": "x",\n "portage": {"isolation": "shared"}}}, "portage": {"port": 1}}';
   const { servers, options } = await read(file);
-  t.is(servers[0]?.options.get('isolation')?.source, 'mcp.json:2:27 (mcpServers.a.portage.isolation)');
-  t.deepEqual([...options], [['port', { texts: ['1'], source: 'mcp.json:2:60 (portage.port)' }]]);
+  t.is(servers[0]?.options.get('isolation')?.place.text, 'mcp.json:2:27 (mcpServers.a.portage.isolation)');
+  t.deepEqual(
+    [...options],
+    [['port', { values: [{ ok: true, value: 1 }], place: { kind: 'file', text: 'mcp.json:2:60 (portage.port)' } }]],
+  );
 });
 
 test('our own key has the last word over what hosts call otherwise; lists are joined', async (t) => {
@@ -128,10 +139,10 @@ test('our own key has the last word over what hosts call otherwise; lists are jo
     {
       target: 'https://a.example/',
       options: {
-        header: ['A: b', 'C: d'],
+        header: ['a: b', 'c: d'],
         transport: ['sse'],
-        'request-timeout': ['1m'],
-        'exclude-tool': ['x', 'y'],
+        requestTimeout: [60_000],
+        excludeTool: ['x', 'y'],
       },
     },
   );
@@ -162,9 +173,9 @@ test('paths of files are those beside the workspace, or of the home folder', asy
   };
   t.deepEqual((await readEntry(entry, { path: '/home/me/project/.vscode/mcp.json' })).options, {
     ca: ['/home/me/project/ca.pem'],
-    'header-file': ['/home/me/headers'],
-    'client-cert': ['/etc/cert.pem'],
-    'state-dir': ['/home/me/project/state'],
+    headerFile: ['/home/me/headers'],
+    clientCert: ['/etc/cert.pem'],
+    stateDir: ['/home/me/project/state'],
   });
   const { options } = await read({
     mcpServers: {},
@@ -175,9 +186,13 @@ test('paths of files are those beside the workspace, or of the home folder', asy
     },
   });
   t.deepEqual(plain({ options, target: { kind: 'command', command: '', args: [] } } as never).options, {
-    'tls-cert': ['/home/me/project/cert.pem'],
-    'auth-jwks': ['https://issuer.example/keys'],
-    'auth-token': ['alice=file:/home/me/project/tokens/alice', 'bob=env:BOB', 'file:/home/me/token'],
+    tlsCert: ['/home/me/project/cert.pem'],
+    authJwks: [{ kind: 'url', url: new URL('https://issuer.example/keys') }],
+    authToken: [
+      { name: 'alice', kind: 'file', place: '/home/me/project/tokens/alice' },
+      { name: 'bob', kind: 'env', place: 'BOB' },
+      { name: 'client', kind: 'file', place: '/home/me/token' },
+    ],
   });
 });
 
@@ -233,32 +248,32 @@ test('a file of variables is named by the key that entries have for it', async (
 
 test('every option has its place', (t) => {
   const of = (scope: string): readonly string[] =>
-    OPTIONS.filter((option) => scopeOf(option) === scope).map(({ name }) => name);
-  for (const name of ['port', 'path', 'auth-token', 'log-level', 'max-in-flight', 'max-header-bytes']) {
+    OPTIONS.filter((option) => option.scope === scope).map(({ name }) => name);
+  for (const name of ['port', 'path', 'authToken', 'logLevel', 'maxInFlight', 'maxHeaderBytes']) {
     t.true(of('process').includes(name), name);
   }
-  for (const name of ['isolation', 'max-children', 'login', 'request-timeout', 'exclude-tool', 'map-header']) {
-    t.true(of('both').includes(name), name);
+  for (const name of ['isolation', 'maxChildren', 'login', 'requestTimeout', 'excludeTool', 'mapHeader']) {
+    t.true(of('server').includes(name), name);
   }
   t.deepEqual(of('call'), [
     'config',
-    'allow-writable-config',
-    'strict-config',
+    'allowWritableConfig',
+    'strictConfig',
+    'json',
+    'timeout',
     'url',
     'all',
     'since',
-    'json',
-    'timeout',
     'for',
   ]);
-  t.deepEqual(of('entry'), ['env-from']);
-  const all = ['process', 'server', 'both', 'entry', 'call'].flatMap(of);
+  t.deepEqual(of('entry'), ['envFrom']);
+  const all = ['process', 'server', 'one-server', 'entry', 'call'].flatMap(of);
   t.is(all.length, OPTIONS.length);
 });
 
 test('every option can be written in camel case', async (t) => {
-  for (const option of OPTIONS.filter((candidate) => ['process', 'both'].includes(scopeOf(candidate)))) {
-    const { options } = await read({ mcpServers: {}, portage: { [toCamelCase(option.name)]: 'true' } });
+  for (const option of OPTIONS.filter((candidate) => ['process', 'server'].includes(candidate.scope))) {
+    const { options } = await read({ mcpServers: {}, portage: { [option.name]: 'true' } });
     t.deepEqual([...options.keys()], [option.name]);
   }
 });

@@ -1,5 +1,8 @@
 import type { ConfigFile, WrittenServer } from '../../../src/cli/config-file/config-file.ts';
 import { type FileSurroundings, readConfigFile } from '../../../src/cli/config-file/read-config-file.ts';
+import type { ReadValue } from '../../../src/cli/options/given-options.ts';
+import type { OptionName } from '../../../src/cli/options/option-table.ts';
+import type { EnvAssignment } from '../../../src/cli/parse/servers/child-environment.ts';
 import type { Target } from '../../../src/config/server.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { FoundFile } from '../../../src/io/bounded-file.ts';
@@ -51,15 +54,27 @@ export async function mistakes(content: string | object, world: Partial<World> =
 
 export interface Plain {
   readonly target: unknown;
-  readonly options: Readonly<Record<string, readonly string[]>>;
+  readonly options: Readonly<Record<string, readonly unknown[]>>;
 }
 
 /** What is left of a server when places in the file are not looked at. */
 export function plain({ target, options }: WrittenServer): Plain {
   return {
     target: wordsOf(target),
-    options: Object.fromEntries([...options].map(([name, { texts }]) => [name, texts])),
+    options: Object.fromEntries(
+      [...options].map(([name, { values }]) => [name, values.map((read) => show(name, read))]),
+    ),
   };
+}
+
+/** Variables and headers as they are written, URLs as texts, and other values as they are. */
+function show(option: OptionName, read: ReadValue): unknown {
+  if (!read.ok) return read.problem;
+  const { value } = read;
+  if (value instanceof URL) return value.href;
+  if (option !== 'env' && option !== 'header') return value;
+  const { name, value: given } = value as EnvAssignment;
+  return given === undefined ? name : `${name}${option === 'env' ? '=' : ': '}${given}`;
 }
 
 function wordsOf(target: Target): unknown {

@@ -114,9 +114,9 @@ test('variables stand in every text of an entry', async (t) => {
       options: {
         env: ['A=value'],
         cwd: ['/value'],
-        'include-tool': ['value*'],
+        includeTool: ['value*'],
         isolation: ['shared'],
-        'map-header': ['X=value'],
+        mapHeader: [{ header: 'x', variable: 'value' }],
       },
     },
   );

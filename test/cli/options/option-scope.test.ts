@@ -1,6 +1,6 @@
 import test from 'ava';
-import { isApplicable, refuseInapplicable } from '../../../src/cli/options/given-options.ts';
-import { findOption, OPTIONS, type OptionName } from '../../../src/cli/options/option-table.ts';
+import { isApplicable, refuseInapplicable } from '../../../src/cli/options/applicable.ts';
+import { OPTIONS, type OptionName, optionOf } from '../../../src/cli/options/option-table.ts';
 import type { Target } from '../../../src/config/server.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
@@ -15,144 +15,142 @@ const RUNNING = [...LISTENING, 'connect command', 'connect url', 'connect stream
 const USED_LONG = ['serve url', 'connect url', 'serve stream', 'connect stream'];
 const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   config: EVERYWHERE,
-  'allow-writable-config': EVERYWHERE,
-  'strict-config': EVERYWHERE,
+  allowWritableConfig: EVERYWHERE,
+  strictConfig: EVERYWHERE,
   for: [],
   host: LISTENING,
   port: LISTENING,
   socket: LISTENING,
-  'socket-mode': LISTENING,
+  socketMode: LISTENING,
   stream: LISTENING,
-  'tls-cert': LISTENING,
-  'tls-key': LISTENING,
+  tlsCert: LISTENING,
+  tlsKey: LISTENING,
   path: LISTENING,
   sse: LISTENING,
-  'sse-path': LISTENING,
-  'message-path': LISTENING,
+  ssePath: LISTENING,
+  messagePath: LISTENING,
   sunset: LISTENING,
-  'after-sunset': LISTENING,
+  afterSunset: LISTENING,
   ws: LISTENING,
-  'ws-path': LISTENING,
-  'base-url': LISTENING,
+  wsPath: LISTENING,
+  baseUrl: LISTENING,
   dial: LISTENING,
-  'dial-header': LISTENING,
-  'dial-token': LISTENING,
-  'dial-ca': LISTENING,
-  'allow-host': LISTENING,
-  'allow-origin': LISTENING,
-  'allow-anonymous': LISTENING,
-  'auth-token': LISTENING,
-  'auth-issuer': LISTENING,
-  'auth-audience': LISTENING,
-  'auth-jwks': LISTENING,
-  'auth-scope': LISTENING,
+  dialHeader: LISTENING,
+  dialToken: LISTENING,
+  dialCa: LISTENING,
+  allowHost: LISTENING,
+  allowOrigin: LISTENING,
+  allowAnonymous: LISTENING,
+  authToken: LISTENING,
+  authIssuer: LISTENING,
+  authAudience: LISTENING,
+  authJwks: LISTENING,
+  authScope: LISTENING,
   store: LISTENING,
   advertise: LISTENING,
-  'cluster-key': LISTENING,
-  'store-prefix': LISTENING,
-  'store-ca': LISTENING,
-  'store-client-cert': LISTENING,
-  'store-client-key': LISTENING,
+  clusterKey: LISTENING,
+  storePrefix: LISTENING,
+  storeCa: LISTENING,
+  storeClientCert: LISTENING,
+  storeClientKey: LISTENING,
   lease: LISTENING,
-  'cluster-limits': LISTENING,
+  clusterLimits: LISTENING,
   protocol: EVERYWHERE,
-  'include-tool': RUNNING,
-  'exclude-tool': RUNNING,
-  'map-header': ['serve command'],
+  includeTool: RUNNING,
+  excludeTool: RUNNING,
+  mapHeader: ['serve command'],
   cwd: OF_COMMANDS,
   env: OF_COMMANDS,
-  'env-from': OF_COMMANDS,
-  'inherit-env': OF_COMMANDS,
+  envFrom: OF_COMMANDS,
+  inheritEnv: OF_COMMANDS,
   pty: OF_COMMANDS,
   transport: OF_URLS,
   header: OF_URLS,
-  'header-file': OF_URLS,
-  'bearer-token-file': OF_URLS,
-  'forward-header': ['serve url'],
+  headerFile: OF_URLS,
+  bearerTokenFile: OF_URLS,
+  forwardHeader: ['serve url'],
   ca: OF_RUNNING,
-  'client-cert': OF_RUNNING,
-  'client-key': OF_RUNNING,
-  'connect-timeout': USED_LONG,
-  'first-byte-timeout': ['serve url', 'connect url'],
-  'idle-timeout': ['serve url', 'connect url'],
-  'call-timeout': ['serve url', 'connect url'],
-  'keep-alive': USED_LONG,
+  clientCert: OF_RUNNING,
+  clientKey: OF_RUNNING,
+  connectTimeout: USED_LONG,
+  firstByteTimeout: ['serve url', 'connect url'],
+  idleTimeout: ['serve url', 'connect url'],
+  callTimeout: ['serve url', 'connect url'],
+  keepAlive: USED_LONG,
   login: OF_URLS,
-  'exchange-token': ['serve url'],
-  'oauth-grant': OF_URLS,
-  'oauth-client-id': OF_URLS,
-  'oauth-secret-file': OF_URLS,
-  'oauth-client-key': OF_URLS,
-  'oauth-assertion-file': OF_URLS,
-  'oauth-idp-issuer': OF_URLS,
-  'oauth-idp-client-id': OF_URLS,
-  'oauth-idp-secret-file': OF_URLS,
-  'oauth-client-document': OF_URLS,
-  'oauth-issuer': OF_URLS,
-  'oauth-token-endpoint': OF_URLS,
-  'oauth-auth-method': OF_URLS,
-  'oauth-assume-pkce': OF_URLS,
-  'oauth-scope': OF_URLS,
-  'oauth-resource': OF_URLS,
-  'oauth-token': OF_URLS,
-  'oauth-param': OF_URLS,
-  'oauth-callback': OF_URLS,
-  'oauth-browser': OF_URLS,
+  exchangeToken: ['serve url'],
+  oauthGrant: OF_URLS,
+  oauthClientId: OF_URLS,
+  oauthSecretFile: OF_URLS,
+  oauthClientKey: OF_URLS,
+  oauthAssertionFile: OF_URLS,
+  oauthIdpIssuer: OF_URLS,
+  oauthIdpClientId: OF_URLS,
+  oauthIdpSecretFile: OF_URLS,
+  oauthClientDocument: OF_URLS,
+  oauthIssuer: OF_URLS,
+  oauthTokenEndpoint: OF_URLS,
+  oauthAuthMethod: OF_URLS,
+  oauthAssumePkce: OF_URLS,
+  oauthScope: OF_URLS,
+  oauthResource: OF_URLS,
+  oauthToken: OF_URLS,
+  oauthParam: OF_URLS,
+  oauthCallback: OF_URLS,
+  oauthBrowser: OF_URLS,
   status: LISTENING,
-  'status-token': LISTENING,
+  statusToken: LISTENING,
   metrics: LISTENING,
   usage: RUNNING,
-  'audit-file': RUNNING,
-  'audit-required': RUNNING,
-  'state-dir': EVERYWHERE,
+  auditFile: RUNNING,
+  auditRequired: RUNNING,
+  stateDir: EVERYWHERE,
   url: [],
   all: [],
   since: [],
   isolation: ['serve command', 'serve stream'],
   prewarm: ['serve command'],
-  'session-timeout': LISTENING,
-  'session-idle-timeout': LISTENING,
-  'max-sessions': LISTENING,
-  'max-caller-sessions': LISTENING,
-  'pool-size': LISTENING,
-  'max-children': ['serve command'],
-  'poll-after': LISTENING,
-  'max-message-bytes': EVERYWHERE,
-  'max-json-depth': RUNNING,
-  'max-header-bytes': LISTENING,
-  'max-in-flight': LISTENING,
-  'max-session-in-flight': LISTENING,
-  'max-session-streams': LISTENING,
-  'max-replay-bytes': LISTENING,
-  'max-parked-calls': LISTENING,
-  'max-parked-bytes': LISTENING,
-  'request-timeout': RUNNING,
-  'max-call-time': RUNNING,
-  'hang-timeout': ['serve command'],
-  'shutdown-grace': RUNNING,
+  sessionTimeout: LISTENING,
+  sessionIdleTimeout: LISTENING,
+  maxSessions: LISTENING,
+  maxCallerSessions: LISTENING,
+  poolSize: LISTENING,
+  maxChildren: ['serve command'],
+  pollAfter: LISTENING,
+  maxMessageBytes: EVERYWHERE,
+  maxJsonDepth: RUNNING,
+  maxHeaderBytes: LISTENING,
+  maxInFlight: LISTENING,
+  maxSessionInFlight: LISTENING,
+  maxSessionStreams: LISTENING,
+  maxReplayBytes: LISTENING,
+  maxParkedCalls: LISTENING,
+  maxParkedBytes: LISTENING,
+  requestTimeout: RUNNING,
+  maxCallTime: RUNNING,
+  hangTimeout: ['serve command'],
+  shutdownGrace: RUNNING,
   json: ['probe command', 'probe url', 'probe stream'],
   timeout: ['probe command', 'probe url', 'probe stream'],
-  'log-level': EVERYWHERE,
-  'log-format': EVERYWHERE,
+  logLevel: EVERYWHERE,
+  logFormat: EVERYWHERE,
 };
 
-for (const { name } of OPTIONS) {
-  test(`--${name} can be used where it has a meaning, and is refused elsewhere`, (t) => {
-    const option = findOption(name);
-    if (option === undefined) return t.fail();
+for (const option of OPTIONS) {
+  test(`${option.flag} can be used where it has a meaning, and is refused elsewhere`, (t) => {
     const accepted = EVERYWHERE.filter((place) => {
       const [verb, target] = place.split(' ') as [(typeof WITH_SERVER)[number], Target['kind']];
       return isApplicable(option, { verb, target });
     });
-    t.deepEqual([...accepted].sort(), [...SCOPES[name]].sort());
+    t.deepEqual([...accepted].sort(), [...SCOPES[option.name]].sort());
   });
 }
 
 const refuses = test.macro({
   title: (_, verb: string, target: string, name: OptionName) =>
-    `${verb} of a ${target} refuses --${name}, with the way out`,
+    `${verb} of a ${target} refuses ${optionOf(name).flag}, with the way out`,
   exec(t, verb: 'serve' | 'connect' | 'probe', target: Target['kind'], name: OptionName, expected: string) {
-    const error = t.throws(() => refuseInapplicable(new Map([[name, ['x']]]), { verb, target }), {
+    const error = t.throws(() => refuseInapplicable(new Map([[name, ['x']]]), { verb, target, spelling: 'flags' }), {
       instanceOf: BridgeError,
     });
     t.is(error?.code, 'ERR_CONFIG_COMBINATION');
@@ -192,38 +190,26 @@ test(
   refuses,
   'probe',
   'url',
-  'idle-timeout',
+  'idleTimeout',
   '--idle-timeout is for `serve` and `connect`; `probe` only looks at the server, once. Leave it out.',
 );
 
 test('snippet takes what says where serve listens, and nothing of the servers there', (t) => {
-  const takes = (name: OptionName): boolean => {
-    const option = findOption(name);
-    return option !== undefined && isApplicable(option, { verb: 'snippet', target: 'any' });
-  };
-  for (const name of ['for', 'config', 'port', 'path', 'base-url', 'auth-token'] as const) t.true(takes(name), name);
+  const takes = (name: OptionName): boolean => isApplicable(optionOf(name), { verb: 'snippet', target: 'any' });
+  for (const name of ['for', 'config', 'port', 'path', 'baseUrl', 'authToken'] as const) t.true(takes(name), name);
   for (const name of ['json', 'timeout'] as const) t.false(takes(name), name);
 });
 
 test('report and top take what says where to look, and nothing about servers', (t) => {
   const takenBy = (verb: 'report' | 'top') =>
     OPTIONS.filter((option) => isApplicable(option, { verb, target: 'any' })).map(({ name }) => name);
-  t.deepEqual(takenBy('report'), [
-    'state-dir',
-    'status-token',
-    'url',
-    'all',
-    'since',
-    'json',
-    'log-level',
-    'log-format',
-  ]);
-  t.deepEqual(takenBy('top'), ['status-token', 'all', 'log-level', 'log-format']);
+  t.deepEqual(takenBy('report'), ['stateDir', 'statusToken', 'json', 'url', 'all', 'since', 'logLevel', 'logFormat']);
+  t.deepEqual(takenBy('top'), ['statusToken', 'all', 'logLevel', 'logFormat']);
 });
 
 for (const verb of ['snippet', 'report', 'top'] as const) {
   test(`what ${verb} has no use for is refused`, (t) => {
-    const use = { verb, target: 'any' } as const;
+    const use = { verb, target: 'any', spelling: 'flags' } as const;
     const error = t.throws(() => refuseInapplicable(new Map([['isolation', ['shared']]]), use));
     t.regex(error?.message ?? '', /^--isolation is .* only .*Leave it out/);
     t.true(error?.message.includes(`\`${verb}\``));
@@ -248,6 +234,6 @@ test(
   refuses,
   'connect',
   'command',
-  'keep-alive',
+  'keepAlive',
   '--keep-alive is for a server that is reached by its URL or reached over a byte stream; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
 );

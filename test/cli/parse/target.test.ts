@@ -7,7 +7,7 @@ import { showUrl } from '../../../src/http/shown-url.ts';
 
 function refusal(text: string, platform: NodeJS.Platform = 'linux'): string {
   try {
-    parseServerUrl(text, platform);
+    parseServerUrl(text, { platform });
   } catch (thrown) {
     if (thrown instanceof BridgeError) return thrown.message;
     throw thrown;
@@ -16,7 +16,7 @@ function refusal(text: string, platform: NodeJS.Platform = 'linux'): string {
 }
 
 function parseUrl(text: string, platform: NodeJS.Platform): UrlTarget {
-  const target = parseServerUrl(text, platform);
+  const target = parseServerUrl(text, { platform });
   if (target.kind !== 'url') throw new Error(`${text} is no place for HTTP`);
   return target;
 }

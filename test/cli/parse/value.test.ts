@@ -1,7 +1,8 @@
 import test from 'ava';
+import type { Parsed } from '../../../src/cli/options/value-type.ts';
 import * as value from '../../../src/cli/parse/value.ts';
 
-type Parse = (text: string) => value.Parsed<unknown>;
+type Parse = (text: string) => Parsed<unknown>;
 
 const accepts = test.macro({
   title: (_, parse: Parse, text: string, expected: unknown) => `${parse.name} reads '${text}' as ${String(expected)}`,

@@ -1,14 +1,18 @@
 /** Parsers for the values of authentication options; value.ts has those for other options. */
-import type { MappedHeader } from '../../../config/access.ts';
+import type { KeyLocation, MappedHeader } from '../../../config/access.ts';
 import { isLoopback } from '../../../http/addresses.ts';
-import { parseForwardedName } from '../servers/headers.ts';
-import type { Parsed } from '../value.ts';
+import type { Parsed, ReadingContext } from '../../options/value-type.ts';
+import { parseForwardedName } from '../servers/header-value.ts';
 
-export interface WrittenTokenSource {
-  readonly name: string;
+/** The place of a secret: the name of a variable, or the absolute path of a file. */
+export interface SecretSource {
   readonly kind: 'env' | 'file';
-  /** The name of the variable, or the path of the file. */
   readonly place: string;
+}
+
+/** The place of a token, with the name of the caller that shows it. */
+export interface TokenPlace extends SecretSource {
+  readonly name: string;
 }
 
 /** The caller's name for a token that is given without one. */
@@ -18,14 +22,28 @@ const DEFAULT_NAME = 'client';
  * Parses `alice=env:ALICE_TOKEN`, `bob=file:/run/secrets/bob` or `env:TOKEN`. A token in place is refused, and its text
  * is not repeated in the message.
  */
-export function parseTokenSource(text: string): Parsed<WrittenTokenSource> {
-  const match = /^(?:([A-Za-z0-9._@-]{1,64})=)?(env|file):(.+)$/s.exec(text);
-  const [, name = DEFAULT_NAME, kind, place = ''] = match ?? [];
-  if (kind === 'file') return { ok: true, value: { name, kind, place } };
-  if (kind === 'env' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(place)) return { ok: true, value: { name, kind, place } };
+export function parseTokenSource(text: string, context: Pick<ReadingContext, 'resolvePath'>): Parsed<TokenPlace> {
+  const [, name = DEFAULT_NAME, rest = ''] = /^(?:([A-Za-z0-9._@-]{1,64})=)?(.*)$/s.exec(text) ?? [];
+  const source = parseSource(rest, context);
+  if (source !== undefined) return { ok: true, value: { name, ...source } };
   return refuse(
     'where a token is found, and optionally whose it is, like alice=env:ALICE_TOKEN or bob=file:/run/secrets/bob (not the token itself: other users can read command lines)',
   );
+}
+
+/** Parses `env:CLUSTER_KEY` or `file:/run/secrets/cluster-key`. */
+export function parseKeySource(text: string, context: Pick<ReadingContext, 'resolvePath'>): Parsed<SecretSource> {
+  const source = parseSource(text, context);
+  if (source !== undefined) return { ok: true, value: source };
+  return refuse(
+    'where the key is found, like env:CLUSTER_KEY or file:/run/secrets/cluster-key (not the key itself: other users can read command lines)',
+  );
+}
+
+function parseSource(text: string, { resolvePath }: Pick<ReadingContext, 'resolvePath'>): SecretSource | undefined {
+  const [, kind, place = ''] = /^(env|file):(.+)$/s.exec(text) ?? [];
+  if (kind === 'file') return { kind, place: resolvePath(place) };
+  return kind === 'env' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(place) ? { kind, place } : undefined;
 }
 
 /** Returns the issuer as written, since issuers are compared as text. [RFC 8414 2] */
@@ -35,13 +53,13 @@ export function parseIssuer(text: string): Parsed<string> {
   return refuse('the https URL of an issuer (http only on this machine), exactly as it stands in its tokens');
 }
 
-export type WrittenKeyLocation =
-  | { readonly kind: 'url'; readonly url: URL }
-  | { readonly kind: 'file'; readonly file: string };
-
 /** Accepts a URL or the path of a file. */
-export function parseKeyLocation(text: string): Parsed<WrittenKeyLocation> {
-  if (text !== '' && !/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return { ok: true, value: { kind: 'file', file: text } };
+export function parseKeyLocation(
+  text: string,
+  { resolvePath }: Pick<ReadingContext, 'resolvePath'>,
+): Parsed<Exclude<KeyLocation, { kind: 'discovered' }>> {
+  const isPath = text !== '' && !/^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+  if (isPath) return { ok: true, value: { kind: 'file', file: resolvePath(text) } };
   const url = parseTrustworthyUrl(text);
   if (url !== undefined) return { ok: true, value: { kind: 'url', url } };
   return refuse('a file, or an https URL (http only on this machine), with the keys of the issuer');
@@ -59,9 +77,9 @@ const POWERFUL =
   /^(PATH|SHELL|HOME|IFS|ENV|BASH_ENV|NODE_OPTIONS|NODE_PATH|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB|JAVA_TOOL_OPTIONS|(LD|DYLD|PYTHON|NPM_CONFIG|MCP_PORTAGE)_?.*)$/i;
 
 /** Parses `X-User=USER_ENV`. */
-export function parseMappedHeader(text: string): Parsed<MappedHeader> {
+export function parseMappedHeader(text: string, context: Pick<ReadingContext, 'nameOf'>): Parsed<MappedHeader> {
   const [, name = '', variable = ''] = /^([^=]+)=([A-Za-z_][A-Za-z0-9_]*)$/.exec(text) ?? [];
-  const header = parseForwardedName(name);
+  const header = parseForwardedName(name, context);
   if (!header.ok) return refuse(`Name=VARIABLE with ${header.expected}`);
   if (POWERFUL.test(variable)) {
     return refuse('Name=VARIABLE with a variable that does not decide which code runs, as PATH and NODE_OPTIONS do');

@@ -1,35 +1,37 @@
 /**
  * Parses the addresses that `serve` listens on: a port, Unix sockets and pipes, inherited sockets, and byte streams.
  */
-import type { ListenAddress, SocketAddress, TcpAddress } from '../../../config/listener.ts';
+import type { BoundAddress, ListenAddress, SocketAddress, TcpAddress } from '../../../config/listener.ts';
 import { BridgeError } from '../../../errors.ts';
 import { showStreamAddress } from '../../../http/socket-addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
-import { envNameOf } from '../../options/option-table.ts';
 import type { RemoteSurroundings } from '../servers/remote.ts';
-import * as value from '../value.ts';
 import { findInheritedSockets } from './inherited-sockets.ts';
-import { parseSocketPath } from './socket-path.ts';
-import { parseStream, type WrittenStream } from './stream-address.ts';
 
 /**
  * Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. With a socket or a byte stream, there is a port only if the user
  * asks for one.
  */
-export function parseAddresses(given: GivenOptions, around: RemoteSurroundings): ListenPlacesWritten {
-  const sockets = parseSockets(given, around);
-  const streams = parseStreams(given, around);
+export function parseAddresses(given: GivenOptions, { env }: Pick<RemoteSurroundings, 'env'>): ParsedAddresses {
+  const sockets = parseSockets(given);
+  const streams = parseStreams(given);
   refuseNeedlessMode(given, sockets.length + streams.filter(({ address }) => address.kind === 'socket').length);
-  const inherited = findInheritedSockets(around.env);
+  const inherited = findInheritedSockets(env);
   const others = [...sockets, ...inherited];
   const isPortNeeded = others.length + streams.length === 0 || isPortWanted(given);
   return { addresses: isPortNeeded ? [parsePortAddress(given), ...others] : others, streams };
 }
 
-export interface ListenPlacesWritten {
+/** An address for byte streams, and the server that it leads to: undefined if there is only one. */
+export interface NamedStream {
+  readonly name: string | undefined;
+  readonly address: BoundAddress;
+}
+
+export interface ParsedAddresses {
   /** Addresses for HTTP. */
   readonly addresses: readonly ListenAddress[];
-  readonly streams: readonly WrittenStream[];
+  readonly streams: readonly NamedStream[];
 }
 
 /**
@@ -38,28 +40,30 @@ export interface ListenPlacesWritten {
  */
 function isPortWanted(given: GivenOptions): boolean {
   const names = ['port', 'host'] as const;
-  return names.some((name) => given.isGiven(name) && given.sourceOf(name) !== envNameOf(name));
+  return names.some((name) => given.isGiven(name) && !given.isFromEnvironment(name));
 }
 
 function parsePortAddress(given: GivenOptions): TcpAddress {
   return {
     kind: 'tcp',
-    host: given.required('host', value.parseListenHost),
-    port: given.required('port', value.parsePort),
+    host: given.get('host'),
+    port: given.get('port'),
   };
 }
 
-function parseSockets(given: GivenOptions, { cwd, platform }: RemoteSurroundings): readonly SocketAddress[] {
-  const paths = given.list('socket', (text) => parseSocketPath(text, { cwd, platform }));
-  const mode = given.required('socket-mode', value.parseFileMode);
+function parseSockets(given: GivenOptions): readonly SocketAddress[] {
+  const paths = given.get('socket');
+  const mode = given.get('socketMode');
   const twice = paths.find((path, index) => paths.indexOf(path) !== index);
-  if (twice !== undefined) throw excluded(`${given.sourceOf('socket')} names ${twice} twice; leave one of them out.`);
+  if (twice !== undefined) throw excluded(`${given.placeOf('socket')} names ${twice} twice; leave one of them out.`);
   return paths.map((path) => ({ kind: 'socket', path, mode }));
 }
 
-function parseStreams(given: GivenOptions, { platform }: RemoteSurroundings): readonly WrittenStream[] {
-  const mode = given.required('socket-mode', value.parseFileMode);
-  const streams = given.list('stream', (text) => parseStream(text, { mode, platform }));
+function parseStreams(given: GivenOptions): readonly NamedStream[] {
+  const mode = given.get('socketMode');
+  const streams = given
+    .get('stream')
+    .map(({ name, address }) => ({ name, address: address.kind === 'tcp' ? address : { ...address, mode } }));
   const shown = streams.map(({ address }) =>
     showStreamAddress(address.kind === 'tcp' ? { ...address, tls: 'off' } : address),
   );
@@ -68,14 +72,14 @@ function parseStreams(given: GivenOptions, { platform }: RemoteSurroundings): re
     ({ address }, index) =>
       !(address.kind === 'tcp' && address.port === 0) && shown.indexOf(shown[index] ?? '') !== index,
   );
-  if (twice >= 0) throw excluded(`${given.sourceOf('stream')} names ${shown[twice]} twice; leave one of them out.`);
+  if (twice >= 0) throw excluded(`${given.placeOf('stream')} names ${shown[twice]} twice; leave one of them out.`);
   return streams;
 }
 
 function refuseNeedlessMode(given: GivenOptions, sockets: number): void {
-  if (sockets > 0 || !given.isGiven('socket-mode')) return;
+  if (sockets > 0 || !given.isGiven('socketMode')) return;
   throw excluded(
-    `${given.sourceOf('socket-mode')} needs --socket, or --stream with a Unix socket: it says who may connect to that.`,
+    `${given.placeOf('socketMode')} needs ${given.nameOf('socket')}, or ${given.nameOf('stream')} with a Unix socket: it says who may connect to that.`,
   );
 }
 

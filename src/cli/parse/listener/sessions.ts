@@ -3,7 +3,6 @@ import { type AccessConfig, hasSeveralNames } from '../../../config/access.ts';
 import type { Isolation, ServerConfig, SessionConfig } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
-import * as value from '../value.ts';
 
 /** The default pool is small for processes: each costs as much as a connected client, and users do not see them. */
 const POOLED_PROCESSES = 16;
@@ -27,42 +26,41 @@ export interface ParsedSessions {
 }
 
 export function parseSessions(given: GivenOptions, { target, access, mapHeaders, hubs }: Served): ParsedSessions {
-  const maxSessions = given.required('max-sessions', value.parsePositiveCount);
-  const isolation: Isolation = given.required('isolation', value.parseChoice(['session', 'shared']));
+  const maxSessions = given.get('maxSessions');
+  const isolation: Isolation = given.get('isolation');
   const isProcessEach = target.kind !== 'url' && isolation === 'session';
-  const poolSize =
-    given.optional('pool-size', value.parsePositiveCount) ?? (isProcessEach ? POOLED_PROCESSES : POOLED_SESSIONS);
-  const sessionTimeoutMs = given.required('session-timeout', value.parsePositiveDuration);
-  const idleMs = given.optional('session-idle-timeout', value.parsePositiveDuration);
+  const poolSize = given.get('poolSize') ?? (isProcessEach ? POOLED_PROCESSES : POOLED_SESSIONS);
+  const sessionTimeoutMs = given.get('sessionTimeout');
+  const idleMs = given.get('sessionIdleTimeout');
   const sessions: SessionConfig = {
     isolation,
-    prewarm: given.required('prewarm', value.parseCount),
+    prewarm: given.get('prewarm'),
     sessionTimeoutMs,
     idleTimeouts: { leftMs: idleMs ?? LEFT_MS, quietMs: idleMs ?? sessionTimeoutMs },
     maxSessions,
     maxSessionsPerCaller:
-      given.optional('max-caller-sessions', value.parsePositiveCount) ??
+      given.get('maxCallerSessions') ??
       (hubs.length > 0 || hasSeveralNames(access, mapHeaders) ? Math.ceil(maxSessions / 2) : maxSessions),
     poolSize,
-    pollAfterMs: given.required('poll-after', value.parseDuration),
+    pollAfterMs: given.get('pollAfter'),
   };
-  const maxChildren = given.optional('max-children', value.parsePositiveCount) ?? 2 * maxSessions + poolSize;
+  const maxChildren = given.get('maxChildren') ?? 2 * maxSessions + poolSize;
   if (sessions.prewarm > 1 && sessions.isolation === 'shared') {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
-      `${given.sourceOf('prewarm')} ${sessions.prewarm} keeps spare processes for new sessions, but with ${given.sourceOf('isolation')} shared all sessions use one; expected at most 1, which starts it ahead of the first client.`,
+      `${given.placeOf('prewarm')} ${sessions.prewarm} keeps spare processes for new sessions, but with ${given.placeOf('isolation')} shared all sessions use one; expected at most 1, which starts it ahead of the first client.`,
     );
   }
   if (sessions.prewarm > sessions.maxSessions) {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
-      `${given.sourceOf('prewarm')} ${sessions.prewarm} would keep more spare processes than the ${sessions.maxSessions} sessions ${given.sourceOf('max-sessions')} allows; lower one or raise the other.`,
+      `${given.placeOf('prewarm')} ${sessions.prewarm} would keep more spare processes than the ${sessions.maxSessions} sessions ${given.placeOf('maxSessions')} allows; lower one or raise the other.`,
     );
   }
   if (sessions.prewarm > maxChildren) {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
-      `${given.sourceOf('prewarm')} ${sessions.prewarm} would start more processes than the ${maxChildren} ${given.sourceOf('max-children')} allows; lower one or raise the other.`,
+      `${given.placeOf('prewarm')} ${sessions.prewarm} would start more processes than the ${maxChildren} ${given.placeOf('maxChildren')} allows; lower one or raise the other.`,
     );
   }
   return { sessions, maxChildren };

@@ -1,19 +1,16 @@
 /** Paths of Unix sockets and names of named pipes, as users write them. */
-import { resolve } from 'node:path';
 import { isPipePath, pipePath } from '../../../http/socket-addresses.ts';
-import type { Parsed } from '../value.ts';
-
-interface SocketSurroundings {
-  readonly cwd: string;
-  readonly platform: NodeJS.Platform;
-}
+import type { Parsed, ReadingContext } from '../../options/value-type.ts';
 
 /** Parses the value of `--socket`: a path, absolute or relative, or a unix:// or pipe:// URL as clients use it. */
-export function parseSocketPath(text: string, { cwd, platform }: SocketSurroundings): Parsed<string> {
+export function parseSocketPath(
+  text: string,
+  { resolvePath, platform }: Pick<ReadingContext, 'resolvePath' | 'platform'>,
+): Parsed<string> {
   const [, scheme, rest = ''] = /^(unix|pipe):\/\/(.*)$/is.exec(text) ?? [];
   if (scheme !== undefined) return parseSocketUrlPath(scheme.toLowerCase(), rest, platform);
   if (text === '' || text.includes('\0') || text.endsWith('/')) return refuse(formOn(platform));
-  if (platform !== 'win32') return { ok: true, value: resolve(cwd, text) };
+  if (platform !== 'win32') return { ok: true, value: resolvePath(text) };
   return isPipePath(text) ? { ok: true, value: text } : refuse(formOn(platform));
 }
 

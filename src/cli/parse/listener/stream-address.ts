@@ -1,6 +1,7 @@
 /** Addresses of byte streams, as users write them. */
-import type { BoundAddress } from '../../../config/listener.ts';
+import type { SocketAddress, TcpAddress } from '../../../config/listener.ts';
 import type { StreamAddress } from '../../../config/server.ts';
+import type { Parsed, ReadingContext } from '../../options/value-type.ts';
 import * as value from '../value.ts';
 import { parseSocketUrlPath } from './socket-path.ts';
 
@@ -12,7 +13,7 @@ interface HostAndPort {
 const TCP_FORM = 'an address like tcp://127.0.0.1:9000, with a port';
 
 /** Parses the address of a server to connect to: `tcp://host:port` or `tls://host:port`. */
-export function parseNetworkAddress(text: string): value.Parsed<StreamAddress> {
+export function parseNetworkAddress(text: string): Parsed<StreamAddress> {
   const parsed = parseHostAndPort(text);
   if (!parsed.ok) return parsed;
   if (parsed.value.port === 0) return { ok: false, expected: TCP_FORM };
@@ -20,7 +21,7 @@ export function parseNetworkAddress(text: string): value.Parsed<StreamAddress> {
 }
 
 /** Userinfo, a path and a query are refused: they have no meaning on a byte stream. */
-function parseHostAndPort(text: string): value.Parsed<HostAndPort> {
+function parseHostAndPort(text: string): Parsed<HostAndPort> {
   const [, host = '', digits = ''] = /^[a-z]+:\/\/(\[[^\]]+\]|[^/?#@:]+):(\d{1,5})\/?$/i.exec(text) ?? [];
   const named = value.parseListenHost(host);
   const port = value.parsePort(digits);
@@ -28,22 +29,21 @@ function parseHostAndPort(text: string): value.Parsed<HostAndPort> {
   return { ok: true, value: { host: named.value, port: port.value } };
 }
 
-export interface WrittenStream {
+/** An address for byte streams, and the server that it leads to. */
+export interface StreamPlace {
   /** The name of a server in a configuration file; undefined if there is only one server. */
   readonly name: string | undefined;
-  readonly address: BoundAddress;
+  /** The file mode of a socket is another option's. */
+  readonly address: TcpAddress | Omit<SocketAddress, 'mode'>;
 }
 
 const STREAM_FORM = 'tcp://host:port or unix:///path, after the name of a server and = where there are several';
 
-/**
- * Parses the value of `--stream`.
- * @param mode permissions for the file of a Unix socket
- */
+/** Parses the value of `--stream`. */
 export function parseStream(
   text: string,
-  { mode, platform }: { readonly mode: number; readonly platform: NodeJS.Platform },
-): value.Parsed<WrittenStream> {
+  { platform, nameOf }: Pick<ReadingContext, 'platform' | 'nameOf'>,
+): Parsed<StreamPlace> {
   const [, name, scheme = '', rest = ''] = /^(?:(.+?)=)?(tcp|unix):\/\/(.*)$/is.exec(text) ?? [];
   if (scheme.toLowerCase() === 'tcp') {
     const parsed = parseHostAndPort(`tcp://${rest}`);
@@ -51,8 +51,11 @@ export function parseStream(
   }
   if (scheme === '') return { ok: false, expected: STREAM_FORM };
   if (rest.includes('#')) {
-    return { ok: false, expected: 'a socket without a path behind #, for lines need none; HTTP has --socket' };
+    return {
+      ok: false,
+      expected: `a socket without a path behind #, for lines need none; HTTP has ${nameOf('socket')}`,
+    };
   }
   const parsed = parseSocketUrlPath('unix', rest, platform);
-  return parsed.ok ? { ok: true, value: { name, address: { kind: 'socket', path: parsed.value, mode } } } : parsed;
+  return parsed.ok ? { ok: true, value: { name, address: { kind: 'socket', path: parsed.value } } } : parsed;
 }

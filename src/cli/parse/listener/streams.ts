@@ -6,20 +6,20 @@ import { BridgeError } from '../../../errors.ts';
 import { showStreamAddress } from '../../../http/socket-addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import { suggest } from '../../suggest.ts';
-import type { WrittenStream } from './stream-address.ts';
+import type { NamedStream } from './listen-addresses.ts';
 
 type Named = Pick<ServerConfig, 'listing'>;
 
 /** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
 export function leadStreams(
-  streams: readonly WrittenStream[],
+  streams: readonly NamedStream[],
   servers: readonly Named[],
   given: GivenOptions,
 ): readonly StreamConfig[] {
-  const source = given.sourceOf('stream');
+  const source = given.placeOf('stream');
   return streams.map(({ name, address }) => {
     const shown = `${source} ${showStreamAddress(address.kind === 'tcp' ? { ...address, tls: 'off' } : address)}`;
-    const listing = findServer(name, servers, shown)?.listing;
+    const listing = findServer(name, servers, shown, given.nameOf('stream'))?.listing;
     if (listing?.callers !== undefined) {
       throw excluded(
         `${shown} leads to ${listing.name}, which only named callers may use (portage.callers), and on a byte stream nobody has a name; leave one of them out.`,
@@ -29,13 +29,18 @@ export function leadStreams(
   });
 }
 
-function findServer(name: string | undefined, servers: readonly Named[], shown: string): Named | undefined {
+function findServer(
+  name: string | undefined,
+  servers: readonly Named[],
+  shown: string,
+  option: string,
+): Named | undefined {
   const names = servers.flatMap(({ listing }) => (listing === undefined ? [] : [listing.name]));
   if (name === undefined) {
     const own = servers.find(({ listing }) => listing === undefined);
     if (own !== undefined || servers.length === 1) return own ?? servers[0];
     throw excluded(
-      `${shown} leads to one server, and there are several: say which, as in --stream ${names[0]}=tcp://127.0.0.1:9000. There are ${names.join(', ')}.`,
+      `${shown} leads to one server, and there are several: say which, as in ${option} ${names[0]}=tcp://127.0.0.1:9000. There are ${names.join(', ')}.`,
     );
   }
   const found = servers.find(({ listing }) => listing?.name === name || listing?.segment === name);

@@ -3,7 +3,8 @@
  * why a list of names is passed on and not everything.
  */
 import { parseEnv } from 'node:util';
-import { ENV_PREFIX } from '../../options/option-table.ts';
+import { ENV_PREFIX } from '../../options/option-names.ts';
+import type { Parsed } from '../../options/value-type.ts';
 
 /**
  * Variables that locate programs, home folders, locales, temporary files and network proxies. None holds credentials.
@@ -47,6 +48,13 @@ export interface EnvAssignment {
 
 /** The names that an assignment accepts. */
 export const VARIABLE_NAME = /^[^=\s\0]{1,1000}$/;
+
+/** Parses `NAME=value`, or `NAME` to copy its value. */
+export function parseAssignment(text: string): Parsed<EnvAssignment> {
+  const match = /^([^=\s]+)(?:=(.*))?$/s.exec(text);
+  if (match?.[1] === undefined) return { ok: false, expected: 'NAME=value, or NAME to copy it from this environment' };
+  return { ok: true, value: { name: match[1], value: match[2] } };
+}
 
 /** Parses a file with `NAME=value` on each line. Returns undefined if it is not a text file. */
 export function parseEnvFile(text: string): readonly EnvAssignment[] | undefined {

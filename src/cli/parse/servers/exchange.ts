@@ -3,9 +3,7 @@ import type { AccessConfig } from '../../../config/access.ts';
 import type { ClientMethod, ExchangeConfig, RemoteConfig } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
 import { CLIENT_SECRET_VARIABLE, OPTIONS, type OptionName } from '../../options/option-table.ts';
-import { parseScopes } from '../listener/auth-value.ts';
-import * as value from '../value.ts';
-import { parseExtraParameters, parseResource, parseTokenEndpoint } from './login.ts';
+import { parseExtraParameters } from './login.ts';
 import { parseClient, refuseUnusableMethod } from './login-client.ts';
 import type { LoginRequest } from './login-request.ts';
 
@@ -22,40 +20,37 @@ export interface ParsedExchange {
 
 /** The login options that also apply to an exchange. */
 const OF_EXCHANGES: readonly OptionName[] = [
-  ...(['oauth-client-id', 'oauth-secret-file', 'oauth-client-key', 'oauth-auth-method'] as const),
-  ...(['oauth-token-endpoint', 'oauth-scope', 'oauth-resource', 'oauth-param'] as const),
+  ...(['oauthClientId', 'oauthSecretFile', 'oauthClientKey', 'oauthAuthMethod'] as const),
+  ...(['oauthTokenEndpoint', 'oauthScope', 'oauthResource', 'oauthParam'] as const),
 ];
 
 /** Returns undefined if no tokens are exchanged. Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
 export function parseExchange(request: ExchangeRequest): ParsedExchange | undefined {
   const { given, access } = request;
-  if (!given.required('exchange-token', value.parseFlag)) return undefined;
-  const source = given.sourceOf('exchange-token');
+  if (!given.get('exchangeToken')) return undefined;
+  const source = given.placeOf('exchangeToken');
   refuseOthers(request, source);
   const issuer = access.auth?.oauth?.issuer;
   if (issuer === undefined) {
     throw excluded(
-      `${source} needs --auth-issuer: the token with which a caller is let in is exchanged there for one of the server, so every caller has to show one.`,
+      `${source} needs ${given.nameOf('authIssuer')}: the token with which a caller is let in is exchanged there for one of the server, so every caller has to show one.`,
     );
   }
   const { client, warnings } = parseClient(request);
   if (client === undefined || client.proof.kind === 'none') {
     throw excluded(
-      `${source} needs --oauth-client-id, the client that may exchange tokens at ${issuer}, and its secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file) or --oauth-client-key.`,
+      `${source} needs ${given.nameOf('oauthClientId')}, the client that may exchange tokens at ${issuer}, and its secret (${CLIENT_SECRET_VARIABLE}, ${given.nameOf('oauthSecretFile')}) or ${given.nameOf('oauthClientKey')}.`,
     );
   }
-  const authMethod: ClientMethod | undefined = given.optional(
-    'oauth-auth-method',
-    value.parseChoice(['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']),
-  );
+  const authMethod: ClientMethod | undefined = given.get('oauthAuthMethod');
   if (authMethod !== undefined) refuseUnusableMethod(given, authMethod, client, 'client-credentials');
   const exchange: ExchangeConfig = {
     issuer,
     client,
-    tokenEndpoint: given.optional('oauth-token-endpoint', parseTokenEndpoint),
+    tokenEndpoint: given.get('oauthTokenEndpoint'),
     authMethod,
-    scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
-    resource: given.optional('oauth-resource', parseResource) ?? { kind: 'server' },
+    scopes: [...new Set(given.get('oauthScope').flat())],
+    resource: given.get('oauthResource') ?? { kind: 'server' },
     extraParameters: parseExtraParameters(given, undefined),
   };
   return { exchange, warnings };
@@ -66,24 +61,24 @@ export function parseExchange(request: ExchangeRequest): ParsedExchange | undefi
  * own login.
  */
 function refuseOthers({ given, remote }: ExchangeRequest, source: string): void {
-  if (given.required('allow-anonymous', value.parseFlag)) {
+  if (given.get('allowAnonymous')) {
     throw excluded(
-      `${source} exchanges the token of each caller, and ${given.sourceOf('allow-anonymous')} lets callers in that have none; leave one of them out.`,
+      `${source} exchanges the token of each caller, and ${given.placeOf('allowAnonymous')} lets callers in that have none; leave one of them out.`,
     );
   }
   if (given.isGiven('dial')) {
     throw excluded(
-      `${source} exchanges the token of each caller, and those who come through a hub (${given.sourceOf('dial')}) have none; leave one of them out.`,
+      `${source} exchanges the token of each caller, and those who come through a hub (${given.placeOf('dial')}) have none; leave one of them out.`,
     );
   }
   const isShown = remote.bearerTokenFile !== undefined || remote.headers.has('authorization');
   const isForwarded = remote.forwardHeaders.some(({ sentAs }) => sentAs === 'authorization');
-  const when = given.optional('login', value.parseText);
+  const when = given.get('login');
   const other =
     when !== undefined && when !== 'never'
-      ? `${given.sourceOf('login')} ${when}`
+      ? `${given.placeOf('login')} ${when}`
       : isForwarded
-        ? `a header that becomes Authorization (${given.sourceOf('forward-header')})`
+        ? `a header that becomes Authorization (${given.placeOf('forwardHeader')})`
         : isShown
           ? 'a token of yours'
           : undefined;
@@ -93,11 +88,11 @@ function refuseOthers({ given, remote }: ExchangeRequest, source: string): void 
     );
   }
   const idle = OPTIONS.map(({ name }) => name).find(
-    (name) => name.startsWith('oauth-') && !OF_EXCHANGES.includes(name) && given.isMeantForUs(name),
+    (name) => name.startsWith('oauth') && !OF_EXCHANGES.includes(name) && given.isMeantForUs(name),
   );
   if (idle !== undefined) {
     throw excluded(
-      `${given.sourceOf(idle)} is about the login of a user, but with ${source} callers have logged in at --auth-issuer; leave it out.`,
+      `${given.placeOf(idle)} is about the login of a user, but with ${source} callers have logged in at ${given.nameOf('authIssuer')}; leave it out.`,
     );
   }
 }

@@ -8,12 +8,14 @@ import { showHidden } from '../../../printable.ts';
 import type { BridgeCommand } from '../../command-line.ts';
 import type { ConfigFile, LeftOutServer, WrittenServer } from '../../config-file/config-file.ts';
 import { MAX_MISTAKES, quoteKey } from '../../config-file/file-report.ts';
-import { GivenOptions, type WrittenOptions } from '../../options/given-options.ts';
+import type { OptionUse } from '../../options/applicable.ts';
+import { GivenOptions, type OptionLayer } from '../../options/given-options.ts';
 import {
   BEARER_TOKEN_VARIABLE,
   CLIENT_SECRET_VARIABLE,
-  OF_ONE_SERVER,
-  type OptionName,
+  OPTIONS,
+  type Option,
+  optionOf,
 } from '../../options/option-table.ts';
 import { suggest } from '../../suggest.ts';
 import type { Environment } from './child-environment.ts';
@@ -31,7 +33,9 @@ interface ListedRequest extends Pick<ServerRequest, 'verb' | 'access' | 'around'
   readonly command: BridgeCommand;
   /** True if a single wrong entry makes the whole file unusable. */
   readonly isStrict: boolean;
-  readonly written: { readonly commandLine: WrittenOptions; readonly environment: WrittenOptions };
+  /** The command line and the environment. */
+  readonly process: readonly OptionLayer[];
+  readonly spelling: OptionUse['spelling'];
 }
 
 /**
@@ -101,38 +105,53 @@ function warnOfLeftOut(wrong: readonly LeftOutServer[]): readonly string[] {
  * from `after`.
  */
 interface Common extends Pick<ServerRequest, 'verb' | 'access' | 'around' | 'withheld'> {
-  readonly before: readonly WrittenOptions[];
-  readonly after: WrittenOptions;
+  readonly before: readonly OptionLayer[];
+  readonly after: OptionLayer;
+  readonly spelling: OptionUse['spelling'];
 }
 
-function ofOne(file: ConfigFile, { written: { commandLine, environment }, ...request }: ListedRequest): Common {
-  return { ...request, before: [commandLine, environment], after: file.options };
+function ofOne(file: ConfigFile, { process, ...request }: ListedRequest): Common {
+  return { ...request, before: process, after: file.options };
 }
 
-function ofSeveral(file: ConfigFile, { written, around, ...request }: ListedRequest): Common {
-  const before = [written.commandLine, written.environment].map((layer) => without(layer, NOT_OF_EACH));
+function ofSeveral(file: ConfigFile, { process, around, ...request }: ListedRequest): Common {
+  const before = process.map(ofEach);
   const env = withoutCredentials(around.env);
-  return { ...request, around: { ...around, env }, before, after: without(file.options, NOT_OF_EACH) };
+  return { ...request, around: { ...around, env }, before, after: ofEach(file.options) };
 }
 
 /**
- * Options that apply to single servers only in their entries. Elsewhere, `max-children` limits the processes of all
- * servers together.
+ * Returns the options that apply to each server. Options of one server apply in its entry only. Outside of entries,
+ * `maxChildren` limits the processes of all servers together.
  */
-const NOT_OF_EACH: readonly OptionName[] = [...OF_ONE_SERVER, 'max-children'];
+function ofEach(layer: OptionLayer): OptionLayer {
+  return new Map([...layer].filter(([name]) => !isOfOneServer(optionOf(name)) && name !== 'maxChildren'));
+}
 
-function parseOne(server: WrittenServer, { before, after, ...common }: Common): ParsedServer {
+function isOfOneServer({ scope }: Option): boolean {
+  return scope === 'one-server' || scope === 'entry';
+}
+
+function parseOne(server: WrittenServer, { before, after, spelling, ...common }: Common): ParsedServer {
   const { name, target, options } = server;
-  const given = new GivenOptions([...before, options, after], { verb: common.verb, target: target.kind });
-  const parsed = parseServer({ ...common, given, target, listing: listingOf(server, common.access) });
+  const given = new GivenOptions([...before, options, after], {
+    verb: common.verb,
+    target: target.kind,
+    spelling,
+  });
+  const parsed = parseServer({ ...common, given, target, listing: listingOf(server, common.access, given) });
   return { ...parsed, warnings: parsed.warnings.map((warning) => `${name}: ${warning}`) };
 }
 
-function listingOf({ name, segment, isRequired, callers, source }: WrittenServer, access: AccessConfig): Listing {
+function listingOf(
+  { name, segment, isRequired, callers, place }: WrittenServer,
+  access: AccessConfig,
+  given: GivenOptions,
+): Listing {
   if (callers !== undefined && access.auth === undefined) {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
-      `${source}: portage.callers says who may use this server, but callers are not authenticated; add --auth-token or --auth-issuer, or leave portage.callers out.`,
+      `${place.text}: portage.callers says who may use this server, but callers are not authenticated; add ${given.nameOf('authToken')} or ${given.nameOf('authIssuer')}, or leave portage.callers out.`,
     );
   }
   return {
@@ -196,16 +215,12 @@ export function explainNoServer(file: ConfigFile | undefined): string {
 }
 
 function refuseOptionsOfOne({ options }: BridgeCommand, { path }: ConfigFile): void {
-  const wrong = OF_ONE_SERVER.find((name) => options.has(name));
+  const wrong = OPTIONS.find((option) => isOfOneServer(option) && options.has(option.name));
   if (wrong === undefined) return;
   throw new BridgeError(
     'ERR_CONFIG_COMBINATION',
-    `--${wrong} is about one server, and ${path} may hold several; write it into the entry of the server it is for.`,
+    `${wrong.flag} is about one server, and ${path} may hold several; write it into the entry of the server it is for.`,
   );
-}
-
-function without(layer: WrittenOptions, names: readonly OptionName[]): WrittenOptions {
-  return new Map([...layer].filter(([name]) => !names.includes(name)));
 }
 
 /** Removes the credentials that are meant for the single server of a command line. */

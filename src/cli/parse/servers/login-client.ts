@@ -1,10 +1,8 @@
 /** Parses the options for the bridge's OAuth client at an authorization server, and for its authentication there. */
-import { resolve } from 'node:path';
 import type { ClientMethod, LoginConfig, RegisteredClient } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
 import { CLIENT_SECRET_VARIABLE } from '../../options/option-table.ts';
-import * as value from '../value.ts';
 import { tryToRead, warnOfOpenFile } from './headers.ts';
 import { excluded, type LoginRequest } from './login-request.ts';
 
@@ -12,23 +10,24 @@ export function parseClient(request: LoginRequest): {
   client: RegisteredClient | undefined;
   warnings: readonly string[];
 } {
-  const { given, cwd } = request;
-  const id = given.optional('oauth-client-id', value.parseText);
+  const { given } = request;
+  const id = given.get('oauthClientId');
   const { secret, source, warnings } = findSecret(request);
-  const key = given.optional('oauth-client-key', value.parseText);
+  const key = given.get('oauthClientKey');
   if (secret !== undefined && key !== undefined) {
-    throw excluded(`${source} and ${given.sourceOf('oauth-client-key')} prove the same; leave one of them out.`);
+    throw excluded(`${source} and ${given.placeOf('oauthClientKey')} prove the same; leave one of them out.`);
   }
   if (id === undefined) {
-    const orphan = key === undefined ? source : given.sourceOf('oauth-client-key');
-    if (orphan !== undefined) throw excluded(`${orphan} needs --oauth-client-id, the client that it authenticates.`);
+    const orphan = key === undefined ? source : given.placeOf('oauthClientKey');
+    if (orphan !== undefined)
+      throw excluded(`${orphan} needs ${given.nameOf('oauthClientId')}, the client that it authenticates.`);
     return { client: undefined, warnings };
   }
   const proof: RegisteredClient['proof'] =
     secret !== undefined
       ? { kind: 'secret', secret }
       : key !== undefined
-        ? { kind: 'key', file: resolve(cwd, key) }
+        ? { kind: 'key', file: key }
         : { kind: 'none' };
   return { client: { id, proof }, warnings };
 }
@@ -42,20 +41,20 @@ interface FoundSecret {
 
 function findSecret(request: LoginRequest): FoundSecret {
   const fromEnvironment = request.env[CLIENT_SECRET_VARIABLE]?.trim() || undefined;
-  const inFile = readSecretFile(request, 'oauth-secret-file');
+  const inFile = readSecretFile(request, 'oauthSecretFile');
   if (fromEnvironment === undefined) return inFile;
   if (inFile.source === undefined) return { secret: fromEnvironment, source: CLIENT_SECRET_VARIABLE, warnings: [] };
   throw excluded(`${CLIENT_SECRET_VARIABLE} and ${inFile.source} are both set; leave one of them out.`);
 }
 
 export function readSecretFile(
-  { given, cwd, readFile }: LoginRequest,
-  option: 'oauth-secret-file' | 'oauth-idp-secret-file',
+  { given, readFile }: Pick<LoginRequest, 'given' | 'readFile'>,
+  option: 'oauthSecretFile' | 'oauthIdpSecretFile',
 ): FoundSecret {
-  const file = given.optional(option, value.parseText);
+  const file = given.get(option);
   if (file === undefined) return { secret: undefined, source: undefined, warnings: [] };
-  const source = given.sourceWith(option, resolve(cwd, file));
-  const { text, isOpenToAll } = tryToRead(source, () => readFile(resolve(cwd, file)));
+  const source = given.placeWith(option, file);
+  const { text, isOpenToAll } = tryToRead(source, () => readFile(file));
   const secret = text.trim();
   if (secret === '') throw new BridgeError('ERR_CONFIG_OPTION', `${source}: expected a secret; the file is empty.`);
   return { secret, source, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
@@ -68,7 +67,7 @@ export function refuseHalfClient(
 ): void {
   if (grant !== 'client-credentials' || (client !== undefined && client.proof.kind !== 'none')) return;
   throw excluded(
-    `${given.sourceOf('oauth-grant')} client-credentials needs --oauth-client-id, and a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file) or --oauth-client-key.`,
+    `${given.placeOf('oauthGrant')} client-credentials needs ${given.nameOf('oauthClientId')}, and a secret (${CLIENT_SECRET_VARIABLE}, ${given.nameOf('oauthSecretFile')}) or ${given.nameOf('oauthClientKey')}.`,
   );
 }
 
@@ -77,9 +76,9 @@ export function refuseHalfClient(
  * so the client has to be registered beforehand or have a metadata document.
  */
 export function refuseUnknownClient(given: GivenOptions, client: RegisteredClient | undefined): void {
-  if (client !== undefined || given.isGiven('oauth-client-document')) return;
+  if (client !== undefined || given.isGiven('oauthClientDocument')) return;
   throw excluded(
-    `${given.sourceOf('oauth-idp-issuer')} needs --oauth-client-id, the client that the authorization server of the MCP server knows.`,
+    `${given.placeOf('oauthIdpIssuer')} needs ${given.nameOf('oauthClientId')}, the client that the authorization server of the MCP server knows.`,
   );
 }
 
@@ -90,11 +89,17 @@ const PROOF_OF_METHOD: Readonly<Record<ClientMethod, RegisteredClient['proof']['
   client_secret_post: 'secret',
   private_key_jwt: 'key',
 };
-const WAY_TO_PROVE: Readonly<Record<RegisteredClient['proof']['kind'], string>> = {
-  none: 'no secret and no key; leave one of them out',
-  secret: `a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file), and no key`,
-  key: '--oauth-client-id and --oauth-client-key',
-};
+
+function wayToProve(kind: RegisteredClient['proof']['kind'], given: GivenOptions): string {
+  switch (kind) {
+    case 'none':
+      return 'no secret and no key; leave one of them out';
+    case 'secret':
+      return `a secret (${CLIENT_SECRET_VARIABLE}, ${given.nameOf('oauthSecretFile')}), and no key`;
+    case 'key':
+      return `${given.nameOf('oauthClientId')} and ${given.nameOf('oauthClientKey')}`;
+  }
+}
 
 /**
  * A client that registers itself may receive a secret and has no key. A client with a metadata document or an assertion
@@ -107,10 +112,10 @@ export function refuseUnusableMethod(
   grant: LoginConfig['grant'],
 ): void {
   const needed = PROOF_OF_METHOD[method];
-  const mayGetSecret = grant !== 'jwt-bearer' && !given.isGiven('oauth-client-document');
+  const mayGetSecret = grant !== 'jwt-bearer' && !given.isGiven('oauthClientDocument');
   const isUsable =
     client !== undefined ? client.proof.kind === needed : needed === 'none' || (needed === 'secret' && mayGetSecret);
   if (isUsable) return;
-  const other = client === undefined && needed === 'secret' ? ', of --oauth-client-id' : '';
-  throw excluded(`${given.sourceOf('oauth-auth-method')} ${method} needs ${WAY_TO_PROVE[needed]}${other}.`);
+  const other = client === undefined && needed === 'secret' ? `, of ${given.nameOf('oauthClientId')}` : '';
+  throw excluded(`${given.placeOf('oauthAuthMethod')} ${method} needs ${wayToProve(needed, given)}${other}.`);
 }

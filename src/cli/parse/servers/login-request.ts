@@ -1,7 +1,7 @@
 import type { RemoteConfig } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
-import type { BridgeVerb } from '../../options/option-spec.ts';
+import type { BridgeVerb } from '../../options/option-table.ts';
 import type { Environment } from './child-environment.ts';
 import type { FoundFile } from './headers.ts';
 
@@ -9,7 +9,6 @@ export interface LoginRequest {
   readonly given: GivenOptions;
   readonly verb: BridgeVerb;
   readonly env: Environment;
-  readonly cwd: string;
   readonly platform: NodeJS.Platform;
   /** Throws the system's error if the file cannot be read. */
   readonly readFile: (path: string) => FoundFile;

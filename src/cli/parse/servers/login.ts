@@ -1,14 +1,9 @@
 /** Parses the options for logging in at a remote server. */
 
-import type { AssertionSource, ClientMethod, LoginConfig, ResourceChoice } from '../../../config/remote.ts';
+import type { AssertionSource, ClientMethod, LoginConfig } from '../../../config/remote.ts';
 import { BridgeError } from '../../../errors.ts';
-import { isLoopback } from '../../../http/addresses.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
-import type { BridgeVerb } from '../../options/option-spec.ts';
-import { OPTIONS, type OptionName } from '../../options/option-table.ts';
-import { parseIssuer, parseScopes, parseTrustworthyUrl } from '../listener/auth-value.ts';
-import type { Parsed } from '../value.ts';
-import * as value from '../value.ts';
+import { type BridgeVerb, OPTIONS, type OptionName } from '../../options/option-table.ts';
 import { parseClient, refuseHalfClient, refuseUnknownClient, refuseUnusableMethod } from './login-client.ts';
 import { parseGrant, refuseAnonymousCallers } from './login-grant.ts';
 import { excluded, type LoginRequest } from './login-request.ts';
@@ -25,16 +20,16 @@ const LOGS_IN: readonly BridgeVerb[] = ['connect', 'login', 'logout'];
 /** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
 export function parseLogin(request: LoginRequest): ParsedLogin {
   const { given, verb } = request;
-  const when = given.optional('login', value.parseChoice(['on-demand', 'anew', 'never']));
+  const when = given.get('login');
   const isShown = request.remote.bearerTokenFile !== undefined || request.remote.headers.has('authorization');
   if (isShown && when !== undefined && when !== 'never') {
     throw excluded(
-      `${given.sourceOf('login')} ${when} and a token of yours exclude each other: the server can be shown one credential only; leave one of them out.`,
+      `${given.placeOf('login')} ${when} and a token of yours exclude each other: the server can be shown one credential only; leave one of them out.`,
     );
   }
   if (!request.isOverNetwork && when !== undefined && when !== 'never') {
     throw excluded(
-      `${given.sourceOf('login')} ${when} is for a server that is reached over the network: no authorization server knows one at a socket. Show a token with --bearer-token-file or --header.`,
+      `${given.placeOf('login')} ${when} is for a server that is reached over the network: no authorization server knows one at a socket. Show a token with ${given.nameOf('bearerTokenFile')} or ${given.nameOf('header')}.`,
     );
   }
   // `serve` logs in only on request: all callers would use the login of one user, so the user has to decide that.
@@ -45,15 +40,12 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     return { login: undefined, warnings: [] };
   }
   const { client, warnings } = parseClient(request);
-  const browser = given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined;
+  const browser = given.get('oauthBrowser') ? findBrowser(request) : undefined;
   const usual = browser !== undefined && hasScreen(request) ? 'authorization-code' : 'device-code-if-offered';
   const { grant, assertion, warnings: moreWarnings } = parseGrant(request, usual);
   refuseHalfClient(given, grant, client);
   if (assertion?.kind === 'identity-provider') refuseUnknownClient(given, client);
-  const authMethod: ClientMethod | undefined = given.optional(
-    'oauth-auth-method',
-    value.parseChoice(['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']),
-  );
+  const authMethod: ClientMethod | undefined = given.get('oauthAuthMethod');
   if (authMethod !== undefined) refuseUnusableMethod(given, authMethod, client, grant);
   refuseAnonymousCallers(given, verb, grant, assertion);
   const login: LoginConfig = {
@@ -61,16 +53,16 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     assertion,
     stored: chosen === 'anew' ? 'forget' : 'use',
     client,
-    clientMetadataUrl: given.optional('oauth-client-document', parseClientDocument),
-    issuer: given.optional('oauth-issuer', parseIssuer),
-    tokenEndpoint: given.optional('oauth-token-endpoint', parseTokenEndpoint),
+    clientMetadataUrl: given.get('oauthClientDocument'),
+    issuer: given.get('oauthIssuer'),
+    tokenEndpoint: given.get('oauthTokenEndpoint'),
     authMethod,
-    assumesPkce: given.required('oauth-assume-pkce', value.parseFlag),
-    scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
-    resource: given.optional('oauth-resource', parseResource) ?? { kind: 'server' },
+    assumesPkce: given.get('oauthAssumePkce'),
+    scopes: [...new Set(given.get('oauthScope').flat())],
+    resource: given.get('oauthResource') ?? { kind: 'server' },
     token: parseTokenKind(given, grant),
     extraParameters: parseExtraParameters(given, assertion),
-    callback: given.required('oauth-callback', parseCallback),
+    callback: given.get('oauthCallback'),
     browser,
     stateDirectory: findStateDirectory(given, request),
   };
@@ -79,37 +71,37 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
 
 /** Refuses login options without a login, since they would have no effect. */
 function refuseIdle(given: GivenOptions, verb: BridgeVerb): void {
-  const idle = OPTIONS.map(({ name }) => name).find((name) => name.startsWith('oauth-') && given.isMeantForUs(name));
+  const idle = OPTIONS.map(({ name }) => name).find((name) => name.startsWith('oauth') && given.isMeantForUs(name));
   if (idle === undefined) return;
   const hint = LOGS_IN.includes(verb)
-    ? 'leave the token or --login never out'
-    : `${verb} logs in with --login on-demand only`;
-  throw excluded(`${given.sourceOf(idle)} is about a login, but there is none here; ${hint}.`);
+    ? `leave the token or ${given.nameOf('login')} never out`
+    : `${verb} logs in with ${given.nameOf('login')} on-demand only`;
+  throw excluded(`${given.placeOf(idle)} is about a login, but there is none here; ${hint}.`);
 }
 
 function parseTokenKind(given: GivenOptions, grant: LoginConfig['grant']): LoginConfig['token'] {
-  const token: LoginConfig['token'] = given.required('oauth-token', value.parseChoice(['access', 'id']));
+  const token: LoginConfig['token'] = given.get('oauthToken');
   if (token === 'access' || (grant !== 'client-credentials' && grant !== 'jwt-bearer')) return token;
-  const cause = given.isGiven('oauth-idp-issuer')
-    ? given.sourceOf('oauth-idp-issuer')
-    : `${given.sourceOf('oauth-grant')} ${grant}`;
+  const cause = given.isGiven('oauthIdpIssuer')
+    ? given.placeOf('oauthIdpIssuer')
+    : `${given.placeOf('oauthGrant')} ${grant}`;
   throw excluded(
-    `${given.sourceOf('oauth-token')} id is for the login of a user at the authorization server: an ID token says who that is, and with ${cause} there is none.`,
+    `${given.placeOf('oauthToken')} id is for the login of a user at the authorization server: an ID token says who that is, and with ${cause} there is none.`,
   );
 }
 
 /** Parameters that the login itself sets, and the option that changes each; undefined if there is no such option. */
 const PROTOCOL_PARAMETERS: ReadonlyMap<string, OptionName | undefined> = new Map<string, OptionName | undefined>([
-  ['client_id', 'oauth-client-id'],
-  ['redirect_uri', 'oauth-callback'],
-  ['resource', 'oauth-resource'],
-  ['scope', 'oauth-scope'],
-  ['grant_type', 'oauth-grant'],
-  ['client_secret', 'oauth-secret-file'],
-  ['client_assertion', 'oauth-client-key'],
-  ['client_assertion_type', 'oauth-client-key'],
-  ['assertion', 'oauth-assertion-file'],
-  ['subject_token', 'oauth-assertion-file'],
+  ['client_id', 'oauthClientId'],
+  ['redirect_uri', 'oauthCallback'],
+  ['resource', 'oauthResource'],
+  ['scope', 'oauthScope'],
+  ['grant_type', 'oauthGrant'],
+  ['client_secret', 'oauthSecretFile'],
+  ['client_assertion', 'oauthClientKey'],
+  ['client_assertion_type', 'oauthClientKey'],
+  ['assertion', 'oauthAssertionFile'],
+  ['subject_token', 'oauthAssertionFile'],
   ...[
     ...['response_type', 'response_mode', 'state', 'code_challenge', 'code_challenge_method'],
     ...['code', 'code_verifier', 'refresh_token', 'device_code', 'dpop_jkt'],
@@ -128,16 +120,16 @@ export function parseExtraParameters(
   given: GivenOptions,
   assertion: AssertionSource | undefined,
 ): ReadonlyMap<string, string> {
-  const source = given.sourceOf('oauth-param');
+  const source = given.placeOf('oauthParam');
   const extra = new Map<string, string>();
-  for (const [name, text] of given.list('oauth-param', parseParameter)) {
+  for (const [name, text] of given.get('oauthParam')) {
     // Some authorization servers ignore the case of names.
     const known = name.toLowerCase();
     // [RFC 8693 2.1] The login sets `audience` in its request for an assertion from the identity provider.
     const isAudience = known === 'audience' && assertion?.kind === 'identity-provider';
     if (isAudience || PROTOCOL_PARAMETERS.has(known)) {
       const option = PROTOCOL_PARAMETERS.get(known);
-      const wayOut = option === undefined ? 'leave it out' : `use --${option}`;
+      const wayOut = option === undefined ? 'leave it out' : `use ${given.nameOf(option)}`;
       throw new BridgeError('ERR_CONFIG_OPTION', `${source}: ${name} is set by the login itself; ${wayOut}.`);
     }
     if (extra.has(name)) {
@@ -175,55 +167,4 @@ function findBrowser({ env, platform }: LoginRequest): readonly string[] {
   const words = (env.BROWSER ?? '').split(/\s+/).filter((word) => word !== '');
   if (words.length > 0) return words.some((word) => word.includes('%s')) ? words : [...words, '%s'];
   return BROWSERS[platform] ?? USUAL_BROWSER;
-}
-
-// ---- Parsers for the values of login options; ../value.ts has those for other options.
-
-/** [RFC 8252 7.3] Accepts an http URL on this machine. Port 0 means any free port. */
-export function parseCallback(text: string): Parsed<URL> {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isHere = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
-  const isPlain = url?.search === '' && url.hash === '' && url.username === '' && url.password === '';
-  // The path becomes the Path attribute of a cookie, which a semicolon would end. [RFC 6265 4.1.1]
-  if (url !== undefined && isHere && isPlain && !url.pathname.includes(';')) return { ok: true, value: url };
-  return {
-    ok: false,
-    expected: 'an http URL on this machine, like http://127.0.0.1:3334/callback or http://localhost:3334/callback',
-  };
-}
-
-/** Refuses unencrypted addresses on other machines, as secrets and codes are sent to this URL. */
-export function parseTokenEndpoint(text: string): Parsed<URL> {
-  const url = parseTrustworthyUrl(text);
-  return url === undefined
-    ? { ok: false, expected: 'the https URL at which tokens are given (http only on this machine)' }
-    : { ok: true, value: url };
-}
-
-/** Parses `name=value`, with the characters that a name may have. [RFC 6749 A] */
-export function parseParameter(text: string): Parsed<readonly [name: string, value: string]> {
-  const [, name, content] = /^([A-Za-z0-9._-]+)=([^\p{Cc}]*)$/u.exec(text) ?? [];
-  if (name !== undefined && content !== undefined) return { ok: true, value: [name, content] };
-  return { ok: false, expected: 'the name of a parameter, "=" and its value' };
-}
-
-/** [RFC 8707 2] Accepts an absolute URI without a fragment, or `none`. */
-export function parseResource(text: string): Parsed<ResourceChoice> {
-  if (text === 'none') return { ok: true, value: { kind: 'left-out' } };
-  // The URI is kept as written: authorization servers compare it as text.
-  if (URL.canParse(text) && !text.includes('#') && !/\s/.test(text))
-    return { ok: true, value: { kind: 'named', uri: text } };
-  return { ok: false, expected: 'the URI of a resource without a fragment, like https://example.com/mcp, or none' };
-}
-
-/**
- * Accepts an https URL with a path. [spec 2026-07-28
- * basic/authorization/client-registration#implementation-requirements]
- */
-export function parseClientDocument(text: string): Parsed<string> {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isPlain = url?.hash === '' && url.username === '' && url.password === '';
-  // The URL is kept as written: it serves as the client's id, which is compared as text.
-  if (url?.protocol === 'https:' && url.pathname !== '/' && isPlain) return { ok: true, value: text };
-  return { ok: false, expected: 'the https URL of a document that describes the client, with a path' };
 }

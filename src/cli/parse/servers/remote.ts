@@ -1,5 +1,4 @@
 /** Parses the options for connecting to a remote server: headers and credentials, TLS, proxies and timeouts. */
-import { resolve } from 'node:path';
 import type { AccessConfig } from '../../../config/access.ts';
 import type { ForwardedHeader, RemoteConfig } from '../../../config/remote.ts';
 import type { Target } from '../../../config/server.ts';
@@ -8,12 +7,10 @@ import { isLoopback } from '../../../http/addresses.ts';
 import { findProxy } from '../../../http/client/agents.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../../../http/websocket/url.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
-import type { BridgeVerb } from '../../options/option-spec.ts';
-import type { OptionName } from '../../options/option-table.ts';
-import * as value from '../value.ts';
+import type { BridgeVerb } from '../../options/option-table.ts';
 import type { Environment } from './child-environment.ts';
 import { parseExchange } from './exchange.ts';
-import { composeRemoteHeaders, type HeaderSources, parseForwardedHeader, type RemoteHeaders } from './headers.ts';
+import { composeRemoteHeaders, type HeaderSources, type RemoteHeaders } from './headers.ts';
 import { parseLogin } from './login.ts';
 
 export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFile'> {
@@ -45,8 +42,8 @@ export function parseRemote(
   // An unusable proxy setting is an error at startup, not at the first call.
   const isOverNetwork = target.kind === 'url' && target.socketPath === undefined;
   if (isOverNetwork) findProxy(handshakeUrlOf(target.url), proxyEnv);
-  const bearerTokenFile = parsePath(given, around, 'bearer-token-file');
-  const { headers, warnings } = target.kind === 'url' ? parseHeaders(given, around) : NO_HEADERS;
+  const bearerTokenFile = given.get('bearerTokenFile');
+  const { headers, warnings } = target.kind === 'url' ? composeRemoteHeaders({ given, ...around }) : NO_HEADERS;
   const forwardHeaders = parseForwardedHeaders(given);
   const shown = { headers, bearerTokenFile, forwardHeaders };
   const request = { given, verb, ...around, isOverNetwork, remote: shown };
@@ -60,29 +57,26 @@ export function parseRemote(
     bearerTokenFile !== undefined ||
     [...headers.keys()].some(isCredential) ||
     fromCallers.length > 0;
-  const transport: RemoteConfig['transport'] = given.required(
-    'transport',
-    value.parseChoice(['auto', 'streamable-http', 'sse']),
-  );
+  const transport: RemoteConfig['transport'] = given.get('transport');
   if (target.kind === 'url' && isWebSocketUrl(target.url) && transport !== 'auto') {
-    const problem = `${given.sourceOf('transport')} ${transport} is a way to speak over HTTP, and the URL of the server is of a WebSocket; leave one of them out`;
+    const problem = `${given.placeOf('transport')} ${transport} is a way to speak over HTTP, and the URL of the server is of a WebSocket; leave one of them out`;
     throw new BridgeError('ERR_CONFIG_COMBINATION', `${problem}.`);
   }
   const remote: RemoteConfig = {
     transport,
     headers,
     bearerTokenFile,
-    tls: parseClientTls(given, around),
+    tls: parseClientTls(given),
     forwardHeaders,
     timeouts: {
-      connectMs: given.required('connect-timeout', value.parseDuration),
-      firstByteMs: given.required('first-byte-timeout', value.parseDuration),
-      idleMs: given.required('idle-timeout', value.parseDuration),
-      callMs: given.required('call-timeout', value.parseDuration),
+      connectMs: given.get('connectTimeout'),
+      firstByteMs: given.get('firstByteTimeout'),
+      idleMs: given.get('idleTimeout'),
+      callMs: given.get('callTimeout'),
     },
     exchange: exchanged?.exchange,
     login,
-    keepAliveMs: given.required('keep-alive', value.parseDuration),
+    keepAliveMs: given.get('keepAlive'),
     proxyEnv,
   };
   return {
@@ -108,16 +102,14 @@ function isCredential(name: string): boolean {
 
 /** Throws ERR_CONFIG_COMBINATION for two headers that would be sent under the same name. */
 function parseForwardedHeaders(given: GivenOptions): readonly ForwardedHeader[] {
-  const byText = new Map(
-    given.list('forward-header', parseForwardedHeader).map((header) => [`${header.name}: ${header.sentAs}`, header]),
-  );
+  const byText = new Map(given.get('forwardHeader').map((header) => [`${header.name}: ${header.sentAs}`, header]));
   const all = [...byText.values()];
   const [twice] = all.filter((header, index) => all.findIndex(({ sentAs }) => sentAs === header.sentAs) !== index);
   if (twice === undefined) return all;
   const names = all.filter(({ sentAs }) => sentAs === twice.sentAs).map(({ name }) => name);
   throw new BridgeError(
     'ERR_CONFIG_COMBINATION',
-    `${given.sourceOf('forward-header')}: ${names.join(' and ')} would both become the header ${twice.sentAs}, which can have one value only; leave one of them out.`,
+    `${given.placeOf('forwardHeader')}: ${names.join(' and ')} would both become the header ${twice.sentAs}, which can have one value only; leave one of them out.`,
   );
 }
 
@@ -129,10 +121,10 @@ function refuseSecondCredential(
   if (!remote.forwardHeaders.some(({ sentAs }) => sentAs === 'authorization')) return;
   const isShown = remote.bearerTokenFile !== undefined || remote.headers.has('authorization');
   if (!isShown && remote.login === undefined) return;
-  const other = isShown ? 'a token of yours' : `${given.sourceOf('login')} on-demand`;
+  const other = isShown ? 'a token of yours' : `${given.placeOf('login')} on-demand`;
   throw new BridgeError(
     'ERR_CONFIG_COMBINATION',
-    `${given.sourceOf('forward-header')} makes a header of the caller the Authorization of its requests, and so would ${other}: the server can be shown one credential only; leave one of them out.`,
+    `${given.placeOf('forwardHeader')} makes a header of the caller the Authorization of its requests, and so would ${other}: the server can be shown one credential only; leave one of them out.`,
   );
 }
 
@@ -146,36 +138,31 @@ function warnOfForwardedCredentials(
   { host }: URL,
 ): readonly string[] {
   return headers.flatMap(({ name, sentAs }) => {
-    const source = `${given.sourceOf('forward-header')} ${name}: ${sentAs}`;
+    const source = `${given.placeOf('forwardHeader')} ${name}: ${sentAs}`;
     if (name === 'authorization') {
       return [
-        `${source} hands ${host} the tokens that callers show to mcp-portage. Whoever runs it could use them here in the name of these callers, and MCP forbids that it accepts them; if it trusts the same issuer, use --exchange-token.`,
+        `${source} hands ${host} the tokens that callers show to mcp-portage. Whoever runs it could use them here in the name of these callers, and MCP forbids that it accepts them; if it trusts the same issuer, use ${given.nameOf('exchangeToken')}.`,
       ];
     }
     if (sentAs !== 'authorization') return [];
     return [
-      `${source} shows ${host} what callers send as ${name} as their Authorization. mcp-portage does not check it, and lets callers without it in unless --auth-token or --auth-issuer says otherwise; pass it over TLS only.`,
+      `${source} shows ${host} what callers send as ${name} as their Authorization. mcp-portage does not check it, and lets callers without it in unless ${given.nameOf('authToken')} or ${given.nameOf('authIssuer')} says otherwise; pass it over TLS only.`,
     ];
   });
 }
 
-function parseHeaders(given: GivenOptions, around: RemoteSurroundings): RemoteHeaders {
-  const { env, readFile } = around;
-  return composeRemoteHeaders({ given, env, readFile, headerFile: parsePath(given, around, 'header-file') });
-}
-
-function parseClientTls(given: GivenOptions, around: RemoteSurroundings): RemoteConfig['tls'] {
+function parseClientTls(given: GivenOptions): RemoteConfig['tls'] {
   const tls = {
-    caFile: parsePath(given, around, 'ca'),
-    certFile: parsePath(given, around, 'client-cert'),
-    keyFile: parsePath(given, around, 'client-key'),
+    caFile: given.get('ca'),
+    certFile: given.get('clientCert'),
+    keyFile: given.get('clientKey'),
   };
   if ((tls.certFile === undefined) !== (tls.keyFile === undefined)) {
     const [has, lacks] =
-      tls.certFile === undefined ? (['client-key', 'client-cert'] as const) : (['client-cert', 'client-key'] as const);
+      tls.certFile === undefined ? (['clientKey', 'clientCert'] as const) : (['clientCert', 'clientKey'] as const);
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
-      `${given.sourceOf(has)} needs --${lacks}: a client shows its certificate and proves it with the private key.`,
+      `${given.placeOf(has)} needs ${given.nameOf(lacks)}: a client shows its certificate and proves it with the private key.`,
     );
   }
   return tls;
@@ -198,9 +185,4 @@ function warnOfPlainHttp({ protocol, hostname }: URL): readonly string[] {
   return [
     `The credential for ${hostname} goes over ${scheme}, where anybody on the network path can read it; use ${secure} if the server has it.`,
   ];
-}
-
-function parsePath(given: GivenOptions, { cwd }: { readonly cwd: string }, name: OptionName): string | undefined {
-  const path = given.optional(name, value.parseText);
-  return path === undefined ? undefined : resolve(cwd, path);
 }

@@ -2,17 +2,15 @@
  * Parses the options of one server, from the command line or a file: its address or process, and its limits for
  * clients.
  */
-import { resolve } from 'node:path';
 import type { AccessConfig } from '../../../config/access.ts';
 import type { RemoteConfig } from '../../../config/remote.ts';
 import type { ChildConfig, Listing, Protocol, ServerConfig, Target } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { GivenOptions } from '../../options/given-options.ts';
-import type { BridgeVerb } from '../../options/option-spec.ts';
+import type { BridgeVerb } from '../../options/option-table.ts';
 import { mappedVariables, parseMappedHeaders } from '../listener/access.ts';
 import { hubVariables, parseHubs } from '../listener/hubs.ts';
 import { parseSessions } from '../listener/sessions.ts';
-import * as value from '../value.ts';
 import { composeChildEnvironment, type EnvAssignment, parseEnvFile } from './child-environment.ts';
 import { tryToRead, warnOfOpenFile } from './headers.ts';
 import { parseRemote, type RemoteSurroundings } from './remote.ts';
@@ -43,7 +41,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
   const { hubs, warnings: ofHubs } = parseHubs(given, around);
   const { child, warnings: ofChild } = parseChild(request);
   const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders, hubs });
-  const maxMessageBytes = given.required('max-message-bytes', value.parseMessageSize);
+  const maxMessageBytes = given.get('maxMessageBytes');
   const server: ServerConfig = {
     listing,
     target,
@@ -52,23 +50,23 @@ export function parseServer(request: ServerRequest): ParsedServer {
     child,
     mapHeaders,
     tools: {
-      include: given.list('include-tool', value.parseNamePattern),
-      exclude: given.list('exclude-tool', value.parseNamePattern),
+      include: given.get('includeTool'),
+      exclude: given.get('excludeTool'),
     },
     sessions,
     limits: {
       maxChildren,
       maxMessageBytes,
-      maxLineBytes: given.isGiven('max-message-bytes') ? maxMessageBytes : undefined,
-      maxJsonDepth: given.required('max-json-depth', value.parseJsonDepth),
-      maxInFlightPerSession: given.required('max-session-in-flight', value.parsePositiveCount),
-      maxStreamsPerSession: given.required('max-session-streams', value.parsePositiveCount),
-      maxReplayBytes: given.required('max-replay-bytes', value.parseMessageSize),
-      maxParkedCalls: given.required('max-parked-calls', value.parsePositiveCount),
-      maxParkedBytes: given.required('max-parked-bytes', value.parseMessageSize),
-      requestTimeoutMs: given.required('request-timeout', value.parseDuration),
-      maxCallMs: given.required('max-call-time', value.parseDuration),
-      hangTimeoutMs: given.required('hang-timeout', value.parseDuration),
+      maxLineBytes: given.isGiven('maxMessageBytes') ? maxMessageBytes : undefined,
+      maxJsonDepth: given.get('maxJsonDepth'),
+      maxInFlightPerSession: given.get('maxSessionInFlight'),
+      maxStreamsPerSession: given.get('maxSessionStreams'),
+      maxReplayBytes: given.get('maxReplayBytes'),
+      maxParkedCalls: given.get('maxParkedCalls'),
+      maxParkedBytes: given.get('maxParkedBytes'),
+      requestTimeoutMs: given.get('requestTimeout'),
+      maxCallMs: given.get('maxCallTime'),
+      hangTimeoutMs: given.get('hangTimeout'),
     },
     hubs,
   };
@@ -76,11 +74,11 @@ export function parseServer(request: ServerRequest): ParsedServer {
 }
 
 function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protocol {
-  const protocol: Protocol = given.required('protocol', value.parseChoice(['auto', 'legacy', 'modern']));
+  const protocol: Protocol = given.get('protocol');
   if (transport !== 'sse' || protocol !== 'modern') return protocol;
   throw new BridgeError(
     'ERR_CONFIG_COMBINATION',
-    `${given.sourceOf('transport')} sse is a transport of the legacy era, and ${given.sourceOf('protocol')} modern rules that out; leave one of them out.`,
+    `${given.placeOf('transport')} sse is a transport of the legacy era, and ${given.placeOf('protocol')} modern rules that out; leave one of them out.`,
   );
 }
 
@@ -90,50 +88,43 @@ interface ParsedChild {
 }
 
 function parseChild({ given, around, withheld: ofTheBridge }: ServerRequest): ParsedChild {
-  const cwd = given.optional('cwd', value.parseText);
   const files = readEnvFiles(given, around);
   const { env, withheld, missing } = composeChildEnvironment({
     ours: around.env,
-    inheritAll: given.required('inherit-env', value.parseFlag),
-    assignments: [...files.assignments, ...given.list('env', parseAssignment)],
+    inheritAll: given.get('inheritEnv'),
+    assignments: [...files.assignments, ...given.get('env')],
     withheldAlways: [...ofTheBridge, ...mappedVariables(given), ...hubVariables(given)],
     platform: around.platform,
   });
   if (missing.length > 0) {
-    const isInFile = given.standsInFile('env');
+    const isInFile = given.isInFile('env');
     const names = isInFile ? 'the variables that are named here' : missing.join(', ');
-    const wayOut = isInFile ? 'NAME=value' : `--env ${missing[0]}=value`;
+    const wayOut = isInFile ? 'NAME=value' : `${given.nameOf('env')} ${missing[0]}=value`;
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
-      `${given.sourceOf('env')}: expected ${names} to be set in this environment, to copy it to the server; it is not. Set it, or write ${wayOut}.`,
+      `${given.placeOf('env')}: expected ${names} to be set in this environment, to copy it to the server; it is not. Set it, or write ${wayOut}.`,
     );
   }
   const child: ChildConfig = {
-    cwd: cwd === undefined ? undefined : resolve(around.cwd, cwd),
+    cwd: given.get('cwd'),
     env,
     withheldEnv: withheld,
-    pty: given.required('pty', value.parseFlag),
+    pty: given.get('pty'),
   };
   return { child, warnings: files.warnings };
 }
 
 /** Throws ERR_CONFIG_OPTION; its message never shows the content of the file. */
-function readEnvFiles(given: GivenOptions, { cwd, readFile }: RemoteSurroundings) {
+function readEnvFiles(given: GivenOptions, { readFile }: RemoteSurroundings) {
   const assignments: EnvAssignment[] = [];
   const warnings: string[] = [];
-  for (const path of given.list('env-from', value.parseText)) {
-    const source = given.sourceWith('env-from', resolve(cwd, path));
-    const { text, isOpenToAll } = tryToRead(source, () => readFile(resolve(cwd, path)));
+  for (const path of given.get('envFrom')) {
+    const source = given.placeWith('envFrom', path);
+    const { text, isOpenToAll } = tryToRead(source, () => readFile(path));
     const found = parseEnvFile(text);
     if (found === undefined) throw new BridgeError('ERR_CONFIG_OPTION', `${source}: this file is not a text file.`);
     assignments.push(...found);
     if (isOpenToAll) warnings.push(warnOfOpenFile(source));
   }
   return { assignments, warnings };
-}
-
-function parseAssignment(text: string): value.Parsed<EnvAssignment> {
-  const match = /^([^=\s]+)(?:=(.*))?$/s.exec(text);
-  if (match?.[1] === undefined) return { ok: false, expected: 'NAME=value, or NAME to copy it from this environment' };
-  return { ok: true, value: { name: match[1], value: match[2] } };
 }

@@ -16,9 +16,9 @@ import {
 } from '../../../snippet.ts';
 import type { BridgeCommand } from '../../command-line.ts';
 import type { ConfigFile } from '../../config-file/config-file.ts';
-import { GivenOptions, inEnvironment, onCommandLine, refuseInapplicable } from '../../options/given-options.ts';
+import { refuseInapplicable } from '../../options/applicable.ts';
+import { GivenOptions, readProcess } from '../../options/given-options.ts';
 import { parseListener } from '../listener/listener.ts';
-import * as value from '../value.ts';
 import { chooseServers, joinErrors } from './listed-servers.ts';
 import type { RemoteSurroundings } from './remote.ts';
 
@@ -36,11 +36,10 @@ export function parseSnippet(
   file: ConfigFile | undefined,
 ): SnippetRequest {
   const { target, options } = command;
-  const use = { verb: 'snippet', target: 'any' } as const;
+  const use = { verb: 'snippet', target: 'any', spelling: 'flags' } as const;
   refuseInapplicable(options, use);
-  const layers = [onCommandLine(options), inEnvironment(around.env), file?.options ?? new Map()];
-  const given = new GivenOptions(layers, use);
-  const host = given.optional('for', value.parseChoice(HOSTS));
+  const given = new GivenOptions([...readProcess(options, around), file?.options ?? new Map()], use);
+  const host = given.get('for');
   const about = { hosts: host === undefined ? HOSTS : [host], file: servedFileOf(file?.path) };
   if (target !== undefined && target.kind !== 'url') {
     throw refuse('snippet takes the address where a server is served, or --config with the file that is served.');
@@ -53,7 +52,7 @@ export function parseSnippet(
   if (file === undefined) {
     return { ...about, servers: [{ name: OWN_NAME, url: `${base}${path}`, transport: 'streamable-http', token }] };
   }
-  if (file.leftOut.length > 0 && given.required('strict-config', value.parseFlag)) throw joinErrors(file.leftOut);
+  if (file.leftOut.length > 0 && given.get('strictConfig')) throw joinErrors(file.leftOut);
   const segments = chooseServers(file, command).map(({ segment }) => segment);
   const names = nameForHosts(segments);
   const servers = segments.map(

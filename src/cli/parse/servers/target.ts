@@ -2,7 +2,9 @@
 import type { StreamTarget, Target, UrlTarget } from '../../../config/server.ts';
 import { BridgeError } from '../../../errors.ts';
 import { SocketUrl } from '../../../http/socket-addresses.ts';
-import type { BridgeVerb } from '../../options/option-spec.ts';
+import { flagOf } from '../../options/option-names.ts';
+import type { BridgeVerb } from '../../options/option-table.ts';
+import type { ReadingContext } from '../../options/value-type.ts';
 import { parseSocketUrlPath } from '../listener/socket-path.ts';
 import { parseNetworkAddress } from '../listener/stream-address.ts';
 
@@ -32,23 +34,27 @@ export function parseTarget(verb: BridgeVerb, positionals: readonly string[], co
 /**
  * Parses the URL of a server by its scheme. Throws ERR_CONFIG_OPTION; the message shows nothing of the URL but its
  * scheme.
- * @param platform the platform that decides between Unix sockets and named pipes
  */
-export function parseServerUrl(argument: string, platform: NodeJS.Platform = process.platform): RunningTarget {
+export function parseServerUrl(
+  argument: string,
+  { platform = process.platform, nameOf = flagOf }: Partial<UrlReading> = {},
+): RunningTarget {
   const expected =
     'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://';
   // `localhost:8000` has no scheme, although it has text before a colon.
   if (!isUrlLike(argument)) throw refuse(`An address without a scheme was given; ${expected}.`);
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
   const parse = SCHEMES.get(scheme);
-  if (parse !== undefined) return parse(argument, platform);
+  if (parse !== undefined) return parse(argument, { platform, nameOf });
   throw refuse(`${scheme}:// is not supported; ${expected}.`);
 }
 
 /** A server that already runs and is connected to. */
 export type RunningTarget = UrlTarget | StreamTarget;
 
-type ParseUrl = (argument: string, platform: NodeJS.Platform) => RunningTarget;
+/** The platform decides between Unix sockets and named pipes. */
+type UrlReading = Pick<ReadingContext, 'platform' | 'nameOf'>;
+type ParseUrl = (argument: string, reading: UrlReading) => RunningTarget;
 
 const SCHEMES: ReadonlyMap<string, ParseUrl> = new Map([
   ['http', parseWebUrl],
@@ -67,13 +73,13 @@ export function isServerScheme(argument: string): boolean {
 }
 
 /** Parses an HTTP or WebSocket URL. */
-function parseWebUrl(argument: string): UrlTarget {
+function parseWebUrl(argument: string, { nameOf }: UrlReading): UrlTarget {
   if (!URL.canParse(argument))
     throw refuse('The URL of the server cannot be read; expected one like https://example.com/mcp.');
   const url = new URL(argument);
   if (url.username !== '' || url.password !== '') {
     throw refuse(
-      `The URL has a user name or password in it, where other users of this machine can read it. Leave it out, and send it in a header taken from the environment: --header 'Authorization: Basic \${CREDENTIAL}', where CREDENTIAL is the base64 form of user:password.`,
+      `The URL has a user name or password in it, where other users of this machine can read it. Leave it out, and send it in a header taken from the environment: ${nameOf('header')} 'Authorization: Basic \${CREDENTIAL}', where CREDENTIAL is the base64 form of user:password.`,
     );
   }
   // A fragment is never sent to the server.
@@ -92,7 +98,7 @@ function parseNetworkStream(argument: string): StreamTarget {
  * Parses the URL of a Unix socket or a named pipe. With a path after `#`, the server speaks HTTP and that path is
  * requested. Without one, a Unix socket carries JSON lines, which need no path.
  */
-function parseSocketUrl(argument: string, platform: NodeJS.Platform): RunningTarget {
+function parseSocketUrl(argument: string, { platform }: UrlReading): RunningTarget {
   const [, scheme = '', place = '', path] = /^([^:]*):\/\/([^#]*)(?:#(.*))?$/s.exec(argument) ?? [];
   const isPipe = scheme.toLowerCase() === 'pipe';
   const example = isPipe ? 'pipe:///name#/mcp' : 'unix:///run/mcp.sock#/mcp';
