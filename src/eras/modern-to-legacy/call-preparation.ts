@@ -64,6 +64,7 @@ function hasChoice(method: string, { capabilities }: InitializeResult): boolean 
 export class CallPreparation {
   readonly #options: CallPreparationOptions;
   #state: PreparationState = IDLE;
+  /** What the server was last told for this call. */
   #level: LogLevel | undefined;
 
   constructor(options: CallPreparationOptions) {
@@ -72,11 +73,6 @@ export class CallPreparation {
 
   #exchangeFor(request: Frame, method: string): Exchange {
     return upstreamExchange({ request, method, nowMs: this.#options.clock.now() });
-  }
-
-  /** What the server was last told for this call. */
-  get level(): LogLevel | undefined {
-    return this.#level;
   }
 
   start(level: LogLevel | undefined): void {

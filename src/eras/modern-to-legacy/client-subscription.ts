@@ -71,7 +71,7 @@ const CLOSED: ListenState = { kind: 'closed' };
 /** One `subscriptions/listen` of a modern client, kept with a legacy server's own subscriptions and notifications. */
 export class ClientSubscription implements SessionLinkUser {
   readonly #options: ListenOptions;
-  readonly #link = new SessionLink(this);
+  readonly #link: SessionLink;
   readonly #id: Buffer;
   readonly #granted: string[] = [];
   readonly #watches: TaskWatch[] = [];
@@ -84,6 +84,7 @@ export class ClientSubscription implements SessionLinkUser {
 
   constructor(options: ListenOptions) {
     this.#options = options;
+    this.#link = new SessionLink(options.pool, options.wanted, this);
     this.#id = idToken(options.request);
   }
 
@@ -92,7 +93,7 @@ export class ClientSubscription implements SessionLinkUser {
     const filter = readListenFilter(this.#options.request);
     if (filter === undefined) return this.#fail(NO_FILTER);
     this.#filter = filter;
-    this.#link.open(this.#options.pool, this.#options.wanted);
+    this.#link.open();
   }
 
   opened(result: InitializeResult): void {
@@ -232,11 +233,10 @@ export class ClientSubscription implements SessionLinkUser {
     if (this.#state.kind === 'subscribing') this.#state.cancel();
     this.#state = CLOSED;
     for (const watch of this.#watches.splice(0)) watch.stop();
-    this.#link.close(UNHEARD);
+    this.#link.close();
   }
 }
 
-const UNHEARD = new BridgeError('ERR_SESSION_CLOSED', 'The client has ended its subscription.');
 const NO_FILTER: RpcError = { code: INVALID_PARAMS, message: 'params.notifications must be an object' };
 const NOTHING: ListenFilter = {
   toolsListChanged: false,

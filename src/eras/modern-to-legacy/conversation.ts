@@ -265,9 +265,9 @@ export class Conversation implements UpstreamLink, Follower {
       fromServer: () => {},
       serverDrained: () => {},
     };
-    const link = new SessionLink(user);
+    const link = new SessionLink(this.#options.services.pool, this.#wanted, user);
     this.#state = { kind: 'discovering', exchange, link };
-    link.open(this.#options.services.pool, this.#wanted);
+    link.open();
   }
 
   #discovered(result: InitializeResult): void {
@@ -330,7 +330,7 @@ export class Conversation implements UpstreamLink, Follower {
         this.#options.services.subscriptionSlots.release(this.#wanted.principal);
         return;
       case 'discovering':
-        state.link.close(CLOSED);
+        state.link.close();
         return;
       case 'looking':
         state.stop();

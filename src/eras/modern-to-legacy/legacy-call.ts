@@ -15,7 +15,7 @@ import { CallNotices } from './call-notices.ts';
 import { type CallForm, CallPreparation, setsLevel } from './call-preparation.ts';
 import { FollowedCall, type FollowedCallOptions, type Follower, type ParkingServices } from './followed-call.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import { CALL_OVER, SessionLink, type SessionLinkUser, upstreamExchange } from './pool/session-link.ts';
+import { SessionLink, type SessionLinkUser, upstreamExchange } from './pool/session-link.ts';
 import { CallQuestions, type InputQuestion, rootsQuestion } from './questions/questions.ts';
 import { declined, RequiredElicitations, readUrlElicitations } from './questions/url-elicitations.ts';
 import type { Continuation } from './questions/waiting-call.ts';
@@ -78,14 +78,13 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     super(options, first);
     this.#method = options.request.method ?? '';
     this.#logLevel = first.logLevel;
-    this.#link = new SessionLink(this);
+    this.#link = new SessionLink(options.services.pool, options.wanted, this);
   }
 
   /** Throws a BridgeError when there is no session to be had. */
   start(): void {
-    const { services, wanted } = this.options;
-    if (this.#mayBeAsked) this.#link.openAlone(services.pool, wanted);
-    else this.#link.open(services.pool, wanted);
+    if (this.#mayBeAsked) this.#link.openAlone();
+    else this.#link.open();
   }
 
   get #mayBeAsked(): boolean {
@@ -214,14 +213,12 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     const step = this.#step;
     this.#step = OVER;
     this.#preparation?.stop();
-    const level = this.#preparation?.level;
-    if (level !== undefined) this.#link.session.holdLevel(level);
     this.#questions = undefined;
     if (step.kind === 'completing') step.stop();
     if (step.kind !== 'opening' && this.#mayBeAsked) this.#link.session.callOver();
     if (step.kind === 'adopted') return;
     // Closing the link withdraws what is open.
-    if (this.#task === undefined) this.#link.close(CALL_OVER);
+    if (this.#task === undefined) this.#link.close();
     else this.#task.end();
   }
 

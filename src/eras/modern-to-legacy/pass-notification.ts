@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { BridgeError } from '../../errors.ts';
+import type { BridgeError } from '../../errors.ts';
 import { stripMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -33,20 +33,20 @@ export function passNotification(notification: Frame, route: NotificationRoute):
 class PassingNotification implements SessionLinkUser {
   readonly #notification: Frame;
   readonly #route: NotificationRoute;
-  readonly #link = new SessionLink(this);
+  readonly #link: SessionLink;
   #state: PassingState = 'waiting';
   #isHeldUp = false;
 
   constructor(notification: Frame, route: NotificationRoute) {
     this.#notification = notification;
     this.#route = route;
+    this.#link = new SessionLink(route.pool, route.wanted, this);
   }
 
   /** False: it is held up. */
   start(): boolean {
-    const { pool, wanted } = this.#route;
     try {
-      this.#link.open(pool, wanted);
+      this.#link.open();
     } catch (thrown) {
       this.#dropped({ err: thrown });
       return true;
@@ -84,9 +84,7 @@ class PassingNotification implements SessionLinkUser {
 
   #leave(): void {
     this.#state = 'over';
-    this.#link.close(SENT);
+    this.#link.close();
     if (this.#isHeldUp) this.#route.drained();
   }
 }
-
-const SENT = new BridgeError('ERR_SESSION_CLOSED', 'There was only a notification to send.');

@@ -1,4 +1,4 @@
-/** The links of the clients of a shared server, and what they have sent while it takes nothing. */
+/** The clients of a shared server, and what waits while the server takes nothing. */
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import { ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
@@ -9,20 +9,29 @@ import { errorFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ServerListener, UpstreamLink } from '../ports.ts';
 
-/** What a client link needs of the shared server. */
-export interface ClientLinkHost<State> {
-  /** False: the server's pipe is full. */
-  fromClient(client: ClientLink<State>, frame: Frame, exchange: Exchange | undefined): boolean;
-  leave(client: ClientLink<State>): void;
+/**
+ * A client of a shared server, in whose list it is from when it joins until it leaves. `state` is what the era of the
+ * server keeps of the client, and `openCalls` counts the client's calls that the server is at work on.
+ */
+export interface SharedClient<State> extends ListMember {
+  readonly listener: ServerListener;
+  readonly state: State;
+  openCalls: number;
 }
 
-/** One client's link to a shared server, in whose list of links it is until it is closed: to its relay a link like any other. */
-export class ClientLink<State> extends ListMember implements UpstreamLink {
+/** A shared server as a client link sees it. */
+export interface ClientLinkHost<State> {
+  /** False: the server's pipe is full. */
+  fromClient(client: SharedClient<State>, frame: Frame, exchange: Exchange | undefined): boolean;
+  /** Withdraws what the client has open at the server. */
+  leave(client: SharedClient<State>): void;
+}
+
+/** A client that is the link of a relay: to the relay a link like any other. */
+export class ClientLink<State> extends ListMember implements SharedClient<State>, UpstreamLink {
   readonly listener: ServerListener;
-  /** What the era of the server keeps of this client. */
   readonly state: State;
   readonly #host: ClientLinkHost<State>;
-  /** Calls of this client that the server is at work on. */
   openCalls = 0;
   #hasLeft = false;
 
@@ -65,40 +74,60 @@ const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
 /** A message of a client, and whose it is. */
 export interface ClientMessage<State> {
-  readonly client: ClientLink<State>;
+  readonly client: SharedClient<State>;
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
 }
 
-/** What the clients of a shared server say while it cannot hear them. */
+/** A client that wants to know when the server serves. Exactly one of the functions is called, once. */
+export interface WaitingClient<State> {
+  readonly client: SharedClient<State>;
+  readonly ready: () => void;
+  readonly refused: (reason: BridgeError) => void;
+}
+
+export type Held<State> = ClientMessage<State> | WaitingClient<State>;
+
+function heldBytes(held: Held<unknown>): number {
+  return 'frame' in held ? frameBytes(held) : 0;
+}
+
+/** Messages of clients, and clients, that wait while the server takes nothing. */
 export class HeldMessages<State> {
   /** Undefined until the first has to wait: most servers always hear. */
-  #held: ByteQueue<ClientMessage<State>> | undefined;
+  #held: ByteQueue<Held<State>> | undefined;
 
   get isFull(): boolean {
     return this.#held?.isFull ?? false;
   }
 
-  add(message: ClientMessage<State>): void {
-    this.#held ??= new ByteQueue<ClientMessage<State>>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
-    this.#held.add(message);
+  add(held: Held<State>): void {
+    this.#held ??= new ByteQueue<Held<State>>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, heldBytes);
+    this.#held.add(held);
   }
 
   /** Everything, in order; nothing is left. */
-  takeAll(): readonly ClientMessage<State>[] {
+  takeAll(): readonly Held<State>[] {
     return this.#held?.takeAll() ?? [];
   }
 
   /** Passes on what has waited and is still wanted. False: the server is full. `send` says whether it is not. */
   passOn(send: (message: ClientMessage<State>) => boolean): boolean {
     let hasCapacity = true;
-    for (const message of this.takeAll()) {
-      if (!isOver(message) && message.client.isListed) hasCapacity = send(message) && hasCapacity;
+    for (const held of this.takeAll()) {
+      if (!held.client.isListed) continue;
+      if (!('frame' in held)) held.ready();
+      else if (!isOver(held)) hasCapacity = send(held) && hasCapacity;
     }
     return hasCapacity;
   }
 
-  dropOf(client: ClientLink<State>): void {
+  /** Refuses all that has waited. */
+  refuseAll(reason: BridgeError): void {
+    for (const held of this.takeAll()) refuse(held, reason);
+  }
+
+  dropOf(client: SharedClient<State>): void {
     this.#held?.removeAll((held) => held.client === client);
   }
 }
@@ -107,9 +136,10 @@ export class HeldMessages<State> {
  * A call gets the reason for an answer; for anything else there is nobody to tell. Returns what its client's `send`
  * returns: the server's pipe is no fuller than before.
  */
-export function refuse(message: ClientMessage<unknown>, reason: BridgeError): true {
-  const { client, frame, exchange } = message;
-  if (frame.kind === 'request' && !isOver(message)) {
+export function refuse(held: Held<unknown>, reason: BridgeError): true {
+  if (!('frame' in held)) held.refused(reason);
+  else if (held.frame.kind === 'request' && !isOver(held)) {
+    const { client, frame, exchange } = held;
     client.listener.fromServer(errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
   }
   return true;

@@ -4,13 +4,16 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { separateMessages } from '../../wire/read-message.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Readiness, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../ports.ts';
+import type { Dialer, Readiness, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../ports.ts';
 import {
   ClientLink,
   type ClientLinkHost,
   type ClientMessage,
+  type Held,
   HeldMessages,
   refuse,
+  type SharedClient,
+  type WaitingClient,
   type WithdrawnRequests,
 } from './client-link.ts';
 import { dialRefusalOf, logEnd, ProcessReplacement, RestartPause } from './process-replacement.ts';
@@ -18,13 +21,13 @@ import { dialRefusalOf, logEnd, ProcessReplacement, RestartPause } from './proce
 /** What the era of a shared server decides: how it is spoken to, and what belongs to whom. */
 export interface SharedEra<State> {
   /** All that have a link to the server. The server keeps the list. */
-  readonly clients: LinkedList<ClientLink<State>>;
+  readonly clients: LinkedList<SharedClient<State>>;
   readonly withdrawn: WithdrawnRequests;
   readonly fromClients: {
     /** False: the server's pipe is full. */
-    take(link: UpstreamLink, client: ClientLink<State>, frame: Frame, exchange: Exchange | undefined): boolean;
+    take(link: UpstreamLink, client: SharedClient<State>, frame: Frame, exchange: Exchange | undefined): boolean;
     /** Withdraws what the client had open; without a link there is nobody to tell. */
-    leave(link: UpstreamLink | undefined, client: ClientLink<State>): void;
+    leave(link: UpstreamLink | undefined, client: SharedClient<State>): void;
   };
   readonly fromServer: {
     /** `known`: the exchange on the shared link that the message belongs to, where its transport can tell. */
@@ -33,8 +36,6 @@ export interface SharedEra<State> {
   };
   /** What a server is after it was dialled. One that has to shake hands is dialled for a client, others for a request. */
   readonly firstState: 'handshaking' | 'unheard';
-  /** What is kept of a client that comes now. */
-  newClient(): State;
   /** Deals with a message that no server has to hear. False: it is one for the server. */
   takeUnsent(message: ClientMessage<State>): boolean;
   /** A child was started. */
@@ -85,11 +86,10 @@ type ServerState =
   | { readonly kind: 'closed' };
 
 /**
- * One server for several clients, as with `--isolation shared`. Each client has a client link, which its relay takes
- * for a link of its own; one child serves them all and is replaced when it ends. What passes between them, and how a new
- * child is brought to where the old one was, is the era's.
+ * One server for several clients, as with `--isolation shared`. One child serves all clients that have joined, and is
+ * replaced when it ends. The era decides what passes between them, and brings a new child to where the old one was.
  */
-export class SharedServer<State> implements SessionDialer, ServerListener, ClientLinkHost<State>, ServerLifecycle {
+export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHost<State>, ServerLifecycle {
   readonly #options: SharedServerOptions;
   readonly #era: SharedEra<State>;
   readonly #held = new HeldMessages<State>();
@@ -149,17 +149,15 @@ export class SharedServer<State> implements SessionDialer, ServerListener, Clien
   // ---- clients
 
   /** Throws why the server cannot be started now, if it does not run. */
-  dial(listener: ServerListener): UpstreamLink {
+  join(client: SharedClient<State>): void {
     if (this.#state.kind === 'closed') throw SHUTTING_DOWN;
     if (this.#state.kind === 'idle' && this.#era.firstState === 'handshaking') this.#start();
     const refusal = 'link' in this.#state ? undefined : this.#dialerRefusal();
     if (refusal !== undefined) throw refusal;
-    const client = new ClientLink(this, listener, this.#era.newClient());
     this.#era.clients.add(client);
-    return client;
   }
 
-  fromClient(client: ClientLink<State>, frame: Frame, exchange: Exchange | undefined): boolean {
+  fromClient(client: SharedClient<State>, frame: Frame, exchange: Exchange | undefined): boolean {
     const state = this.#state;
     if (state.kind === 'serving' || state.kind === 'unheard') {
       return this.#era.fromClients.take(state.link, client, frame, exchange);
@@ -178,11 +176,17 @@ export class SharedServer<State> implements SessionDialer, ServerListener, Clien
     return this.fromClient(message.client, message.frame, message.exchange);
   }
 
-  /** The message waits and its client is held back, or is refused where waiting is of no use. */
-  #hold(message: ClientMessage<State>): boolean {
+  /** Says when the server serves, at once if it does. The client has joined. */
+  whenServing(waiting: WaitingClient<State>): void {
+    if (this.#state.kind === 'serving' || this.#state.kind === 'unheard') waiting.ready();
+    else this.#hold(waiting);
+  }
+
+  /** What waits is held back, or is refused where waiting is of no use. */
+  #hold(held: Held<State>): boolean {
     const reason = this.#reasonNotToWait();
-    if (reason !== undefined) return refuse(message, reason);
-    this.#held.add(message);
+    if (reason !== undefined) return refuse(held, reason);
+    this.#held.add(held);
     return false;
   }
 
@@ -194,7 +198,7 @@ export class SharedServer<State> implements SessionDialer, ServerListener, Clien
     return this.#state.kind === 'restarting' ? this.#dialerRefusal() : undefined;
   }
 
-  leave(client: ClientLink<State>): void {
+  leave(client: SharedClient<State>): void {
     client.unlink();
     this.#held.dropOf(client);
     const state = this.#state;
@@ -278,7 +282,7 @@ export class SharedServer<State> implements SessionDialer, ServerListener, Clien
   }
 
   #failHeld(reason: BridgeError): void {
-    for (const held of this.#held.takeAll()) refuse(held, reason);
+    this.#held.refuseAll(reason);
     this.serverDrained();
   }
 
@@ -321,4 +325,15 @@ export class SharedServer<State> implements SessionDialer, ServerListener, Clien
   killNow(): void {
     this.#options.dialer.killNow();
   }
+}
+
+/** Dials a shared server for relays: each gets a client link, which it takes for a link of its own. */
+export function clientLinks<State>(server: SharedServer<State>, newClient: () => State): Pick<SessionDialer, 'dial'> {
+  return {
+    dial: (listener) => {
+      const client = new ClientLink(server, listener, newClient());
+      server.join(client);
+      return client;
+    },
+  };
 }

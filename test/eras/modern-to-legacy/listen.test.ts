@@ -5,6 +5,8 @@ import {
   MAX_EARLY_BYTES,
 } from '../../../src/eras/modern-to-legacy/client-subscription.ts';
 import type { LegacyPool } from '../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
+import type { LegacySession } from '../../../src/eras/modern-to-legacy/pool/legacy-session.ts';
+import type { SessionLink } from '../../../src/eras/modern-to-legacy/pool/session-link.ts';
 import { sessionFor } from '../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
 import { canonicalCapabilities } from '../../../src/mcp/translate/capabilities.ts';
 import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
@@ -120,9 +122,9 @@ test('a server that has not begun to serve may say of each list once that it has
 
 test('of the resources that a client names no more are asked for than it can subscribe to', (t) => {
   const asked: unknown[] = [];
-  const link = { send: (frame: Frame) => asked.push(readPayload(frame)?.uri) > 0 };
-  const session = { initializeResult: SERVER_RESULT };
-  const pool = { take: () => ({ session, link }) } as unknown as LegacyPool;
+  const send = (_link: SessionLink, frame: Frame) => asked.push(readPayload(frame)?.uri) > 0;
+  const session = { initializeResult: SERVER_RESULT, send } as unknown as LegacySession;
+  const pool = { take: (link: SessionLink) => link.joined(session, false) } as unknown as LegacyPool;
   const named = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, n) => `a:${n}`);
   const params = { notifications: { resourceSubscriptions: ['a:0', ...named] } };
   const { clock, log } = createFakeDeps();

@@ -1,10 +1,11 @@
 import type { Deps } from '../../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../../errors.ts';
 import { MAX_CAPABILITIES_LENGTH } from '../../../mcp/translate/capabilities.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
+import type { Readiness, SessionDialer } from '../../../relay/ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { type CallsElsewhere, LegacySession } from './legacy-session.ts';
-import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits, type WaitingCall } from './session-queue.ts';
+import type { SessionLink } from './session-link.ts';
+import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits } from './session-queue.ts';
 import type { SessionWanted } from './session-wanted.ts';
 import type { Attribution } from './sole-owner.ts';
 
@@ -33,20 +34,6 @@ export interface LegacyPoolOptions {
   readonly attribution: Attribution;
   readonly calls: CallsElsewhere;
   readonly limits?: Partial<LegacyPoolLimits>;
-}
-
-export interface PooledSession {
-  readonly session: LegacySession;
-  /** Closing it gives the session back. */
-  readonly link: UpstreamLink;
-}
-
-/** Waits for a session to itself. */
-export interface LeaseTaker {
-  /** Called at once, or when there is a session. */
-  granted(pooled: PooledSession): void;
-  /** Called when there was no session in time. */
-  refused(error: BridgeError): void;
 }
 
 interface Entry {
@@ -79,7 +66,7 @@ export class LegacyPool {
    * was done there.
    */
   readonly #byKey = new Map<string, Entry[]>();
-  readonly #queue: SessionQueue<PooledSession>;
+  readonly #queue: SessionQueue;
   /** How often since then something became free while those who wait were being served; 0: they are not. */
   #freed = 0;
   /** Nothing but being the only one tells which call is asked. */
@@ -110,71 +97,67 @@ export class LegacyPool {
     return this.#options.dialer.readiness();
   }
 
-  /** Throws a BridgeError when the limit is reached, or the server cannot be reached now. */
-  take(wanted: SessionWanted, listener: ServerListener): PooledSession {
+  /** Has the link join a session. Throws a BridgeError when the limit is reached, or the server cannot be reached now. */
+  take(link: SessionLink): void {
     if (this.#isClosed) throw SHUTTING_DOWN;
+    const { wanted } = link;
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
-    const entry = group?.find(({ session }) => this.#suits(session, listener)) ?? group?.at(-1) ?? this.#open(wanted);
+    const entry = group?.find(({ session }) => this.#suits(session, link)) ?? group?.at(-1) ?? this.#open(wanted);
     if (entry === undefined) throw this.#limitReached(wanted, 'are in use');
-    return this.#attach(entry, listener);
+    this.#join(entry, link, false);
   }
 
   /**
-   * Does what `take` does for a call that may be asked something: no other such call uses the session before the link is closed.
-   * Where calls need not be kept apart for that, they share. Undefined: the taker was told. Throws when too many wait, too.
+   * Does what `take` does for a call that may be asked something: no other such call uses the session before the link is
+   * closed. Where calls need not be kept apart for that, they share. The link is granted a session at once or later.
+   * Throws when too many wait, too.
    */
-  lease(wanted: SessionWanted, listener: ServerListener, taker: LeaseTaker): WaitingCall<PooledSession> | undefined {
+  lease(link: SessionLink): void {
     if (this.#isClosed) throw SHUTTING_DOWN;
-    const pooled = this.#queue.isEmpty ? this.#tryLease(wanted, listener) : undefined;
-    if (pooled !== undefined) {
-      taker.granted(pooled);
-      return undefined;
-    }
+    if (this.#queue.isEmpty && this.#tryLease(link)) return link.granted();
+    const { wanted } = link;
     checkSize(wanted);
-    const { granted, refused } = taker;
-    const tooLate = (): BridgeError => this.#limitReached(wanted, `were in use for ${LEASE_WAIT_MS} ms`);
-    const waiting = this.#queue.add({ wanted, listener, granted, refused }, tooLate);
+    this.#queue.add(link, () => this.#limitReached(wanted, `were in use for ${LEASE_WAIT_MS} ms`));
     // Those before it may wait for something else.
     this.#serve();
-    return waiting;
   }
 
-  /** Undefined: none is free, and the limit is reached. */
-  #tryLease(wanted: SessionWanted, listener: ServerListener): PooledSession | undefined {
+  /** False: none is free, and the limit is reached. */
+  #tryLease(link: SessionLink): boolean {
+    const { wanted } = link;
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;
     const isFree = ({ session, askable }: Entry): boolean =>
-      (askable === 0 || !this.#keepsApart) && this.#suits(session, listener);
+      (askable === 0 || !this.#keepsApart) && this.#suits(session, link);
     const entry = group.find(isFree) ?? this.#open(wanted);
-    if (entry === undefined) return undefined;
+    if (entry === undefined) return false;
     try {
-      entry.askable += 1;
-      return this.#attach(entry, listener, () => {
-        entry.askable -= 1;
-        this.#serve();
-      });
+      this.#join(entry, link, true);
+      return true;
     } catch (thrown) {
-      entry.askable -= 1;
       // No more processes may run than do: one of them will be free.
-      if (hasOthers && toBridgeError(thrown).code === 'ERR_SESSION_LIMIT') return undefined;
+      if (hasOthers && toBridgeError(thrown).code === 'ERR_SESSION_LIMIT') return false;
       throw thrown;
     }
   }
 
-  /** True if a question in a call of this listener can be told there from one in an abandoned call. */
-  #suits(session: LegacySession, listener: ServerListener): boolean {
-    return !this.#keepsApart || session.isClearFor(listener);
+  /** True if a question in a call of this link can be told there from one in an abandoned call. */
+  #suits(session: LegacySession, { identity }: SessionLink): boolean {
+    return !this.#keepsApart || session.isClearFor(identity);
   }
 
-  #attach(entry: Entry, listener: ServerListener, left?: () => void): PooledSession {
+  #join(entry: Entry, link: SessionLink, isAlone: boolean): void {
     const { session } = entry;
     this.#used(entry);
     try {
-      return { session, link: session.take(listener, left) };
+      session.join(link);
     } catch (thrown) {
-      if (session.users === 0) this.#end(session);
+      if (session.isIdle) this.#end(session);
       throw thrown;
     }
+    if (isAlone) entry.askable += 1;
+    link.leaveQueue();
+    link.joined(session, isAlone);
   }
 
   /** It is last in the order of use. */
@@ -199,20 +182,15 @@ export class LegacyPool {
 
   #serveOnce(): void {
     const inVain = new Set<string | undefined>();
-    for (const waiting of this.#queue.toArray()) {
-      const { wanted, listener, granted, refused } = waiting.options;
-      if (!waiting.isWaiting || inVain.has(wanted.key ?? wanted.caller)) continue;
+    for (const link of this.#queue.toArray()) {
+      const { key, caller } = link.wanted;
+      if (!link.isWaiting || inVain.has(key ?? caller)) continue;
       try {
-        const pooled = this.#tryLease(wanted, listener);
-        if (pooled === undefined) {
-          inVain.add(wanted.key ?? wanted.caller);
-          continue;
-        }
-        waiting.leave();
-        granted(pooled);
+        if (this.#tryLease(link)) link.granted();
+        else inVain.add(key ?? caller);
       } catch (thrown) {
-        waiting.leave();
-        refused(toBridgeError(thrown));
+        link.leaveQueue();
+        link.refused(toBridgeError(thrown));
       }
     }
   }
@@ -241,7 +219,7 @@ export class LegacyPool {
       clientInfo,
       headers,
       capabilities: capabilities.capabilities,
-      onIdle: (idle) => this.#idle(idle),
+      onLeft: (left, wasAlone) => this.#left(left, wasAlone),
       onUnplaced: () => {
         if (attribution === 'stream') this.#keepsApart = true;
       },
@@ -258,7 +236,7 @@ export class LegacyPool {
     const own = all.filter((entry) => entry.caller === caller);
     const { perCaller, total } = this.#limits;
     const crowd = own.length >= perCaller ? own : all.length >= total ? all : undefined;
-    const idle = crowd?.find(({ session }) => session.users === 0);
+    const idle = crowd?.find(({ session }) => session.isIdle);
     if (idle !== undefined) this.#end(idle.session);
     return crowd === undefined || idle !== undefined;
   }
@@ -275,23 +253,24 @@ export class LegacyPool {
     );
   }
 
-  #idle(session: LegacySession): void {
+  #left(session: LegacySession, wasAlone: boolean): void {
     const entry = this.#entries.get(session);
-    if (entry === undefined) return;
-    if (entry.key === undefined) {
-      this.#end(session);
-    } else {
-      entry.idleSinceMs = this.#options.deps.clock.now();
-      if (entry.cancelLook === undefined) this.#lookAfter(this.#limits.idleMs, entry);
-    }
-    this.#serve();
+    if (entry !== undefined && wasAlone) entry.askable -= 1;
+    if (entry !== undefined && session.isIdle) this.#idle(entry);
+    if (wasAlone || session.isIdle) this.#serve();
+  }
+
+  #idle(entry: Entry): void {
+    if (entry.key === undefined) return this.#end(entry.session);
+    entry.idleSinceMs = this.#options.deps.clock.now();
+    if (entry.cancelLook === undefined) this.#lookAfter(this.#limits.idleMs, entry);
   }
 
   #lookAfter(delayMs: number, entry: Entry): void {
     const { clock } = this.#options.deps;
     entry.cancelLook = clock.after(delayMs, () => {
       entry.cancelLook = undefined;
-      if (entry.session.users > 0) return;
+      if (!entry.session.isIdle) return;
       const leftMs = entry.idleSinceMs + this.#limits.idleMs - clock.now();
       if (leftMs > 0) this.#lookAfter(leftMs, entry);
       else this.#end(entry.session);
@@ -327,9 +306,9 @@ export class LegacyPool {
   /** Ends all sessions; those who use one, or wait for one, are told. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const waiting of this.#queue.toArray()) {
-      waiting.leave();
-      waiting.options.refused(SHUTTING_DOWN);
+    for (const link of this.#queue.toArray()) {
+      link.leaveQueue();
+      link.refused(SHUTTING_DOWN);
     }
     const sessions = [...this.#entries.keys()];
     for (const session of sessions) this.#remove(session);

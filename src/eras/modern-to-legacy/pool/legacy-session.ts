@@ -1,25 +1,21 @@
-import { LinkedList, ListMember } from '../../../collections/short-lived-values.ts';
-import type { Clock, Deps } from '../../../deps.ts';
+import type { Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import { type LogLevel, severityOf } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
-import { SET_LEVEL } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
-import { Exchange, type Lane } from '../../../relay/exchange.ts';
-import type { ServerListener, ServerProcess, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
+import type { Exchange, Lane } from '../../../relay/exchange.ts';
+import type { ServerListener, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import { SessionState } from '../../../relay/sessions/session-state.ts';
-import { ABANDONED_MS } from '../../../relay/shared/legacy/attribution.ts';
+import type { SharedClient, WaitingClient } from '../../../relay/shared/client-link.ts';
+import { ABANDONED_MS, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
 import { LegacyEra } from '../../../relay/shared/legacy/legacy-era.ts';
 import { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
 import { SharedServer } from '../../../relay/shared/shared-server.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
-import { requestFrame } from '../../../wire/write-message.ts';
 import type { RootsQuestions } from '../questions/roots-questions.ts';
 import type { Elicitations } from '../questions/url-elicitations.ts';
 import { CallProgress, type Continuation } from '../questions/waiting-call.ts';
-import { clientOf } from './session-wanted.ts';
 import { type Attribution, SoleOwner } from './sole-owner.ts';
 
 /** A server that is not back by then is not waited for any longer by those who only listen. */
@@ -36,8 +32,8 @@ export interface LegacySessionOptions {
   readonly headers: Lane['headers'];
   readonly capabilities: Fields;
   readonly calls: CallsElsewhere;
-  /** Nobody uses the session any more. */
-  readonly onIdle: (session: LegacySession) => void;
+  /** A user has left. `wasAlone`: no other call used the session that may be asked something. */
+  readonly onLeft: (session: LegacySession, wasAlone: boolean) => void;
   /** Nothing tells the call that the server asks in. */
   readonly onUnplaced: () => void;
   /** An abandoned call, or all of them, is none any more. */
@@ -49,6 +45,9 @@ export interface LegacySessionOptions {
  * the server may be one that remembers its calls.
  */
 export type CallsElsewhere = 'stored' | 'lost';
+
+/** What uses a session: a client of its server like any other. */
+type SessionUser = SharedClient<LegacyClient>;
 
 /** What is known of one connection to the server. */
 interface Progress {
@@ -68,15 +67,12 @@ export class LegacySession {
   readonly #options: LegacySessionOptions;
   readonly #state: LegacyState;
   readonly #owner: SoleOwner;
+  readonly #era: LegacyEra;
   readonly #server: SharedServer<LegacyClient>;
-  readonly #links = new LinkedList<UsersLink>();
-  readonly #levelHold: LevelHold;
   /** What is known of the connection that was made last; undefined: nobody goes on with its calls. */
   #progress: Progress | undefined;
   #isHandedOver = false;
-  #users = 0;
   #stopWaiting: (() => void) | undefined;
-  #isClosed = false;
 
   constructor(options: LegacySessionOptions) {
     const { dialer, deps, attribution, headers, capabilities, onUnplaced, onAbandonedLess } = options;
@@ -97,14 +93,14 @@ export class LegacySession {
     this.roots = this.#owner.roots;
     this.elicitations = this.#owner.elicitations;
     this.tasks = this.#owner.tasks;
-    const era = new LegacyEra(this.#state, this.#owner, options);
+    this.#era = new LegacyEra(this.#state, this.#owner, options);
     const dial = (listener: ServerListener): UpstreamLink => dialer.dial(listener, this.#beginProgress());
-    this.#server = new SharedServer(era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
-    this.#levelHold = new LevelHold({ clock: deps.clock, dial: (listener) => this.#server.dial(listener) });
+    this.#server = new SharedServer(this.#era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
   }
 
-  get users(): number {
-    return this.#users;
+  /** Nobody uses the session. */
+  get isIdle(): boolean {
+    return this.#state.clients.isEmpty;
   }
 
   get toolsVersion(): number {
@@ -116,27 +112,29 @@ export class LegacySession {
     return this.#state.offer;
   }
 
-  /** `left` is called once the link is closed. Throws a BridgeError when the server cannot be reached now. */
-  take(listener: ServerListener, left?: () => void): UpstreamLink {
-    const link = this.#server.dial(listener);
-    this.#users += 1;
-    const usersLink = new UsersLink(link, listener, () => {
-      this.#users -= 1;
-      left?.();
-      if (this.#users === 0 && !this.#isClosed) this.#options.onIdle(this);
-    });
-    this.#links.add(usersLink);
-    return usersLink;
+  /** Throws a BridgeError when the server cannot be reached now. */
+  join(user: SessionUser): void {
+    this.#server.join(user);
   }
 
-  /** True if nothing that the server asks there can be meant for a call that was abandoned by another client than this listener's. */
-  isClearFor(listener: ServerListener): boolean {
-    return this.#owner.isClearFor(clientOf(listener));
+  whenServing(waiting: WaitingClient<LegacyClient>): void {
+    this.#server.whenServing(waiting);
   }
 
-  /** A request that wanted this level leaves; others may follow. */
-  holdLevel(level: LogLevel): void {
-    if (this.initializeResult !== undefined) this.#levelHold.hold(level);
+  /** False: the server's pipe is full. */
+  send(user: SessionUser, frame: Frame, exchange: Exchange | undefined): boolean {
+    return this.#server.fromClient(user, frame, exchange);
+  }
+
+  leave(user: SessionUser, wasAlone: boolean): void {
+    this.#era.holdLevelOf(user);
+    this.#server.leave(user);
+    this.#options.onLeft(this, wasAlone);
+  }
+
+  /** True if nothing that the server asks there can be meant for a call that another client has abandoned. */
+  isClearFor(client: ClientIdentity): boolean {
+    return this.#owner.isClearFor(client);
   }
 
   #beginProgress(): SessionState | undefined {
@@ -179,57 +177,19 @@ export class LegacySession {
   }
 
   #lost(): void {
-    this.#levelHold.close();
     this.#stopWaiting ??= this.#options.deps.clock.after(RECONNECT_MS, () => this.#dismiss());
   }
 
   #dismiss(): void {
     this.#stopWaiting = undefined;
     const reason = `${this.#server.name} ended and could not be started again within ${RECONNECT_MS} ms.`;
-    for (const { listener } of this.#links.toArray())
+    for (const { listener } of this.#state.clients.toArray())
       listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
   }
 
   close(): Promise<void> {
-    this.#isClosed = true;
     this.#stopWaiting?.();
-    this.#levelHold.close();
     return this.#server.close();
-  }
-}
-
-/** The link of one user of a session, which counts as one until it is closed. */
-class UsersLink extends ListMember implements UpstreamLink {
-  readonly listener: ServerListener;
-  readonly #link: UpstreamLink;
-  readonly #left: () => void;
-
-  constructor(link: UpstreamLink, listener: ServerListener, left: () => void) {
-    super();
-    this.listener = listener;
-    this.#link = link;
-    this.#left = left;
-  }
-
-  get process(): ServerProcess | undefined {
-    return this.#link.process;
-  }
-
-  send(frame: Frame, exchange?: Exchange): boolean {
-    return this.#link.send(frame, exchange);
-  }
-
-  pause(): void {
-    this.#link.pause();
-  }
-
-  resume(): void {
-    this.#link.resume();
-  }
-
-  close(reason: BridgeError): void {
-    this.#link.close(reason);
-    if (this.unlink()) this.#left();
   }
 }
 
@@ -243,84 +203,3 @@ function borrowed(dialer: SessionDialer, dial: SessionDialer['dial']): SessionDi
     killNow: () => {},
   };
 }
-
-/** Requests come in quick succession; a server is not told of each that it may be quieter again. */
-export const LEVEL_HOLD_MS = 5000;
-/** The quietest level there is; none turns log messages off. */
-const QUIETEST: LogLevel = 'emergency';
-
-export interface LevelHoldOptions {
-  readonly clock: Clock;
-  /** Opens a link to the server whose level is held. */
-  readonly dial: (listener: ServerListener) => UpstreamLink;
-}
-
-/**
- * - `idle`: the level is what the clients want.
- * - `holding`: it stays what it was for those that have left.
- * - `releasing`: the server is told that they are gone.
- */
-type HoldState =
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'holding'; readonly link: UpstreamLink; readonly level: LogLevel; readonly cancel: () => void }
-  | { readonly kind: 'releasing'; readonly link: UpstreamLink; readonly exchange: Exchange };
-
-const IDLE: HoldState = { kind: 'idle' };
-
-/** Keeps the log level of a session's server for a moment after the last request that wanted it. */
-export class LevelHold implements ServerListener {
-  readonly #options: LevelHoldOptions;
-  #state: HoldState = IDLE;
-
-  constructor(options: LevelHoldOptions) {
-    this.#options = options;
-  }
-
-  /** One that wanted this level leaves. */
-  hold(level: LogLevel): void {
-    const state = this.#state;
-    const link = state.kind === 'idle' ? this.#options.dial(this) : state.link;
-    const held = state.kind === 'holding' && severityOf(state.level) <= severityOf(level) ? state.level : level;
-    if (state.kind === 'holding') state.cancel();
-    const cancel = this.#options.clock.after(LEVEL_HOLD_MS, () => this.#release(link));
-    this.#state = { kind: 'holding', link, level: held, cancel };
-    if (state.kind !== 'holding' || state.level !== held) link.send(levelRequest(held), this.#exchange());
-  }
-
-  #release(link: UpstreamLink): void {
-    const exchange = this.#exchange();
-    this.#state = { kind: 'releasing', link, exchange };
-    link.send(levelRequest(QUIETEST), exchange);
-  }
-
-  #exchange(): Exchange {
-    return new Exchange('level', SET_LEVEL, { isOpen: true }, undefined, this.#options.clock.now());
-  }
-
-  fromServer(frame: Frame, exchange?: Exchange): void {
-    if (this.#state.kind === 'releasing' && frame.isResponse && exchange === this.#state.exchange) this.close();
-  }
-
-  serverFault(): void {
-    this.close();
-  }
-
-  serverDrained(): void {}
-
-  serverClosed(_reason: BridgeError): void {
-    this.close();
-  }
-
-  close(): void {
-    const state = this.#state;
-    this.#state = IDLE;
-    if (state.kind === 'holding') state.cancel();
-    if (state.kind !== 'idle') state.link.close(RELEASED);
-  }
-}
-
-function levelRequest(level: LogLevel): Frame {
-  return requestFrame('level', SET_LEVEL, { level });
-}
-
-const RELEASED = new BridgeError('ERR_SESSION_CLOSED', 'No client uses this log level any more.');

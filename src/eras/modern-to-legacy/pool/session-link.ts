@@ -1,19 +1,16 @@
-/** How a request of a modern client comes to a session of a legacy server: which one it wants, its wait and its link. */
+import { ListMember } from '../../../collections/short-lived-values.ts';
 import { BridgeError } from '../../../errors.ts';
-import { INITIALIZE } from '../../../mcp/vocabulary/methods.ts';
-import { LATEST_LEGACY_REVISION } from '../../../mcp/vocabulary/revisions.ts';
+import { LATEST_LEGACY_REVISION, type RevisionId } from '../../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
-import type { ServerFault } from '../../../relay/ports.ts';
+import type { ServerFault, ServerListener } from '../../../relay/ports.ts';
+import type { SharedClient } from '../../../relay/shared/client-link.ts';
 import type { ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
+import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
 import type { Frame } from '../../../wire/frame.ts';
-import { requestFrame } from '../../../wire/write-message.ts';
-import { readRpcError } from '../call-messages.ts';
-import type { LegacyPool, PooledSession } from './legacy-pool.ts';
 import type { LegacySession } from './legacy-session.ts';
-import type { WaitingCall } from './session-queue.ts';
-import type { IdentifiedListener, SessionWanted } from './session-wanted.ts';
+import type { SessionWanted } from './session-wanted.ts';
 
 /** The request, task or stream that uses a session through its link. */
 export interface SessionLinkUser {
@@ -27,8 +24,13 @@ export interface SessionLinkUser {
   lost(reason: BridgeError): void;
 }
 
-/** A question the session answers itself, as soon as it can. */
-const HELLO = requestFrame(0, INITIALIZE, { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities: {} });
+/** Has links join sessions. Both functions throw a BridgeError when there is no session to be had. */
+export interface SessionPool {
+  /** Joins a session that others may use as well. */
+  take(link: SessionLink): void;
+  /** Joins a session that no other call uses which may be asked something, at once or later. */
+  lease(link: SessionLink): void;
+}
 
 export interface UpstreamRequest {
   readonly request: Frame;
@@ -47,79 +49,163 @@ export function upstreamExchange({ request, method, nowMs }: UpstreamRequest): E
   return new Exchange(request.id ?? 0, method, LANE, undefined, nowMs);
 }
 
-/** A link to a session of the pool, from the time a session is asked for until the link is closed. */
-export class SessionLink implements IdentifiedListener {
-  /** The client that uses the link; undefined: nothing proves which one. */
-  client: ClientIdentity = undefined;
-  #user: SessionLinkUser;
-  /** The exchange of the question whether the server serves; undefined where that was known already. */
-  #hello: Exchange | undefined;
-  #pooled: PooledSession | undefined;
-  /** Set once the link had to wait for a session. */
-  #waiting: WaitingCall<PooledSession> | undefined;
+/**
+ * - `none`: no session was asked for.
+ * - `waiting`: in the queue of the pool, for a session to itself.
+ * - `joined`: a client of the session. `isAlone`: no other call uses it that may be asked something.
+ * - `left`: for good.
+ */
+type LinkState =
+  | { readonly kind: 'none' | 'left' }
+  | { readonly kind: 'waiting'; readonly leave: () => void }
+  | { readonly kind: 'joined'; readonly session: LegacySession; readonly isAlone: boolean };
 
-  constructor(user: SessionLinkUser) {
-    this.#user = user;
+const NONE: LinkState = { kind: 'none' };
+const LEFT: LinkState = { kind: 'left' };
+
+/**
+ * A link to a session of the pool, from the time a session is asked for until the link is closed. It is also the client
+ * that the session's server keeps in its list. The session has shaken hands in the name of that client, and the user
+ * knows its messages by their exchanges, so they pass as they are.
+ */
+export class SessionLink extends ListMember implements SharedClient<LegacyClient>, LegacyClient, ServerListener {
+  readonly wanted: SessionWanted;
+  /** The request, task or stream that hears of the session. Another one may take over. */
+  user: SessionLinkUser;
+  readonly listener: ServerListener = this;
+  readonly state: LegacyClient = this;
+  readonly isInitialized = true;
+  isIntroduced = false;
+  openCalls = 0;
+  readonly #pool: SessionPool;
+  #state: LinkState = NONE;
+
+  constructor(pool: SessionPool, wanted: SessionWanted, user: SessionLinkUser) {
+    super();
+    this.#pool = pool;
+    this.wanted = wanted;
+    this.user = user;
   }
 
+  /** Undefined: nothing proves which client uses the link. */
+  get identity(): ClientIdentity {
+    return this.wanted.identity;
+  }
+
+  // ---- from the user
+
   /** Uses a session that others may use as well. Throws a BridgeError when there is none to be had. */
-  open(pool: LegacyPool, wanted: SessionWanted): void {
-    this.client = wanted.identity;
-    this.#attach(pool.take(wanted, this));
+  open(): void {
+    this.#pool.take(this);
+    this.#awaitServer();
   }
 
   /** Waits for a session that no other call uses which may be asked something. Throws as `open` does. */
-  openAlone(pool: LegacyPool, wanted: SessionWanted): void {
-    this.client = wanted.identity;
-    const granted = (pooled: PooledSession): void => this.#attach(pooled);
-    const refused = (error: BridgeError): void => this.#user.refused(rpcErrorOf(error));
-    this.#waiting = pool.lease(wanted, this, { granted, refused });
-  }
-
-  #attach(pooled: PooledSession): void {
-    this.#pooled = pooled;
-    const known = pooled.session.initializeResult;
-    if (known !== undefined) return this.#user.opened(known);
-    this.#hello = upstreamExchange({ request: HELLO, method: INITIALIZE, nowMs: 0 });
-    pooled.link.send(HELLO, this.#hello);
-  }
-
-  /** From now on the link serves another user. */
-  passTo(user: SessionLinkUser): void {
-    this.#user = user;
+  openAlone(): void {
+    this.#pool.lease(this);
   }
 
   get session(): LegacySession {
-    if (this.#pooled === undefined) throw new Error('the link has no session yet');
-    return this.#pooled.session;
+    if (this.#state.kind !== 'joined') throw new Error('the link has no session');
+    return this.#state.session;
   }
 
   /** False: the server's pipe is full. */
   send(frame: Frame, exchange?: Exchange): boolean {
-    return this.#pooled === undefined || this.#pooled.link.send(frame, exchange);
+    return this.#state.kind !== 'joined' || this.#state.session.send(this, frame, exchange);
   }
 
-  close(reason: BridgeError): void {
-    this.#waiting?.leave();
-    this.#pooled?.link.close(reason);
+  /** Gives the session back, and withdraws what is open there. May be called twice. */
+  close(): void {
+    const state = this.#state;
+    this.#state = LEFT;
+    if (state.kind === 'waiting') state.leave();
+    else if (state.kind === 'joined') state.session.leave(this, state.isAlone);
   }
+
+  // ---- from the pool
+
+  queued(leave: () => void): void {
+    this.#state = { kind: 'waiting', leave };
+  }
+
+  get isWaiting(): boolean {
+    return this.#state.kind === 'waiting';
+  }
+
+  /** Its turn has come, or its time is over. */
+  leaveQueue(): void {
+    if (this.#state.kind !== 'waiting') return;
+    const { leave } = this.#state;
+    this.#state = NONE;
+    leave();
+  }
+
+  joined(session: LegacySession, isAlone: boolean): void {
+    this.#state = { kind: 'joined', session, isAlone };
+  }
+
+  /** The link has joined a session to itself. */
+  granted(): void {
+    this.#awaitServer();
+  }
+
+  /** There was no session in time. */
+  refused(error: BridgeError): void {
+    this.user.refused(rpcErrorOf(error));
+  }
+
+  #awaitServer(): void {
+    const { session } = this;
+    const known = session.initializeResult;
+    if (known !== undefined) return this.#opened(known);
+    session.whenServing({
+      client: this,
+      ready: () => this.#opened(session.initializeResult as InitializeResult), // it serves
+      refused: (reason) => this.user.refused(rpcErrorOf(reason)),
+    });
+  }
+
+  #opened(result: InitializeResult): void {
+    this.isIntroduced = true;
+    this.user.opened(result);
+  }
+
+  // ---- from the session
+
+  introduce(): RevisionId {
+    return LATEST_LEGACY_REVISION.id;
+  }
+
+  finishHandshake(): void {}
+
+  answered(answer: Frame): Frame {
+    return answer;
+  }
+
+  asked(question: Frame): Frame {
+    return question;
+  }
+
+  askInTime(ask: () => void): void {
+    ask();
+  }
+
+  left(): void {}
 
   fromServer(frame: Frame, exchange?: Exchange): void {
-    if (exchange === undefined || exchange !== this.#hello) return this.#user.fromServer(frame, exchange);
-    const result = this.#pooled?.session.initializeResult;
-    if (frame.kind === 'result' && result !== undefined) this.#user.opened(result);
-    else this.#user.refused(readRpcError(frame));
+    this.user.fromServer(frame, exchange);
   }
 
   serverFault({ error }: ServerFault): void {
-    this.#user.lost(error);
+    this.user.lost(error);
   }
 
   serverDrained(): void {
-    this.#user.serverDrained();
+    this.user.serverDrained();
   }
 
   serverClosed(reason: BridgeError): void {
-    this.#user.lost(reason);
+    this.user.lost(reason);
   }
 }

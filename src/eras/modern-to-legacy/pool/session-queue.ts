@@ -1,8 +1,7 @@
-import { LinkedList, ListMember } from '../../../collections/short-lived-values.ts';
+import { LinkedList, ListedValue } from '../../../collections/short-lived-values.ts';
 import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import type { ServerListener } from '../../../relay/ports.ts';
-import type { SessionWanted } from './session-wanted.ts';
+import type { SessionLink } from './session-link.ts';
 
 /** Official clients wait a minute for an answer; they shall learn before that why there is none. */
 export const LEASE_WAIT_MS = 50_000;
@@ -14,43 +13,11 @@ export interface SessionQueueLimits {
   readonly waitingPerCaller: number;
 }
 
-export interface WaitingCallOptions<Session> {
-  readonly wanted: SessionWanted;
-  readonly listener: ServerListener;
-  /** Called once with a session of its own, unless `refused` is called. */
-  readonly granted: (session: Session) => void;
-  readonly refused: (error: BridgeError) => void;
-}
-
-/** A call that waits for a session of its own. */
-export class WaitingCall<Session> extends ListMember {
-  readonly options: WaitingCallOptions<Session>;
-  readonly #left: () => void;
-  #isWaiting = true;
-
-  constructor(options: WaitingCallOptions<Session>, left: () => void) {
-    super();
-    this.options = options;
-    this.#left = left;
-  }
-
-  get isWaiting(): boolean {
-    return this.#isWaiting;
-  }
-
-  /** Takes the call out of the queue, because its client is gone or its turn has come. May be called twice. */
-  leave(): void {
-    if (!this.#isWaiting) return;
-    this.#isWaiting = false;
-    this.#left();
-  }
-}
-
 /** Calls that wait for a session of their own, first come first served. */
-export class SessionQueue<Session> {
+export class SessionQueue {
   readonly #limits: SessionQueueLimits;
   readonly #clock: Clock;
-  readonly #calls = new LinkedList<WaitingCall<Session>>();
+  readonly #links = new LinkedList<ListedValue<SessionLink>>();
   readonly #perCaller = new Map<string, number>();
   #size = 0;
 
@@ -64,28 +31,28 @@ export class SessionQueue<Session> {
   }
 
   get isEmpty(): boolean {
-    return this.#calls.isEmpty;
+    return this.#links.isEmpty;
   }
 
   /** Throws a BridgeError when too many wait. `tooLate` says why there was none for so long. */
-  add(options: WaitingCallOptions<Session>, tooLate: () => BridgeError): WaitingCall<Session> {
-    const { caller } = options.wanted;
+  add(link: SessionLink, tooLate: () => BridgeError): void {
+    const { caller } = link.wanted;
     const own = this.#perCaller.get(caller) ?? 0;
     const { waiting, waitingPerCaller } = this.#limits;
     if (own >= waitingPerCaller) throw tooMany(waitingPerCaller, ' of this caller');
     if (this.#size >= waiting) throw tooMany(waiting, '');
+    const place = new ListedValue(link);
     const cancelTimer = this.#clock.after(LEASE_WAIT_MS, () => {
-      call.leave();
-      options.refused(tooLate());
+      link.leaveQueue();
+      link.refused(tooLate());
     });
-    const call: WaitingCall<Session> = new WaitingCall<Session>(options, () => {
+    this.#links.add(place);
+    this.#count(caller, 1);
+    link.queued(() => {
       cancelTimer();
-      call.unlink();
+      place.unlink();
       this.#count(caller, -1);
     });
-    this.#calls.add(call);
-    this.#count(caller, 1);
-    return call;
   }
 
   #count(caller: string, change: 1 | -1): void {
@@ -95,9 +62,9 @@ export class SessionQueue<Session> {
     else this.#perCaller.set(caller, own);
   }
 
-  /** The waiting calls, in the order of arrival. */
-  toArray(): readonly WaitingCall<Session>[] {
-    return this.#calls.toArray();
+  /** The links of the waiting calls, in the order of arrival. */
+  toArray(): readonly SessionLink[] {
+    return this.#links.toArray().map(({ value }) => value);
   }
 }
 

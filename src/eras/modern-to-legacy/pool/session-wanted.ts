@@ -3,7 +3,6 @@ import type { CanonicalCapabilities } from '../../../mcp/translate/capabilities.
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
 import { callerOf } from '../../../relay/caller-links.ts';
 import type { Lane } from '../../../relay/exchange.ts';
-import type { ServerListener } from '../../../relay/ports.ts';
 import type { ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 
 /** The client that a session of a legacy server is opened for, as the server is told of it. */
@@ -34,15 +33,4 @@ export function sessionFor(client: SessionClient): SessionWanted {
   const { name, title, version } = clientInfo;
   const parts = [caller, affinity, capabilities.key, name, title, version];
   return { ...client, caller, key: affinity === undefined ? undefined : JSON.stringify(parts) };
-}
-
-/** A listener of a session that knows which client it listens for. */
-export interface IdentifiedListener extends ServerListener {
-  /** Undefined: no proof of which client it is. */
-  readonly client: ClientIdentity;
-}
-
-/** Returns the client whose link to a session has this listener. The session's own listeners are for no client. */
-export function clientOf(listener: ServerListener | IdentifiedListener): ClientIdentity {
-  return 'client' in listener ? listener.client : undefined;
 }

@@ -5,11 +5,11 @@ import { refuseInput } from '../../../mcp/classify/input-required.ts';
 import { correctedDeclaration } from '../../../mcp/translate/capabilities.ts';
 import { ELICIT, isInteractive, LIST_ROOTS, mayAsk, TOOLS_CHANGED } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
-import { findRevision, LATEST_LEGACY_REVISION, type RevisionId } from '../../../mcp/vocabulary/revisions.ts';
+import { findRevision } from '../../../mcp/vocabulary/revisions.ts';
 import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../../relay/exchange.ts';
-import type { ClientLink } from '../../../relay/shared/client-link.ts';
+import type { SharedClient } from '../../../relay/shared/client-link.ts';
 import { attributeQuestion, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
@@ -22,7 +22,6 @@ import { skipValue } from '../../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import { RootsQuestions } from '../questions/roots-questions.ts';
 import { Elicitations } from '../questions/url-elicitations.ts';
-import { clientOf } from './session-wanted.ts';
 import { UnclearQuestions } from './unclear-questions.ts';
 
 /**
@@ -90,14 +89,6 @@ export class SoleOwner implements SharingPolicy {
     return this.#toolsVersion;
   }
 
-  newClient(): LegacyClient {
-    return this.#state.offer === undefined ? EARLY_CALL : CALL;
-  }
-
-  identityOf({ listener }: ClientLink<LegacyClient>): ClientIdentity {
-    return clientOf(listener);
-  }
-
   // ---- what the server asks
 
   ask(asked: ServerQuestion): BridgeError | undefined {
@@ -151,7 +142,7 @@ export class SoleOwner implements SharingPolicy {
     const owner = attributeQuestion({
       open: calls.where(({ exchange: { upstreamId, method } }) => upstreamId <= lastId && mayAsk(method)),
       abandoned: abandoned.askers(lastId),
-      clientOf: ({ client }) => this.identityOf(client),
+      clientOf: ({ client }) => client.state.identity,
       askedIn: 'call',
     });
     switch (owner.kind) {
@@ -206,7 +197,7 @@ export class SoleOwner implements SharingPolicy {
   }
 
   /** Servers may give a part another name than the whole; one caller may be told too much, others may not. */
-  watchersOf(uri: string): Iterable<ClientLink<LegacyClient>> {
+  watchersOf(uri: string): Iterable<SharedClient<LegacyClient>> {
     const { subscriptions } = this.#state;
     const concerned = subscriptions.clientsFor(uri);
     return concerned.size > 0 ? concerned : subscriptions.clients();
@@ -266,41 +257,6 @@ export class SoleOwner implements SharingPolicy {
     this.#unclear?.clear();
   }
 }
-
-/** A call of the owner: the session has shaken hands for it, and who makes the call deals with what it gets. */
-class OwnersCall implements LegacyClient {
-  readonly isIntroduced: boolean;
-  readonly isInitialized = true;
-
-  constructor(isIntroduced: boolean) {
-    this.isIntroduced = isIntroduced;
-  }
-
-  introduce(): RevisionId {
-    return LATEST_LEGACY_REVISION.id;
-  }
-
-  finishHandshake(): void {}
-
-  /** As it is: who makes the call knows it by its exchange, and gives its client a message that is made anew anyway. */
-  answered(answer: Frame): Frame {
-    return answer;
-  }
-
-  asked(question: Frame): Frame {
-    return question;
-  }
-
-  askInTime(ask: () => void): void {
-    ask();
-  }
-
-  left(): void {}
-}
-
-const CALL = new OwnersCall(true);
-/** It came before the server had said what it offers. */
-const EARLY_CALL = new OwnersCall(false);
 
 const NOBODY: Owner = { kind: 'nobody' };
 

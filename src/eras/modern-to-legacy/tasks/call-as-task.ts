@@ -4,7 +4,7 @@ import { CANCEL_TASK } from '../../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../../wire/write-message.ts';
-import { CALL_OVER, type SessionLink, upstreamExchange } from '../pool/session-link.ts';
+import { type SessionLink, upstreamExchange } from '../pool/session-link.ts';
 import { MAX_CALL_MS } from '../questions/parked-call.ts';
 import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
 
@@ -88,7 +88,7 @@ export class CallAsTask {
     this.#forget(state);
     if (state.kind === 'running') return this.#endTask(state.taskId, state.exchange);
     // Closing the link withdraws what is open.
-    this.#options.link.close(CALL_OVER);
+    this.#options.link.close();
   }
 
   /** To withdraw the question for its result does not end a task. */
@@ -106,7 +106,7 @@ export class CallAsTask {
   #withdrawn(cancelTimer: () => void): void {
     cancelTimer();
     this.#state = OVER;
-    this.#options.link.close(CALL_OVER);
+    this.#options.link.close();
   }
 
   /** The server is gone, and whatever ran there. */

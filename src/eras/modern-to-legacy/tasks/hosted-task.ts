@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../../deps.ts';
-import { BridgeError } from '../../../errors.ts';
+import type { BridgeError } from '../../../errors.ts';
 import { CANCELLED, isListChanged, RESOURCE_UPDATED } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { RevisionFeatures } from '../../../mcp/vocabulary/revisions.ts';
@@ -96,7 +96,7 @@ export class HostedTask implements SessionLinkUser {
   /** Takes the link over. */
   start(): void {
     this.#state = WORKING;
-    this.#options.link.passTo(this);
+    this.#options.link.user = this;
     this.#outcome.ask();
     this.#store({ kind: 'begun' });
   }
@@ -275,7 +275,7 @@ export class HostedTask implements SessionLinkUser {
     const waiting = [...this.#looks.values()];
     this.#looks.clear();
     this.#poll();
-    this.#options.link.close(OVER);
+    this.#options.link.close();
     for (const tell of waiting) tell(failure ?? this.#current());
   }
 
@@ -330,5 +330,3 @@ export class HostedTask implements SessionLinkUser {
     this.#options.onGone(this);
   }
 }
-
-const OVER = new BridgeError('ERR_SESSION_CLOSED', 'The task is over.');

@@ -18,17 +18,17 @@ import { readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../../mcp/vocabulary/subscribed-uris.ts';
 import { type Frame, idToken, withId } from '../../../wire/frame.ts';
-import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
+import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import { type ClientLink, refuse } from '../client-link.ts';
+import { refuse, type SharedClient } from '../client-link.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { CallOutcome, PendingCall } from './pending-calls.ts';
 import type { SharingPolicy } from './sharing-policy.ts';
 
-type Client = ClientLink<LegacyClient>;
+type Client = SharedClient<LegacyClient>;
 
 /** A session of pooled calls asks things of its own, which belong to none of its callers. */
 function exchangeOf({ id = 0, method = '' }: Frame): Exchange {
@@ -146,7 +146,7 @@ export class FromClients {
         if (outcome === 'failed') levels.set(client, previous);
       });
     }
-    if (wanted !== mostVerbose) this.#tell(link, SET_LEVEL, { level: wanted });
+    if (wanted !== mostVerbose) this.#state.tell(link, SET_LEVEL, { level: wanted });
     return succeed(client, frame, exchange);
   }
 
@@ -162,7 +162,7 @@ export class FromClients {
       if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);
       const isLast = subscriptions.remove(uri, client);
       // Nobody knows whether the server had agreed before it heard of the withdrawal.
-      if (isLast && outcome === 'withdrawn') this.#tell(link, UNSUBSCRIBE, { uri });
+      if (isLast && outcome === 'withdrawn') this.#state.tell(link, UNSUBSCRIBE, { uri });
     });
   }
 
@@ -207,7 +207,7 @@ export class FromClients {
   }
 
   #abandon({ exchange, client }: PendingCall): void {
-    this.#state.abandoned.add(exchange, this.#policy.identityOf(client));
+    this.#state.abandoned.add(exchange, client.state.identity);
     this.#policy.callAbandoned();
   }
 
@@ -216,11 +216,6 @@ export class FromClients {
     if (question === undefined) return true;
     const { serverId } = question;
     return link.send(withId(frame, serverId));
-  }
-
-  /** A request of the bridge itself. Its answer is one to nobody when it comes. */
-  #tell(link: UpstreamLink, method: string, params: object): void {
-    link.send(requestFrame(this.#state.nextId(), method, params));
   }
 
   /** The child is gone: nothing is answered any more, neither by it nor to it. */
@@ -253,9 +248,9 @@ export class FromClients {
     }
     for (const { serverId } of questions.takeOf(client)) link.send(errorFrame(serverId, rpcErrorOf(CLIENT_LEFT)));
     const mostVerbose = levels.mostVerbose();
-    for (const uri of this.#state.forget(client)) this.#tell(link, UNSUBSCRIBE, { uri });
+    for (const uri of this.#state.forget(client)) this.#state.tell(link, UNSUBSCRIBE, { uri });
     const wanted = levels.mostVerbose();
-    if (wanted !== undefined && wanted !== mostVerbose) this.#tell(link, SET_LEVEL, { level: wanted });
+    if (wanted !== undefined && wanted !== mostVerbose) this.#state.tell(link, SET_LEVEL, { level: wanted });
   }
 }
 

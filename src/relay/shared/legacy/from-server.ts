@@ -24,7 +24,7 @@ import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-
 import type { Exchange } from '../../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
 import { refusalOfId } from '../../questions.ts';
-import type { ClientLink } from '../client-link.ts';
+import type { SharedClient } from '../client-link.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { Owner, PendingCall, SoleOne } from './pending-calls.ts';
@@ -103,7 +103,7 @@ export class FromServer {
   }
 
   /** [spec 2025-11-25 client/elicitation#url-elicitation-required-error] the error names elicitations, too. */
-  #noteElicitations(frame: Frame, client: ClientLink<LegacyClient>): void {
+  #noteElicitations(frame: Frame, client: SharedClient<LegacyClient>): void {
     if (!frame.bytes.includes('"elicitationId"')) return;
     const listed = asFields(readField(frame, 'data'))?.elicitations;
     if (!Array.isArray(listed)) return;

@@ -1,9 +1,12 @@
 import type { BridgeError } from '../../../errors.ts';
 import type { RevisionId } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../../wire/frame.ts';
+import type { ClientIdentity } from './attribution.ts';
 
 /** What a shared legacy server's messages have to be for one of its clients, and when it may have them. */
 export interface LegacyClient {
+  /** Tells the client's calls from those of others. It may be kept longer than the client, so it must be small. */
+  readonly identity: ClientIdentity;
   /** The client was told what the server offers. */
   readonly isIntroduced: boolean;
   /** The client has finished its handshake and may be told things. */

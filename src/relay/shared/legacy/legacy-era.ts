@@ -1,8 +1,9 @@
 import type { Deps } from '../../../deps.ts';
 import { BridgeError, MAY_BE_FRAMED } from '../../../errors.ts';
 import { changeNotifications } from '../../../mcp/translate/change-notifications.ts';
+import type { LogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
-import { INITIALIZE, INITIALIZED, SUBSCRIBE } from '../../../mcp/vocabulary/methods.ts';
+import { INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { LATEST_LEGACY_REVISION } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../../wire/frame.ts';
@@ -16,8 +17,9 @@ import {
   type Wish,
 } from '../../sessions/restore-session.ts';
 import { wishesOf } from '../../sessions/session-state.ts';
-import type { ClientMessage } from '../client-link.ts';
+import type { ClientMessage, SharedClient } from '../client-link.ts';
 import {
+  clientLinks,
   type ServerEnd,
   type ServerLifecycle,
   type SharedEra,
@@ -30,7 +32,7 @@ import { FromServer } from './from-server.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import { LegacyState } from './legacy-state.ts';
-import { SeveralClients } from './several-clients.ts';
+import { HandshakingClient, SeveralClients } from './several-clients.ts';
 import type { SharingPolicy } from './sharing-policy.ts';
 
 export interface LegacyEraOptions {
@@ -57,7 +59,8 @@ export function createSharedLegacyServer(options: LegacyEraOptions & SharedServe
   const era = new LegacyEra(state, new SeveralClients(state, options.deps.clock), options);
   const server = new SharedServer(era, options);
   const startInitialized = (result: object): boolean => era.withHandshake(result, () => server.startIdle());
-  return Object.assign(server, { startInitialized });
+  const links = clientLinks(server, () => new HandshakingClient(options.deps.clock));
+  return Object.assign(server, { ...links, startInitialized });
 }
 
 /**
@@ -79,6 +82,9 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   /** The child took the place of one that the clients may have missed something of. */
   #isSuccessor = false;
   #restoration: Restoration | undefined;
+  /** The server that serves. */
+  #link: UpstreamLink | undefined;
+  #stopHolding: () => void = () => {};
   /** The answer to a handshake that was made before the server is started. */
   #made: Frame | undefined;
 
@@ -90,10 +96,6 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     this.#options = options;
     this.fromClients = new FromClients(state, policy);
     this.fromServer = new FromServer(state, policy, options.deps.log);
-  }
-
-  newClient(): LegacyClient {
-    return this.#policy.newClient();
   }
 
   takeUnsent({ client, frame }: ClientMessage<LegacyClient>): boolean {
@@ -157,6 +159,7 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
       return false;
     }
     this.#state.offer = offer;
+    this.#link = link;
     lifecycle.serving(link);
     return true;
   }
@@ -203,9 +206,38 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     }
   }
 
-  ended(end: ServerEnd): void {
+  /**
+   * Keeps the server as verbose as a client wants that leaves now, for a moment: where each request is a client, they
+   * come in quick succession, and the server is not told of each that it may be quieter again.
+   */
+  holdLevelOf(client: SharedClient<LegacyClient>): void {
+    const { levels } = this.#state;
+    const level = levels.get(client);
+    if (level === undefined || this.#link === undefined) return;
+    levels.hold(level);
+    this.#stopHolding();
+    this.#stopHolding = this.#options.deps.clock.after(LEVEL_HOLD_MS, () => this.#releaseLevel());
+  }
+
+  #releaseLevel(): void {
+    const { levels } = this.#state;
+    const before = levels.mostVerbose();
+    levels.release();
+    const wanted = levels.mostVerbose() ?? QUIETEST;
+    if (this.#link !== undefined && wanted !== before) this.#state.tell(this.#link, SET_LEVEL, { level: wanted });
+  }
+
+  /** No server serves any more. */
+  #forgetServer(): void {
     this.#restoration?.cancel();
+    this.#stopHolding();
+    this.#state.levels.release();
+    this.#link = undefined;
     this.#state.offer = undefined;
+  }
+
+  ended(end: ServerEnd): void {
+    this.#forgetServer();
     this.#state.namesCalls = false;
     this.#state.abandoned.clear();
     this.#policy.ended(end);
@@ -213,11 +245,15 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   }
 
   close(): void {
-    this.#restoration?.cancel();
-    this.#state.offer = undefined;
+    this.#forgetServer();
     this.#policy.close();
   }
 }
+
+/** Time for which a log level is held. */
+export const LEVEL_HOLD_MS = 5000;
+/** The quietest level there is; none turns log messages off. */
+const QUIETEST: LogLevel = 'emergency';
 
 const TOLD_ANEW = new BridgeError('ERR_SESSION_CLOSED', 'The server is initialized again with other capabilities.');
 

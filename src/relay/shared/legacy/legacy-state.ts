@@ -5,7 +5,9 @@ import { BridgeError } from '../../../errors.ts';
 import { type LogLevel, severityOf } from '../../../mcp/vocabulary/client-declarations.ts';
 import { SubscribedUris } from '../../../mcp/vocabulary/subscribed-uris.ts';
 import { type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
-import { type ClientLink, WithdrawnRequests } from '../client-link.ts';
+import { requestFrame } from '../../../wire/write-message.ts';
+import type { UpstreamLink } from '../../ports.ts';
+import { type SharedClient, WithdrawnRequests } from '../client-link.ts';
 import { AbandonedCalls } from './attribution.ts';
 import type { InitializeResult } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
@@ -13,12 +15,12 @@ import { PendingCalls, type SoleOne } from './pending-calls.ts';
 
 /** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
 export class LegacyState {
-  readonly clients = new LinkedList<ClientLink<LegacyClient>>();
+  readonly clients = new LinkedList<SharedClient<LegacyClient>>();
   readonly calls = new PendingCalls();
   readonly abandoned: AbandonedCalls;
   readonly questions = new ServerQuestions();
-  readonly subscriptions = new SubscriptionTable<ClientLink<LegacyClient>>();
-  readonly levels = new LogLevels<ClientLink<LegacyClient>>();
+  readonly subscriptions = new SubscriptionTable<SharedClient<LegacyClient>>();
+  readonly levels = new LogLevels<SharedClient<LegacyClient>>();
   readonly withdrawn: WithdrawnRequests;
   /** Requests of the bridge itself whose answers matter, by id. */
   readonly own = new Map<number, (answer: Frame) => void>();
@@ -45,8 +47,13 @@ export class LegacyState {
     return this.#lastId;
   }
 
+  /** Sends a request of the bridge itself whose answer does not matter; no call waits for it when it comes. */
+  tell(link: UpstreamLink, method: string, params: object): void {
+    link.send(requestFrame(this.nextId(), method, params));
+  }
+
   /** Forgets what the client wanted to hear. Returns the resources nobody is left for. */
-  forget(client: ClientLink<LegacyClient>): readonly string[] {
+  forget(client: SharedClient<LegacyClient>): readonly string[] {
     this.levels.set(client, undefined);
     return this.subscriptions.removeClient(client);
   }
@@ -144,6 +151,7 @@ function isPartOf(uri: string, whole: string): boolean {
 /** Each client's log level, and the one the server must have so that nobody misses anything. */
 export class LogLevels<Client> {
   readonly #levels = new Map<Client, LogLevel>();
+  #held: LogLevel | undefined;
 
   get(client: Client): LogLevel | undefined {
     return this.#levels.get(client);
@@ -155,12 +163,20 @@ export class LogLevels<Client> {
     else this.#levels.set(client, level);
   }
 
-  /** The most verbose level any client asked for; undefined: nobody asked. */
+  /** From now on the server keeps this level or a more verbose one, whether a client wants it or not. */
+  hold(level: LogLevel): void {
+    this.#held = moreVerbose(this.#held, level);
+  }
+
+  /** From now on only the levels of clients count. */
+  release(): void {
+    this.#held = undefined;
+  }
+
+  /** The most verbose level that is held or that any client asked for; undefined: neither. */
   mostVerbose(): LogLevel | undefined {
-    let most: LogLevel | undefined;
-    for (const level of this.#levels.values()) {
-      if (most === undefined || severityOf(level) < severityOf(most)) most = level;
-    }
+    let most = this.#held;
+    for (const level of this.#levels.values()) most = moreVerbose(most, level);
     return most;
   }
 
@@ -171,6 +187,10 @@ export class LogLevels<Client> {
   }
 }
 
+function moreVerbose(one: LogLevel | undefined, other: LogLevel): LogLevel {
+  return one !== undefined && severityOf(one) <= severityOf(other) ? one : other;
+}
+
 /** Elicitations whose completion may still be announced, and characters of their ids; later ones push out the first. */
 const ELICITATION_LIMITS = { count: 1000, length: 64 * 1024 };
 
@@ -178,7 +198,7 @@ const ELICITATION_LIMITS = { count: 1000, length: 64 * 1024 };
 export interface Question {
   /** Its id towards the client: a number of the bridge's own, so that a restarted server cannot repeat one. */
   readonly id: number;
-  readonly client: ClientLink<LegacyClient>;
+  readonly client: SharedClient<LegacyClient>;
   readonly serverId: JsonRpcId;
 }
 
@@ -186,10 +206,10 @@ export interface Question {
 export class ServerQuestions {
   readonly #byId = new Map<number, Question>();
   readonly #byServerId = new Map<JsonRpcId, Question>();
-  readonly #elicitations = new RecentNames<ClientLink<LegacyClient>>(ELICITATION_LIMITS);
+  readonly #elicitations = new RecentNames<SharedClient<LegacyClient>>(ELICITATION_LIMITS);
   #lastId = 0;
 
-  open(client: ClientLink<LegacyClient>, serverId: JsonRpcId): Question {
+  open(client: SharedClient<LegacyClient>, serverId: JsonRpcId): Question {
     this.#lastId += 1;
     const question: Question = { id: this.#lastId, client, serverId };
     this.#byId.set(question.id, question);
@@ -208,7 +228,7 @@ export class ServerQuestions {
   }
 
   /** The question a client answers; undefined if it was never asked that. */
-  takeAnswered(client: ClientLink<LegacyClient>, id: JsonRpcId | undefined): Question | undefined {
+  takeAnswered(client: SharedClient<LegacyClient>, id: JsonRpcId | undefined): Question | undefined {
     const question = typeof id === 'number' ? this.#byId.get(id) : undefined;
     if (question === undefined || question.client !== client) return undefined;
     this.#remove(question);
@@ -222,7 +242,7 @@ export class ServerQuestions {
     return question;
   }
 
-  takeOf(client: ClientLink<LegacyClient>): readonly Question[] {
+  takeOf(client: SharedClient<LegacyClient>): readonly Question[] {
     const questions = [...this.#byId.values()].filter((question) => question.client === client);
     for (const question of questions) this.#remove(question);
     for (const [id, owner] of this.#elicitations) if (owner === client) this.#elicitations.delete(id);
@@ -238,11 +258,11 @@ export class ServerQuestions {
   }
 
   /** Remembers who was sent to a URL, for `notifications/elicitation/complete`. */
-  noteElicitation(elicitationId: unknown, client: ClientLink<LegacyClient>): void {
+  noteElicitation(elicitationId: unknown, client: SharedClient<LegacyClient>): void {
     if (typeof elicitationId === 'string') this.#elicitations.set(elicitationId, client);
   }
 
-  clientOfElicitation(elicitationId: unknown): ClientLink<LegacyClient> | undefined {
+  clientOfElicitation(elicitationId: unknown): SharedClient<LegacyClient> | undefined {
     return typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
   }
 

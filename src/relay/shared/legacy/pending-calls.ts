@@ -1,7 +1,7 @@
 import { CellMap } from '../../../collections/short-lived-values.ts';
 import type { JsonRpcId } from '../../../wire/frame.ts';
 import type { Exchange } from '../../exchange.ts';
-import type { ClientLink } from '../client-link.ts';
+import type { SharedClient } from '../client-link.ts';
 import type { LegacyClient } from './legacy-client.ts';
 
 /** How a call came to its end: answered with a result, with an error or not at all, or given up by its client. */
@@ -9,7 +9,7 @@ export type CallOutcome = 'succeeded' | 'failed' | 'withdrawn';
 
 /** A request on its way through the shared link, and how to turn its answer back into the client's. */
 export interface PendingCall {
-  readonly client: ClientLink<LegacyClient>;
+  readonly client: SharedClient<LegacyClient>;
   readonly exchange: Exchange;
   /** The exchange of the request on the shared link, where its transport can tell what belongs to it. */
   readonly upstream: Exchange | undefined;
@@ -24,7 +24,7 @@ export interface PendingCall {
 
 /** To whom a message of the server belongs. */
 export type Owner =
-  | { readonly kind: 'one'; readonly client: ClientLink<LegacyClient>; readonly exchange: Exchange | undefined }
+  | { readonly kind: 'one'; readonly client: SharedClient<LegacyClient>; readonly exchange: Exchange | undefined }
   | { readonly kind: 'nobody' }
   | { readonly kind: 'ambiguous' };
 
@@ -70,7 +70,7 @@ export class PendingCalls {
     return calls;
   }
 
-  takeOf(client: ClientLink<LegacyClient>): readonly PendingCall[] {
+  takeOf(client: SharedClient<LegacyClient>): readonly PendingCall[] {
     if (client.openCalls === 0) return [];
     const calls = [...this.#calls.values()].filter((call) => call.client === client);
     for (const call of calls) this.#delete(call);
@@ -92,7 +92,7 @@ export class PendingCalls {
   }
 
   /** Whose calls are open, of those clients that meet the condition. */
-  ownerAmong(isMeant: (client: ClientLink<LegacyClient>) => boolean): Owner {
+  ownerAmong(isMeant: (client: SharedClient<LegacyClient>) => boolean): Owner {
     return ownerOf([...this.#calls.values()].filter(({ client }) => isMeant(client)));
   }
 }

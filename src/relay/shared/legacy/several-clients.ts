@@ -23,7 +23,7 @@ import { type Frame, withId, withPayload } from '../../../wire/frame.ts';
 import { skipValue } from '../../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
-import type { ClientLink } from '../client-link.ts';
+import type { SharedClient } from '../client-link.ts';
 import { ABANDONED_MS, type AbandonedCall, attributeQuestion, type ClientIdentity } from './attribution.ts';
 import { EarlyQuestions } from './early-questions.ts';
 import type { AnsweredCall, LegacyClient } from './legacy-client.ts';
@@ -31,7 +31,7 @@ import type { LegacyState } from './legacy-state.ts';
 import type { Owner, PendingCall } from './pending-calls.ts';
 import type { ServerQuestion, SharingPolicy } from './sharing-policy.ts';
 
-type Client = ClientLink<LegacyClient>;
+type Client = SharedClient<LegacyClient>;
 
 /** Clients that must learn nothing of each other. One is asked only what certainly belongs to a call of its own. */
 export class SeveralClients implements SharingPolicy {
@@ -44,15 +44,6 @@ export class SeveralClients implements SharingPolicy {
   constructor(state: LegacyState, clock: Clock) {
     this.#state = state;
     this.#clock = clock;
-  }
-
-  newClient(): LegacyClient {
-    return new HandshakingClient(this.#clock);
-  }
-
-  /** The state is small, and may be remembered longer than the link. */
-  identityOf({ state }: Client): ClientIdentity {
-    return state;
   }
 
   ask({ question }: ServerQuestion): BridgeError | undefined {
@@ -85,7 +76,7 @@ export class SeveralClients implements SharingPolicy {
   }
 
   #ownerAmong(open: readonly PendingCall[], abandoned: readonly ClientIdentity[]): Owner {
-    const clientOf = ({ client }: PendingCall): ClientIdentity => this.identityOf(client);
+    const clientOf = ({ client }: PendingCall): ClientIdentity => client.state.identity;
     const owner = attributeQuestion({ open, abandoned, clientOf, askedIn: 'client' });
     switch (owner.kind) {
       case 'call':
@@ -103,7 +94,7 @@ export class SeveralClients implements SharingPolicy {
   /** A client that has left is not replaced by another: what was meant for it reaches nobody. */
   #clientWith(identity: ClientIdentity): Owner {
     for (const client of this.#state.clients.toArray()) {
-      if (this.identityOf(client) === identity) return { kind: 'one', client, exchange: undefined };
+      if (client.state.identity === identity) return { kind: 'one', client, exchange: undefined };
     }
     return AMBIGUOUS;
   }
@@ -177,6 +168,11 @@ export class HandshakingClient implements LegacyClient {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  /** A client of its own session is known by its state, which is small enough to be kept longer than its link. */
+  get identity(): ClientIdentity {
+    return this;
   }
 
   introduce(initialize: Frame, serverRevision: unknown): RevisionId {

@@ -3,9 +3,9 @@ import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import type { Exchange, Lane } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import type { ClientLink } from '../client-link.ts';
+import type { SharedClient } from '../client-link.ts';
 import type { ServerEnd } from '../shared-server.ts';
-import type { AbandonedCall, ClientIdentity } from './attribution.ts';
+import type { AbandonedCall } from './attribution.ts';
 import type { InitializeResult } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import type { Owner, PendingCall } from './pending-calls.ts';
@@ -31,9 +31,6 @@ export interface SharingPolicy {
   readonly lane: Lane | undefined;
   /** What names no owner, as tasks do, passes all the same. */
   readonly passesUnowned: boolean;
-  /** Called for each link. */
-  newClient(): LegacyClient;
-  identityOf(client: ClientLink<LegacyClient>): ClientIdentity;
 
   /** Returns why nobody can be asked this; undefined: somebody is, or will be, or `refuse` is called. */
   ask(asked: ServerQuestion): BridgeError | undefined;
@@ -45,7 +42,7 @@ export interface SharingPolicy {
   /** Whose a log message is that names no call. */
   logOwner(): Owner;
   /** Who is told that a resource has changed. */
-  watchersOf(uri: string): Iterable<ClientLink<LegacyClient>>;
+  watchersOf(uri: string): Iterable<SharedClient<LegacyClient>>;
 
   /** A call was answered, and its client has the answer. */
   callAnswered(): void;

@@ -19,10 +19,10 @@ import { asNumber, type Frame, type JsonRpcId, withId } from '../../../wire/fram
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
-import type { ClientLink } from '../client-link.ts';
+import type { SharedClient } from '../client-link.ts';
 
 /** Its state identifies it without keeping it in memory once it is closed. */
-export type ModernClient = ClientLink<number>;
+export type ModernClient = SharedClient<number>;
 
 /**
  * One `subscriptions/listen` on a shared link. It outlives the server's process: a new one is asked again, with the

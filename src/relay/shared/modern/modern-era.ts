@@ -11,9 +11,15 @@ import { type Frame, idToken, type JsonRpcId } from '../../../wire/frame.ts';
 import { findUnmistakable } from '../../../wire/json/outline.ts';
 import { errorFrame, notificationFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
-import type { UpstreamLink } from '../../ports.ts';
+import type { SessionDialer, UpstreamLink } from '../../ports.ts';
 import { type ClientMessage, refuse, WithdrawnRequests } from '../client-link.ts';
-import { type ServerEnd, type SharedEra, SharedServer, type SharedServerOptions } from '../shared-server.ts';
+import {
+  clientLinks,
+  type ServerEnd,
+  type SharedEra,
+  SharedServer,
+  type SharedServerOptions,
+} from '../shared-server.ts';
 import { FromModernServer, type ModernCall, ModernCalls, type ModernClient } from './modern-calls.ts';
 
 /** Open at one server for all clients together: each is one for as long as its client lives. */
@@ -22,8 +28,15 @@ const MAX_SUBSCRIPTIONS = 1024;
 type Message = ClientMessage<number>;
 
 /** One server of the modern era for several clients. */
-export function createSharedModernServer(options: SharedServerOptions): SharedServer<number> {
-  return new SharedServer(new ModernEra(options.deps), options);
+export function createSharedModernServer(options: SharedServerOptions): SharedServer<number> & SessionDialer {
+  const server = new SharedServer(new ModernEra(options.deps), options);
+  // Clients are numbered, since one comes with each call and a symbol takes V8 30 times as long to make.
+  let lastClient = 0;
+  const newClient = (): number => {
+    lastClient += 1;
+    return lastClient;
+  };
+  return Object.assign(server, clientLinks(server, newClient));
 }
 
 /**
@@ -37,19 +50,12 @@ export class ModernEra implements SharedEra<number> {
   readonly fromClients: FromModernClients;
   readonly fromServer: FromModernServer;
   readonly #calls: ModernCalls;
-  /** Clients are numbered, since one comes with each call and a symbol takes V8 30 times as long to make. */
-  #lastClient = 0;
 
   constructor({ clock, log }: Pick<Deps, 'log' | 'clock'>) {
     this.withdrawn = new WithdrawnRequests(clock);
     this.#calls = new ModernCalls(clock);
     this.fromClients = new FromModernClients(this.#calls, this.withdrawn, log);
     this.fromServer = new FromModernServer(this.#calls, log);
-  }
-
-  newClient(): number {
-    this.#lastClient += 1;
-    return this.#lastClient;
   }
 
   /** A subscription that waits for the next process is over at once. */

@@ -1,64 +1,33 @@
 import test from 'ava';
-import {
-  LegacyPool,
-  type LegacyPoolLimits,
-  type PooledSession,
-} from '../../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
+import { LegacyPool, type LegacyPoolLimits } from '../../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
 import { LEASE_WAIT_MS } from '../../../../src/eras/modern-to-legacy/pool/session-queue.ts';
-import { sessionFor } from '../../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
 import type { Attribution } from '../../../../src/eras/modern-to-legacy/pool/sole-owner.ts';
 import { BridgeError } from '../../../../src/errors.ts';
-import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../../../src/mcp/translate/capabilities.ts';
-import { EXITED, GONE } from '../../../relay/shared/legacy/shared-bridge.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener } from '../../../support/fake-peers.ts';
+import { MAX_CAPABILITIES_LENGTH } from '../../../../src/mcp/translate/capabilities.ts';
+import { EXITED } from '../../../relay/shared/legacy/shared-bridge.ts';
+import { createFakeDeps, FakeDialer } from '../../../support/fake-peers.ts';
 import { serverFrame } from '../../../support/frames.ts';
+import { FakeSessionUser, wants } from './fake-session-user.ts';
 
 const RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } };
-
-interface Lease {
-  readonly name: string;
-  pooled: PooledSession | undefined;
-  refused: BridgeError | undefined;
-  leave: () => void;
-}
 
 function createPool(limits: Partial<LegacyPoolLimits> = {}, attribution: Attribution = 'lease') {
   const dialer = new FakeDialer();
   const deps = createFakeDeps();
-  const clientInfo = { name: 'bridge', version: '0' };
   const pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs: 0, attribution, calls: 'lost', limits });
-  const wants = (principal: string, declared: object = {}, affinity: string | undefined = '') =>
-    sessionFor({
-      principal,
-      headers: undefined,
-      capabilities: canonicalCapabilities({ ...declared }),
-      clientInfo,
-      affinity,
-    });
   const take = (principal: string, declared = {}, affinity: string | undefined = '') => {
-    const listener = new FakeServerListener();
-    const pooled = pool.take(wants(principal, declared, affinity), listener);
-    return { ...pooled, listener };
+    const user = new FakeSessionUser(pool, wants(principal, declared, affinity));
+    user.link.open();
+    return user;
   };
   /** For a call that may be asked something, at once or later. */
   const lease = (name: string, declared: object = { roots: {} }) => {
-    const lease: Lease = { name, pooled: undefined, refused: undefined, leave: () => {} };
-    const waiting = pool.lease(wants(name, declared), new FakeServerListener(), {
-      granted: (pooled) => {
-        lease.pooled = pooled;
-      },
-      refused: (error) => {
-        lease.refused = error;
-      },
-    });
-    lease.leave = () => {
-      waiting?.leave();
-      lease.pooled?.link.close(GONE);
-    };
-    return lease;
+    const user = new FakeSessionUser(pool, wants(name, declared));
+    user.link.openAlone();
+    return user;
   };
   const isClosed = (index: number) => (dialer.dialled[index]?.link.closedWith.length ?? 0) > 0;
-  return { dialer, deps, pool, wants, take, lease, isClosed };
+  return { dialer, deps, pool, take, lease, isClosed };
 }
 
 test('one session is opened for all who want the same at once', (t) => {
@@ -75,9 +44,9 @@ test('in a full pool the session goes that nobody uses, and has not for longest'
   const { take, isClosed, pool } = createPool({ total: 3 });
   const [a, b] = [take('a'), take('b')];
   take('c');
-  a.link.close(GONE);
-  b.link.close(GONE);
-  take('a').link.close(GONE);
+  a.link.close();
+  b.link.close();
+  take('a').link.close();
   take('d');
   t.deepEqual([0, 1, 2].map(isClosed), [false, true, false]);
   t.is(pool.size, 3);
@@ -91,7 +60,7 @@ test('one caller does not take the capacity of the others', (t) => {
   const second = take('ada', {}, '2');
   t.throws(() => take('ada', {}, '3'), { code: 'ERR_SESSION_LIMIT' });
   t.notThrows(() => take('bob'));
-  second.link.close(GONE);
+  second.link.close();
   t.notThrows(() => take('ada', {}, '3'));
   t.true(isClosed(1));
 });
@@ -112,7 +81,7 @@ test('a server that cannot be started leaves nothing behind', (t) => {
 });
 
 test('what a server said of itself is known to its caller only', (t) => {
-  const { dialer, pool, wants, take } = createPool();
+  const { dialer, pool, take } = createPool();
   take('ada');
   t.is(pool.knownResult(wants('ada')), undefined);
   const { link, listener } = dialer.latest;
@@ -124,10 +93,10 @@ test('what a server said of itself is known to its caller only', (t) => {
 test('the end of the pool ends all sessions and tells their users', async (t) => {
   const { dialer, deps, pool, take, isClosed } = createPool();
   const ada = take('ada');
-  take('bob').link.close(GONE);
+  take('bob').link.close();
   await pool.close();
   t.true(isClosed(0) && isClosed(1));
-  t.is(ada.listener.closedWith.length, 1);
+  t.is(ada.losses.length, 1);
   t.true(dialer.isClosed);
   t.is(deps.clock.pendingTimers, 0);
   t.throws(() => take('ada'), { code: 'ERR_SESSION_CLOSED' });
@@ -137,22 +106,22 @@ test('a call that may be asked something has a session to itself; calls that can
   const { lease, take } = createPool();
   const first = lease('ada');
   const second = lease('ada');
-  t.truthy(second.pooled);
-  t.false(first.pooled?.session === second.pooled?.session);
-  t.true(take('ada', { roots: {} }).session === first.pooled?.session);
+  t.truthy(second.session);
+  t.false(first.session === second.session);
+  t.true(take('ada', { roots: {} }).session === first.session);
 });
 
 test('calls one after the other always meet the same session, whatever others were open between them', (t) => {
   const { lease } = createPool();
   const first = lease('ada');
-  const session = first.pooled?.session;
+  const session = first.session;
   const meanwhile = [lease('ada'), lease('ada')];
-  first.leave();
-  for (const call of meanwhile) call.leave();
+  first.link.close();
+  for (const call of meanwhile) call.link.close();
   for (let n = 0; n < 3; n += 1) {
     const next = lease('ada');
-    t.true(next.pooled !== undefined && next.pooled.session === session);
-    next.leave();
+    t.true(next.session !== undefined && next.session === session);
+    next.link.close();
   }
 });
 
@@ -160,15 +129,15 @@ test('a call waits for a session and gets it in its turn', (t) => {
   const { lease, dialer } = createPool({ total: 2 });
   const [one, two] = [lease('ada'), lease('ada')];
   const waiting = [lease('ada'), lease('bob'), lease('ada')];
-  const granted = () => waiting.map(({ pooled }) => pooled !== undefined);
+  const granted = () => waiting.map(({ session }) => session !== undefined);
   t.deepEqual(granted(), [false, false, false]);
-  two.leave();
+  two.link.close();
   t.deepEqual(granted(), [true, false, false]);
-  t.is(waiting[0]?.pooled?.session, two.pooled?.session);
-  one.leave();
+  t.is(waiting[0]?.session, two.session);
+  one.link.close();
   t.deepEqual(granted(), [true, true, false], 'the session of another client is closed for it');
   t.is(dialer.dialled.length, 3);
-  waiting[1]?.leave();
+  waiting[1]?.link.close();
   t.deepEqual(granted(), [true, true, true]);
 });
 
@@ -176,20 +145,20 @@ test('who comes later does not get in before those who wait', (t) => {
   const { lease } = createPool({ total: 1 });
   const first = lease('ada');
   const waiting = lease('bob');
-  first.leave();
-  t.truthy(waiting.pooled);
+  first.link.close();
+  t.truthy(waiting.session);
   const [third, fourth] = [lease('ada'), lease('bob')];
-  waiting.leave();
-  t.truthy(third.pooled);
-  t.is(fourth.pooled, undefined);
+  waiting.link.close();
+  t.truthy(third.session);
+  t.is(fourth.session, undefined);
 });
 
 test('a caller that has all it may have does not hold up others', (t) => {
   const { lease } = createPool({ total: 3, perCaller: 1 });
   lease('ada');
   const waiting = lease('ada');
-  t.truthy(lease('bob').pooled);
-  t.is(waiting.pooled, undefined);
+  t.truthy(lease('bob').session);
+  t.is(waiting.session, undefined);
 });
 
 test('a call that was given up waits no more', (t) => {
@@ -197,11 +166,11 @@ test('a call that was given up waits no more', (t) => {
   const first = lease('ada');
   const gone = lease('ada');
   const next = lease('ada');
-  gone.leave();
-  first.leave();
-  t.is(gone.pooled, undefined);
-  t.truthy(next.pooled);
-  next.leave();
+  gone.link.close();
+  first.link.close();
+  t.is(gone.session, undefined);
+  t.truthy(next.session);
+  next.link.close();
   t.is(deps.clock.pendingTimers, 1, 'of the session that is kept');
 });
 
@@ -212,13 +181,13 @@ test('a call that waits for too long is refused, with the limit that it met', (t
   lease('bob');
   const others = lease('eve');
   deps.clock.advance(LEASE_WAIT_MS - 1);
-  t.is(own.refused, undefined);
+  t.is(own.refusedWith, undefined);
   deps.clock.advance(1);
-  t.is(own.refused?.code, 'ERR_SESSION_LIMIT');
-  t.regex(own.refused?.message ?? '', /1 sessions for this caller.* in use for 50000 ms;.* --pool-size/);
-  t.regex(others.refused?.message ?? '', /2 sessions for requests like this.* in use for 50000 ms/);
-  first.leave();
-  t.is(own.pooled, undefined);
+  t.is(own.refusedWith?.code, 'ERR_SESSION_LIMIT');
+  t.regex(own.refusedWith?.message ?? '', /1 sessions for this caller.* in use for 50000 ms;.* --pool-size/);
+  t.regex(others.refusedWith?.message ?? '', /2 sessions for requests like this.* in use for 50000 ms/);
+  first.link.close();
+  t.is(own.session, undefined);
 });
 
 test('no more calls wait than may, of one caller and together', (t) => {
@@ -229,7 +198,7 @@ test('no more calls wait than may, of one caller and together', (t) => {
   t.throws(() => lease('ada'), { code: 'ERR_SESSION_BUSY', message: /^2 calls of this caller wait/ });
   lease('bob');
   t.throws(() => lease('eve'), { code: 'ERR_SESSION_BUSY', message: /^3 calls wait/ });
-  first.leave();
+  first.link.close();
   t.notThrows(() => lease('eve'));
 });
 
@@ -238,9 +207,9 @@ test('who waits is told why the server cannot be started, and the next one gets 
   const first = lease('ada');
   const waiting = [lease('bob'), lease('eve')];
   dialer.failure = EXITED;
-  first.leave();
+  first.link.close();
   t.deepEqual(
-    waiting.map(({ refused }) => refused?.code),
+    waiting.map(({ refusedWith }) => refusedWith?.code),
     [EXITED.code, EXITED.code],
   );
 });
@@ -250,15 +219,15 @@ test('a call waits where no more processes may run, if one of its client’s run
   const first = lease('ada');
   dialer.failure = new BridgeError('ERR_SESSION_LIMIT', 'as many run as may');
   const waiting = lease('ada');
-  t.is(waiting.refused, undefined);
-  t.is(lease('bob').refused?.code, 'ERR_SESSION_LIMIT');
-  first.leave();
-  t.is(waiting.pooled?.session, first.pooled?.session);
+  t.is(waiting.refusedWith, undefined);
+  t.is(lease('bob').refusedWith?.code, 'ERR_SESSION_LIMIT');
+  first.link.close();
+  t.is(waiting.session, first.session);
 });
 
 test('where the transport tells which call is asked, calls share', (t) => {
   const { lease, dialer } = createPool({}, 'stream');
-  t.is(lease('ada').pooled?.session, lease('ada').pooled?.session);
+  t.is(lease('ada').session, lease('ada').session);
   t.is(dialer.dialled.length, 1);
 });
 
@@ -267,6 +236,6 @@ test('who waits when the pool ends is told so', async (t) => {
   lease('ada');
   const waiting = lease('ada');
   await pool.close();
-  t.is(waiting.refused?.code, 'ERR_SESSION_CLOSED');
+  t.is(waiting.refusedWith?.code, 'ERR_SESSION_CLOSED');
   t.is(deps.clock.pendingTimers, 0);
 });

@@ -1,11 +1,14 @@
 import test from 'ava';
+import { LegacyPool } from '../../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
 import { LegacySession } from '../../../../src/eras/modern-to-legacy/pool/legacy-session.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener, remainsOf } from '../../../support/fake-peers.ts';
+import { createFakeDeps, FakeDialer, remainsOf } from '../../../support/fake-peers.ts';
 import { serverFrame } from '../../../support/frames.ts';
+import { FakeSessionUser, wants } from './fake-session-user.ts';
 
 test('a server that is to be told anew is not started before the one that was told is gone', async (t) => {
   const dialer = new FakeDialer();
   const deps = createFakeDeps();
+  const pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs: 0, attribution: 'lease', calls: 'lost' });
   const session = new LegacySession({
     dialer,
     deps,
@@ -15,11 +18,11 @@ test('a server that is to be told anew is not started before the one that was to
     calls: 'lost',
     headers: undefined,
     capabilities: { elicitation: { url: {} } },
-    onIdle: () => {},
+    onLeft: () => {},
     onUnplaced: () => {},
     onAbandonedLess: () => {},
   });
-  session.take(new FakeServerListener());
+  session.join(new FakeSessionUser(pool, wants('ada')).link);
   const { link, listener } = dialer.latest;
   const { end } = remainsOf(link);
   // A revision that has no word for what was declared.
