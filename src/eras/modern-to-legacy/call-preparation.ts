@@ -2,12 +2,10 @@ import type { Clock } from '../../deps.ts';
 import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, LIST_TOOLS, SET_LEVEL } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
-import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { ToolListing } from '../../relay/tool-catalogue.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { requestFrame } from '../../wire/write-message.ts';
-import { type SessionLink, upstreamExchange } from './pool/session-link.ts';
+import type { SessionLink } from './pool/session-link.ts';
 import { listTaskTools, offersTasks, type TaskTools } from './tasks/task-tools.ts';
 
 /** A server that takes longer to set its log level serves the call as it is. */
@@ -23,7 +21,7 @@ export function setsLevel({ capabilities }: InitializeResult): boolean {
 
 export interface CallPreparationOptions {
   readonly clock: Clock;
-  readonly link: SessionLink;
+  readonly link: Pick<SessionLink, 'ask' | 'session'>;
   readonly taskTools: TaskTools;
   readonly server: InitializeResult;
   /** The client's. */
@@ -38,9 +36,8 @@ export interface CallPreparationOptions {
  * - `listing`: waits for the list of tools, which says how the tool is called.
  */
 type PreparationState =
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'levelling'; readonly exchange: Exchange; readonly cancel: () => void }
-  | { readonly kind: 'listing'; readonly exchange: Exchange; readonly list: TaskToolList };
+  | { readonly kind: 'idle' | 'listing' }
+  | { readonly kind: 'levelling'; readonly cancel: () => void };
 
 /** A list of tools under way. */
 interface TaskToolList {
@@ -50,7 +47,7 @@ interface TaskToolList {
 }
 
 const IDLE: PreparationState = { kind: 'idle' };
-const LEVEL_REQUEST = requestFrame('level', SET_LEVEL);
+const LISTING: PreparationState = { kind: 'listing' };
 
 /** Whether the server has to be asked how this is called: tools may want to be called as tasks. */
 function hasChoice(method: string, { capabilities }: InitializeResult): boolean {
@@ -71,28 +68,23 @@ export class CallPreparation {
     this.#options = options;
   }
 
-  #exchangeFor(request: Frame, method: string): Exchange {
-    return upstreamExchange({ request, method, nowMs: this.#options.clock.now() });
-  }
-
   start(level: LogLevel | undefined): void {
     if (level === undefined || !setsLevel(this.#options.server)) return this.lookUp();
-    const exchange = this.#exchangeFor(LEVEL_REQUEST, SET_LEVEL);
-    const cancel = this.#options.clock.after(LEVEL_MS, () => this.lookUp());
-    // Before it is sent, for a level the server has already is answered at once.
-    this.#state = { kind: 'levelling', exchange, cancel };
-    this.#sendLevel(level, exchange);
+    this.#state = { kind: 'levelling', cancel: this.#options.clock.after(LEVEL_MS, () => this.lookUp()) };
+    this.#sendLevel(level, () => {
+      if (this.#state.kind === 'levelling') this.lookUp();
+    });
   }
 
   /** Another request follows the call, and wants logs of this level; what is under way is not held up for it. */
   setLevel(level: LogLevel): void {
     if (level === this.#level) return;
-    this.#sendLevel(level, this.#exchangeFor(LEVEL_REQUEST, SET_LEVEL));
+    this.#sendLevel(level, () => {});
   }
 
-  #sendLevel(level: LogLevel, exchange: Exchange): void {
+  #sendLevel(level: LogLevel, answered: () => void): void {
     this.#level = level;
-    this.#options.link.send(requestFrame(exchange.id, SET_LEVEL, { level }), exchange);
+    this.#options.link.ask(SET_LEVEL, { level }, answered);
   }
 
   /** Finds out how the tool is called, where there is a choice. */
@@ -111,11 +103,8 @@ export class CallPreparation {
   }
 
   #ask(list: TaskToolList, params: object): void {
-    const { link } = this.#options;
-    const request = requestFrame('tools', LIST_TOOLS, params);
-    const exchange = this.#exchangeFor(request, LIST_TOOLS);
-    this.#state = { kind: 'listing', exchange, list };
-    link.send(request, exchange);
+    this.#state = LISTING;
+    this.#options.link.ask(LIST_TOOLS, params, (answer) => this.#listed(list, answer));
   }
 
   #listed(list: TaskToolList, answer: Frame): void {
@@ -129,14 +118,6 @@ export class CallPreparation {
     if (answer.kind === 'result') taskTools.learn(link.session, toolsVersion, listing.tools);
     const name = this.#toolName;
     ready(typeof name === 'string' && listing.tools.find(name) !== undefined ? 'task' : 'plain');
-  }
-
-  answered(frame: Frame, exchange: Exchange): void {
-    const state = this.#state;
-    if (state.kind === 'idle' || exchange !== state.exchange) return;
-    exchange.settle();
-    if (state.kind === 'levelling') this.lookUp();
-    else this.#listed(state.list, frame);
   }
 
   stop(): void {

@@ -20,13 +20,12 @@ import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { MAX_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import { TASK_CHANGED } from '../../mcp/vocabulary/task-extension.ts';
-import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import { editFrame, type Frame, idToken, withParams } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
-import { errorFrame, joinMembers, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import { errorFrame, joinMembers, notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import { SessionLink, type SessionLinkUser, upstreamExchange } from './pool/session-link.ts';
+import { SessionLink, type SessionLinkUser } from './pool/session-link.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
 import type { HostedTask } from './tasks/hosted-task.ts';
 
@@ -62,7 +61,7 @@ export interface ListenOptions {
  */
 type ListenState =
   | { readonly kind: 'opening' }
-  | { readonly kind: 'subscribing'; readonly open: Map<Exchange, string>; readonly cancel: () => void }
+  | { readonly kind: 'subscribing'; readonly open: Set<string>; readonly cancel: () => void }
   | { readonly kind: 'listening' }
   | { readonly kind: 'closed' };
 
@@ -110,20 +109,13 @@ export class ClientSubscription implements SessionLinkUser {
     // No more than can be granted: one message may name a million, and each would be asked for.
     const named = hasFlag(resources, 'subscribe') ? new Set(wanted.resourceSubscriptions) : new Set<string>();
     const uris = [...named].slice(0, MAX_SUBSCRIBED);
-    const open = new Map<Exchange, string>();
-    this.#state = { kind: 'subscribing', open, cancel: clock.after(SUBSCRIBE_MS, () => this.#acknowledge()) };
-    const requests = uris.map((uri, index) => {
-      const request = requestFrame(index, SUBSCRIBE, { uri });
-      const exchange = upstreamExchange({ request, method: SUBSCRIBE, nowMs: clock.now() });
-      open.set(exchange, uri);
-      return [request, exchange] as const;
-    });
-    for (const [request, exchange] of requests) this.#link.send(request, exchange);
+    const cancel = clock.after(SUBSCRIBE_MS, () => this.#acknowledge());
+    this.#state = { kind: 'subscribing', open: new Set(uris), cancel };
+    for (const uri of uris) this.#link.ask(SUBSCRIBE, { uri }, (answer) => this.#subscribed(uri, answer));
     if (uris.length === 0) this.#acknowledge();
   }
 
-  fromServer(frame: Frame, exchange: Exchange | undefined): void {
-    if (frame.isResponse) return this.#subscribed(frame, exchange);
+  fromServer(frame: Frame): void {
     if (frame.kind !== 'notification') return;
     if (!this.#isWanted(frame.method)) return this.#unwanted(frame);
     if (this.#state.kind === 'listening') return this.#options.host.tell(stampSubscription(frame, this.#id));
@@ -148,13 +140,11 @@ export class ClientSubscription implements SessionLinkUser {
     this.#earlyBytes += change.bytes.length;
   }
 
-  #subscribed(frame: Frame, exchange: Exchange | undefined): void {
-    if (exchange === undefined || this.#state.kind !== 'subscribing') return;
+  #subscribed(uri: string, answer: Frame): void {
+    if (this.#state.kind !== 'subscribing') return;
     const { open } = this.#state;
-    const uri = open.get(exchange);
-    if (uri === undefined) return;
-    open.delete(exchange);
-    if (frame.kind === 'result') this.#granted.push(uri);
+    open.delete(uri);
+    if (answer.kind === 'result') this.#granted.push(uri);
     if (open.size === 0) this.#acknowledge();
   }
 

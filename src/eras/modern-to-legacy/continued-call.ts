@@ -5,7 +5,7 @@ import { CANCELLED, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import { Exchange, type Lane } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
@@ -13,10 +13,13 @@ import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-mes
 import { type Answered, modernFailure, modernOutcome, refusedAnswer } from './call-messages.ts';
 import { CallNotices } from './call-notices.ts';
 import { FollowedCall, type FollowedCallOptions, type Follower, type ParkingServices } from './followed-call.ts';
-import { CALL_OVER, upstreamExchange } from './pool/session-link.ts';
 import type { ParkedCall } from './questions/parked-call.ts';
 import { CallQuestions } from './questions/questions.ts';
 import { CallProgress, type Continuation, type WaitingCall } from './questions/waiting-call.ts';
+
+/** Leads to no client: each of its requests has a lane of its own. */
+const LANE: Lane = { isOpen: true };
+const CALL_OVER = new BridgeError('ERR_SESSION_CLOSED', 'The client does not follow this call any more.');
 
 /** The server is told that nobody waits any more, which takes a moment on its way; then the connection ends. */
 export const WITHDRAWAL_MS = 5000;
@@ -51,7 +54,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
     const { deps, calls } = services;
     const { request, lastEventId } = waiting.call;
     const method = request.method ?? '';
-    this.#exchange = upstreamExchange({ request, method, nowMs: deps.clock.now() });
+    this.#exchange = new Exchange(request.id ?? 0, method, LANE, undefined, deps.clock.now());
     this.#progress.moved(request, lastEventId);
     this.#questions = new CallQuestions({ park: this, send: (message) => void this.#link?.send(message) });
     this.#notices = new CallNotices({

@@ -15,7 +15,7 @@ import { CallNotices } from './call-notices.ts';
 import { type CallForm, CallPreparation, setsLevel } from './call-preparation.ts';
 import { FollowedCall, type FollowedCallOptions, type Follower, type ParkingServices } from './followed-call.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import { SessionLink, type SessionLinkUser, upstreamExchange } from './pool/session-link.ts';
+import { SessionLink, type SessionLinkUser, SessionRequest } from './pool/session-link.ts';
 import { CallQuestions, type InputQuestion, rootsQuestion } from './questions/questions.ts';
 import { declined, RequiredElicitations, readUrlElicitations } from './questions/url-elicitations.ts';
 import type { Continuation } from './questions/waiting-call.ts';
@@ -39,7 +39,7 @@ export interface LegacyCallOptions extends FollowedCallOptions {
  * - `opening`: waits until the server serves.
  * - `preparing`: the server is told its log level, and asked how the tool is called.
  * - `asking`: not sent yet; the client is asked for what the server wanted to know before.
- * - `sent`: runs at the server, which will answer on this exchange.
+ * - `sent`: runs at the server, which will answer this request.
  * - `tasked`: runs at the server as a task.
  * - `refused`: the server wants its user to visit URLs first; the client is asked.
  * - `completing`: the user has agreed; it will be sent once more when the elicitation is complete.
@@ -48,7 +48,7 @@ export interface LegacyCallOptions extends FollowedCallOptions {
  */
 type Step =
   | { readonly kind: 'opening' | 'preparing' | 'asking' | 'tasked' | 'refused' | 'adopted' | 'over' }
-  | { readonly kind: 'sent'; readonly exchange: Exchange }
+  | { readonly kind: 'sent'; readonly request: SessionRequest }
   | { readonly kind: 'completing'; readonly stop: () => void };
 
 const OPENING: Step = { kind: 'opening' };
@@ -154,11 +154,10 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     if (!this.isRunning) return;
     const request = legacyRequest(this.options.request, this.#features);
     if (form === 'task') return this.#sendAsTask(request);
-    const nowMs = this.options.services.deps.clock.now();
-    const exchange = upstreamExchange({ request, method: this.#method, nowMs });
-    this.#step = { kind: 'sent', exchange };
+    const sent = new SessionRequest(request, this.#method, (answer) => this.#answered(answer));
+    this.#step = { kind: 'sent', request: sent };
     this.#task = undefined;
-    this.#link.send(request, exchange);
+    this.#link.sendRequest(sent);
   }
 
   #sendAsTask(request: Frame): void {
@@ -230,7 +229,7 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
   continuation(): Continuation | undefined {
     const step = this.#step;
     if (step.kind !== 'sent' || this.options.wanted.headers !== undefined) return undefined;
-    return this.#link.session.continuationOf(step.exchange);
+    return this.#link.session.continuationOf(step.request);
   }
 
   handedOver(): void {
@@ -249,9 +248,8 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     switch (frame.kind) {
       case 'result':
       case 'error':
-        if (exchange === undefined) return;
-        if (this.#step.kind === 'preparing') return this.#preparation?.answered(frame, exchange);
-        return this.#responded(frame, exchange);
+        // Answers go to whatever has sent the request.
+        return;
       case 'notification':
         if (frame.method === CANCELLED) return this.#questions?.withdrawn(frame);
         return this.#noticesOf().take(frame, exchange);
@@ -260,13 +258,6 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
       default:
         return assertNever(frame.kind);
     }
-  }
-
-  #responded(frame: Frame, exchange: Exchange): void {
-    if (this.#task !== undefined) return this.#task.take(frame, exchange);
-    if (this.#step.kind !== 'sent' || exchange !== this.#step.exchange) return;
-    exchange.settle();
-    this.#answered(frame);
   }
 
   #questionsOf(): CallQuestions {

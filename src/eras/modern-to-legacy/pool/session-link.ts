@@ -1,5 +1,6 @@
 import { ListMember } from '../../../collections/short-lived-values.ts';
-import { BridgeError } from '../../../errors.ts';
+import type { BridgeError } from '../../../errors.ts';
+import { CANCELLED } from '../../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION, type RevisionId } from '../../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
@@ -9,6 +10,7 @@ import type { ClientIdentity } from '../../../relay/shared/legacy/attribution.ts
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
 import type { Frame } from '../../../wire/frame.ts';
+import { notificationFrame, requestFrame } from '../../../wire/write-message.ts';
 import type { LegacySession } from './legacy-session.ts';
 import type { SessionWanted } from './session-wanted.ts';
 
@@ -18,6 +20,7 @@ export interface SessionLinkUser {
   opened(result: InitializeResult): void;
   /** It does not, and nothing was sent. */
   refused(error: RpcError): void;
+  /** A request or a notification of the server. `exchange` is given where it is about a request of this user. */
   fromServer(frame: Frame, exchange: Exchange | undefined): void;
   serverDrained(): void;
   /** The server is gone, with all that was open. */
@@ -32,21 +35,22 @@ export interface SessionPool {
   lease(link: SessionLink): void;
 }
 
-export interface UpstreamRequest {
-  readonly request: Frame;
-  /** What it counts as; see `Exchange`. */
-  readonly method: string;
-  readonly nowMs: number;
-}
-
-/** Why the link of a call is closed. */
-export const CALL_OVER = new BridgeError('ERR_SESSION_CLOSED', 'The client does not follow this call any more.');
-
+/** The lane of a request to a session leads to no client: the one who asked may be gone while the server goes on. */
 const LANE: Lane = { isOpen: true };
 
-/** Its lane leads to no client: the one who asked may be gone while the server goes on. */
-export function upstreamExchange({ request, method, nowMs }: UpstreamRequest): Exchange {
-  return new Exchange(request.id ?? 0, method, LANE, undefined, nowMs);
+/**
+ * A request of the user of a session, which counts as one of `method`. `answered` takes the server's answer; it is not
+ * called when the server is lost, or once the request was withdrawn or the link closed.
+ */
+export class SessionRequest extends Exchange {
+  readonly frame: Frame;
+  readonly answered: (answer: Frame) => void;
+
+  constructor(frame: Frame, method: string, answered: (answer: Frame) => void) {
+    super(frame.id ?? 0, method, LANE, undefined, 0);
+    this.frame = frame;
+    this.answered = answered;
+  }
 }
 
 /**
@@ -110,9 +114,25 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     return this.#state.session;
   }
 
-  /** False: the server's pipe is full. */
-  send(frame: Frame, exchange?: Exchange): boolean {
-    return this.#state.kind !== 'joined' || this.#state.session.send(this, frame, exchange);
+  /** Sends a notification, or the answer to a question. False: the server's pipe is full. */
+  send(frame: Frame, about?: SessionRequest): boolean {
+    return this.#state.kind !== 'joined' || this.#state.session.send(this, frame, about);
+  }
+
+  /** May be answered at once. */
+  sendRequest(request: SessionRequest): void {
+    this.send(request.frame, request);
+  }
+
+  /** Asks the server something that the bridge wants to know, or tells it what it has to confirm. May be answered at once. */
+  ask(method: string, params: object, answered: (answer: Frame) => void): void {
+    this.sendRequest(new SessionRequest(requestFrame(0, method, params), method, answered));
+  }
+
+  /** The answer is not wanted any more. */
+  withdraw(request: SessionRequest): void {
+    request.cancel('client');
+    this.send(notificationFrame(CANCELLED, { requestId: request.id }), request);
   }
 
   /** Gives the session back, and withdraws what is open there. May be called twice. */
@@ -194,7 +214,10 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
   left(): void {}
 
   fromServer(frame: Frame, exchange?: Exchange): void {
-    this.user.fromServer(frame, exchange);
+    if (!frame.isResponse) return this.user.fromServer(frame, exchange);
+    if (!(exchange instanceof SessionRequest) || exchange.state.kind !== 'open') return;
+    exchange.settle();
+    exchange.answered(frame);
   }
 
   serverFault({ error }: ServerFault): void {

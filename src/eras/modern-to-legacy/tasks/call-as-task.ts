@@ -1,10 +1,9 @@
 import type { Clock } from '../../../deps.ts';
-import { CALL_TOOL, CANCELLED } from '../../../mcp/vocabulary/methods.ts';
+import { CALL_TOOL } from '../../../mcp/vocabulary/methods.ts';
 import { CANCEL_TASK } from '../../../mcp/vocabulary/task-extension.ts';
-import type { Exchange } from '../../../relay/exchange.ts';
 import type { Frame } from '../../../wire/frame.ts';
-import { notificationFrame, requestFrame } from '../../../wire/write-message.ts';
-import { type SessionLink, upstreamExchange } from '../pool/session-link.ts';
+import { requestFrame } from '../../../wire/write-message.ts';
+import { type SessionLink, SessionRequest } from '../pool/session-link.ts';
 import { MAX_CALL_MS } from '../questions/parked-call.ts';
 import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
 
@@ -27,12 +26,12 @@ export interface CallAsTaskOptions {
  * - `withdrawing`: nobody wants it any more; the server is told to end the task.
  */
 type TaskState =
-  | { readonly kind: 'over' }
-  | { readonly kind: 'creating'; readonly exchange: Exchange }
-  | { readonly kind: 'running'; readonly exchange: Exchange; readonly taskId: string }
-  | { readonly kind: 'withdrawing'; readonly exchange: Exchange; readonly cancel: () => void };
+  | { readonly kind: 'over' | 'creating' }
+  | { readonly kind: 'running'; readonly request: SessionRequest; readonly taskId: string }
+  | { readonly kind: 'withdrawing'; readonly cancel: () => void };
 
 const OVER: TaskState = { kind: 'over' };
+const CREATING: TaskState = { kind: 'creating' };
 
 /** A call that its server runs as a task, from being sent to its result. */
 export class CallAsTask {
@@ -44,23 +43,14 @@ export class CallAsTask {
   }
 
   start(call: Frame): void {
-    const exchange = this.#exchangeFor(call, CALL_TOOL);
-    this.#state = { kind: 'creating', exchange };
-    this.#options.link.send(asTask(call, MAX_CALL_MS), exchange);
+    this.#state = CREATING;
+    const request = new SessionRequest(asTask(call, MAX_CALL_MS), CALL_TOOL, (answer) => this.#created(answer));
+    this.#options.link.sendRequest(request);
   }
 
-  #exchangeFor(request: Frame, method: string): Exchange {
-    return upstreamExchange({ request, method, nowMs: this.#options.clock.now() });
-  }
-
-  /** Takes a response of the server, if it is one to this. */
-  take(answer: Frame, exchange: Exchange): void {
-    const state = this.#state;
-    if (state.kind === 'over' || exchange !== state.exchange) return;
-    exchange.settle();
-    if (state.kind === 'withdrawing') return this.#withdrawn(state.cancel);
-    const task = state.kind === 'creating' ? createdTask(answer) : undefined;
-    this.#forget(state);
+  #created(answer: Frame): void {
+    this.#state = OVER;
+    const task = createdTask(answer);
     if (task === undefined) return this.#options.answered(answer);
     if (!this.#options.adopt(task)) this.#waitFor(task.taskId);
   }
@@ -68,12 +58,14 @@ export class CallAsTask {
   /** [spec 2025-11-25 basic/utilities/tasks#result-retrieval] answered when the task has ended. */
   #waitFor(taskId: string): void {
     const { link } = this.#options;
-    const request = requestFrame('task', TASK_RESULT, { taskId });
     // What the server asks meanwhile is asked in the call that became the task.
-    const exchange = this.#exchangeFor(request, CALL_TOOL);
-    this.#state = { kind: 'running', exchange, taskId };
-    link.session.tasks.set(taskId, exchange);
-    link.send(request, exchange);
+    const request = new SessionRequest(requestFrame(0, TASK_RESULT, { taskId }), CALL_TOOL, (answer) => {
+      this.#forget(this.#state);
+      this.#options.answered(answer);
+    });
+    this.#state = { kind: 'running', request, taskId };
+    link.session.tasks.set(taskId, request);
+    link.sendRequest(request);
   }
 
   #forget(state: TaskState): void {
@@ -86,21 +78,18 @@ export class CallAsTask {
     const state = this.#state;
     if (state.kind === 'withdrawing') return;
     this.#forget(state);
-    if (state.kind === 'running') return this.#endTask(state.taskId, state.exchange);
+    if (state.kind === 'running') return this.#endTask(state.taskId, state.request);
     // Closing the link withdraws what is open.
     this.#options.link.close();
   }
 
   /** To withdraw the question for its result does not end a task. */
-  #endTask(taskId: string, exchange: Exchange): void {
+  #endTask(taskId: string, request: SessionRequest): void {
     const { link, clock } = this.#options;
-    exchange.cancel('client');
-    link.send(notificationFrame(CANCELLED, { requestId: exchange.id }), exchange);
-    const request = requestFrame('cancel', CANCEL_TASK, { taskId });
-    const cancelling = this.#exchangeFor(request, CANCEL_TASK);
+    link.withdraw(request);
     const cancel = clock.after(CANCEL_TASK_MS, () => this.#withdrawn(() => {}));
-    this.#state = { kind: 'withdrawing', exchange: cancelling, cancel };
-    link.send(request, cancelling);
+    this.#state = { kind: 'withdrawing', cancel };
+    link.ask(CANCEL_TASK, { taskId }, () => this.#withdrawn(cancel));
   }
 
   #withdrawn(cancelTimer: () => void): void {

@@ -12,13 +12,12 @@ import {
   taskMembers,
   UNKNOWN_TASK,
 } from '../../../mcp/vocabulary/task-extension.ts';
-import type { Exchange } from '../../../relay/exchange.ts';
 import type { OutcomeStorage, StoredOutcome } from '../../../relay/shared-state.ts';
 import type { Frame } from '../../../wire/frame.ts';
-import { errorFrame, joinMembers, notificationFrame, requestFrame } from '../../../wire/write-message.ts';
+import { errorFrame, joinMembers, requestFrame } from '../../../wire/write-message.ts';
 import type { HeldBytes } from '../../parked-bytes.ts';
 import { type Answered, modernFailure, modernResult, taskEnd } from '../call-messages.ts';
-import { type SessionLink, type SessionLinkUser, upstreamExchange } from '../pool/session-link.ts';
+import { type SessionLink, type SessionLinkUser, SessionRequest } from '../pool/session-link.ts';
 import type { KeptOutcome, KeptOutcomes } from '../questions/parked-calls.ts';
 import { CallQuestions, type InputQuestion, OpenQuestions } from '../questions/questions.ts';
 import { CANCEL_TASK_MS } from './call-as-task.ts';
@@ -75,20 +74,22 @@ export class HostedTask implements SessionLinkUser {
   readonly #questions: OpenQuestions;
   readonly #asked: CallQuestions;
   readonly #outcome: TaskOutcome;
-  readonly #looks = new Map<Exchange, (answer: Frame) => void>();
+  readonly #looks = new Map<SessionRequest, (answer: Frame) => void>();
   readonly #watchers = new Set<() => void>();
   #stopTimer: () => void;
   #stopPolling: (() => void) | undefined;
   #task: Fields;
   #state: HostedState = { kind: 'created' };
-  #cancelling: Exchange | undefined;
+  /** The server was told to end it, and has not refused. */
+  #isCancelling = false;
 
   constructor(options: HostedTaskOptions) {
     const { clock, link, task, ttlMs, held, answered } = options;
     this.#options = options;
     this.#task = task;
     this.#questions = new OpenQuestions(clock, (bytes) => held.set(answered.request.bytes.length + bytes));
-    this.#outcome = new TaskOutcome({ clock, link, taskId: task.taskId });
+    const ended = (outcome: Frame): void => this.#answered(outcome);
+    this.#outcome = new TaskOutcome({ clock, link, taskId: task.taskId, ended });
     this.#asked = new CallQuestions({ park: this, send: (message) => void link.send(message) });
     this.#stopTimer = clock.after(ttlMs, () => this.#expire());
   }
@@ -99,11 +100,6 @@ export class HostedTask implements SessionLinkUser {
     this.#options.link.user = this;
     this.#outcome.ask();
     this.#store({ kind: 'begun' });
-  }
-
-  /** No client's request is behind these. */
-  #exchangeFor(request: Frame, method: string): Exchange {
-    return upstreamExchange({ request, method, nowMs: this.#options.clock.now() });
   }
 
   get id(): string {
@@ -127,18 +123,20 @@ export class HostedTask implements SessionLinkUser {
       tell(this.#current());
       return () => {};
     }
-    const request = requestFrame('get', GET_TASK, { taskId: this.#task.taskId });
-    const exchange = this.#exchangeFor(request, GET_TASK);
-    this.#looks.set(exchange, tell);
-    this.#options.link.send(request, exchange);
-    return () => this.#lookAway(exchange);
+    const frame = requestFrame(0, GET_TASK, { taskId: this.#task.taskId });
+    const look = new SessionRequest(frame, GET_TASK, (answer) => {
+      this.#looks.delete(look);
+      this.#said(answer);
+      tell(answer.kind === 'error' ? modernFailure(answer, this.#options.answered) : this.#current());
+    });
+    this.#looks.set(look, tell);
+    this.#options.link.sendRequest(look);
+    return () => this.#lookAway(look);
   }
 
   /** Its client does not wait any more; a server that never answers would be asked more and more. */
-  #lookAway(exchange: Exchange): void {
-    if (!this.#looks.delete(exchange)) return;
-    exchange.cancel('client');
-    this.#options.link.send(notificationFrame(CANCELLED, { requestId: exchange.id }), exchange);
+  #lookAway(look: SessionRequest): void {
+    if (this.#looks.delete(look)) this.#options.link.withdraw(look);
   }
 
   /** [SEP-2663] answers to what is not asked, or not any more, are ignored. */
@@ -152,14 +150,17 @@ export class HostedTask implements SessionLinkUser {
   /** [SEP-2663] acknowledged in any case; whether the server ends it shows in the status. */
   cancel(): Frame {
     if (this.#state.kind === 'gone') return errorFrame(0, UNKNOWN_TASK);
-    if (this.#state.kind === 'working' && this.#cancelling === undefined) this.#sendCancel();
+    if (this.#state.kind === 'working' && !this.#isCancelling) this.#sendCancel();
     return this.#result('complete', new Map());
   }
 
   #sendCancel(): void {
-    const request = requestFrame('cancel', CANCEL_TASK, { taskId: this.#task.taskId });
-    this.#cancelling = this.#exchangeFor(request, CANCEL_TASK);
-    this.#options.link.send(request, this.#cancelling);
+    this.#isCancelling = true;
+    this.#options.link.ask(CANCEL_TASK, { taskId: this.#task.taskId }, (answer) => {
+      // It has ended by itself, or goes on.
+      if (answer.kind === 'error') this.#isCancelling = false;
+      this.#said(answer);
+    });
   }
 
   /** Calls `changed` whenever `members` is another than before. Returns what stops it. */
@@ -209,18 +210,9 @@ export class HostedTask implements SessionLinkUser {
 
   // ---- what the server says
 
-  fromServer(frame: Frame, exchange: Exchange | undefined): void {
-    if (frame.kind === 'request') return this.#asked.asked(frame, this.#options.features);
-    if (frame.kind === 'notification') return this.#notified(frame);
-    if (exchange === undefined || this.#state.kind !== 'working') return;
-    exchange.settle();
-    if (this.#outcome.isAnsweredBy(exchange)) return this.#answered(this.#outcome.take(frame));
-    // It has ended by itself, or goes on.
-    if (exchange === this.#cancelling && frame.kind === 'error') this.#cancelling = undefined;
-    const tell = this.#looks.get(exchange);
-    this.#looks.delete(exchange);
-    this.#said(frame);
-    tell?.(frame.kind === 'error' ? modernFailure(frame, this.#options.answered) : this.#current());
+  fromServer(frame: Frame): void {
+    if (frame.kind === 'request') this.#asked.asked(frame, this.#options.features);
+    else this.#notified(frame);
   }
 
   /** [SEP-2663] of a task nothing is told but its state, not even progress and logs. */
@@ -241,9 +233,8 @@ export class HostedTask implements SessionLinkUser {
     else this.#changed();
   }
 
-  #answered(frame: Frame | undefined): void {
-    if (frame === undefined) return;
-    if (frame.kind === 'error' && this.#cancelling !== undefined) return this.#end('cancelled');
+  #answered(frame: Frame): void {
+    if (frame.kind === 'error' && this.#isCancelling) return this.#end('cancelled');
     const { status, members } = taskEnd(frame, this.#options.answered);
     this.#end(status, members);
   }
@@ -302,7 +293,7 @@ export class HostedTask implements SessionLinkUser {
   /** A server that keeps its tasks for longer has one less. */
   #expire(): void {
     if (this.#state.kind !== 'working') return this.close();
-    if (this.#cancelling === undefined) this.#sendCancel();
+    if (!this.#isCancelling) this.#sendCancel();
     this.#stopTimer = this.#options.clock.after(CANCEL_TASK_MS, () => this.close());
   }
 

@@ -1,10 +1,9 @@
 import type { Clock } from '../../../deps.ts';
 import { CALL_TOOL } from '../../../mcp/vocabulary/methods.ts';
 import { failureToldBy } from '../../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../../relay/exchange.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
-import { type SessionLink, upstreamExchange } from '../pool/session-link.ts';
+import { type SessionLink, SessionRequest } from '../pool/session-link.ts';
 import { TASK_RESULT } from './task-tools.ts';
 
 /** The pause after a connection broke: the server knows the outcome, or will. */
@@ -15,6 +14,8 @@ export interface TaskOutcomeOptions {
   readonly link: SessionLink;
   /** The server's. */
   readonly taskId: string;
+  /** Takes the outcome: a result or an error of the server. */
+  readonly ended: (outcome: Frame) => void;
 }
 
 /**
@@ -23,7 +24,6 @@ export interface TaskOutcomeOptions {
  */
 export class TaskOutcome {
   readonly #options: TaskOutcomeOptions;
-  #open: Exchange | undefined;
   #cancelTimer: (() => void) | undefined;
 
   constructor(options: TaskOutcomeOptions) {
@@ -31,28 +31,22 @@ export class TaskOutcome {
   }
 
   ask(): void {
-    const { clock, link, taskId } = this.#options;
-    const request = requestFrame('task', TASK_RESULT, { taskId });
-    const exchange = upstreamExchange({ request, method: CALL_TOOL, nowMs: clock.now() });
-    this.#open = exchange;
-    link.session.tasks.set(taskId, exchange);
-    link.send(request, exchange);
+    const { link, taskId } = this.#options;
+    const frame = requestFrame(0, TASK_RESULT, { taskId });
+    const request = new SessionRequest(frame, CALL_TOOL, (answer) => this.#answered(answer));
+    link.session.tasks.set(taskId, request);
+    link.sendRequest(request);
   }
 
-  isAnsweredBy(exchange: Exchange): boolean {
-    return exchange === this.#open;
-  }
-
-  /** The outcome; undefined: only the connection failed, and it is asked for again. To ask does nothing to a task. */
-  take(answer: Frame): Frame | undefined {
-    if (!isBroken(answer)) return answer;
-    this.#cancelTimer = this.#options.clock.after(ASK_AGAIN_MS, () => this.ask());
-    return undefined;
+  /** If only the connection has failed, the outcome is asked for again: to ask does nothing to a task. */
+  #answered(answer: Frame): void {
+    const { clock, ended } = this.#options;
+    if (isBroken(answer)) this.#cancelTimer = clock.after(ASK_AGAIN_MS, () => this.ask());
+    else ended(answer);
   }
 
   stop(): void {
     this.#cancelTimer?.();
-    this.#open = undefined;
     this.#options.link.session.tasks.delete(this.#options.taskId);
   }
 }
