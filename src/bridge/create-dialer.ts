@@ -31,15 +31,12 @@ import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
 import { FilteredDialers, type IsHidden } from '../relay/tool-filter.ts';
-import { createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
+import type { Connector } from '../upstream/connection.ts';
+import { type ConnectionDialerOptions, createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { nameTarget } from '../upstream/name-target.ts';
-import { LinkPool } from '../upstream/resilience/link-pool.ts';
-import {
-  createPingingConnections,
-  createPingingDialer,
-  type PingOptions,
-} from '../upstream/resilience/pinging-dialer.ts';
+import { createPingingDialer, createPingingSessions, type PingOptions } from '../upstream/resilience/pinging-dialer.ts';
+import { PreparedConnections } from '../upstream/resilience/prepared-connections.ts';
 import { createRevivingDialer, keepStoredSessions } from '../upstream/resilience/reviving-dialer.ts';
 import { createWatchingDialer } from '../upstream/resilience/watching-dialer.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
@@ -113,9 +110,9 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     trialClient: server.callers.kind === 'pipe' ? undefined : CLIENT_INFO,
   });
   const { isolation, prewarm } = server.sessions;
-  const isPooled = prewarm > 0 && isolation === 'session';
-  const connections = isPooled ? new LinkPool(processes, prewarm, deps) : processes;
-  return findEras(connections, 'stdio', server, deps);
+  if (prewarm === 0 || isolation === 'shared') return findEras({ connections: processes }, 'stdio', server, deps);
+  const prepared = new PreparedConnections(processes, prewarm, deps);
+  return findEras({ connections: prepared, ownSessions: prepared }, 'stdio', server, deps);
 }
 
 /** Dials a server on a byte stream. */
@@ -154,34 +151,39 @@ async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps
 
 /** Dials a remote server whose connections carry either era. They may be lost without notice, and are then replaced. */
 function dialConnections(
-  connections: SessionDialer,
+  connections: Connector,
   transport: DuplexTransport,
   server: ServerToDial,
   deps: Deps,
 ): UpstreamDialer {
   const pings = pingsOf(server, deps);
-  const pinged = pings === undefined ? connections : createPingingConnections(connections, pings);
-  const dialer = new DecoratedDialer(findEras(pinged, transport, server, deps), keepStored(server, deps));
-  return keepAlive(dialer, server, deps);
+  let dialer = findEras({ connections }, transport, server, deps, pings);
+  // Sessions that share a server have no connections of their own to be pinged.
+  if (pings !== undefined && server.sessions.isolation !== 'shared') dialer = createPingingDialer(dialer, pings);
+  return keepAlive(new DecoratedDialer(dialer, keepStored(server, deps)), server, deps);
 }
 
 /** Dials a server whose connections carry either era, for clients of both. */
 function findEras(
-  connections: SessionDialer,
+  connections: Pick<ConnectionDialerOptions, 'connections' | 'ownSessions'>,
   transport: DuplexTransport,
   server: ServerToDial,
   deps: Deps,
+  pings?: PingOptions,
 ): UpstreamDialer {
   const { isolation, prewarm } = server.sessions;
   const isShared = isolation === 'shared';
+  const pinged = ({ legacy, modern }: EraDialers): EraDialers =>
+    pings === undefined ? { legacy, modern } : { legacy: createPingingSessions(legacy, pings), modern };
   return createConnectionDialer({
-    connections,
+    ...connections,
     transport,
     connectionsFor: isForOneCaller(server) && !isShared ? 'one-caller' : 'anybody',
     protocol: server.protocol,
     clientInfo: CLIENT_INFO,
     learned: (spoken: ObservedServer): void => server.observing.speech.learn(spoken),
-    joinEras: (dialers) => (isShared ? shareOne(dialers, server, deps) : keepApart(dialers, server, deps)),
+    joinEras: (dialers) =>
+      isShared ? shareOne(pinged(dialers), server, deps) : keepApart(pinged(dialers), server, deps),
     isAwaited: isShared && prewarm > 0,
     deps,
   });

@@ -26,7 +26,7 @@ import { LATEST_MODERN_REVISION, servedRevision } from '../mcp/vocabulary/revisi
 import { type Answer, describeStatus } from '../upstream/detect/answer.ts';
 import { askBesideStream, askEventStream, askHttp, type HttpTarget, SILENCE_MS } from '../upstream/detect/ask-url.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
-import { LinkClient } from '../upstream/detect/link-client.ts';
+import { Prober } from '../upstream/detect/prober.ts';
 import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
 import { endSession } from '../upstream/remote/end-session.ts';
 import { createSessionKey, type SessionKey } from '../upstream/remote/session-key.ts';
@@ -150,7 +150,7 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   const { timeouts } = remote;
   const scanner = new EnvelopeScanner();
   const dialer = createHttpSseDialer({ url, http, timeouts, maxMessageBytes, tracing: 'off', scanner, deps });
-  const client = new LinkClient(dialer, deps.clock);
+  const client = new Prober(dialer, deps.clock);
   probe.onClose(async () => client.close());
   const ask = (frame: Frame): Promise<Answer<ProbeOutcome>> =>
     findings.steps.run(`${frame.method} over HTTP+SSE`, () => untilAborted(client.ask(frame, STEP_TIMEOUT_MS), signal));

@@ -7,7 +7,7 @@ import { INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { mayDownload } from '../process/command-name.ts';
 import type { DuplexTransport } from '../relay/observer.ts';
-import type { SessionDialer } from '../relay/ports.ts';
+import type { Connector } from '../upstream/connection.ts';
 import type { Answer } from '../upstream/detect/answer.ts';
 import {
   ConnectionAttempts,
@@ -17,7 +17,7 @@ import {
 } from '../upstream/detect/connection-attempts.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
 import { type Detection, detect } from '../upstream/detect/detection.ts';
-import { LinkClient } from '../upstream/detect/link-client.ts';
+import { Prober } from '../upstream/detect/prober.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
 import { createInitializeRequest, type Findings, STEP_TIMEOUT_MS } from './findings.ts';
@@ -25,8 +25,8 @@ import { OfferDraft, takeInventory } from './offer-draft.ts';
 import type { Step } from './report.ts';
 
 export interface ConnectionProbeOptions {
-  /** The probe closes the dialer. */
-  readonly dialer: SessionDialer;
+  /** Closed by the probe. */
+  readonly connector: Connector;
   readonly transport: DuplexTransport;
   readonly protocol: Protocol;
   readonly timeoutMs: number;
@@ -40,12 +40,12 @@ export interface ConnectionProbeOptions {
 export class ConnectionProbe {
   readonly #options: ConnectionProbeOptions;
   readonly #findings: Findings;
-  readonly #dialer: SessionDialer;
+  readonly #connector: Connector;
 
   constructor(options: ConnectionProbeOptions) {
     this.#options = options;
     this.#findings = options.findings;
-    this.#dialer = options.dialer;
+    this.#connector = options.connector;
   }
 
   /** Rejects when the time is up, or with a BridgeError if the server fails before it responds. */
@@ -72,15 +72,15 @@ export class ConnectionProbe {
 
   /** Ends the server process, or the connections to the server. */
   close(): Promise<void> {
-    return this.#dialer.close();
+    return this.#connector.close();
   }
 
-  async #detect(): Promise<{ detection: Spoken; connection: LinkClient }> {
+  async #detect(): Promise<{ detection: Spoken; connection: Prober }> {
     const { transport, clientInfo, deps, signal, timeoutMs } = this.#options;
     const { clock, log } = deps;
-    const { name } = this.#dialer;
+    const { name } = this.#connector;
     this.#findings.steps.waitFor(`${name} to answer${mayDownload(name) ? '; a package may be downloading' : ''}`);
-    const connectAnew = (): LinkClient => new LinkClient(this.#dialer, clock);
+    const connectAnew = (): Prober => new Prober(this.#connector, clock);
     const options = {
       name,
       transport,
@@ -100,10 +100,10 @@ export class ConnectionProbe {
     };
     const detection = await detect({ attempts, order: OF_REQUEST, goal: 'session', note, clock, log, signal });
     if (detection.kind === 'refused') throw attempts.nothingFound(tried);
-    return { detection, connection: attempts.connection };
+    return { detection, connection: attempts.prober };
   }
 
-  async #modernWorks({ revision, answer }: ModernDetection, connection: LinkClient): Promise<void> {
+  async #modernWorks({ revision, answer }: ModernDetection, connection: Prober): Promise<void> {
     const { clientInfo } = this.#options;
     const offer = this.#findings.offer(this.#draft('modern'));
     offer.discovered(revision, parseDiscovery(resultOf(answer)));
@@ -113,7 +113,7 @@ export class ConnectionProbe {
   }
 
   async #legacy(): Promise<void> {
-    const client = new LinkClient(this.#dialer, this.#options.deps.clock);
+    const client = new Prober(this.#connector, this.#options.deps.clock);
     const offer = this.#findings.offer(this.#draft('legacy'));
     const frame = createInitializeRequest(client.takeId(), this.#options.clientInfo);
     // A server may be slow to start, so only the overall time limit applies.
@@ -123,7 +123,7 @@ export class ConnectionProbe {
     if (error !== undefined) throw error;
   }
 
-  async #legacyWorks(offer: OfferDraft, client: LinkClient, handshake: unknown): Promise<void> {
+  async #legacyWorks(offer: OfferDraft, client: Prober, handshake: unknown): Promise<void> {
     offer.accepted(handshake, this.#findings);
     client.notify(INITIALIZED);
     await takeInventory(offer, this.#findings, (method, params) =>
@@ -131,7 +131,7 @@ export class ConnectionProbe {
     );
   }
 
-  #ask(client: LinkClient, frame: Frame, timeoutMs = STEP_TIMEOUT_MS): Promise<Answer<ProbeOutcome>> {
+  #ask(client: Prober, frame: Frame, timeoutMs = STEP_TIMEOUT_MS): Promise<Answer<ProbeOutcome>> {
     const { signal } = this.#options;
     return this.#findings.steps.run(frame.method ?? '', () => untilAborted(client.ask(frame, timeoutMs), signal));
   }

@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import { MAY_BE_FRAMED, toBridgeError } from '../errors.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
-import type { SessionDialer } from '../relay/ports.ts';
+import type { Connector } from '../upstream/connection.ts';
 import { createHttpClient } from '../upstream/detect/url-sessions.ts';
 import { nameTarget } from '../upstream/name-target.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
@@ -86,12 +86,12 @@ async function createProbe(
   const { maxMessageBytes } = limits;
   const { deps } = context;
   if (target.kind === 'command') {
-    const dialer = createProcessDialer({ target, child, maxMessageBytes, deps });
-    return new ConnectionProbe({ dialer, transport: 'stdio', protocol, timeoutMs, clientInfo, ...context });
+    const connector = createProcessDialer({ target, child, maxMessageBytes, deps });
+    return new ConnectionProbe({ connector, transport: 'stdio', protocol, timeoutMs, clientInfo, ...context });
   }
   if (target.kind === 'stream') {
     const { createByteStreamDialer } = await import('../upstream/byte-stream/dialer.ts');
-    const dialer = createByteStreamDialer({
+    const connector = createByteStreamDialer({
       address: target.address,
       tls: remote.tls,
       // The overall time limit applies instead.
@@ -100,15 +100,15 @@ async function createProbe(
       failureLevel: 'debug',
       deps,
     });
-    return new ConnectionProbe({ dialer, transport: 'byte-stream', protocol, timeoutMs, clientInfo, ...context });
+    return new ConnectionProbe({ connector, transport: 'byte-stream', protocol, timeoutMs, clientInfo, ...context });
   }
   const { url } = target;
   const server = handshakeUrlOf(url);
   const credentials = remote.login === undefined ? undefined : await createLogin(server, remote, remote.login, context);
   if (isWebSocketUrl(url)) {
     const { createRemoteWebSocketDialer } = await import('../upstream/websocket/dialer.ts');
-    const dialer = createRemoteWebSocketDialer({ target, remote, maxMessageBytes, clientInfo, credentials, deps });
-    return new ConnectionProbe({ dialer, transport: 'websocket', protocol, timeoutMs, clientInfo, ...context });
+    const connector = createRemoteWebSocketDialer({ target, remote, maxMessageBytes, clientInfo, credentials, deps });
+    return new ConnectionProbe({ connector, transport: 'websocket', protocol, timeoutMs, clientInfo, ...context });
   }
   const http = createHttpClient({ target, remote, clientInfo, credentials, deps });
   return new UrlProbe({ url, protocol, remote, http, credentials, maxMessageBytes, clientInfo, ...context });
@@ -120,7 +120,7 @@ const CLOSE_GRACE_MS = 2000;
 /** Throws BridgeError ERR_UPSTREAM_SPAWN if the program does not exist. */
 function createProcessDialer(
   server: Pick<StdioDialerOptions, 'target' | 'child' | 'maxMessageBytes' | 'deps'>,
-): SessionDialer {
+): Connector {
   return createStdioDialer({
     ...server,
     shutdownGraceMs: CLOSE_GRACE_MS,

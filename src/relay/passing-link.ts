@@ -61,12 +61,22 @@ export abstract class PassingLink implements UpstreamLink, ServerListener {
   }
 }
 
-/** Makes the link of a session of links that it dials itself. */
+/**
+ * Makes the link of a session of links that it dials itself.
+ * @param sent the client's first request, if it was sent already on the link that is dialled first
+ */
 export type DecorateSession = (
   dialer: SessionDialer,
   listener: ServerListener,
   session: SessionState | undefined,
+  sent?: SentRequest,
 ) => UpstreamLink;
+
+/** A client's request, with the exchange it came by. */
+export interface SentRequest {
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
+}
 
 /** A dialer whose sessions get something more. */
 export class DecoratedSessions<Decorated extends SessionDialer = SessionDialer> implements SessionDialer {

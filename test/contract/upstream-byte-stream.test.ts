@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import type { StreamAddress } from '../../src/config/server.ts';
+import { asSessionDialer } from '../../src/upstream/connection.ts';
 import { type InetdOptions, startInetd } from '../support/inetd.ts';
 import { serverProgram } from '../support/server-program.ts';
 import { dialByteStream } from '../upstream/byte-stream/dial.ts';
@@ -12,7 +13,7 @@ const SERVER = [process.execPath, serverProgram(new URL('../fixtures/contract-se
 
 async function start(options: InetdOptions, addressOf: (port: number) => StreamAddress): Promise<ContractServer> {
   const inetd = await startInetd(SERVER, options);
-  const { dialer } = dialByteStream(addressOf(inetd.port));
+  const dialer = asSessionDialer(dialByteStream(addressOf(inetd.port)).dialer);
   return {
     dialer,
     kill: () => inetd.kill(),

@@ -11,10 +11,9 @@ import { BridgeError } from '../../src/errors.ts';
 import { forEveryCaller } from '../../src/relay/passing-link.ts';
 import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
-import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
 import { serveModern } from '../fixtures/modern-server/http.ts';
 import { createTestDeps } from '../process/collected-log.ts';
-import { asUpstream, loneDialer } from '../support/dialers.ts';
+import { asUpstream, dialScript } from '../support/dialers.ts';
 import { createExchanges } from '../support/exchanges.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { dialStateless } from '../upstream/remote-dialers.ts';
@@ -24,14 +23,7 @@ type AnyDialer = CallDialer | SessionDialer;
 const ENDED = new BridgeError('ERR_SESSION_CLOSED', 'The client ended its input.');
 
 function dialStdio(path: string): SessionDialer {
-  return createStdioDialer({
-    ...loneDialer(),
-    target: { kind: 'command', command: process.execPath, args: [fileURLToPath(new URL(path, import.meta.url))] },
-    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
-    maxMessageBytes: 16 * 1024 * 1024,
-    shutdownGraceMs: 2000,
-    deps: createTestDeps().deps,
-  });
+  return dialScript(fileURLToPath(new URL(path, import.meta.url)), { deps: createTestDeps().deps });
 }
 
 /** A process of a modern server for each connection. */

@@ -1,3 +1,6 @@
+import type { Deps } from '../../src/deps.ts';
+import type { BridgeError } from '../../src/errors.ts';
+import type { Exchange } from '../../src/relay/exchange.ts';
 import type { DecorateSession } from '../../src/relay/passing-link.ts';
 import type {
   CallContext,
@@ -7,12 +10,77 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from '../../src/relay/ports.ts';
+import { asSessionDialer, Connection, type Connector } from '../../src/upstream/connection.ts';
 import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
-import type { StdioDialerOptions } from '../../src/upstream/stdio/dialer.ts';
+import { createStdioDialer, type StdioDialerOptions } from '../../src/upstream/stdio/dialer.ts';
+import type { Frame } from '../../src/wire/frame.ts';
 
 /** What a dialer of processes is told that shares nothing with others, and about which nobody asks. */
 export function loneDialer(): Pick<StdioDialerOptions, 'children' | 'failureLevel' | 'urgency' | 'trialClient'> {
   return { children: new ChildLimit(), failureLevel: 'warn', urgency: undefined, trialClient: undefined };
+}
+
+interface ScriptOptions {
+  readonly deps: Deps;
+  readonly args?: readonly string[];
+}
+
+/** Sessions with a script that Node runs, each with a process of its own. */
+export function dialScript(path: string, options: ScriptOptions): SessionDialer {
+  return asSessionDialer(connectScript(path, options));
+}
+
+/** Connections to a script that Node runs, each to a process of its own. */
+export function connectScript(path: string, { deps, args = [] }: ScriptOptions): Connector {
+  return createStdioDialer({
+    ...loneDialer(),
+    target: { kind: 'command', command: process.execPath, args: [path, ...args] },
+    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
+    maxMessageBytes: 16 * 1024 * 1024,
+    shutdownGraceMs: 2000,
+    deps,
+  });
+}
+
+/** Takes sessions for connections, where a test plays the client of a dialer. */
+export function asConnector(dialer: SessionDialer): Connector {
+  return {
+    name: dialer.name,
+    connect: () => new SessionConnection(dialer),
+    readiness: () => dialer.readiness(),
+    close: () => dialer.close(),
+    killNow: () => dialer.killNow(),
+  };
+}
+
+class SessionConnection extends Connection {
+  readonly #link: UpstreamLink;
+
+  constructor(dialer: SessionDialer) {
+    super();
+    this.#link = dialer.dial(this.inbox);
+  }
+
+  get process() {
+    return this.#link.process;
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    return this.#link.send(frame, exchange);
+  }
+
+  protected override pauseSource(): void {
+    this.#link.pause();
+  }
+
+  protected override resumeSource(): void {
+    this.#link.resume();
+  }
+
+  close(reason: BridgeError): void {
+    this.inbox.close();
+    this.#link.close(reason);
+  }
 }
 
 /** No session is stored. */

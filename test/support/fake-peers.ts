@@ -130,7 +130,7 @@ export class FakeLink implements UpstreamLink {
 }
 
 /** Makes it a link to a process, of which something is left until it is ended. */
-export function remainsOf(link: FakeLink): { readonly end: () => Promise<void> } {
+export function remainsOf(link: Pick<FakeLink, 'process'>): { readonly end: () => Promise<void> } {
   let vanish = (): void => {};
   const gone = new Promise<void>((resolve) => {
     vanish = resolve;

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
 import type { SessionDialer } from '../../src/relay/ports.ts';
-import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
+import { asSessionDialer } from '../../src/upstream/connection.ts';
 import { ModernClient } from '../contract/modern-client.ts';
 import { type Message, RelayedClient } from '../contract/relayed-client.ts';
 import { changeId } from '../fixtures/http-servers/change-id.js';
@@ -14,7 +14,7 @@ import { type Act, event, listenScripted, openStream } from '../fixtures/http-se
 import { answer } from '../fixtures/servers/mcp-stub.js';
 import { fixture } from '../process/child-spec.ts';
 import { collectLog, createTestDeps, type LogEntry } from '../process/collected-log.ts';
-import { loneDialer } from '../support/dialers.ts';
+import { dialScript } from '../support/dialers.ts';
 import { startWebSocketServer } from '../support/websocket-server.ts';
 import { dialByteStream } from './byte-stream/dial.ts';
 import { dialHttpSse, dialStateless, dialStreamable, dialWebSocket } from './remote-dialers.ts';
@@ -51,14 +51,7 @@ async function scripted(t: ExecutionContext, type: Type, isStream: boolean): Pro
 const CARRIERS: Readonly<Record<string, (t: ExecutionContext, type: Type) => Promise<Dialled>>> = {
   stdio: async (_t, type) => {
     const { deps, entries } = createTestDeps();
-    const dialer = createStdioDialer({
-      target: { kind: 'command', command: process.execPath, args: [fixture('changes-ids'), type] },
-      child: { env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], cwd: undefined, pty: false },
-      maxMessageBytes: 1_000_000,
-      shutdownGraceMs: 1000,
-      deps,
-      ...loneDialer(),
-    });
+    const dialer = dialScript(fixture('changes-ids'), { deps, args: [type] });
     return { dialer, entries };
   },
   'a byte stream': async (t, type) => {
@@ -68,7 +61,8 @@ const CARRIERS: Readonly<Record<string, (t: ExecutionContext, type: Type) => Pro
     await new Promise((resolve) => server.once('listening', resolve));
     t.teardown(() => void server.close());
     const { port } = server.address() as AddressInfo;
-    return dialByteStream({ kind: 'tcp', host: '127.0.0.1', port, tls: 'off' });
+    const { dialer, entries } = dialByteStream({ kind: 'tcp', host: '127.0.0.1', port, tls: 'off' });
+    return { dialer: asSessionDialer(dialer), entries };
   },
   'a WebSocket': async (t, type) => {
     const server = await startWebSocketServer({

@@ -19,5 +19,7 @@ listener.onFrame = (frame) => {
   const { result } = frame.json() as { result: { _meta: { pid: number } } };
   console.log(result._meta.pid);
 };
-dialer.dial(listener).send(requestFrame(1, 'initialize'));
+const connection = dialer.connect();
+connection.listener = listener;
+connection.send(requestFrame(1, 'initialize'));
 setInterval(() => undefined, 60_000);

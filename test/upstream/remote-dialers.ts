@@ -4,6 +4,7 @@ import type { RemoteTimeouts } from '../../src/config/remote.ts';
 import type { Clock } from '../../src/deps.ts';
 import type { HttpClientOptions } from '../../src/http/client/client.ts';
 import type { SessionDialer, UpstreamDialer } from '../../src/relay/ports.ts';
+import { asSessionDialer } from '../../src/upstream/connection.ts';
 import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
 import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-environment.ts';
 import { createStreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
@@ -22,16 +23,18 @@ export interface DialOptions {
 }
 
 export const dialStreamable = (url: URL, options?: DialOptions): SessionDialer =>
-  createStreamableDialer(dialerOptions(url, options));
+  asSessionDialer(createStreamableDialer(dialerOptions(url, options)));
 
 export const dialHttpSse = (url: URL, options?: DialOptions): SessionDialer =>
-  createHttpSseDialer(dialerOptions(url, options));
+  asSessionDialer(createHttpSseDialer(dialerOptions(url, options)));
 
 export const dialStateless = (url: URL, options?: DialOptions): UpstreamDialer =>
   createStatelessDialer({ ...dialerOptions(url, options), doubted: () => {} });
 
 export const dialWebSocket = (url: URL, options?: DialOptions & { readonly pingMs?: number }): SessionDialer =>
-  createWebSocketDialer({ ...dialerOptions(url, options), ...(options?.pingMs && { pingMs: options.pingMs }) });
+  asSessionDialer(
+    createWebSocketDialer({ ...dialerOptions(url, options), ...(options?.pingMs && { pingMs: options.pingMs }) }),
+  );
 
 export function dialerOptions(
   url: URL,

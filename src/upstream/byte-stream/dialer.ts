@@ -8,8 +8,9 @@ import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { leadsBack, type Reached } from '../../http/addresses.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
 import { showStreamAddress } from '../../http/socket-addresses.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/ports.ts';
 import { IdWarnings } from '../answer-ids.ts';
+import type { Connection, Connector } from '../connection.ts';
 import { DuplexConnection } from '../duplex/connection.ts';
 import { Reachability } from '../remote/remote-environment.ts';
 import { ByteStreamCarrier } from './carrier.ts';
@@ -39,11 +40,11 @@ export interface ByteStreamDialerOptions {
  * client.
  * @throws BridgeError ERR_CONFIG_OPTION when a file for TLS cannot be used
  */
-export function createByteStreamDialer(options: ByteStreamDialerOptions): SessionDialer {
+export function createByteStreamDialer(options: ByteStreamDialerOptions): Connector {
   return new ByteStreamDialer(options);
 }
 
-class ByteStreamDialer implements SessionDialer {
+class ByteStreamDialer implements Connector {
   readonly name: string;
   readonly #options: ByteStreamDialerOptions;
   readonly #secureContext: SecureContext | undefined;
@@ -60,7 +61,7 @@ class ByteStreamDialer implements SessionDialer {
     this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  connect(): Connection {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and makes no more connections.');
     }
@@ -68,7 +69,7 @@ class ByteStreamDialer implements SessionDialer {
     const { log } = deps;
     const carried = {
       name: this.name,
-      socket: this.#connect(),
+      socket: this.#openSocket(),
       isOwn: (socket: Socket) => leadsBack(this.#reached(socket), this.#options.bound?.() ?? []),
       connectedEvent: address.kind === 'tcp' && address.tls === 'on' ? 'secureConnect' : 'connect',
       connectTimeoutMs,
@@ -79,7 +80,6 @@ class ByteStreamDialer implements SessionDialer {
       log,
     } as const;
     const connection = new DuplexConnection({
-      listener,
       idWarnings: this.#idWarnings,
       log: log.child({ address: this.name }),
       carry: (connected) => new ByteStreamCarrier(carried, connected),
@@ -89,7 +89,7 @@ class ByteStreamDialer implements SessionDialer {
     return connection;
   }
 
-  #connect(): Socket {
+  #openSocket(): Socket {
     const { address } = this.#options;
     if (address.kind === 'socket') return connect({ path: address.path });
     const { host, port } = address;

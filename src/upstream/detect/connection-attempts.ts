@@ -9,7 +9,7 @@ import type { Answer } from './answer.ts';
 import { untilAborted } from './deadline.ts';
 import type { Attempts, Step } from './detection.ts';
 import type { Attempt } from './detection-errors.ts';
-import type { LinkClient } from './link-client.ts';
+import type { Prober } from './prober.ts';
 
 /** A session is met with `initialize`, and looked at only if that is refused. */
 export const OF_SESSION: readonly Step[] = ['initialize', 'discover'];
@@ -35,9 +35,9 @@ export interface ConnectionAttemptsOptions {
   /** Silence allowed after `server/discover`. */
   readonly probeTimeoutMs: number;
   /** Sends `initialize` on a connection. */
-  readonly initialize: (connection: LinkClient) => Promise<Answer>;
+  readonly initialize: (prober: Prober) => Promise<Answer>;
   /** Makes another connection to the same server. Throws what dialling throws. */
-  readonly connectAnew: () => LinkClient;
+  readonly connectAnew: () => Prober;
   readonly signal: AbortSignal;
 }
 
@@ -46,21 +46,21 @@ export class ConnectionAttempts implements Attempts {
   readonly carrier = 'pipe';
   readonly name: string;
   readonly #options: ConnectionAttemptsOptions;
-  #connection: LinkClient;
+  #prober: Prober;
   /** The connection got a message that a server may end it at. */
   #wasProbed = false;
   /** Nothing that was asked got any answer. */
   #isSilent = true;
 
-  constructor(options: ConnectionAttemptsOptions, connection: LinkClient) {
+  constructor(options: ConnectionAttemptsOptions, prober: Prober) {
     this.name = options.name;
     this.#options = options;
-    this.#connection = connection;
+    this.#prober = prober;
   }
 
-  /** The connection that was asked last; it may have ended. */
-  get connection(): LinkClient {
-    return this.#connection;
+  /** The prober that has asked last; its connection may have ended. */
+  get prober(): Prober {
+    return this.#prober;
   }
 
   async ask(step: Step, revision: string): Promise<Answer> {
@@ -73,27 +73,27 @@ export class ConnectionAttempts implements Attempts {
   #discover(revision: string): Promise<Answer> {
     const { clientInfo, probeTimeoutMs } = this.#options;
     this.#wasProbed = true;
-    const id = this.#connection.takeId();
-    return this.#connection.ask(createDiscoverRequest({ id, revision, clientInfo }), probeTimeoutMs);
+    const id = this.#prober.takeId();
+    return this.#prober.ask(createDiscoverRequest({ id, revision, clientInfo }), probeTimeoutMs);
   }
 
   /** A server that exits, or hangs up, at a message it does not know is met once more, without such a message. */
   async #initialize(): Promise<Answer> {
-    if (this.#connection.end !== undefined) await this.#startAnew();
-    const answer = await this.#options.initialize(this.#connection);
+    if (this.#prober.end !== undefined) await this.#startAnew();
+    const answer = await this.#options.initialize(this.#prober);
     const isGone = answer.outcome.kind === 'exited' || answer.outcome.kind === 'lost';
     if (!isGone || !this.#wasProbed) return answer;
     await this.#startAnew();
-    return this.#options.initialize(this.#connection);
+    return this.#options.initialize(this.#prober);
   }
 
   /** Not while anything is left of the first process, which may have what only one can have. */
   async #startAnew(): Promise<void> {
     const { connectAnew, signal } = this.#options;
-    await this.#connection.gone;
+    await this.#prober.gone;
     signal.throwIfAborted();
     this.#wasProbed = false;
-    this.#connection = connectAnew();
+    this.#prober = connectAnew();
   }
 
   errorOf({ error }: Answer): BridgeError | undefined {
@@ -102,7 +102,7 @@ export class ConnectionAttempts implements Attempts {
 
   nothingFound(tried: readonly Attempt[]): BridgeError {
     // There was no connection to ask on: the handshake was answered over HTTP, which says more.
-    const { end } = this.#connection;
+    const { end } = this.#prober;
     if (typeof end?.data?.status === 'number') return end;
     const attempts = tried.map(({ request, saw }) => ({ request, saw }));
     const shown = attempts.map(({ request, saw }) => `${request}: ${saw}`).join('; ');
@@ -115,8 +115,8 @@ export class ConnectionAttempts implements Attempts {
 
   /** Ends the connection. Resolves when nothing is left of a process behind it. */
   async close(reason?: BridgeError): Promise<void> {
-    this.#connection.close(reason);
-    await this.#connection.gone;
+    this.#prober.close(reason);
+    await this.#prober.gone;
   }
 }
 
@@ -132,5 +132,5 @@ export function initializeAs(
   timeoutMs: number,
 ): ConnectionAttemptsOptions['initialize'] {
   const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
-  return (connection) => connection.request(INITIALIZE, params, timeoutMs);
+  return (prober) => prober.request(INITIALIZE, params, timeoutMs);
 }

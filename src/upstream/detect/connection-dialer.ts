@@ -18,6 +18,7 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
+import { asSessionDialer, type Connector } from '../connection.ts';
 import { describeRpcError } from './answer.ts';
 import {
   ConnectionAttempts,
@@ -33,13 +34,15 @@ import { untilAborted } from './deadline.ts';
 import { DetectingLinks, dialWith } from './detecting-link.ts';
 import { type Detection, type DetectOptions, detect, type Step } from './detection.ts';
 import type { JoinEras, JoinedDialers, JoinedSessions } from './joined-dialers.ts';
-import { LinkClient } from './link-client.ts';
 import { OpenedConnections } from './opened-connections.ts';
+import { Prober } from './prober.ts';
 import type { Learned } from './verdict-cache.ts';
 
 export interface ConnectionDialerOptions {
   /** Each connection is one to a server that nobody has talked to yet. Closed with the dialer. */
-  readonly connections: SessionDialer;
+  readonly connections: Connector;
+  /** Gives a session of a legacy client at a legacy server its connection; default: a new one. */
+  readonly ownSessions?: Pick<SessionDialer, 'dial'>;
   readonly transport: DuplexTransport;
   /**
    * `one-caller`: a connection shows the server what its first message came with, so it serves no other caller, and what
@@ -74,7 +77,7 @@ export function createConnectionDialer(options: ConnectionDialerOptions): Upstre
 }
 
 interface AttemptsInName extends Pick<ConnectionAttemptsOptions, 'initialize' | 'signal'> {
-  readonly connection: LinkClient;
+  readonly prober: Prober;
   /** Those of the client for whom it is asked. */
   readonly headers: Lane['headers'];
 }
@@ -84,6 +87,7 @@ type Speaks = 'unknown' | 'yes' | 'no';
 
 class ConnectionDialer implements UpstreamDialer {
   readonly #options: ConnectionDialerOptions;
+  readonly #ownSessions: Pick<SessionDialer, 'dial'>;
   readonly #legacy: OpenedConnections;
   readonly #modern: OpenedConnections;
   readonly #joined: JoinedDialers;
@@ -100,9 +104,13 @@ class ConnectionDialer implements UpstreamDialer {
   constructor(options: ConnectionDialerOptions) {
     const { connections, protocol, joinEras, deps } = options;
     this.#options = options;
+    this.#ownSessions = options.ownSessions ?? asSessionDialer(connections);
     this.#legacy = new OpenedConnections(connections, deps.clock);
     this.#modern = new OpenedConnections(connections, deps.clock);
-    this.#joined = joinEras({ legacy: this.#legacy, modern: new CallsOverSessions(this.#modern) });
+    this.#joined = joinEras({
+      legacy: asSessionDialer(this.#legacy),
+      modern: new CallsOverSessions(asSessionDialer(this.#modern)),
+    });
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
     if (protocol !== 'auto') this.#learned(protocol);
@@ -130,7 +138,7 @@ class ConnectionDialer implements UpstreamDialer {
   #dialOwn(listener: ServerListener): UpstreamLink {
     switch (this.#speaksLegacy) {
       case 'yes':
-        return this.#options.connections.dial(listener);
+        return this.#ownSessions.dial(listener);
       case 'no':
         return this.#joined.legacyToModern.dial(listener);
       case 'unknown':
@@ -144,23 +152,31 @@ class ConnectionDialer implements UpstreamDialer {
    */
   #meet(listener: ServerListener): UpstreamLink {
     const { connections, deps } = this.#options;
-    const connection = new LinkClient(connections, deps.clock);
-    const first = { kind: 'initialize-after', started: connection.open(listener) } as const;
+    const prober = new Prober(connections, deps.clock);
+    // Until the client sends initialize, the two speak with each other.
+    const first = { kind: 'initialize-after', started: prober.open(listener) } as const;
     return this.#links.dial(listener, first, async (initialize, signal) => {
-      const leave = (): void => connection.close(toBridgeError(signal.reason));
-      signal.addEventListener('abort', leave);
       const headers = initialize.exchange?.lane.headers;
-      const attempts = this.#attempts({ connection, headers, signal, initialize: () => connection.try(initialize) });
-      const detection = await detect(this.#asking(attempts, OF_SESSION, 'session', signal));
-      signal.removeEventListener('abort', leave);
+      const attempts = this.#attempts({ prober, headers, signal, initialize: () => prober.try(initialize) });
+      const leave = (): void => prober.close(toBridgeError(signal.reason));
+      signal.addEventListener('abort', leave);
+      let detection: Detection;
+      try {
+        detection = await detect(this.#asking(attempts, OF_SESSION, 'session', signal));
+      } catch (thrown) {
+        prober.close(toBridgeError(thrown));
+        throw thrown;
+      } finally {
+        signal.removeEventListener('abort', leave);
+      }
       if (detection.kind !== 'modern') {
         if (detection.kind === 'legacy') {
           this.#speaksLegacy = 'yes';
           this.#learned('legacy');
         }
-        return connection;
+        return prober;
       }
-      this.#handOver(connection, this.#modern);
+      this.#handOver(prober, this.#modern);
       this.#speaksLegacy = 'no';
       this.#speaksModern = 'yes';
       this.#learned('modern');
@@ -257,13 +273,13 @@ class ConnectionDialer implements UpstreamDialer {
     const { connections, clientInfo, deps, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
     const { signal } = this.#closing;
     const initialize = initializeAs(clientInfo, CARRIED_CAPABILITIES, handshakeTimeoutMs);
-    const connection = new LinkClient(connections, deps.clock, headers);
-    const attempts = this.#attempts({ connection, headers, signal, initialize });
+    const prober = new Prober(connections, deps.clock, headers);
+    const attempts = this.#attempts({ prober, headers, signal, initialize });
     try {
       const detection = await detect(this.#asking(attempts, order, goal, signal));
       switch (detection.kind) {
         case 'modern':
-          this.#handOver(attempts.connection, this.#modern);
+          this.#handOver(attempts.prober, this.#modern);
           return this.#found('modern');
         case 'legacy':
           await this.#leave(attempts, detection);
@@ -283,28 +299,29 @@ class ConnectionDialer implements UpstreamDialer {
 
   /** A server that was initialized there has been told of the bridge, and the connection is of use only where clients share it. */
   async #leave(attempts: ConnectionAttempts, { by, answer: { outcome } }: LegacyDetection): Promise<void> {
-    const { connection } = attempts;
+    const { prober } = attempts;
     const { sessions } = this.#joined;
-    if (connection.end === undefined && by === 'discover') return this.#handOver(connection, this.#legacy);
-    if (connection.end === undefined && sessions.kind === 'shared' && outcome.kind === 'result') {
-      this.#legacy.offer(connection);
+    if (prober.end === undefined && by === 'discover') return this.#handOver(prober, this.#legacy);
+    if (prober.end === undefined && sessions.kind === 'shared' && outcome.kind === 'result') {
+      this.#legacy.offer(prober.release());
       if (sessions.startInitialized(asFields(outcome.result) ?? {})) return;
+      this.#legacy.withdraw();
     }
     await attempts.close();
   }
 
   /** Whoever dials next gets it; but one that was made in a caller's name has done what it was for. */
-  #handOver(connection: LinkClient, next: OpenedConnections): void {
-    if (this.#options.connectionsFor === 'anybody') next.offer(connection);
-    else connection.close();
+  #handOver(prober: Prober, next: OpenedConnections): void {
+    if (prober.end === undefined && this.#options.connectionsFor === 'anybody') next.offer(prober.release());
+    else prober.close();
   }
 
-  #attempts({ connection, headers, signal, initialize }: AttemptsInName): ConnectionAttempts {
+  #attempts({ prober, headers, signal, initialize }: AttemptsInName): ConnectionAttempts {
     const { connections, transport, clientInfo, deps, probeTimeoutMs = DISCOVER_TIMEOUT_MS } = this.#options;
-    const connectAnew = (): LinkClient => new LinkClient(connections, deps.clock, headers);
+    const connectAnew = (): Prober => new Prober(connections, deps.clock, headers);
     return new ConnectionAttempts(
       { name: connections.name, transport, clientInfo, probeTimeoutMs, initialize, connectAnew, signal },
-      connection,
+      prober,
     );
   }
 

@@ -15,14 +15,14 @@ export interface Request {
 
 /** A connection, or a way to one. One of the two is called, once. */
 export interface FoundLink {
-  /** The client takes it, and hears what the server may have said so far. Throws a BridgeError when it is gone. */
+  /** Gives it to the client, which hears what the server may have said so far. Throws a BridgeError when it is gone. */
   open(client: ServerListener): UpstreamLink;
   /** The client has left meanwhile. */
   close(reason: BridgeError): void;
 }
 
 /** A way by which the client's first message has not been sent yet. */
-export function dialWith(dialer: SessionDialer, { frame, exchange }: Request): FoundLink {
+export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, exchange }: Request): FoundLink {
   return {
     open(client) {
       const link = dialer.dial(client);

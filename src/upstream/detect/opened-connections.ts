@@ -1,69 +1,79 @@
 import type { Clock } from '../../deps.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
-import type { LinkClient } from './link-client.ts';
+import { BridgeError } from '../../errors.ts';
+import type { Readiness } from '../../relay/ports.ts';
+import type { Connection, Connector } from '../connection.ts';
 
-/** Who waited for the verdict dials at once; a connection that nobody has taken by then has missed its clients. */
+/** Clients that waited for the verdict connect at once, so a connection that is not taken within this time is closed. */
 export const HANDOVER_MS = 10_000;
 
 interface Offer {
-  readonly connection: LinkClient;
+  readonly connection: Connection;
   readonly cancel: () => void;
 }
 
 /**
- * Gives out the connection on which detection has asked before it makes new ones. Ends only what nobody has taken: the dialer
- * below belongs to somebody else.
+ * Gives out the connection on which detection has asked before it opens new ones. Closes only what nobody has taken, since
+ * the connector below belongs to somebody else.
  */
-export class OpenedConnections implements SessionDialer {
-  readonly #dialer: SessionDialer;
+export class OpenedConnections implements Connector {
+  readonly #connector: Connector;
   readonly #clock: Clock;
   #offer: Offer | undefined;
   #isClosed = false;
 
-  constructor(dialer: SessionDialer, clock: Clock) {
-    this.#dialer = dialer;
+  constructor(connector: Connector, clock: Clock) {
+    this.#connector = connector;
     this.#clock = clock;
   }
 
   get name(): string {
-    return this.#dialer.name;
+    return this.#connector.name;
   }
 
-  /**
-   * The connection belongs to whoever dials next. One that was offered before and not taken is closed.
-   */
-  offer(connection: LinkClient): void {
-    this.#take()?.close();
-    if (this.#isClosed) return connection.close();
-    connection.takeBack();
-    this.#offer = { connection, cancel: this.#clock.after(HANDOVER_MS, () => this.#take()?.close()) };
+  /** Keeps a connection for whoever connects next. One that was offered before and not taken is closed. */
+  offer(connection: Connection): void {
+    this.withdraw();
+    if (this.#isClosed) return connection.close(NOT_TAKEN);
+    const cancel = this.#clock.after(HANDOVER_MS, () => this.withdraw());
+    this.#offer = { connection, cancel };
+    connection.onUnheard = ({ kind }) => {
+      if (kind === 'end') this.withdraw();
+      return 'kept';
+    };
   }
 
-  #take(): LinkClient | undefined {
+  /** Closes the connection that was offered and not taken. */
+  withdraw(): void {
+    this.#take()?.close(NOT_TAKEN);
+  }
+
+  #take(): Connection | undefined {
     const offer = this.#offer;
     this.#offer = undefined;
     offer?.cancel();
     return offer?.connection;
   }
 
-  dial(listener: ServerListener): UpstreamLink {
-    const connection = this.#take();
-    // It may have ended meanwhile.
-    if (connection === undefined || connection.end !== undefined) return this.#dialer.dial(listener);
-    return connection.open(listener);
+  connect(): Connection {
+    return this.#take() ?? this.#connector.connect();
   }
 
   readiness(): Readiness {
-    return this.#dialer.readiness();
+    return this.#connector.readiness();
   }
 
   close(): Promise<void> {
     this.#isClosed = true;
-    this.#take()?.close();
+    this.withdraw();
     return Promise.resolve();
   }
 
   killNow(): void {
-    this.#dialer.killNow();
+    this.#connector.killNow();
   }
 }
+
+const NOT_TAKEN = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  'No client has taken the connection that detection had opened.',
+);

@@ -6,8 +6,8 @@ import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/h
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import type { SessionDialer } from '../../relay/ports.ts';
 import { requestFrame } from '../../wire/write-message.ts';
+import type { Connector } from '../connection.ts';
 import { endSession } from '../remote/end-session.ts';
 import { readRefusal } from '../remote/refusal.ts';
 import type { Answer } from './answer.ts';
@@ -16,7 +16,7 @@ import { untilAborted } from './deadline.ts';
 import type { Request } from './detecting-link.ts';
 import type { Attempts, Step } from './detection.ts';
 import { type Attempt, detectError } from './detection-errors.ts';
-import { LinkClient } from './link-client.ts';
+import { Prober } from './prober.ts';
 
 export interface OwnAttemptsOptions {
   readonly target: HttpTarget;
@@ -100,15 +100,15 @@ const NO_BODY = Buffer.alloc(0);
 export interface TrialAttemptsOptions extends OwnAttemptsOptions {
   /** The client's `initialize`. */
   readonly request: Request;
-  readonly streamable: SessionDialer;
-  readonly httpSse: SessionDialer;
+  readonly streamable: Connector;
+  readonly httpSse: Connector;
 }
 
 /** Attempts with the `initialize` of the client that waits; only `server/discover` is the bridge's own. */
 export class TrialAttempts extends OwnAttempts {
   readonly #trial: TrialAttemptsOptions;
   /** The last one that got an answer of the server's. */
-  #answered: LinkClient | undefined;
+  #answered: Prober | undefined;
 
   constructor(options: TrialAttemptsOptions) {
     super(options);
@@ -126,10 +126,10 @@ export class TrialAttempts extends OwnAttempts {
     return answer.error === undefined ? { ...answer, outcome: { kind: 'found' }, summary: 'answered' } : answer;
   }
 
-  async #try(dialer: SessionDialer, signal: AbortSignal): Promise<Answer<ProbeOutcome>> {
+  async #try(connector: Connector, signal: AbortSignal): Promise<Answer<ProbeOutcome>> {
     const { request, target } = this.#trial;
     signal.throwIfAborted();
-    const trial = new LinkClient(dialer, target.http.clock);
+    const trial = new Prober(connector, target.http.clock);
     // Another question may follow before this one has been answered, so whoever gives up on it closes it.
     const giveUp = (): void => trial.close(NOT_THIS_WAY);
     signal.addEventListener('abort', giveUp, { once: true });
@@ -144,8 +144,8 @@ export class TrialAttempts extends OwnAttempts {
     return answer;
   }
 
-  /** The link of the attempt that was answered; from here on it is the caller's. */
-  take(): LinkClient | undefined {
+  /** Takes the attempt that was answered. Its connection belongs to the caller from here on. */
+  take(): Prober | undefined {
     const trial = this.#answered;
     this.#answered = undefined;
     return trial;

@@ -13,6 +13,7 @@ import { DecoratedSessions, type DecorateSession } from '../../relay/passing-lin
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
+import { asSessionDialer, type Connection, type Connector } from '../connection.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
 import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-environment.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';
@@ -21,6 +22,7 @@ import { Deadline } from './deadline.ts';
 import { DetectingLinks, dialWith, type FoundLink, type Request } from './detecting-link.ts';
 import { type Detection, detect, LEGACY_FIRST, type Step } from './detection.ts';
 import type { FirstFailures } from './detection-errors.ts';
+import type { Prober } from './prober.ts';
 import { TrialAttempts } from './url-attempts.ts';
 import type { KeyOf, Verdict, VerdictCache } from './verdict-cache.ts';
 
@@ -68,15 +70,13 @@ export interface SessionKnowledge {
 export function createSessionDialer(options: RemoteOptions, knowledge: SessionKnowledge): SessionDialer {
   const { protocol, remote } = options;
   const { transport } = remote;
-  if (transport === 'sse') return createHttpSseSessions(options);
+  if (transport === 'sse') {
+    return new DecoratedSessions(asSessionDialer(createHttpSseDialer(dialerOptions(options))), options.keepStored);
+  }
   if (transport === 'streamable-http' && protocol === 'legacy' && knowledge.modern.kind === 'unasked') {
-    return createStreamableDialer(dialerOptions(options));
+    return asSessionDialer(createStreamableDialer(dialerOptions(options)));
   }
   return new UrlSessions(options, knowledge);
-}
-
-function createHttpSseSessions(options: RemoteOptions): SessionDialer {
-  return new DecoratedSessions(createHttpSseDialer(dialerOptions(options)), options.keepStored);
 }
 
 export function dialerOptions(options: Omit<RemoteOptions, 'keepStored'>): RemoteDialerOptions {
@@ -112,18 +112,18 @@ interface FirstRequest extends Request {
 }
 
 /** The server takes only one of several attempts, and only that one writes into the session. */
-function bindSession(dialer: SessionDialer, session: SessionState | undefined): SessionDialer {
+function bindSession(connector: Connector, session: SessionState | undefined): Connector {
   return {
-    name: dialer.name,
-    dial: (listener) => dialer.dial(listener, session),
-    readiness: () => dialer.readiness(),
-    close: () => dialer.close(),
-    killNow: () => dialer.killNow(),
+    name: connector.name,
+    connect: () => connector.connect(session),
+    readiness: () => connector.readiness(),
+    close: () => connector.close(),
+    killNow: () => connector.killNow(),
   };
 }
 
 function dialBound(dialer: SessionDialer, initialize: FirstRequest): FoundLink {
-  return dialWith(bindSession(dialer, initialize.session), initialize);
+  return dialWith({ dial: (listener) => dialer.dial(listener, initialize.session) }, initialize);
 }
 
 type Found = Detection & { readonly link: FoundLink };
@@ -133,8 +133,8 @@ class UrlSessions implements SessionDialer {
   readonly #options: RemoteOptions;
   readonly #knowledge: SessionKnowledge;
   readonly #http: HttpClient;
-  readonly #streamable: SessionDialer;
-  readonly #httpSse: SessionDialer;
+  readonly #streamable: Connector;
+  readonly #httpSse: Connector;
   readonly #steps: readonly Step[];
   readonly #links = new DetectingLinks();
   /** For what has to begin anew: the server may speak another transport by now than when the session was opened. */
@@ -151,7 +151,7 @@ class UrlSessions implements SessionDialer {
     this.#http = shared.http;
     this.#streamable = createStreamableDialer(shared);
     // A client of its own: each dialer closes the one it has.
-    this.#httpSse = createHttpSseSessions(options);
+    this.#httpSse = createHttpSseDialer({ ...shared, http: createHttpClient(options) });
     this.#steps = LEGACY_FIRST.filter(
       (step) =>
         !(step === 'discover' && options.protocol === 'legacy') &&
@@ -164,7 +164,7 @@ class UrlSessions implements SessionDialer {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
     if (session?.offer === undefined) return this.#dialNew(listener, session);
-    if (session.continuation === 'same-session') return this.#streamable.dial(listener, session);
+    if (session.continuation === 'same-session') return asSessionDialer(this.#streamable).dial(listener, session);
     return this.#options.keepStored(this.#anew, listener, session);
   }
 
@@ -231,7 +231,7 @@ class UrlSessions implements SessionDialer {
       signal: deadline.signal,
       request: initialize,
       streamable: bindSession(this.#streamable, initialize.session),
-      httpSse: bindSession(this.#httpSse, initialize.session),
+      httpSse: this.#httpSse,
     });
     try {
       const detection = await detect({ attempts, order, goal: 'session', clock, log, signal: deadline.signal });
@@ -240,9 +240,10 @@ class UrlSessions implements SessionDialer {
       if (detection.kind === 'modern') {
         return { ...detection, link: this.#turnModern(key, initialize, detection.revision) };
       }
-      const link = attempts.take();
-      if (link === undefined) throw new Error('a transport was found without a link');
-      return { ...detection, link };
+      const prober = attempts.take();
+      if (prober === undefined) throw new Error('a transport was found without a connection');
+      const isHttpSse = detection.kind === 'legacy' && detection.by === 'eventStream';
+      return { ...detection, link: isHttpSse ? this.#keepStored(prober, initialize) : prober };
     } catch (thrown) {
       if (!signal.aborted) this.#failed(key, toBridgeError(thrown));
       throw thrown;
@@ -250,6 +251,17 @@ class UrlSessions implements SessionDialer {
       deadline.clear();
       void attempts.close();
     }
+  }
+
+  /** Over HTTP+SSE the server itself remembers nothing of a session that has to be stored. */
+  #keepStored(prober: Prober, { frame, exchange, session }: FirstRequest): FoundLink {
+    if (session === undefined) return prober;
+    const found = { name: this.name, dial: (listener: ServerListener): Connection => prober.open(listener) };
+    return {
+      open: (client) =>
+        this.#options.keepStored({ ...asSessionDialer(this.#httpSse), ...found }, client, session, { frame, exchange }),
+      close: (reason) => prober.close(reason),
+    };
   }
 
   #failed(key: string, error: BridgeError): void {

@@ -1,22 +1,23 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/ports.ts';
 import { IdWarnings } from '../answer-ids.ts';
+import type { Connection, Connector } from '../connection.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import { HttpSseLink } from './link.ts';
 
 /** Creates sessions with a server over HTTP+SSE, the transport of revision 2024-11-05. */
-export function createHttpSseDialer(options: RemoteDialerOptions): SessionDialer {
+export function createHttpSseDialer(options: RemoteDialerOptions): Connector {
   return new HttpSseDialer(options);
 }
 
-class HttpSseDialer implements SessionDialer {
+class HttpSseDialer implements Connector {
   readonly name: string;
   readonly #options: RemoteDialerOptions;
   readonly #reachability: Reachability;
   readonly #idWarnings: IdWarnings;
-  readonly #links = new Set<UpstreamLink>();
+  readonly #links = new Set<Connection>();
   #isClosed = false;
 
   constructor(options: RemoteDialerOptions) {
@@ -26,7 +27,7 @@ class HttpSseDialer implements SessionDialer {
     this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  connect(): Connection {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
@@ -39,7 +40,6 @@ class HttpSseDialer implements SessionDialer {
         idWarnings: this.#idWarnings,
         log: deps.log,
       },
-      listener,
       reachable: (error) => this.#reachability.note(error),
       left: () => this.#links.delete(link),
     });

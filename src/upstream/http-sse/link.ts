@@ -8,11 +8,11 @@ import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import { answersId, type Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { LinkRequests } from '../answer-ids.ts';
+import { Connection } from '../connection.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import { Outbox, type Outgoing } from '../remote/link-messages.ts';
 import { postRequest } from '../remote/post-requests.ts';
@@ -35,7 +35,6 @@ const POST_HEADERS = { 'Content-Type': JSON_TYPE, Accept: '*/*' };
 
 export interface HttpSseLinkOptions {
   readonly environment: SessionEnvironment;
-  readonly listener: ServerListener;
   /**
    * Called with undefined when the server announced its endpoint, otherwise with the reason why it could not be
    * reached.
@@ -78,7 +77,7 @@ type LinkState =
  * A session over HTTP+SSE: a GET whose stream is the session, and a POST for each message. The session ends with the
  * stream and cannot be resumed.
  */
-export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost {
+export class HttpSseLink extends Connection implements EventStreamListener, PostHost {
   readonly #options: HttpSseLinkOptions;
   readonly #log: Logger;
   readonly #outbox: Outbox;
@@ -95,7 +94,8 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   #streamUrl: URL;
 
   constructor(options: HttpSseLinkOptions) {
-    const { environment, listener } = options;
+    super();
+    const { environment } = options;
     const { http, url, maxMessageBytes, idWarnings, log } = environment;
     this.#options = options;
     this.#log = log;
@@ -104,7 +104,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
       clock: http.clock,
       log,
       post: (message) => this.#post(message),
-      drained: () => listener.serverDrained(),
+      drained: () => this.inbox.serverDrained(),
     });
     this.#outbox.hold();
     this.#calls = new PostedCalls({ clock: http.clock, lingering: LINGERING_LIMITS });
@@ -112,7 +112,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
       name: showUrl(url),
       maxMessageBytes,
       message: (frame) => this.#received(frame),
-      fault: (fault) => listener.serverFault(this.#requests.failed(fault)),
+      fault: (fault) => this.inbox.serverFault(this.#requests.failed(fault)),
     });
     const send = (frame: Frame, exchange?: Exchange): void => void this.send(frame, exchange);
     this.#requests = new LinkRequests({ warnings: idWarnings, log, send });
@@ -164,17 +164,18 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     return request !== undefined;
   }
 
-  pause(): void {
+  protected override pauseSource(): void {
     this.#isPaused = true;
     this.#stream?.pause();
   }
 
-  resume(): void {
+  protected override resumeSource(): void {
     this.#isPaused = false;
     this.#stream?.resume();
   }
 
   close(reason: BridgeError): void {
+    this.inbox.close();
     if (this.#leave()) this.#log.debug({ code: reason.code }, 'link closed, ending the stream');
   }
 
@@ -234,7 +235,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     if (frame === undefined) return this.#outbox.opened();
     const isHandshake = this.#handshakeId !== undefined && frame.isResponse && frame.id === this.#handshakeId;
     if (isHandshake && frame.kind === 'result') this.#negotiated(frame);
-    this.#options.listener.fromServer(frame);
+    this.inbox.fromServer(frame);
     if (isHandshake) this.#handshakeOver();
   }
 
@@ -299,7 +300,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   #unanswered({ frame, exchange }: Outgoing, error: BridgeError): void {
     if (exchange === undefined || exchange.state.kind === 'open') {
-      this.#options.listener.serverFault(this.#requests.failed({ error, kind: 'error', id: frame.id }));
+      this.inbox.serverFault(this.#requests.failed({ error, kind: 'error', id: frame.id }));
     }
     if (frame.method === INITIALIZE) this.#handshakeOver();
   }
@@ -311,7 +312,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     // An error in opening the stream is reported to the client that needs it. A break is logged, because no client may
     // be waiting.
     if (this.#state.kind === 'open') this.#log.warn({ code: error.code }, `event stream lost: ${error.message}`);
-    if (this.#leave()) this.#options.listener.serverClosed(error);
+    if (this.#leave()) this.inbox.serverClosed(error);
   }
 
   /** Returns false if the link had been closed before. */

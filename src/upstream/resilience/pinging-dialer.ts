@@ -21,8 +21,8 @@ export function createPingingDialer(pinged: UpstreamDialer, options: PingOptions
   return new DecoratedDialer(pinged, pingWith(options));
 }
 
-/** Pings connections of which it is not known yet what they will carry, and leaves those of the modern era alone. */
-export function createPingingConnections(pinged: SessionDialer, options: PingOptions): SessionDialer {
+/** Pings the servers of sessions that are shared or pooled. */
+export function createPingingSessions(pinged: SessionDialer, options: PingOptions): SessionDialer {
   return new DecoratedSessions(pinged, pingWith(options));
 }
 

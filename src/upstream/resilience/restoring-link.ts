@@ -8,6 +8,7 @@ import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
+import type { SentRequest } from '../../relay/passing-link.ts';
 import type { ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Restoration, type RestoredConnection, type TimeLimit } from '../../relay/sessions/restore-session.ts';
 import { isStanding, type SessionState } from '../../relay/sessions/session-state.ts';
@@ -42,6 +43,8 @@ export interface RestoringOptions {
    * - `with-a-request`: with the first request of the client, whose headers the server wants to see.
    */
   readonly begins: 'at-once' | 'with-a-request';
+  /** The client's first request, if it was sent already on the connection that is dialled first. */
+  readonly sent?: SentRequest | undefined;
 }
 
 /**
@@ -111,6 +114,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
       exceeded: () => timedOut(dialer.name, handshakeTimeoutMs),
     };
     this.#state = this.#begin();
+    if (options.sent !== undefined) this.#note(options.sent.frame, options.sent.exchange);
   }
 
   #begin(): LinkState {

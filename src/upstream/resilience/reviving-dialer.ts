@@ -28,8 +28,8 @@ export function createRevivingDialer(revived: UpstreamDialer, options: RevivingO
  * passes by.
  */
 export function keepStoredSessions(options: RevivingOptions & Pick<RestoringOptions, 'begins'>): DecorateSession {
-  return (dialer, listener, session) =>
+  return (dialer, listener, session, sent) =>
     session === undefined
       ? dialer.dial(listener)
-      : new RestoringLink(dialer, listener, { ...options, afterLoss: 'ends', session });
+      : new RestoringLink(dialer, listener, { ...options, afterLoss: 'ends', session, sent });
 }

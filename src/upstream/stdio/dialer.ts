@@ -1,6 +1,6 @@
 import type { ChildConfig, CommandTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
-import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
+import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { showFile } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { Child, ChildListener, ChildSpec, EndReason } from '../../process/child.ts';
@@ -10,11 +10,12 @@ import { createPtyStarter } from '../../process/pty-child.ts';
 import { resolveCommand } from '../../process/resolve-command.ts';
 import { toSpawnError } from '../../process/spawn-error.ts';
 import { RestartPolicy } from '../../process/supervisor.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/ports.ts';
 import { IdWarnings } from '../answer-ids.ts';
-import { untilAborted } from '../detect/deadline.ts';
-import { DetectingLink } from '../detect/detecting-link.ts';
+import type { Connection, Connector } from '../connection.ts';
+import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
 import { DuplexConnection } from '../duplex/connection.ts';
+import { WaitingCarrier } from '../duplex/waiting-carrier.ts';
 import { StdioCarrier } from './carrier.ts';
 import type { ChildLimit, ChildSlot } from './child-limit.ts';
 import { StartTrials } from './start-trials.ts';
@@ -44,14 +45,14 @@ export interface StdioDialerOptions {
  * @throws BridgeError at once when the command cannot be started as it is: ERR_UPSTREAM_SPAWN when there is no such
  * program, ERR_CONFIG_OPTION when --pty is not available here
  */
-export function createStdioDialer(options: StdioDialerOptions): SessionDialer {
+export function createStdioDialer(options: StdioDialerOptions): Connector {
   const { target, child, deps } = options;
   const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
   deps.log.debug({ file: showFile(file) }, 'found the server');
   return new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
 }
 
-class StdioDialer implements SessionDialer {
+class StdioDialer implements Connector {
   readonly name: string;
   readonly #options: StdioDialerOptions;
   readonly #spec: ChildSpec;
@@ -97,51 +98,51 @@ class StdioDialer implements SessionDialer {
    * whether the server can start, and some servers can run only once.
    */
   #createTrials(clientInfo: Implementation): StartTrials {
-    const dial = (listener: ServerListener): UpstreamLink => {
+    const connect = (): Connection => {
       if (this.#children.size > 0) throw new BridgeError('ERR_SESSION_BUSY', 'The server has been started already.');
-      return this.dial(listener);
+      return this.connect();
     };
-    return new StartTrials({ dial, clientInfo, clock: this.#options.deps.clock });
+    return new StartTrials({ connect, clientInfo, clock: this.#options.deps.clock });
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  connect(): Connection {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
     }
     const slot = this.#limit.reserve();
-    return slot.free === undefined ? this.#open(listener, slot) : this.#openWhenFree(listener, slot, slot.free);
+    return slot.free === undefined
+      ? this.#open((connection) => this.#carry(connection, slot))
+      : this.#openWhenFree(slot, slot.free);
+  }
+
+  #open(carry: (connection: CarrierListener) => Carrier): DuplexConnection<Carrier> {
+    const log = this.#options.deps.log.child({ child: this.name });
+    return new DuplexConnection({ idWarnings: this.#idWarnings, log, carry });
   }
 
   /** Waits for a process that is ending, such as that of a session that has just been evicted. */
-  #openWhenFree(listener: ServerListener, slot: ChildSlot, free: Promise<void>): UpstreamLink {
-    const { log } = this.#options.deps;
-    log.debug({ child: this.name }, 'the server is started as soon as one that is ending is gone');
-    let isHeld = true;
-    return new DetectingLink({
-      listener,
-      first: { kind: 'any' },
-      findLink: async (_first, signal) => {
-        await untilAborted(free, signal);
-        return {
-          open: (client) => {
-            isHeld = false;
-            return this.#open(client, slot);
-          },
-          close: () => {},
-        };
-      },
-      left: () => {
-        if (isHeld) slot.release();
-      },
+  #openWhenFree(slot: ChildSlot, free: Promise<void>): Connection {
+    this.#options.deps.log.debug({ child: this.name }, 'the server is started as soon as one that is ending is gone');
+    const waiting = new WaitingCarrier(() => slot.release());
+    const connection = this.#open(() => waiting);
+    void free.then(() => {
+      if (waiting.isClosed) return;
+      try {
+        connection.replaceCarrier((listener) => this.#carry(listener, slot));
+      } catch (thrown) {
+        return connection.ended(toBridgeError(thrown));
+      }
+      if (waiting.passTo(connection.carrier)) connection.drained();
     });
+    return connection;
   }
 
-  #open(listener: ServerListener, slot: ChildSlot): UpstreamLink {
+  /** Starts a process in this slot, which is released if that fails. */
+  #carry(connection: CarrierListener, slot: ChildSlot): StdioCarrier {
     const { child, maxMessageBytes, deps } = this.#options;
     try {
       if (this.#isClosed) throw SHUTTING_DOWN;
       this.#policy.started();
-      const { log } = deps;
       const carried = {
         name: this.name,
         maxMessageBytes,
@@ -149,15 +150,10 @@ class StdioDialer implements SessionDialer {
         failureLevel: this.#failureLevel,
         policy: this.#policy,
         clock: deps.clock,
-        log,
+        log: deps.log,
         start: (childListener: ChildListener) => this.#start(childListener, slot),
       };
-      return new DuplexConnection({
-        listener,
-        idWarnings: this.#idWarnings,
-        log: log.child({ child: this.name }),
-        carry: (connection) => new StdioCarrier(carried, connection),
-      });
+      return new StdioCarrier(carried, connection);
     } catch (thrown) {
       slot.release();
       throw thrown;

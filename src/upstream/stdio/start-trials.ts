@@ -3,8 +3,8 @@ import { BridgeError } from '../../errors.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import { requestFrame } from '../../wire/write-message.ts';
+import type { Connection } from '../connection.ts';
 
 /** Pause before the first trial. It doubles after each failure, as in the restarts of container platforms. */
 const FIRST_PAUSE_MS = 10_000;
@@ -14,7 +14,7 @@ const ANSWER_MS = 60_000;
 
 export interface StartTrialsOptions {
   /** Starts a process; may throw. The process's first response, whatever it says, leads to a call of `served`. */
-  readonly dial: (listener: ServerListener) => UpstreamLink;
+  readonly connect: () => Connection;
   readonly clientInfo: Implementation;
   readonly clock: Clock;
 }
@@ -53,25 +53,15 @@ export class StartTrials {
   }
 
   #try(): void {
-    const { dial, clientInfo, clock } = this.#options;
+    const { connect, clientInfo, clock } = this.#options;
     const over = (): void => {
       cancel();
       this.#endTrial = undefined;
     };
     const cancel = clock.after(ANSWER_MS, () => this.#endTrial?.(SILENT));
-    let link: UpstreamLink;
+    let connection: Connection;
     try {
-      link = dial({
-        fromServer: (frame) => {
-          if (frame.isResponse) this.#endTrial?.(ANSWERED);
-        },
-        serverClosed: () => {
-          over();
-          this.failed();
-        },
-        serverFault: () => {},
-        serverDrained: () => {},
-      });
+      connection = connect();
     } catch {
       // The dialer has reported what is wrong with the command. If the start failed only because of a limit, it is
       // repeated later.
@@ -80,10 +70,21 @@ export class StartTrials {
     }
     this.#endTrial = (reason) => {
       over();
-      link.close(reason);
+      connection.close(reason);
+    };
+    connection.listener = {
+      fromServer: (frame) => {
+        if (frame.isResponse) this.#endTrial?.(ANSWERED);
+      },
+      serverClosed: () => {
+        over();
+        this.failed();
+      },
+      serverFault: () => {},
+      serverDrained: () => {},
     };
     const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities: {}, clientInfo };
-    link.send(requestFrame(0, INITIALIZE, params));
+    connection.send(requestFrame(0, INITIALIZE, params));
   }
 
   close(): void {

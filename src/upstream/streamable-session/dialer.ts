@@ -1,25 +1,26 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/ports.ts';
 import { SessionState } from '../../relay/sessions/session-state.ts';
 import { IdWarnings } from '../answer-ids.ts';
+import type { Connection, Connector } from '../connection.ts';
 import { endSession, type SessionTarget } from '../remote/end-session.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamableLink } from './link.ts';
 
 /** Creates sessions with a server over Streamable HTTP, in all revisions that have sessions. */
-export function createStreamableDialer(options: RemoteDialerOptions): SessionDialer {
+export function createStreamableDialer(options: RemoteDialerOptions): Connector {
   return new StreamableDialer(options);
 }
 
-class StreamableDialer implements SessionDialer {
+class StreamableDialer implements Connector {
   readonly name: string;
   readonly #options: RemoteDialerOptions;
   readonly #reachability: Reachability;
   readonly #idWarnings: IdWarnings;
-  readonly #links = new Set<UpstreamLink>();
+  readonly #links = new Set<Connection>();
   /** Sessions being ended at the server. */
   readonly #endings = new Set<Promise<void>>();
   #isClosed = false;
@@ -31,7 +32,7 @@ class StreamableDialer implements SessionDialer {
     this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
-  dial(listener: ServerListener, session = new SessionState()): UpstreamLink {
+  connect(session = new SessionState()): Connection {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
@@ -40,7 +41,6 @@ class StreamableDialer implements SessionDialer {
     const caller = new CallerHeaders();
     const link = new StreamableLink({
       environment: { ...remote, cookies, caller, idWarnings: this.#idWarnings, log: deps.log },
-      listener,
       session,
       reachable: (error) => this.#reachability.note(error),
       left: (key) => {

@@ -8,11 +8,12 @@ import type { SessionVerdict } from '../../mcp/classify/session-refusal.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { ServerFault } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { answersId, type Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { LinkRequests } from '../answer-ids.ts';
+import { Connection } from '../connection.ts';
 import { CallErrors } from '../remote/answer-reader.ts';
 import { Delivery, Outbox, Outgoing } from '../remote/link-messages.ts';
 import { SessionQuestion } from '../remote/login-question.ts';
@@ -27,7 +28,6 @@ import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
 
 export interface StreamableLinkOptions {
   readonly environment: SessionEnvironment;
-  readonly listener: ServerListener;
   /** A new session, or one that was opened by another bridge and is continued here. The link keeps it up to date. */
   readonly session: SessionState;
   /** Called with undefined when the server answered, otherwise with the reason why it could not be reached. */
@@ -45,8 +45,8 @@ export const LINGERING_LIMITS = { count: 16, bytes: 1024 * 1024, least: 0 };
 /** Limit of posts of a message. A message rejected with its session is posted once more, in a new session. */
 const MAX_ATTEMPTS = 2;
 
-/** A session with a server over Streamable HTTP. After `close` the listener is not called any more. */
-export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
+/** A session with a server over Streamable HTTP. */
+export class StreamableLink extends Connection implements PostHost, KeeperHost {
   readonly #options: StreamableLinkOptions;
   readonly #delivery: Delivery;
   readonly #requests: LinkRequests;
@@ -68,7 +68,8 @@ export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
   #wasRenewedInVain = false;
 
   constructor(options: StreamableLinkOptions) {
-    const { environment, listener, session } = options;
+    super();
+    const { environment, session } = options;
     const { clock } = environment.http;
     this.#options = options;
     this.#log = environment.log;
@@ -77,7 +78,7 @@ export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
       log: environment.log,
       send: (frame, exchange) => void this.send(frame, exchange),
     });
-    this.#delivery = new Delivery(listener, this.#requests);
+    this.#delivery = new Delivery(this.inbox, this.#requests);
     this.#posting = {
       environment,
       useOf: useOfBody,
@@ -98,7 +99,7 @@ export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
       clock,
       log: environment.log,
       post: (message) => this.#postInTurn(message),
-      drained: () => listener.serverDrained(),
+      drained: () => this.inbox.serverDrained(),
     });
     if (!session.isInitialized) return;
     // The server's messages were not received between the end of the former bridge and now.
@@ -148,19 +149,25 @@ export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
     return true;
   }
 
-  pause(): void {
+  protected override pauseSource(): void {
     this.#isPaused = true;
     this.#calls.pause();
     this.#stream?.pause();
   }
 
-  resume(): void {
+  protected override resumeSource(): void {
     this.#isPaused = false;
     this.#calls.resume();
     this.#stream?.resume();
   }
 
   close(reason: BridgeError): void {
+    this.inbox.close();
+    this.#end(reason);
+  }
+
+  /** Ends the session. What has arrived before is still told to the listener. */
+  #end(reason: BridgeError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#log.debug({ code: reason.code }, 'link closed, ending the session');
@@ -475,8 +482,8 @@ export class StreamableLink implements UpstreamLink, PostHost, KeeperHost {
 
   /** Ends the link. The listener reports the end to the requests that wait. */
   outlived(reason: BridgeError): void {
-    this.close(reason);
-    this.#options.listener.serverClosed(reason);
+    this.#end(reason);
+    this.inbox.serverClosed(reason);
   }
 }
 

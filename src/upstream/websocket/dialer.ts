@@ -3,9 +3,10 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { MAX_MISSED_PINGS, PING_MS } from '../../http/websocket/connection.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness } from '../../relay/ports.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { IdWarnings } from '../answer-ids.ts';
+import type { Connection, Connector } from '../connection.ts';
 import { createHttpClient, type RemoteOptions } from '../detect/url-sessions.ts';
 import { DuplexConnection } from '../duplex/connection.ts';
 import { CallerHeaders, Reachability, type RemoteDialerOptions } from '../remote/remote-environment.ts';
@@ -30,7 +31,7 @@ export type RemoteWebSocketOptions = Pick<
  * Creates the dialer for a server from the user's configuration.
  * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
  */
-export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): SessionDialer {
+export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): Connector {
   const { target, remote, maxMessageBytes, deps } = options;
   const { timeouts } = remote;
   // All pings have to fit into the user's limit on silence.
@@ -51,11 +52,11 @@ export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): Se
 }
 
 /** Creates connections to a server over WebSocket. Each carries messages of either era. */
-export function createWebSocketDialer(options: WebSocketDialerOptions): SessionDialer {
+export function createWebSocketDialer(options: WebSocketDialerOptions): Connector {
   return new WebSocketDialer(options);
 }
 
-class WebSocketDialer implements SessionDialer {
+class WebSocketDialer implements Connector {
   readonly name: string;
   readonly #options: WebSocketDialerOptions;
   readonly #reachability: Reachability;
@@ -70,7 +71,7 @@ class WebSocketDialer implements SessionDialer {
     this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  connect(): Connection {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more connections.');
     }
@@ -84,7 +85,6 @@ class WebSocketDialer implements SessionDialer {
       left: () => this.#connections.delete(connection),
     };
     const connection: DuplexConnection<WebSocketCarrier> = new DuplexConnection({
-      listener,
       idWarnings,
       log,
       carry: (connected) => new WebSocketCarrier(carried, connected),

@@ -3,9 +3,8 @@ import test, { type ExecutionContext } from 'ava';
 import { createModernToLegacyDialer } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import type { CallDialer, SessionDialer } from '../../../src/relay/ports.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
-import { loneDialer } from '../../support/dialers.ts';
+import { dialScript } from '../../support/dialers.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
 import { META, modern, postModern, type RpcBody } from './modern-posts.ts';
 
@@ -13,14 +12,7 @@ const { deps } = createTestDeps();
 
 function dialProgram(program: string, ...args: readonly string[]): SessionDialer {
   const path = fileURLToPath(new URL(`../../fixtures/${program}`, import.meta.url));
-  return createStdioDialer({
-    ...loneDialer(),
-    target: { kind: 'command', command: process.execPath, args: [path, ...args] },
-    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
-    maxMessageBytes: 16 * 1024 * 1024,
-    shutdownGraceMs: 2000,
-    deps,
-  });
+  return dialScript(path, { deps, args });
 }
 
 /** Servers made with the official SDKs that have the same tool, resource and prompt. */

@@ -2,9 +2,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
-import { loneDialer } from '../../support/dialers.ts';
+import { dialScript } from '../../support/dialers.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
 import { serverProgram } from '../../support/server-program.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -15,14 +14,7 @@ const SERVER = serverProgram(new URL('../../fixtures/modern-server/stdio.js', im
 /** A listener before one process of a server made with the official SDK v2. */
 async function startHarness(t: ExecutionContext) {
   const { deps } = createTestDeps();
-  const dialer = createStdioDialer({
-    ...loneDialer(),
-    target: { kind: 'command', command: process.execPath, args: [SERVER] },
-    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
-    maxMessageBytes: 16 * 1024 * 1024,
-    shutdownGraceMs: 2000,
-    deps,
-  });
+  const dialer = dialScript(SERVER, { deps });
   const server = createSharedModernServer({ dialer, deps, prewarm: false });
   t.teardown(() => server.close());
   const harness = await startHttpHarness(t, { modernDialer: server });

@@ -1,7 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { createLegacyToModernDialer } from '../../../src/eras/legacy-to-modern/dialer.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import {
   answerResult,
   listenScripted,
@@ -10,7 +9,7 @@ import {
 } from '../../fixtures/http-servers/scripted.ts';
 import { serveModern } from '../../fixtures/modern-server/http.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
-import { loneDialer } from '../../support/dialers.ts';
+import { dialScript } from '../../support/dialers.ts';
 import type { FakeClock } from '../../support/fake-clock.ts';
 import { type HttpHarness, type HttpHarnessOptions, startHttpHarness } from '../../support/http-harness.ts';
 import { serverProgram } from '../../support/server-program.ts';
@@ -22,14 +21,7 @@ const SERVER = serverProgram(new URL('../../fixtures/modern-server/stdio.js', im
 /** The server made with the official SDK v2, a process for each connection. */
 export function dialModernStdio(): SessionDialer {
   const { deps } = createTestDeps();
-  return createStdioDialer({
-    ...loneDialer(),
-    target: { kind: 'command', command: process.execPath, args: [SERVER] },
-    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
-    maxMessageBytes: 16 * 1024 * 1024,
-    shutdownGraceMs: 2000,
-    deps,
-  });
+  return dialScript(SERVER, { deps });
 }
 
 /** The same over HTTP. */

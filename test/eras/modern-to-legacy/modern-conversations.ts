@@ -2,11 +2,10 @@ import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { createModernToLegacyDialer, type ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import type { CallDialer, SessionDialer } from '../../../src/relay/ports.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { ModernClient } from '../../contract/modern-client.ts';
 import type { Message } from '../../contract/relayed-client.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
-import { loneDialer } from '../../support/dialers.ts';
+import { dialScript } from '../../support/dialers.ts';
 
 export interface ConversationOptions {
   readonly capabilities?: object;
@@ -47,16 +46,5 @@ export class Conversations {
 
 /** A server that is a program of its own. */
 export function dialProgram(path: string, args: readonly string[] = []): SessionDialer {
-  return createStdioDialer({
-    ...loneDialer(),
-    target: {
-      kind: 'command',
-      command: process.execPath,
-      args: [fileURLToPath(new URL(path, import.meta.url)), ...args],
-    },
-    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
-    maxMessageBytes: 16 * 1024 * 1024,
-    shutdownGraceMs: 2000,
-    deps: createTestDeps().deps,
-  });
+  return dialScript(fileURLToPath(new URL(path, import.meta.url)), { deps: createTestDeps().deps, args });
 }

@@ -46,7 +46,8 @@ function dial(t: ExecutionContext, address: StreamAddress, options: Partial<Byte
   const { dialer, entries } = dialByteStream(address, options);
   t.teardown(() => dialer.killNow());
   const listener = new RecordingServerListener();
-  const link = dialer.dial(listener);
+  const link = dialer.connect();
+  link.listener = listener;
   link.send(requestFrame(1, 'tools/list'));
   return { dialer, entries, listener, link };
 }
@@ -181,7 +182,7 @@ test('what was sent last still leaves when the link is closed, and a peer that k
   deps.clock.advance(CLOSE_GRACE_MS);
   await closed;
   t.is(listener.closings.length, 0);
-  t.throws(() => dialer.dial(listener), { code: 'ERR_SESSION_CLOSED' });
+  t.throws(() => dialer.connect(), { code: 'ERR_SESSION_CLOSED' });
 });
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url)));

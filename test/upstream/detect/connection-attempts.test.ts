@@ -4,7 +4,7 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import type { SessionDialer } from '../../../src/relay/ports.ts';
+import type { Connector } from '../../../src/upstream/connection.ts';
 import {
   ConnectionAttempts,
   initializeAs,
@@ -13,21 +13,22 @@ import {
 } from '../../../src/upstream/detect/connection-attempts.ts';
 import { type Detection, type DetectOptions, detect } from '../../../src/upstream/detect/detection.ts';
 import type { Attempt } from '../../../src/upstream/detect/detection-errors.ts';
-import { LinkClient } from '../../../src/upstream/detect/link-client.ts';
+import { Prober } from '../../../src/upstream/detect/prober.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { fixture } from '../../process/child-spec.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { loneDialer } from '../../support/dialers.ts';
-import { FakeDialer, remainsOf } from '../../support/fake-peers.ts';
+import { FakeConnector } from '../../support/fake-connections.ts';
+import { remainsOf } from '../../support/fake-peers.ts';
 import { serverFrame } from '../../support/frames.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { RecordingDialer } from './recording-dialer.ts';
+import { RecordingConnector } from './recording-connector.ts';
 
 type Run = Partial<DetectOptions> & { readonly probeTimeoutMs?: number; readonly handshakeTimeoutMs?: number };
-type Found = Detection & { readonly connection: LinkClient };
+type Found = Detection & { readonly connection: Prober };
 
 interface Setup {
-  readonly dialer: RecordingDialer;
+  readonly dialer: RecordingConnector;
   /** Asks a process for a session, in both eras. */
   detect(run?: Run): Promise<Found>;
 }
@@ -37,7 +38,7 @@ const CLIENT_INFO = { name: 'test', version: '1' };
 /** Everything that is started ends with the test. */
 function setUp(t: ExecutionContext, name: string, args: readonly string[] = []): Setup {
   const { deps } = createTestDeps();
-  const dialer = new RecordingDialer(
+  const dialer = new RecordingConnector(
     createStdioDialer({
       ...loneDialer(),
       target: { kind: 'command', command: process.execPath, args: [fixture(name), ...args] },
@@ -53,14 +54,14 @@ function setUp(t: ExecutionContext, name: string, args: readonly string[] = []):
 
 /** Many servers start at once here, so the probe waits long unless it is told otherwise. */
 async function detectAt(
-  dialer: SessionDialer,
+  dialer: Connector,
   { probeTimeoutMs = 6 * PROBE_TIMEOUT_MS, handshakeTimeoutMs = 60_000, ...run }: Run = {},
 ) {
   const { deps } = createTestDeps();
   const { clock, log } = deps;
   const { signal } = new AbortController();
   const initialize = initializeAs(CLIENT_INFO, {}, handshakeTimeoutMs);
-  const connectAnew = (): LinkClient => new LinkClient(dialer, clock);
+  const connectAnew = (): Prober => new Prober(dialer, clock);
   const { name } = dialer;
   const attempts = new ConnectionAttempts(
     { name, transport: 'stdio', clientInfo: CLIENT_INFO, probeTimeoutMs, initialize, connectAnew, signal },
@@ -68,7 +69,7 @@ async function detectAt(
   );
   try {
     const detection = await detect({ attempts, order: OF_REQUEST, goal: 'session', clock, log, signal, ...run });
-    return { ...detection, connection: attempts.connection };
+    return { ...detection, connection: attempts.prober };
   } catch (thrown) {
     await attempts.close();
     throw thrown;
@@ -207,7 +208,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 /** A server that has exited at the probe, and left something behind. */
 function leaveSomething() {
-  const dialer = new FakeDialer();
+  const dialer = new FakeConnector();
   const detection = detectAt(dialer);
   const { end } = remainsOf(dialer.latest.link);
   dialer.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'it has exited'));

@@ -16,6 +16,7 @@ import { RelayedClient } from '../../contract/relayed-client.ts';
 import { fixture } from '../../process/child-spec.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { loneDialer } from '../../support/dialers.ts';
+import { FakeConnector } from '../../support/fake-connections.ts';
 import {
   createFakeDeps,
   FakeDialer,
@@ -30,11 +31,11 @@ import { waitFor } from '../../support/wait-for.ts';
 import { dialByteStream } from '../byte-stream/dial.ts';
 import { CLIENT_INFO, joinErasWith } from '../join-eras.ts';
 import { listTools, ModernRequest, modernFrame } from '../modern-request.ts';
-import { RecordingDialer } from './recording-dialer.ts';
+import { RecordingConnector } from './recording-connector.ts';
 
 interface Setup {
   /** Everything that was started. */
-  readonly processes: RecordingDialer;
+  readonly processes: RecordingConnector;
   readonly dialer: UpstreamDialer;
 }
 
@@ -45,7 +46,7 @@ function start(
   { args = [], ...options }: Partial<ConnectionDialerOptions> & { readonly args?: readonly string[] } = {},
 ): Setup {
   const { deps } = createTestDeps();
-  const processes = new RecordingDialer(
+  const processes = new RecordingConnector(
     createStdioDialer({
       ...loneDialer(),
       target: { kind: 'command', command: process.execPath, args: [fixture(name), ...args] },
@@ -204,7 +205,7 @@ for (const [name, era, sent] of [
     t.teardown(() => inetd.stop());
     const { deps } = createTestDeps();
     const address = { kind: 'tcp', host: '127.0.0.1', port: inetd.port, tls: 'off' } as const;
-    const connections = new RecordingDialer(dialByteStream(address).dialer);
+    const connections = new RecordingConnector(dialByteStream(address).dialer);
     const learned: unknown[] = [];
     const dialer = createConnectionDialer({
       connections,
@@ -445,7 +446,7 @@ test('--protocol modern sends no process initialize', async (t) => {
 
 function startFake(options: Partial<ConnectionDialerOptions> = {}) {
   const deps = createFakeDeps();
-  const processes = new FakeDialer();
+  const processes = new FakeConnector();
   const dialer = createConnectionDialer({
     isAwaited: false,
     learned: () => undefined,
@@ -492,7 +493,7 @@ test('a session after the first that succeeded has nothing between it and its pr
   await settled();
   const listener = new FakeServerListener();
   t.is(dialer.dial(listener), processes.latest.link);
-  t.is(processes.latest.listener, listener);
+  t.is(processes.latest.link.listener, listener);
 });
 
 test('while a server that refused is asked for its era the client waits, and learns of the refusal if that is all', async (t) => {

@@ -42,11 +42,11 @@ function createLink({ name = 'node server.js' } = {}) {
     start,
   } as const;
   const link = new DuplexConnection({
-    listener,
     idWarnings: new IdWarnings(name, log),
     log,
     carry: (connection) => new StdioCarrier(carried, connection),
   });
+  link.listener = listener;
   const warnings = () => entries.filter(({ level }) => level === 40).map(({ msg }) => msg);
   const told = () => entries.map(({ msg }) => msg);
   return { link, child, clock, warnings, told };

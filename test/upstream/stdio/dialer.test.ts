@@ -10,7 +10,7 @@ import type { Clock } from '../../../src/deps.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { Implementation } from '../../../src/mcp/vocabulary/meta.ts';
 import { loadOpenPty } from '../../../src/process/pty-child.ts';
-import type { SessionDialer, UpstreamLink } from '../../../src/relay/ports.ts';
+import type { Connection, Connector } from '../../../src/upstream/connection.ts';
 import { ChildLimit } from '../../../src/upstream/stdio/child-limit.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
@@ -42,9 +42,9 @@ interface DialerSettings {
 }
 
 interface TestDialer {
-  readonly dialer: SessionDialer;
+  readonly dialer: Connector;
   readonly entries: readonly LogEntry[];
-  dial(): { link: UpstreamLink; listener: RecordingServerListener };
+  dial(): { link: Connection; listener: RecordingServerListener };
 }
 
 /** A dialer for a fixture; its children are ended with the test, and it fails if one stays behind. */
@@ -84,7 +84,9 @@ function createDialer(
   });
   const dial = () => {
     const listener = new RecordingServerListener();
-    return { link: dialer.dial(listener), listener };
+    const link = dialer.connect();
+    link.listener = listener;
+    return { link, listener };
   };
   return { dialer, entries, dial };
 }
@@ -103,7 +105,7 @@ const pidsIn = (entries: readonly LogEntry[]): number[] => [
 ];
 
 interface Conversation extends TestDialer {
-  readonly link: UpstreamLink;
+  readonly link: Connection;
   readonly listener: RecordingServerListener;
   readonly pid: number;
   readonly grandchildPid: number;

@@ -2,16 +2,16 @@ import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { StartTrials } from '../../../src/upstream/stdio/start-trials.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { FakeDialer } from '../../support/fake-peers.ts';
+import { FakeConnector } from '../../support/fake-connections.ts';
 import { serverFrame } from '../../support/frames.ts';
 
 const GONE = new BridgeError('ERR_UPSTREAM_EXITED', 'exited with code 1');
 
-function createTrials(): { clock: FakeClock; dialer: FakeDialer; trials: StartTrials } {
+function createTrials(): { clock: FakeClock; dialer: FakeConnector; trials: StartTrials } {
   const clock = new FakeClock();
-  const dialer = new FakeDialer();
+  const dialer = new FakeConnector();
   const clientInfo = { name: 'test', version: '1' };
-  return { clock, dialer, trials: new StartTrials({ dial: (listener) => dialer.dial(listener), clientInfo, clock }) };
+  return { clock, dialer, trials: new StartTrials({ connect: () => dialer.connect(), clientInfo, clock }) };
 }
 
 test('starts nothing while nothing has failed, and a while after a failure asks whether the server answers', (t) => {

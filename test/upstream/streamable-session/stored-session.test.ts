@@ -26,12 +26,12 @@ function openLink(t: ExecutionContext, url: URL, session: SessionState) {
       idWarnings: new IdWarnings('server', deps.log),
       log: deps.log,
     },
-    listener,
     session,
     reachable: () => {},
     // As of a bridge that is gone without a word: the session goes on at the server.
     left: () => {},
   });
+  link.listener = listener;
   const close = (): void => {
     link.close(SHUTTING_DOWN);
     remote.http.close();

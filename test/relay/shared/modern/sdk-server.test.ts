@@ -1,9 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { createSharedModernServer } from '../../../../src/relay/shared/modern/modern-era.ts';
-import { createStdioDialer } from '../../../../src/upstream/stdio/dialer.ts';
 import { META, ModernClient, type ModernClientOptions, subscriptionOf } from '../../../contract/modern-client.ts';
 import { createTestDeps } from '../../../process/collected-log.ts';
-import { loneDialer } from '../../../support/dialers.ts';
+import { dialScript } from '../../../support/dialers.ts';
 import { serverProgram } from '../../../support/server-program.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
@@ -12,14 +11,7 @@ const SERVER = serverProgram(new URL('../../../fixtures/modern-server/stdio.js',
 /** Clients of one process of a server made with the official SDK v2. */
 function shareServer(t: ExecutionContext) {
   const { deps } = createTestDeps();
-  const dialer = createStdioDialer({
-    ...loneDialer(),
-    target: { kind: 'command', command: process.execPath, args: [SERVER] },
-    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
-    maxMessageBytes: 16 * 1024 * 1024,
-    shutdownGraceMs: 2000,
-    deps,
-  });
+  const dialer = dialScript(SERVER, { deps });
   const server = createSharedModernServer({ dialer, deps, prewarm: false });
   t.teardown(() => server.close());
   return (options: ModernClientOptions = {}) => new ModernClient(server, options);

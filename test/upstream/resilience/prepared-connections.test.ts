@@ -1,8 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { LinkPool } from '../../../src/upstream/resilience/link-pool.ts';
+import { PreparedConnections } from '../../../src/upstream/resilience/prepared-connections.ts';
 import { collectLog } from '../../process/collected-log.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener } from '../../support/fake-peers.ts';
+import { FakeConnector } from '../../support/fake-connections.ts';
+import { createFakeDeps, FakeServerListener } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'exited');
@@ -12,9 +13,9 @@ const REFILL_MS = 1000;
 const GIVE_WAY_MS = 100;
 
 function poolOf(size: number) {
-  const dialer = new FakeDialer();
+  const dialer = new FakeConnector();
   const { clock, ...deps } = createFakeDeps();
-  const pool = new LinkPool(dialer, size, { ...deps, clock });
+  const pool = new PreparedConnections(dialer, size, { ...deps, clock });
   return { dialer, clock, pool };
 }
 
@@ -180,9 +181,9 @@ function failsAndRetries(t: ExecutionContext, failure: unknown, afterMs: number)
 
 test('the log says why there is no spare, unless its link has said it', (t) => {
   const { log, entries } = collectLog();
-  const dialer = new FakeDialer();
+  const dialer = new FakeConnector();
   const { clock, ...deps } = createFakeDeps();
-  new LinkPool(dialer, 1, { ...deps, clock, log });
+  new PreparedConnections(dialer, 1, { ...deps, clock, log });
   clock.advance(0);
   dialer.latest.listener.serverClosed(EXITED);
   dialer.failure = new BridgeError('ERR_SESSION_LIMIT', 'too many processes');

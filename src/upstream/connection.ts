@@ -1,0 +1,244 @@
+import { ByteQueue } from '../collections/bounded-collections.ts';
+import type { BridgeError } from '../errors.ts';
+import type { Exchange } from '../relay/exchange.ts';
+import type {
+  Dialer,
+  ServerFault,
+  ServerListener,
+  ServerProcess,
+  SessionDialer,
+  UpstreamLink,
+} from '../relay/ports.ts';
+import type { SessionState } from '../relay/sessions/session-state.ts';
+import type { Frame } from '../wire/frame.ts';
+
+/** Number of arrivals that a connection keeps while nobody listens. From then on it does not read its server. */
+export const MAX_UNHEARD = 100;
+/** Bytes that a connection keeps while nobody listens; a message that exceeds the limit is still taken. */
+export const MAX_UNHEARD_BYTES = 1024 * 1024;
+
+/** What arrived on a connection, in the words of its listener. */
+export type Arrival =
+  | { readonly kind: 'message'; readonly frame: Frame; readonly exchange: Exchange | undefined }
+  | { readonly kind: 'fault'; readonly fault: ServerFault }
+  | { readonly kind: 'end'; readonly reason: BridgeError };
+
+/** Pauses and resumes the source of what arrives. */
+interface Source {
+  pause(): void;
+  resume(): void;
+}
+
+/**
+ * Delivers what arrives on a connection to its listener, and keeps it in order while there is none. Transports tell it
+ * everything that they would tell their listener.
+ */
+export class Inbox implements ServerListener {
+  readonly #source: Source;
+  #listener: ServerListener | undefined;
+  #onUnheard: ((arrival: Arrival) => 'kept' | 'taken') | undefined;
+  /** Undefined while nothing waits, as on nearly all connections at nearly all times. */
+  #unheard: ByteQueue<Arrival> | undefined;
+  /** True once a limit was reached, until everything that waited has been told. */
+  #isFull = false;
+  /** True if the server has taken everything while nobody listened. */
+  #hasDrained = false;
+  #isPausedByListener = false;
+  #isSourcePaused = false;
+  #isClosed = false;
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  get listener(): ServerListener | undefined {
+    return this.#listener;
+  }
+
+  /** See `Connection.listener`. */
+  set listener(listener: ServerListener | undefined) {
+    if (this.#isClosed) return;
+    this.#listener = listener;
+    this.#onUnheard = undefined;
+    this.#isPausedByListener = false;
+    if (listener !== undefined && (this.#unheard !== undefined || this.#hasDrained)) queueMicrotask(() => this.#tell());
+    this.#updateSource();
+  }
+
+  /** See `Connection.onUnheard`. */
+  set onUnheard(onUnheard: ((arrival: Arrival) => 'kept' | 'taken') | undefined) {
+    this.#onUnheard = onUnheard;
+  }
+
+  fromServer(frame: Frame, exchange?: Exchange): void {
+    if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.fromServer(frame, exchange);
+    else this.#keep({ kind: 'message', frame, exchange });
+  }
+
+  serverFault(fault: ServerFault): void {
+    if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.serverFault(fault);
+    else this.#keep({ kind: 'fault', fault });
+  }
+
+  /** The next listener is told too, because it may wait for capacity that the one before it has used up. */
+  serverDrained(): void {
+    if (this.#listener === undefined) this.#hasDrained = true;
+    else this.#listener.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.serverClosed(reason);
+    else this.#keep({ kind: 'end', reason });
+  }
+
+  #keep(arrival: Arrival): void {
+    const isTaken = this.#listener === undefined && this.#onUnheard?.(arrival) === 'taken';
+    // Whoever was shown the arrival may have taken over the connection, or closed it.
+    if (isTaken || this.#isClosed) return;
+    this.#unheard ??= new ByteQueue({ maxItems: MAX_UNHEARD, maxBytes: MAX_UNHEARD_BYTES }, bytesOf);
+    this.#unheard.add(arrival);
+    this.#isFull ||= this.#unheard.isFull;
+    if (this.#listener !== undefined) queueMicrotask(() => this.#tell());
+    this.#updateSource();
+  }
+
+  /** Tells what waits, one arrival at a time, to the listener of that moment. */
+  #tell(): void {
+    while (this.#unheard !== undefined && this.#listener !== undefined && !this.#isPausedByListener) {
+      const arrival = this.#unheard.shift();
+      if (this.#unheard.length === 0) this.#unheard = undefined;
+      if (arrival !== undefined) tell(this.#listener, arrival);
+    }
+    if (this.#unheard === undefined) this.#isFull = false;
+    this.#updateSource();
+    if (!this.#hasDrained) return;
+    this.#hasDrained = this.#listener === undefined;
+    this.#listener?.serverDrained();
+  }
+
+  pause(): void {
+    this.#isPausedByListener = true;
+    this.#updateSource();
+  }
+
+  resume(): void {
+    this.#isPausedByListener = false;
+    if (this.#unheard !== undefined) queueMicrotask(() => this.#tell());
+    this.#updateSource();
+  }
+
+  #updateSource(): void {
+    const isPaused = this.#isPausedByListener || this.#isFull;
+    if (this.#isClosed || isPaused === this.#isSourcePaused) return;
+    this.#isSourcePaused = isPaused;
+    if (isPaused) this.#source.pause();
+    else this.#source.resume();
+  }
+
+  /** Forgets the messages and faults that wait. The end of the connection is not forgotten. */
+  dropUnheard(): void {
+    const ends = this.#unheard?.takeAll().filter(({ kind }) => kind === 'end') ?? [];
+    this.#unheard = undefined;
+    this.#isFull = false;
+    for (const end of ends) this.#keep(end);
+    this.#updateSource();
+  }
+
+  /** Tells nothing more, not even the end. May be called twice. */
+  close(): void {
+    this.#isClosed = true;
+    this.#listener = undefined;
+    this.#onUnheard = undefined;
+    this.#unheard = undefined;
+  }
+}
+
+function bytesOf(arrival: Arrival): number {
+  return arrival.kind === 'message' ? arrival.frame.bytes.length : 0;
+}
+
+function tell(listener: ServerListener, arrival: Arrival): void {
+  switch (arrival.kind) {
+    case 'message':
+      return listener.fromServer(arrival.frame, arrival.exchange);
+    case 'fault':
+      return listener.serverFault(arrival.fault);
+    case 'end':
+      return listener.serverClosed(arrival.reason);
+  }
+}
+
+/**
+ * Carries messages between us and one server. Only transports implement it. It has one owner at a time, and is handed
+ * over by assigning its listener. See docs/internals/decisions/0055-handing-over-connections.md.
+ */
+export abstract class Connection implements UpstreamLink {
+  /** Transports tell it what arrives, and close it first when they are closed. */
+  protected readonly inbox = new Inbox({ pause: () => this.pauseSource(), resume: () => this.resumeSource() });
+
+  abstract readonly process: ServerProcess | undefined;
+  abstract send(frame: Frame, exchange?: Exchange): boolean;
+  abstract close(reason: BridgeError): void;
+  /** Stops and goes on reading what the server says. */
+  protected abstract pauseSource(): void;
+  protected abstract resumeSource(): void;
+
+  get listener(): ServerListener | undefined {
+    return this.inbox.listener;
+  }
+
+  /**
+   * Assigning a listener takes the connection over, and assigning undefined lets go of it. The assignment itself tells
+   * nothing: what has arrived meanwhile is told in a microtask, in its order, to the listener of that time. Nothing
+   * overtakes it, and the end of the connection comes last. A new listener starts unpaused.
+   */
+  set listener(listener: ServerListener | undefined) {
+    this.inbox.listener = listener;
+  }
+
+  /**
+   * Shown each arrival while nobody listens, until a listener is assigned. The arrival is kept for the next listener
+   * unless the function returns `taken`.
+   */
+  set onUnheard(onUnheard: ((arrival: Arrival) => 'kept' | 'taken') | undefined) {
+    this.inbox.onUnheard = onUnheard;
+  }
+
+  /** Forgets the messages that have arrived while nobody listened. */
+  dropUnheard(): void {
+    this.inbox.dropUnheard();
+  }
+
+  pause(): void {
+    this.inbox.pause();
+  }
+
+  resume(): void {
+    this.inbox.resume();
+  }
+}
+
+/** Opens connections to one server. */
+export interface Connector extends Dialer {
+  /**
+   * Opens a connection that nobody listens to yet. Throws a BridgeError when none can be opened now; later failures are
+   * the end of the connection.
+   * @param session state that a connection with sessions keeps up to date, and continues if it has begun elsewhere
+   */
+  connect(session?: SessionState): Connection;
+}
+
+/** Gives each session a connection of its own. */
+export function asSessionDialer(connector: Connector): SessionDialer {
+  return {
+    name: connector.name,
+    dial(listener, session) {
+      const connection = connector.connect(session);
+      connection.listener = listener;
+      return connection;
+    },
+    readiness: () => connector.readiness(),
+    close: () => connector.close(),
+    killNow: () => connector.killNow(),
+  };
+}

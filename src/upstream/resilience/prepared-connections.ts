@@ -1,0 +1,290 @@
+import type { Deps } from '../../deps.ts';
+import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
+import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import { logFailure } from '../../relay/log-failure.ts';
+import type { Readiness, ServerListener, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import { Frame } from '../../wire/frame.ts';
+import type { Arrival, Connection, Connector } from '../connection.ts';
+
+/** Time before another attempt to start a server ahead of its client, if the last one failed. */
+const REFILL_RETRY_MS = 1000;
+/**
+ * Delay before a prepared connection that was taken is replaced. To start a process stops everything else for some 10 ms,
+ * and the session that took the connection is opened first.
+ */
+const REFILL_AFTER_MS = 100;
+/** Longest handshake that is sent ahead. Capabilities and a name are a few hundred bytes. */
+const MAX_HANDSHAKE_BYTES = 16 * 1024;
+
+const UNNEEDED = new BridgeError('ERR_SESSION_CLOSED', 'This server was started for a client that did not come.');
+const REFUSED = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  'The server did not accept a handshake ahead of its client; none is sent ahead until clients have succeeded.',
+);
+
+/** A connection that was opened ahead of its client. What the server says meanwhile waits in the connection. */
+class PreparedConnection {
+  readonly connection: Connection;
+  /** The handshake that was sent ahead of the client. */
+  #asked: Frame | undefined;
+  #isLost = false;
+
+  /** @param lost called when the connection has ended, or its server has refused the handshake */
+  constructor(connection: Connection, lost: (prepared: PreparedConnection, reason: BridgeError) => void) {
+    this.connection = connection;
+    const lose = (reason: BridgeError): void => {
+      this.#isLost = true;
+      connection.close(reason);
+      lost(this, reason);
+    };
+    connection.onUnheard = (arrival) => {
+      if (arrival.kind === 'end') lose(arrival.reason);
+      else if (this.isAsked && refuses(arrival)) lose(REFUSED);
+      return 'kept';
+    };
+  }
+
+  /** True if a handshake was sent ahead. */
+  get isAsked(): boolean {
+    return this.#asked !== undefined;
+  }
+
+  /** True if exactly this handshake was sent ahead, and its answer is here or still to be expected. */
+  wasAsked({ bytes }: Frame): boolean {
+    return !this.#isLost && this.#asked?.bytes.equals(bytes) === true;
+  }
+
+  ask(handshake: Frame): void {
+    this.#asked = handshake;
+    this.connection.send(handshake);
+  }
+}
+
+/** A refused handshake is not kept for a client: at another time the server may accept it. */
+function refuses(arrival: Arrival): boolean {
+  return arrival.kind === 'fault' || (arrival.kind === 'message' && arrival.frame.kind === 'error');
+}
+
+/**
+ * Keeps `size` connections open ahead of need, so that a new session does not wait for a process. Clients of one kind send
+ * the same `initialize`, byte for byte. Once two clients have sent the same one after the other, it is sent ahead on all
+ * prepared connections but one: a client that sends it has its answer at once. One stays as it is, for clients of another
+ * kind.
+ */
+export class PreparedConnections implements Connector, SessionDialer {
+  readonly #connector: Connector;
+  readonly #size: number;
+  readonly #deps: Deps;
+  readonly #prepared: PreparedConnection[] = [];
+  #lastHandshake: Buffer | undefined;
+  /** The handshake that two clients have sent one after the other. */
+  #usualHandshake: Frame | undefined;
+  #cancelRefill: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(connector: Connector, size: number, deps: Deps) {
+    this.#connector = connector;
+    this.#size = size;
+    this.#deps = deps;
+    this.#scheduleRefill(0);
+  }
+
+  get name(): string {
+    return this.#connector.name;
+  }
+
+  readiness(): Readiness {
+    return this.#connector.readiness();
+  }
+
+  /** Opens a connection on which nothing was sent. */
+  connect(): Connection {
+    this.#scheduleRefill(REFILL_AFTER_MS);
+    return this.#connectUnasked();
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    this.#scheduleRefill(REFILL_AFTER_MS);
+    const first = this.#take(isAsked) ?? this.#connectUnasked();
+    const link = new PooledLink({ listener, first, pool: this });
+    // With a single prepared connection nothing is sent ahead, so the first message decides nothing.
+    return this.#size === 1 && !(first instanceof PreparedConnection) ? first : link;
+  }
+
+  #take(isWanted: (prepared: PreparedConnection) => boolean): PreparedConnection | undefined {
+    const index = this.#prepared.findIndex(isWanted);
+    return index < 0 ? undefined : this.#prepared.splice(index, 1)[0];
+  }
+
+  #connectUnasked(): Connection {
+    return this.#take((prepared) => !isAsked(prepared))?.connection ?? this.#connector.connect();
+  }
+
+  /** Opens a connection on which nothing was sent, for a client whose handshake is another than was expected. */
+  exchange(asked: PreparedConnection): Connection {
+    try {
+      const connection = this.#connectUnasked();
+      this.giveBack(asked);
+      return connection;
+    } catch (thrown) {
+      if (toBridgeError(thrown).code !== 'ERR_SESSION_LIMIT') {
+        this.giveBack(asked);
+        throw thrown;
+      }
+      // A connection that nobody uses must keep no client out. It ends, and leaves its place under the limit.
+      asked.connection.close(UNNEEDED);
+      return this.#connectUnasked();
+    }
+  }
+
+  /** Takes back a connection on which no client has sent anything. */
+  giveBack(prepared: PreparedConnection): void {
+    const usual = this.#usualHandshake;
+    const isWanted = usual !== undefined && prepared.wasAsked(usual) && this.#prepared.length < this.#size;
+    if (isWanted && !this.#isClosed) this.#prepared.unshift(prepared);
+    else prepared.connection.close(UNNEEDED);
+  }
+
+  /** Notes the first message of a client. */
+  note(frame: Frame): void {
+    const { bytes, method, kind } = frame;
+    if (kind !== 'request' || method !== INITIALIZE || bytes.length > MAX_HANDSHAKE_BYTES) return;
+    if (this.#lastHandshake?.equals(bytes) !== true) {
+      this.#lastHandshake = Buffer.from(bytes);
+      return;
+    }
+    if (this.#usualHandshake?.bytes.equals(bytes) === true) return;
+    this.#usualHandshake = new Frame(this.#lastHandshake, frame);
+    for (const outdated of this.#prepared.filter(isAsked)) {
+      this.#take((prepared) => prepared === outdated);
+      outdated.connection.close(UNNEEDED);
+    }
+    this.#scheduleRefill(REFILL_AFTER_MS);
+  }
+
+  #scheduleRefill(delayMs: number): void {
+    if (this.#isClosed) return;
+    this.#cancelRefill ??= this.#deps.clock.after(delayMs, () => {
+      this.#cancelRefill = undefined;
+      this.#refill();
+    });
+  }
+
+  #refill(): void {
+    while (this.#prepared.length < this.#size) {
+      try {
+        const lost = (prepared: PreparedConnection, reason: BridgeError): void => this.#lost(prepared, reason);
+        this.#prepared.push(new PreparedConnection(this.#connector.connect(), lost));
+      } catch (thrown) {
+        const error = toBridgeError(thrown);
+        logFailure(this.#deps.log, error, 'a spare server could not be started');
+        return this.#scheduleRefill(error.retryAfterMs ?? REFILL_RETRY_MS);
+      }
+    }
+    const [, ...others] = this.#prepared.filter((prepared) => !isAsked(prepared));
+    if (this.#usualHandshake !== undefined) for (const prepared of others) prepared.ask(this.#usualHandshake);
+  }
+
+  #lost(lost: PreparedConnection, reason: BridgeError): void {
+    // A server that refuses the handshake, or ends before the client comes, might be started for it time and again.
+    if (isAsked(lost)) this.#forgetHandshake();
+    if (this.#take((prepared) => prepared === lost) === undefined) return;
+    if (!this.#isClosed) logFailure(this.#deps.log, reason, 'a spare server is gone');
+    this.#scheduleRefill(REFILL_RETRY_MS);
+  }
+
+  #forgetHandshake(): void {
+    this.#lastHandshake = undefined;
+    this.#usualHandshake = undefined;
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelRefill?.();
+    for (const { connection } of this.#prepared.splice(0)) connection.close(SHUTTING_DOWN);
+    return this.#connector.close();
+  }
+
+  killNow(): void {
+    this.#connector.killNow();
+  }
+}
+
+function isAsked(prepared: PreparedConnection): boolean {
+  return prepared.isAsked;
+}
+
+interface PooledLinkOptions {
+  readonly listener: ServerListener;
+  /** A connection on which a handshake was sent ahead, or one on which nothing was sent. */
+  readonly first: PreparedConnection | Connection;
+  readonly pool: PreparedConnections;
+}
+
+/** The link of a client whose first message decides which connection it gets. */
+class PooledLink implements UpstreamLink {
+  readonly #listener: ServerListener;
+  readonly #pool: PreparedConnections;
+  /** Connection on which a handshake was sent ahead that the client may send or not. */
+  #asked: PreparedConnection | undefined;
+  /** The connection of the client, once it is known. */
+  #connection: Connection | undefined;
+  #isFirst = true;
+
+  constructor({ listener, first, pool }: PooledLinkOptions) {
+    this.#listener = listener;
+    this.#pool = pool;
+    if (first instanceof PreparedConnection) this.#asked = first;
+    else this.#use(first);
+  }
+
+  #use(connection: Connection): Connection {
+    this.#connection = connection;
+    connection.listener = this.#listener;
+    return connection;
+  }
+
+  get process(): ServerProcess | undefined {
+    return this.#connection?.process;
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (!this.#isFirst) return this.#connection?.send(frame, exchange) ?? true;
+    this.#isFirst = false;
+    this.#pool.note(frame);
+    const asked = this.#asked;
+    this.#asked = undefined;
+    if (asked === undefined) return this.#connection?.send(frame, exchange) ?? true;
+    if (asked.wasAsked(frame)) {
+      this.#use(asked.connection);
+      return true;
+    }
+    return this.#sendElsewhere(asked, frame, exchange);
+  }
+
+  #sendElsewhere(asked: PreparedConnection, frame: Frame, exchange: Exchange | undefined): boolean {
+    try {
+      return this.#use(this.#pool.exchange(asked)).send(frame, exchange);
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      queueMicrotask(() => this.#listener.serverClosed(error));
+      return true;
+    }
+  }
+
+  pause(): void {
+    this.#connection?.pause();
+  }
+
+  resume(): void {
+    this.#connection?.resume();
+  }
+
+  close(reason: BridgeError): void {
+    this.#isFirst = false;
+    if (this.#asked !== undefined) this.#pool.giveBack(this.#asked);
+    this.#asked = undefined;
+    this.#connection?.close(reason);
+  }
+}

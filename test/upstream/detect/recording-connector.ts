@@ -1,0 +1,103 @@
+import type { BridgeError } from '../../../src/errors.ts';
+import type { Exchange } from '../../../src/relay/exchange.ts';
+import type { Readiness, ServerFault, ServerListener, ServerProcess } from '../../../src/relay/ports.ts';
+import { Connection, type Connector } from '../../../src/upstream/connection.ts';
+import type { Frame } from '../../../src/wire/frame.ts';
+
+/** What went over one connection. */
+export interface Recording {
+  /** Methods of what was sent, in order. */
+  readonly sent: string[];
+  readonly received: Frame[];
+  isClosed: boolean;
+}
+
+class RecordedConnection extends Connection implements ServerListener, Recording {
+  readonly sent: string[] = [];
+  readonly received: Frame[] = [];
+  isClosed = false;
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    super();
+    this.#connection = connection;
+    connection.listener = this;
+  }
+
+  get process(): ServerProcess | undefined {
+    return this.#connection.process;
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    this.sent.push(frame.method ?? frame.kind);
+    return this.#connection.send(frame, exchange);
+  }
+
+  protected override pauseSource(): void {
+    this.#connection.pause();
+  }
+
+  protected override resumeSource(): void {
+    this.#connection.resume();
+  }
+
+  close(reason: BridgeError): void {
+    this.isClosed = true;
+    this.inbox.close();
+    this.#connection.close(reason);
+  }
+
+  fromServer(frame: Frame, exchange?: Exchange): void {
+    this.received.push(frame);
+    this.inbox.fromServer(frame, exchange);
+  }
+
+  serverFault(fault: ServerFault): void {
+    this.inbox.serverFault(fault);
+  }
+
+  serverDrained(): void {
+    this.inbox.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    this.inbox.serverClosed(reason);
+  }
+}
+
+/** A connector that keeps what passes. */
+export class RecordingConnector implements Connector {
+  readonly connections: Recording[] = [];
+  readonly #connector: Connector;
+
+  constructor(connector: Connector) {
+    this.#connector = connector;
+  }
+
+  get name(): string {
+    return this.#connector.name;
+  }
+
+  /** What was sent on all connections, one list each. */
+  get sent(): readonly (readonly string[])[] {
+    return this.connections.map((connection) => connection.sent);
+  }
+
+  connect(): Connection {
+    const connection = new RecordedConnection(this.#connector.connect());
+    this.connections.push(connection);
+    return connection;
+  }
+
+  readiness(): Readiness {
+    return this.#connector.readiness();
+  }
+
+  close(): Promise<void> {
+    return this.#connector.close();
+  }
+
+  killNow(): void {
+    this.#connector.killNow();
+  }
+}
