@@ -30,7 +30,7 @@ import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } 
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
-import { FilteredDialers, type IsHidden } from '../relay/tool-filter.ts';
+import { type IsHidden, ToolFilter } from '../relay/tool-filter.ts';
 import type { Connector } from '../upstream/connection.ts';
 import { type ConnectionDialerOptions, createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
@@ -75,12 +75,6 @@ export function nameServer({ listing, target }: Pick<ServerConfig, 'listing' | '
 
 /** Creates the dialers of a server of any kind and any era, for clients of every era. */
 export async function createDialers(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
-  const isHidden = createToolFilter(server.tools);
-  const dialers = await dialServer(server, deps);
-  return isHidden === undefined ? dialers : new FilteredDialers(dialers, isHidden);
-}
-
-async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
   const { target, child } = server;
   if (target.kind === 'url') {
     const dial = isWebSocketUrl(target.url) ? dialWebSocket : dialUrl;
@@ -350,8 +344,14 @@ function watchProcesses(
  */
 export const MAX_TOOL_NAME_LENGTH = 1024;
 
-/** Creates the filter of tool names; undefined: no tool is hidden. */
-export function createToolFilter({ include, exclude }: ToolChoice): IsHidden | undefined {
+/** Creates the filter of tools; undefined: no tool is hidden. */
+export function createToolFilter(choice: ToolChoice): ToolFilter | undefined {
+  const isHidden = compileToolChoice(choice);
+  return isHidden && new ToolFilter(isHidden);
+}
+
+/** Compiles the patterns of tool names; undefined: no tool is hidden. */
+export function compileToolChoice({ include, exclude }: ToolChoice): IsHidden | undefined {
   if (include.length === 0 && exclude.length === 0) return undefined;
   const [included, excluded] = [include, exclude].map((patterns) => patterns.map(compileKnown));
   const matches = (patterns: readonly MatchName[] = [], name: string) => patterns.some((match) => match(name));

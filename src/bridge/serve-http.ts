@@ -21,7 +21,7 @@ import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { VERSION } from '../version.ts';
 import { areKeptApart, describeCallers, haveNames } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
-import { createCallerTokens, createDialers, nameServer } from './create-dialer.ts';
+import { createCallerTokens, createDialers, createToolFilter, nameServer } from './create-dialer.ts';
 import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
 import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
@@ -310,7 +310,13 @@ function createDial(
         sessionDialers: dialers,
         callDialers: dialers,
         callerTokens,
-        exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing, refusal }),
+        exchanges: new Exchanges({
+          clock: deps.clock,
+          ...callShare,
+          ...observing,
+          tools: createToolFilter(server.tools),
+          refusal,
+        }),
         bodies,
         processes: childLimit,
         replicated,

@@ -99,7 +99,8 @@ export class CallRegistry {
 
   /** A notification that comes alone. Nobody waits for it, so there is nobody to be told if it cannot be sent. */
   notify(notification: Frame, caller: NotifyingCaller): void {
-    if (!this.#isDraining) this.#callerLinks.send(notification, caller);
+    if (this.#isDraining || this.exchanges.answerToHidden(notification) !== undefined) return;
+    this.#callerLinks.send(notification, caller);
   }
 
   #checkLimits(principal: string, frame: Frame): void {
@@ -238,6 +239,8 @@ export class CallRelay extends ListMember implements ServerListener, CallListene
     const exchange = exchanges.create(request, peer);
     this.#state = { kind: 'open', exchange, peer, link };
     const sent = exchanges.open(this, exchange, request);
+    const refused = exchanges.answerToHidden(sent);
+    if (refused !== undefined) return this.#answered(this.#state, refused, exchange);
     // A link may answer within `send`.
     if (!link.send(sent, exchange) && exchange.state.kind === 'open') peer.pause();
   }

@@ -4,9 +4,9 @@ import { BridgeError, MAY_BE_FRAMED } from '../errors.ts';
 import { findProgressToken } from '../mcp/classify/correlators.ts';
 import { withTraceContext } from '../mcp/classify/trace-context.ts';
 import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
-import { CANCELLED, INITIALIZE, LISTEN } from '../mcp/vocabulary/methods.ts';
+import { CANCELLED, INITIALIZE, LIST_TOOLS, LISTEN } from '../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
-import { type Frame, type JsonRpcId, withId } from '../wire/frame.ts';
+import { type Frame, idToken, type JsonRpcId, withId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
 import type { Observing } from './client-presence.ts';
 import { Exchange, type Lane } from './exchange.ts';
@@ -24,6 +24,7 @@ import {
   toolOf,
   wantsLogs,
 } from './observer.ts';
+import type { ToolFilter } from './tool-filter.ts';
 import { type CallTrace, describeForTrace, isToolError, type Tracer } from './tracer.ts';
 
 /** What open requests may hold: some links keep a request until it is answered. */
@@ -47,6 +48,8 @@ export interface ExchangesOptions extends Observing {
   readonly calls: CapacityShare;
   /** Bytes of large requests together, of which the one that exceeds it is still taken. */
   readonly bytes: CapacityShare;
+  /** Hides tools from the clients; undefined: none is hidden. */
+  readonly tools?: ToolFilter | undefined;
   /** Says why this request is not taken now, or undefined where it is; undefined itself: all are taken at any time. */
   readonly refusal: RefuseRequest | undefined;
 }
@@ -107,12 +110,14 @@ export class Exchanges implements Observing {
   readonly #calls: CapacityShare;
   /** What the bytes of large requests are taken from. */
   readonly #bytes: CapacityShare;
+  readonly #tools: ToolFilter | undefined;
   readonly #refusal: ExchangesOptions['refusal'];
 
-  constructor({ clock, calls, bytes, refusal, observer, tracer, speech, server }: ExchangesOptions) {
+  constructor({ clock, calls, bytes, tools, refusal, observer, tracer, speech, server }: ExchangesOptions) {
     this.clock = clock;
     this.#calls = calls;
     this.#bytes = bytes;
+    this.#tools = tools;
     this.#refusal = refusal;
     this.observer = observer;
     this.tracer = tracer;
@@ -174,6 +179,12 @@ export class Exchanges implements Observing {
     return trace === undefined ? request : withTraceContext(request, trace.sent());
   }
 
+  /** Returns the answer to a message that calls a hidden tool, which must not reach the server. Undefined: it may. */
+  answerToHidden(message: Frame): Frame | undefined {
+    const refusal = this.#tools?.refusalOf(message);
+    return refusal && errorFrame(message.id === undefined ? undefined : idToken(message), refusal);
+  }
+
   /** The answer to a request that is not taken. It was never open. */
   refuse(owner: ExchangeOwner, request: Frame, error: BridgeError): Frame {
     const answer = errorFrame(request.id, rpcErrorOf(error));
@@ -224,7 +235,8 @@ export class Exchanges implements Observing {
   /** The server has answered. Returns its answer under the request's id, by which the client knows what it is told about. */
   answer(owner: ExchangeOwner, exchange: Exchange, answer: Frame): Frame {
     exchange.settle();
-    const told = answer.id === undefined ? withId(answer, exchange.id) : answer;
+    const named = answer.id === undefined ? withId(answer, exchange.id) : answer;
+    const told = this.#tools !== undefined && exchange.method === LIST_TOOLS ? this.#tools.shown(named) : named;
     this.#closed(owner, exchange);
     if (exchange.onEnded !== undefined) this.#tell(exchange, outcomeOf(told), told);
     return told;

@@ -150,7 +150,9 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#open.add(exchange);
     const sent = this.#exchanges.open(this, exchange, frame);
     if (exchange.method === SET_LEVEL) this.#presence.used('logging');
-    this.#toServer(sent, exchange);
+    const refused = this.#exchanges.answerToHidden(sent);
+    if (refused === undefined) this.#toServer(sent, exchange);
+    else this.#answerFromServer(refused, exchange);
   }
 
   #refusal(exchange: Exchange, request: Frame): BridgeError | undefined {
@@ -164,7 +166,10 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   #notificationFromClient(frame: Frame): void {
-    if (frame.method !== CANCELLED) return this.#toServer(frame);
+    if (frame.method !== CANCELLED) {
+      // A notification has no answer, but a server may carry out the call that it names.
+      return this.#exchanges.answerToHidden(frame) === undefined ? this.#toServer(frame) : undefined;
+    }
     const cancelled = findCancelledId(frame);
     const exchange = cancelled && this.#open.find(cancelled.value);
     if (exchange === undefined) {

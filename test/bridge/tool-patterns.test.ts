@@ -1,13 +1,13 @@
 import test from 'ava';
-import { createToolFilter, MAX_TOOL_NAME_LENGTH } from '../../src/bridge/create-dialer.ts';
+import { compileToolChoice, MAX_TOOL_NAME_LENGTH } from '../../src/bridge/create-dialer.ts';
 
 function shownOf(choice: { readonly include?: string[]; readonly exclude?: string[] }, names: readonly string[]) {
-  const isHidden = createToolFilter({ include: [], exclude: [], ...choice });
+  const isHidden = compileToolChoice({ include: [], exclude: [], ...choice });
   return names.filter((name) => isHidden?.(name) !== true);
 }
 
 test('without patterns nothing is hidden', (t) => {
-  t.is(createToolFilter({ include: [], exclude: [] }), undefined);
+  t.is(compileToolChoice({ include: [], exclude: [] }), undefined);
 });
 
 test('tools are shown that one pattern includes and none excludes', (t) => {

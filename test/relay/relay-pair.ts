@@ -3,6 +3,7 @@ import type { Era, Revision } from '../../src/mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
 import type { Exchanges } from '../../src/relay/exchanges.ts';
 import { Relay } from '../../src/relay/relay.ts';
+import type { ToolFilter } from '../../src/relay/tool-filter.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { createExchanges, FakeObserver, ORIGIN } from '../support/exchanges.ts';
 import { createFakeDeps, FakeLane, FakeLink, FakePeer } from '../support/fake-peers.ts';
@@ -18,6 +19,15 @@ const INITIALIZE_RESULT = {
   result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } },
 };
 
+export interface RelayPairOptions {
+  readonly requestTimeoutMs?: number;
+  readonly maxCallMs?: number;
+  /** False: the test joins the two ends itself. */
+  readonly joined?: boolean;
+  readonly era?: Era;
+  readonly tools?: ToolFilter;
+}
+
 /** A relay between a client and a server that only keep what they get. */
 export class RelayPair {
   readonly clock;
@@ -29,10 +39,10 @@ export class RelayPair {
   readonly exchanges: Exchanges;
   readonly observer = new FakeObserver();
 
-  constructor({ requestTimeoutMs = 0, maxCallMs = 0, joined = true, era = 'legacy' as Era } = {}) {
+  constructor({ requestTimeoutMs = 0, maxCallMs = 0, joined = true, era = 'legacy', tools }: RelayPairOptions = {}) {
     const { log, clock } = createFakeDeps();
     this.clock = clock;
-    this.exchanges = createExchanges(clock, { observer: this.observer });
+    this.exchanges = createExchanges(clock, { observer: this.observer, tools });
     this.relay = new Relay({
       log,
       exchanges: this.exchanges,
@@ -70,9 +80,7 @@ export class RelayPair {
 }
 
 /** After the handshake, with nothing kept of it. */
-export function readyPair(
-  options: { readonly requestTimeoutMs?: number; readonly maxCallMs?: number } = {},
-): RelayPair {
+export function readyPair(options: RelayPairOptions = {}): RelayPair {
   const pair = new RelayPair(options);
   pair.client(INITIALIZE);
   pair.server(INITIALIZE_RESULT);

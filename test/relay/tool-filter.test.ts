@@ -1,29 +1,24 @@
 import test from 'ava';
-import { Exchange } from '../../src/relay/exchange.ts';
-import { forEveryCaller } from '../../src/relay/passing-link.ts';
-import { FilteredDialers, type IsHidden } from '../../src/relay/tool-filter.ts';
-import { asUpstream } from '../support/dialers.ts';
-import { FakeDialer, FakeLane, FakeServerListener } from '../support/fake-peers.ts';
+import type { Exchange } from '../../src/relay/exchange.ts';
+import { type IsHidden, ToolFilter } from '../../src/relay/tool-filter.ts';
+import { FakeLane } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
+import { CallBench } from './call-pair.ts';
+import { readyPair } from './relay-pair.ts';
 
 const HIDES_SECRETS: IsHidden = (name) => name.startsWith('secret');
 
-function openLink() {
-  const dialer = new FakeDialer();
-  const listener = new FakeServerListener();
-  const dialers = new FilteredDialers(forEveryCaller(asUpstream(dialer)), HIDES_SECRETS);
-  const link = dialers.forCaller(undefined).dial(listener);
-  const below = dialer.latest;
-  const told = () => listener.received.map(({ frame }) => frame.bytes.toString());
+/** A session with a server of which some tools are hidden. */
+function openSession() {
+  const pair = readyPair({ tools: new ToolFilter(HIDES_SECRETS) });
+  const told = () => pair.peer.sent.map(({ frame }) => frame.bytes.toString());
   let lastId = 0;
-  const request = (text: string) => {
+  const request = (text: string): Exchange | undefined => {
     lastId += 1;
-    const frame = clientFrame(text.replace('ID', String(lastId)));
-    const exchange = new Exchange(lastId, frame.method ?? '', new FakeLane(), undefined, 0);
-    link.send(frame, exchange);
-    return exchange;
+    pair.client(text.replace('ID', String(lastId)));
+    return pair.link.sent.at(-1)?.exchange;
   };
-  return { listener, link, below, told, request };
+  return { pair, told, request };
 }
 
 const LIST = '{"jsonrpc":"2.0","id":ID,"method":"tools/list"}';
@@ -31,73 +26,59 @@ const call = (params: string) => `{"jsonrpc":"2.0","id":ID,"method":"tools/call"
 const list = (tools: string) => serverFrame(`{"jsonrpc":"2.0","id":1,"result":{"tools":${tools},"nextCursor":"c"}}`);
 
 test('a hidden tool is in no list; all else stays byte for byte', (t) => {
-  const { below, told, request } = openLink();
+  const { pair, told, request } = openSession();
   request(LIST);
-  below.listener.fromServer(list('[{"name":"a", "x":1.0},{"name":"secret-1"},\t{"name":"b"}]'));
+  pair.relay.fromServer(list('[{"name":"a", "x":1.0},{"name":"secret-1"},\t{"name":"b"}]'));
   t.deepEqual(told(), [
     '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a", "x":1.0},{"name":"b"}],"nextCursor":"c"}}',
   ]);
 });
 
 test('a list of nothing but hidden tools is empty, and its next page may be asked for', (t) => {
-  const { below, told, request } = openLink();
+  const { pair, told, request } = openSession();
   request(LIST);
-  below.listener.fromServer(list('[{"name":"secret"}]'));
+  pair.relay.fromServer(list('[{"name":"secret"}]'));
   t.deepEqual(told(), ['{"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"c"}}']);
 });
 
 test('a name spelled with escapes is the name it spells; what has no name, or two, is not shown', (t) => {
-  const { below, told, request } = openLink();
+  const { pair, told, request } = openSession();
   request(LIST);
-  below.listener.fromServer(
-    list('[{"name":"\\u0073ecret"},{"title":"x"},{"name":"a","name":"secret"},{"name":"b"},7]'),
-  );
+  pair.relay.fromServer(list('[{"name":"\\u0073ecret"},{"title":"x"},{"name":"a","name":"secret"},{"name":"b"},7]'));
   t.deepEqual(told(), ['{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"b"}],"nextCursor":"c"}}']);
 });
 
 test('of several lists that are asked for at once each is filtered', (t) => {
-  const { below, told, request } = openLink();
+  const { pair, told, request } = openSession();
   request(LIST);
   request(LIST);
-  below.listener.fromServer(list('[{"name":"secret"}]'));
+  pair.relay.fromServer(list('[{"name":"secret"}]'));
   t.deepEqual(told(), ['{"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"c"}}']);
 });
 
 test('an error in place of a list passes as it is', (t) => {
-  const { below, told, request } = openLink();
+  const { pair, told, request } = openSession();
   request(LIST);
   const error = '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no list today"}}';
-  below.listener.fromServer(serverFrame(error));
+  pair.relay.fromServer(serverFrame(error));
   t.deepEqual(told(), [error]);
 });
 
-test('modern calls are filtered as sessions are, and everything else is the server’s own', async (t) => {
-  const dialer = new FakeDialer();
-  const listener = new FakeServerListener();
-  const contexts: unknown[] = [];
-  const dialCalls = dialer.dialCalls.bind(dialer);
-  dialer.dialCalls = (own, context?: unknown) => {
-    contexts.push(context);
-    return dialCalls(own);
-  };
-  const dialers = new FilteredDialers(forEveryCaller(dialer), HIDES_SECRETS);
-  const context = { principal: 'p', metadata: undefined, headers: undefined };
-  const link = dialers.forCaller(undefined).dialCalls(listener, context);
-  t.deepEqual(contexts, [context]);
-  const hidden = clientFrame(call('{"name":"secret"}').replace('ID', '1'));
-  t.true(link.send(hidden), 'the server is no fuller than before');
-  t.deepEqual(dialer.latest.link.sent, []);
-  t.is(listener.received.length, 1);
-  t.is(dialers.name, 'fake-server');
-  t.deepEqual(dialers.readiness(), { state: 'ready' });
-  dialers.killNow();
-  t.true(dialer.isKilled);
-  await dialers.close();
-  t.true(dialer.isClosed);
+test('modern calls are filtered as sessions are, and so are notifications that come alone', (t) => {
+  const bench = new CallBench({ exchanges: { tools: new ToolFilter(HIDES_SECRETS) } });
+  const hidden = bench.open({ name: 'secret' });
+  t.like(hidden.client.heard, [{ id: 1, error: { code: -32602, message: 'Unknown tool: secret' } }]);
+  t.deepEqual(hidden.linkHeard(), []);
+  const listed = bench.open({ id: 2, method: 'tools/list' });
+  listed.says({ id: 2, result: { tools: [{ name: 'a' }, { name: 'secret' }] } });
+  t.like(listed.client.heard, [{ id: 2, result: { tools: [{ name: 'a' }] } }]);
+  const caller = { principal: 'anonymous', environment: undefined, headers: undefined };
+  bench.calls.notify(clientFrame({ method: 'tools/call', params: { name: 'secret' } }), caller);
+  t.is(bench.dialer.dialled.length, 2);
 });
 
 test('a name that is not repeated in full in a refusal is cut', (t) => {
-  const { told, request } = openLink();
+  const { told, request } = openSession();
   request(call(`{"name":"secret${'x'.repeat(1000)}"}`));
   const [refusal] = told().map((text) => JSON.parse(text) as { readonly error: { readonly message: string } });
   t.is(refusal?.error.message, `Unknown tool: secret${'x'.repeat(194)}`);
@@ -108,9 +89,9 @@ for (const [what, result] of [
   ['what is no list', '{"tools":{"secret":{"name":"secret"}}}'],
 ] as const) {
   test(`${what} where the tools should be cannot be filtered, and is not shown`, (t) => {
-    const { below, told, request } = openLink();
+    const { pair, told, request } = openSession();
     request(LIST);
-    below.listener.fromServer(serverFrame(`{"jsonrpc":"2.0","id":1,"result":${result}}`));
+    pair.relay.fromServer(serverFrame(`{"jsonrpc":"2.0","id":1,"result":${result}}`));
     t.is(told().length, 1);
     t.regex(
       told()[0] ?? '',
@@ -121,21 +102,18 @@ for (const [what, result] of [
 }
 
 test('a list is known by its request, where the transport tells which that is and where the id does', (t) => {
-  const { below, told, request, listener } = openLink();
+  const { pair, told, request } = openSession();
   const first = request(LIST);
-  below.listener.fromServer(
-    serverFrame('{"jsonrpc":"2.0","id":"other","result":{"tools":[{"name":"secret"}]}}'),
-    first,
-  );
+  pair.relay.fromServer(serverFrame('{"jsonrpc":"2.0","id":"other","result":{"tools":[{"name":"secret"}]}}'), first);
   t.deepEqual(told(), ['{"jsonrpc":"2.0","id":"other","result":{"tools":[]}}']);
-  t.is(listener.received[0]?.exchange, first);
+  t.is(pair.peer.sent[0]?.exchange, first);
 });
 
 test('the result of another request may hold what looks like a list', (t) => {
-  const { below, told, request } = openLink();
+  const { pair, told, request } = openSession();
   request(call('{"name":"a"}'));
   request(LIST);
-  below.listener.fromServer(list('[{"name":"secret"}]'));
+  pair.relay.fromServer(list('[{"name":"secret"}]'));
   t.deepEqual(told(), ['{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"secret"}],"nextCursor":"c"}}']);
 });
 
@@ -144,24 +122,23 @@ for (const [what, params] of [
   ['its name in escapes', '{"name":"\\u0073ecret-1"}'],
 ] as const) {
   test(`a hidden tool cannot be called by ${what}, and is refused like one that does not exist`, (t) => {
-    const { below, told, request } = openLink();
-    const exchange = request(call(params));
-    t.deepEqual(below.link.sent, []);
+    const { pair, told, request } = openSession();
+    request(call(params));
+    t.deepEqual(pair.link.sent, []);
     t.deepEqual(told(), ['{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unknown tool: secret-1"}}']);
-    t.not(exchange, undefined);
+    t.deepEqual(pair.observer.outcomes, [{ kind: 'error', code: -32602 }]);
   });
 }
 
 test('a hidden tool cannot be called by a notification either, to which there is no answer', (t) => {
-  const { below, link, told } = openLink();
-  const named = (name: string) => clientFrame({ method: 'tools/call', params: { name } });
-  t.true(link.send(named('secret')));
-  t.deepEqual(below.link.sent, []);
+  const { pair, told } = openSession();
+  const named = (name: string) => ({ method: 'tools/call', params: { name } });
+  pair.client(named('secret'));
+  t.deepEqual(pair.link.sent, []);
   t.deepEqual(told(), []);
-  const shown = named('a');
-  link.send(shown);
+  const shown = pair.client(named('a'));
   t.deepEqual(
-    below.link.sent.map(({ frame }) => frame),
+    pair.link.sent.map(({ frame }) => frame),
     [shown],
   );
 });
@@ -177,34 +154,25 @@ for (const params of [
   '["secret"]',
 ]) {
   test(`a call whose tool is not certainly one that is shown is refused: ${params}`, (t) => {
-    const { below, told, request } = openLink();
+    const { pair, told, request } = openSession();
     request(call(params));
-    t.deepEqual(below.link.sent, []);
+    t.deepEqual(pair.link.sent, []);
     t.regex(told()[0] ?? '', /"code":-32602,"message":"The name of the tool can be read in several ways/);
   });
 }
 
 test('a call whose tool is spelled as JSON does not allow is refused', (t) => {
-  const { below, link, told } = openLink();
-  link.send(serverFrame(call('{"name":"\\qsecret"}').replace('ID', '1')));
-  t.deepEqual(below.link.sent, []);
+  const { pair, told } = openSession();
+  pair.relay.fromClient(serverFrame(call('{"name":"\\qsecret"}').replace('ID', '1')), new FakeLane());
+  t.deepEqual(pair.link.sent, []);
   t.regex(told()[0] ?? '', /"code":-32602,"message":"The name of the tool can be read in several ways/);
 });
 
 test('a call of a tool that is shown, and everything else, pass', (t) => {
-  const { below, link, told, request } = openLink();
+  const { pair, told, request } = openSession();
   request(call('{"name":"a"}'));
   request('{"jsonrpc":"2.0","id":ID,"method":"prompts/get","params":{"name":"secret"}}');
-  link.send(clientFrame({ method: 'notifications/initialized' }));
-  t.is(below.link.sent.length, 3);
+  pair.client({ method: 'notifications/initialized' });
+  t.is(pair.link.sent.length, 3);
   t.deepEqual(told(), []);
-});
-
-test('requests for lists that were never answered are forgotten', (t) => {
-  const { below, told, request } = openLink();
-  const given = request(LIST);
-  given.cancel('client');
-  request(LIST);
-  below.listener.fromServer(list('[{"name":"secret"}]'));
-  t.true(told()[0]?.includes('secret'), 'the relay drops what comes too late');
 });

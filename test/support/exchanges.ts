@@ -16,6 +16,7 @@ import {
   type OnClientLeft,
   ServerSpeech,
 } from '../../src/relay/observer.ts';
+import type { ToolFilter } from '../../src/relay/tool-filter.ts';
 import type { Tracer } from '../../src/relay/tracer.ts';
 
 /** What a test may say of it. */
@@ -24,6 +25,7 @@ export interface ExchangesParts {
   readonly tracer?: Tracer | undefined;
   readonly speech?: ServerSpeech;
   readonly refusal?: () => BridgeError | undefined;
+  readonly tools?: ToolFilter | undefined;
   readonly maxOpen?: number;
   readonly maxBytes?: number;
 }
@@ -32,13 +34,14 @@ export interface ExchangesParts {
 const MAX_OPEN = 4096;
 
 export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Exchanges {
-  const { observer, tracer, speech = new ServerSpeech(), refusal, maxOpen = MAX_OPEN, maxBytes } = parts;
+  const { observer, tracer, speech = new ServerSpeech(), refusal, tools, maxOpen = MAX_OPEN, maxBytes } = parts;
   return new Exchanges({
     clock,
     observer,
     tracer,
     speech,
     refusal,
+    tools,
     server: ORIGIN.server,
     ...new ExchangeCapacity(maxOpen, maxBytes).share(),
   });
