@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import type { ErrorCode } from '../errors.ts';
 import { LISTEN } from '../mcp/vocabulary/methods.ts';
+import { ERAS } from '../mcp/vocabulary/revisions.ts';
 import { toPrintable } from '../printable.ts';
 import {
   type CallEnding,
@@ -140,7 +141,7 @@ export class ClientLog implements Observer {
 
 /** Returns true for a client that does not connect and is known only by its calls. */
 function isOfCallsOnly({ era, transport }: ObservedClient): boolean {
-  return era === 'modern' && !isDuplex(transport);
+  return ERAS[era].begins === 'any-request' && !isDuplex(transport);
 }
 
 function fieldsOf(client: ObservedClient, server: ObservedServer | undefined): object {

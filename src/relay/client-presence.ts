@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors.ts';
 import { readRequestMetadata } from '../mcp/classify/request-metadata.ts';
 import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
-import type { Era } from '../mcp/vocabulary/revisions.ts';
+import { ERAS, type Era } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import {
   type ClientIntroduction,
@@ -63,7 +63,8 @@ export class ClientPresence {
   readonly #observer: Observer | undefined;
   readonly #isTraced: boolean;
   readonly #origin: ClientOrigin;
-  readonly #era: Era;
+  /** True if each request of the client says who it is. */
+  readonly #introducesEachRequest: boolean;
   /** What the server speaks that it is joined with. */
   readonly #speech: ServerSpeech;
   /** What a legacy client has said of itself. */
@@ -78,19 +79,20 @@ export class ClientPresence {
     this.#isTraced = tracer !== undefined;
     this.#speech = speech;
     this.#origin = origin;
-    this.#era = era;
+    this.#introducesEachRequest = ERAS[era].begins === 'any-request';
     this.isAwaited = this.#isSeen;
   }
 
   /** A request comes, while `isAwaited`. The first says who the client is; the first of a pipe is how its modern client comes. */
   sees(request: Frame): void {
-    if (this.#era === 'modern') this.#connected(this.describe(request));
+    if (this.#introducesEachRequest) this.#connected(this.describe(request));
     else if (request.method === INITIALIZE) this.#introduction = introductionOf(request);
   }
 
   /** Who sends this request, which has been seen. */
   describe(request: Frame): ObservedClient {
-    return { ...this.#origin, ...(this.#era === 'modern' ? modernIntroductionOf(request) : this.#introduction) };
+    const introduction = this.#introducesEachRequest ? modernIntroductionOf(request) : this.#introduction;
+    return { ...this.#origin, ...introduction };
   }
 
   get #isSeen(): boolean {

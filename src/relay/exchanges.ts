@@ -5,6 +5,7 @@ import { findProgressToken } from '../mcp/classify/correlators.ts';
 import { withTraceContext } from '../mcp/classify/trace-context.ts';
 import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
 import { CANCELLED, INITIALIZE, LIST_TOOLS, LISTEN } from '../mcp/vocabulary/methods.ts';
+import { ERAS } from '../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
@@ -218,11 +219,12 @@ export class Exchanges implements Observing {
       openedAtMs: this.clock.now(),
       traceId: trace?.traceId,
     });
-    const isModern = client.era === 'modern';
+    // A legacy session has told of these features by itself.
+    const tellsOfFeatures = ERAS[client.era].begins === 'any-request';
     const use = { server: this.server, client };
-    if (isModern && observer !== undefined && wantsLogs(request)) observer.used('logging', use);
+    if (tellsOfFeatures && observer !== undefined && wantsLogs(request)) observer.used('logging', use);
     return (ending, last) => {
-      const asked = isModern && observer !== undefined && last !== undefined ? deprecatedQuestionsOf(last) : [];
+      const asked = tellsOfFeatures && observer !== undefined && last !== undefined ? deprecatedQuestionsOf(last) : [];
       for (const feature of asked) observer?.used(feature, use);
       const ended = { ...ending, server: this.speech.spokenTo(client) };
       onEnded?.(ended);

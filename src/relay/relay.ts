@@ -5,7 +5,7 @@ import { findCancelledId, findProgressOf, rewriteProgress } from '../mcp/classif
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
 import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, PROGRESS, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
-import { type Era, type Revision, servedRevision } from '../mcp/vocabulary/revisions.ts';
+import { ERAS, type Era, type EraRules, type Revision, servedRevision } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { encodeId, type Frame, type JsonRpcId } from '../wire/frame.ts';
 import { errorFrame } from '../wire/write-message.ts';
@@ -56,7 +56,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   readonly #log: Logger;
   readonly #exchanges: Exchanges;
   readonly #open: ExchangeTable;
-  readonly #era: Era;
+  readonly #rules: EraRules;
   readonly #questions: Questions;
   readonly #presence: ClientPresence;
   #state: RelayState;
@@ -71,12 +71,12 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   constructor(options: RelayOptions) {
     this.#options = options;
     this.#log = options.log;
-    this.#era = options.era;
+    this.#rules = ERAS[options.era];
     this.#exchanges = options.exchanges;
     this.#open = new ExchangeTable(options.maxOpenExchanges);
     this.#questions = new Questions(options.exchanges.clock);
-    this.#presence = new ClientPresence(options.exchanges, options.origin, this.#era);
-    this.#state = this.#era === 'legacy' ? 'opening' : 'ready';
+    this.#presence = new ClientPresence(options.exchanges, options.origin, options.era);
+    this.#state = this.#rules.begins === 'initialize' ? 'opening' : 'ready';
   }
 
   /** Called once, before the first message. If one of the two is gone already, both are closed. */
@@ -281,7 +281,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   #notificationFromServer(frame: Frame, known: Exchange | undefined): void {
-    if (this.#era === 'modern') return this.#notificationFromModern(frame, known);
+    if (this.#rules.changes === 'on-a-subscription') return this.#notificationOfSubscription(frame, known);
     if (this.#state === 'opening') return this.#tooEarly(frame);
     if (frame.method === PROGRESS) return this.#progress(frame, known);
     const exchange = known ?? findCallOf(frame, this.#open, this.#questions);
@@ -321,7 +321,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     if (own !== undefined) this.#toClient(own, exchange);
   }
 
-  #notificationFromModern(frame: Frame, known: Exchange | undefined): void {
+  #notificationOfSubscription(frame: Frame, known: Exchange | undefined): void {
     if (frame.method === PROGRESS && known === undefined) return this.#progress(frame);
     const addressee = findAddressee(frame, known, this.#open);
     if (addressee === 'client') return this.#toClient(frame);
@@ -335,7 +335,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   #requestFromServer(frame: Frame, known: Exchange | undefined): void {
-    if (this.#era === 'modern') {
+    if (this.#rules.serverAsks === 'input-required') {
       // [spec 2026-07-28 transports/stdio#receiving-messages] must not be written, nor answered.
       this.#unasked ??= new ModernQuestions();
       return this.#unasked.ignore(frame, this.#log);
@@ -357,7 +357,8 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   serverFault(fault: ServerFault): void {
     if (this.isClosed) return;
     this.#log.error({ code: fault.error.code }, fault.error.message);
-    if (fault.kind === 'notification' || (fault.kind === 'request' && this.#era === 'modern')) return;
+    if (fault.kind === 'notification') return;
+    if (fault.kind === 'request' && this.#rules.serverAsks === 'input-required') return;
     if (fault.kind === 'request' && fault.id !== undefined) {
       return this.#toServer(errorFrame(fault.id, rpcErrorOf(fault.error)));
     }
@@ -394,7 +395,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   drain(): void {
     if (this.isClosed) return;
     this.#state = 'draining';
-    if (this.#era === 'legacy') return;
+    if (this.#rules.changes === 'unasked') return;
     for (const exchange of this.#open.all()) {
       // To end one may end the relay, and with it the others.
       if (exchange.method !== LISTEN || exchange.state.kind !== 'open') continue;

@@ -14,7 +14,7 @@ import {
 } from './meta.ts';
 import { DISCOVER, PING } from './methods.ts';
 import { asFields, type Fields } from './payload.ts';
-import { type Era, LATEST_MODERN_REVISION } from './revisions.ts';
+import { ERAS, type Era, LATEST_MODERN_REVISION } from './revisions.ts';
 
 export interface ModernRequestOptions {
   readonly id: JsonRpcId;
@@ -88,6 +88,6 @@ export interface LifeQuestionOptions {
  * 2026-07-28 has no ping, but servers must implement `server/discover`. [spec 2026-07-28 changelog]
  */
 export function createLifeQuestion({ era, id, clientInfo }: LifeQuestionOptions): Frame {
-  if (era === 'legacy') return requestFrame(id, PING);
+  if (ERAS[era].lifeQuestion === 'ping') return requestFrame(id, PING);
   return createDiscoverRequest({ id, revision: LATEST_MODERN_REVISION, clientInfo });
 }

@@ -1,5 +1,6 @@
 import { RecentNames } from '../../collections/bounded-collections.ts';
 import { LinkedList, ListedValue } from '../../collections/short-lived-values.ts';
+import { ERAS } from '../../mcp/vocabulary/revisions.ts';
 import { showHidden } from '../../printable.ts';
 import type {
   CallEnding,
@@ -210,7 +211,7 @@ export class Activity implements Observer {
 
   /** Returns the entry of a client that is known only by its calls; undefined for a client that connects. */
   #callerOf(client: ObservedClient, nowMs: number): SeenClient | undefined {
-    if (client.era !== 'modern' || client.transport !== 'streamable-http') return undefined;
+    if (ERAS[client.era].begins === 'initialize' || client.transport !== 'streamable-http') return undefined;
     const key = [client.server, client.revision, client.name, client.version].join('\0');
     const known = this.#callers.get(key);
     if (known !== undefined && isRecent(known, nowMs)) {

@@ -1,6 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { servedRevision } from '../../mcp/vocabulary/revisions.ts';
+import { ERAS, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from '../exchanges.ts';
 import type { ClientOrigin, Transport } from '../observer.ts';
 import type {
@@ -100,7 +100,7 @@ export class SessionRegistry {
     try {
       this.#checkLimits(principal);
       const id = this.#options.deps.randomId();
-      const isStored = transport === 'streamable-http' && era === 'legacy' && principal !== undefined;
+      const isStored = transport === 'streamable-http' && ERAS[era].begins === 'initialize' && principal !== undefined;
       const state = isStored ? this.#options.storage?.begin(id, principal) : undefined;
       return this.#open({ id, state, client, origin }, createPeer);
     } catch (thrown) {
