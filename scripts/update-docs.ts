@@ -1,5 +1,6 @@
 /** Brings the generated parts of the documents up to date; tests fail when they are not. Needs a current build. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { renderCapacity } from '../bench/report/capacity.ts';
 import { renderChart } from '../bench/report/chart.ts';
 import type { ClusterRun } from '../bench/report/cluster-run.ts';
@@ -9,6 +10,7 @@ import { renderPlot } from '../bench/report/plot.ts';
 import { COMPATIBILITY_PARTS } from './compatibility-tables.ts';
 import { renderConfigSchema } from './config-schema.ts';
 import { renderDiagram } from './diagram.ts';
+import { renderFolders } from './folders-picture.ts';
 import { generatedPart, withGeneratedPart } from './generated-part.ts';
 import { renderHostTable } from './host-table.ts';
 import { renderLibraryOptions } from './library-options.ts';
@@ -28,6 +30,8 @@ await writeFile(new URL('docs/internals/performance.md', ROOT), renderPage(lastR
 await writeFile(new URL('docs/internals/performance.svg', ROOT), renderPlot(lastRun));
 for (const theme of THEME_NAMES) {
   await writeFile(new URL(`docs/pictures/who-talks-to-whom-${theme}.svg`, ROOT), renderDiagram(theme));
+  const folders = renderFolders(theme, fileURLToPath(new URL('src', ROOT)));
+  await writeFile(new URL(`docs/pictures/folders-${theme}.svg`, ROOT), folders);
   await writeFile(new URL(`docs/pictures/comparison-${theme}.svg`, ROOT), renderChart(lastRun, theme));
 }
 

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { renderCapacity } from '../../bench/report/capacity.ts';
 import { renderChart } from '../../bench/report/chart.ts';
 import type { ClusterRun } from '../../bench/report/cluster-run.ts';
 import type { LastRun } from '../../bench/report/last-run.ts';
 import { renderDiagram } from '../../scripts/diagram.ts';
+import { renderFolders } from '../../scripts/folders-picture.ts';
 import { generatedPart } from '../../scripts/generated-part.ts';
 import { renderHostTable } from '../../scripts/host-table.ts';
 import { renderOptionsTable } from '../../scripts/options-table.ts';
@@ -39,5 +41,10 @@ for (const theme of THEME_NAMES) {
     const run: LastRun = JSON.parse(await textOf('bench/last-run.json'));
     t.is(await textOf(`docs/pictures/comparison-${theme}.svg`), renderChart(run, theme));
     t.is(await textOf(`docs/pictures/who-talks-to-whom-${theme}.svg`), renderDiagram(theme));
+  });
+
+  test(`the ${theme} picture of the architecture shows the folders as they are (npm run docs)`, async (t) => {
+    const source = fileURLToPath(new URL('src', ROOT));
+    t.is(await textOf(`docs/pictures/folders-${theme}.svg`), renderFolders(theme, source));
   });
 }
