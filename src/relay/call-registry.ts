@@ -23,28 +23,28 @@ import type { CallerDialers, CallerEnvironment, ServerFault, ServerListener, Ups
 import type { WiderLimits } from './shared-state.ts';
 
 export interface CallRegistryOptions extends CallTimes {
-  /** Each call is dialled with its context. */
+  /** Each call gets a link of its own, for its context. */
   readonly dialers: CallerDialers;
   readonly deps: Pick<Deps, 'log' | 'clock'>;
-  /** Shared with the sessions. Subscriptions count: they are calls that stay open. */
+  /** Shared with the sessions. Subscriptions count, because they are calls that stay open. */
   readonly exchanges: Exchanges;
-  /** Calls that one caller may have open, so that others get some; default: as many as all together may have. */
+  /** Calls that one caller may have open, so that others get some too. Default: as many as all callers together. */
   readonly maxPerCaller?: number;
-  /** Of several bridges; default: there are none. */
+  /** Limits on the total of several bridges. Undefined if this bridge is the only one. */
   readonly widerLimits?: Pick<WiderLimits, 'refusalFor'> | undefined;
 }
 
-/** A modern request that was checked. */
+/** A modern request that has been checked. */
 export interface CallRequest extends CallOrigin {
   readonly frame: Frame;
   readonly metadata: RequestMetadata;
-  /** What its server's process is told about the caller. */
+  /** Variables that describe the caller to the server's process. */
   readonly environment: CallerEnvironment | undefined;
-  /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
+  /** Headers of the caller's HTTP request that `--forward-header` names; see `Lane`. */
   readonly headers: Lane['headers'];
 }
 
-/** All modern calls of the bridge that are open: requests that belong to no session. */
+/** All open modern calls of the bridge, which are requests that belong to no session. */
 export class CallRegistry {
   readonly #options: CallRegistryOptions;
   readonly exchanges: Exchanges;
@@ -71,7 +71,9 @@ export class CallRegistry {
     return this.#size;
   }
 
-  /** Throws a BridgeError when a limit is reached or there is no server for one more; no peer was made then. */
+  /**
+   * Starts a call. Throws a BridgeError if a limit is reached or the server cannot be reached; then there is no peer.
+   */
   open(request: CallRequest, createPeer: (listener: CallListener) => CallPeer): void {
     const call = new CallRelay(this, request);
     let link: UpstreamLink | undefined;
@@ -97,14 +99,14 @@ export class CallRegistry {
     return this.#options.dialers.forCaller(environment).dialCalls(call, { principal, metadata, headers });
   }
 
-  /** A notification that comes alone. Nobody waits for it, so there is nobody to be told if it cannot be sent. */
+  /** Forwards a notification that belongs to no call. A notification has no answer, so failures are only logged. */
   notify(notification: Frame, caller: NotifyingCaller): void {
     if (this.#isDraining || this.exchanges.answerToHidden(notification) !== undefined) return;
     this.#callerLinks.send(notification, caller);
   }
 
   #checkLimits(principal: string, frame: Frame): void {
-    // What waits for answers is open still: they may come.
+    // A call that comes back with answers is not new, so it is accepted until the end.
     if (this.#isDraining && readRequestState(frame) === undefined) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
     }
@@ -118,7 +120,7 @@ export class CallRegistry {
     if (wider !== undefined) throw wider.error;
   }
 
-  /** Open calls of a caller. */
+  /** Returns the number of open calls of a caller. */
   countOf(principal: string): number {
     return this.#perPrincipal.get(principal) ?? 0;
   }
@@ -148,8 +150,8 @@ export class CallRegistry {
   }
 
   /**
-   * No new calls; resolves when all but the subscriptions are answered and nothing is awaited that they may still become, or
-   * after `graceMs`.
+   * Accepts no new calls. Resolves when all calls but subscriptions are answered and `isAwaited` returns false, or
+   * after `graceMs`. `isAwaited` returns true while parked calls may continue.
    */
   drain(graceMs: number, isAwaited: () => boolean = () => false): Promise<void> {
     this.#isDraining = true;
@@ -161,7 +163,10 @@ export class CallRegistry {
     return false;
   }
 
-  /** Subscriptions end as they should, all other calls fail with the reason. May be called twice. */
+  /**
+   * Ends everything: subscriptions get their regular answer, and all other calls fail with the reason. May be called
+   * twice.
+   */
   close(reason: BridgeError): void {
     this.#isDraining = true;
     this.#stopSweep?.();
@@ -173,34 +178,40 @@ export class CallRegistry {
 
 const RETRY = { retryAfterMs: 1000 };
 
-/** The client of one call as its relay sees it. Implemented by downstream/streamable-stateless/. */
+/** The client of one call as its relay sees it. Implemented in downstream/streamable-stateless/. */
 export interface CallPeer extends Lane {
-  /** Sends to the client; a response is the last message. False: full, `clientDrained` follows. */
+  /**
+   * Sends a message to the client; a response is the last one. Returns false if the client is full; `clientDrained`
+   * follows.
+   */
   send(frame: Frame): boolean;
-  /** The server has not taken the request yet. Followed by one `resume`, at the latest when the call is over. */
+  /**
+   * Called if the server has not taken the request yet. Exactly one `resume` follows, at the latest when the call is
+   * over.
+   */
   pause(): void;
   resume(): void;
 }
 
-/** What the client's side tells the relay of a call. */
+/** Called by a downstream transport with everything that happens on the client's side of a call. */
 export interface CallListener {
   clientDrained(): void;
-  /** The client is gone: it wants no answer any more. */
+  /** Called when the client has disconnected and expects no answer. */
   clientLeft(): void;
 }
 
-/** Whose call it is, and how it came in. */
+/** The caller of a call, and the transport that brought it. */
 export interface CallOrigin {
   readonly principal: string;
   readonly transport: Transport;
-  /** What observers are told of a client of the legacy era; default: what the request itself says of a modern one. */
+  /** Description of a legacy client for observers. Undefined for a modern client, whose request describes it. */
   readonly introduction?: ClientIntroduction | undefined;
 }
 
 /**
- * - `dialling`: there is no link yet, and nobody says anything.
- * - `open`: the request is with the server.
- * - `over`: answered or withdrawn; the link was let go.
+ * - `dialling`: the call has no link yet, and no message arrives.
+ * - `open`: the server has the request.
+ * - `over`: the call was answered or withdrawn, and its link is closed.
  */
 type CallState =
   | { readonly kind: 'dialling' }
@@ -213,9 +224,9 @@ const DIALLING: CallState = { kind: 'dialling' };
 const OVER: CallState = { kind: 'over' };
 
 /**
- * Joins one modern request of a client with a link of its own. All that is said on the link belongs to the request, so
- * nothing is looked up; the request is answered exactly once, or withdrawn. One is made for each request: it has no
- * timer, no table and no log of its own.
+ * Joins one modern request of a client with a link of its own. Every message on the link belongs to the request, so
+ * nothing has to be looked up. The request is answered exactly once, or withdrawn. Each request has a relay, so a relay
+ * has no timer, no table and no log of its own.
  */
 export class CallRelay extends ListMember implements ServerListener, CallListener, ExchangeOwner {
   readonly principal: string;
@@ -233,7 +244,7 @@ export class CallRelay extends ListMember implements ServerListener, CallListene
     this.#introduction = introduction;
   }
 
-  /** Called once: the request goes to the server. */
+  /** Sends the request to the server. Called once. */
   start(request: Frame, peer: CallPeer, link: UpstreamLink): void {
     const { exchanges } = this.#registry;
     const exchange = exchanges.create(request, peer);
@@ -245,7 +256,7 @@ export class CallRelay extends ListMember implements ServerListener, CallListene
     if (!link.send(sent, exchange) && exchange.state.kind === 'open') peer.pause();
   }
 
-  /** It stays open until one side ends it, however long nothing is said. */
+  /** True for a subscription, which stays open until one side ends it, even in long silence. */
   get isSubscription(): boolean {
     return this.#state.kind === 'open' && this.#state.exchange.method === LISTEN;
   }
@@ -256,7 +267,7 @@ export class CallRelay extends ListMember implements ServerListener, CallListene
     if (this.#state.kind === 'open') this.#state.link.resume();
   }
 
-  /** [spec 2026-07-28 transports/streamable-http#cancellation] A disconnect is the cancellation of the request. */
+  /** A disconnect is the cancellation of the request. [spec 2026-07-28 transports/streamable-http#cancellation] */
   clientLeft(): void {
     if (this.#state.kind !== 'open') return;
     const call = this.#state;
@@ -279,7 +290,8 @@ export class CallRelay extends ListMember implements ServerListener, CallListene
         if (!peer.send(frame)) link.pause();
         return;
       case 'request':
-        // [spec 2026-07-28 transports/streamable-http#receiving-messages] must not be sent; so there is no answer.
+        // A modern server must not send requests, so it gets no answer.
+        // [spec 2026-07-28 transports/streamable-http#receiving-messages]
         this.#questions ??= new ModernQuestions();
         return this.#questions.ignore(frame, this.#registry.log);
       default:
@@ -322,7 +334,7 @@ export class CallRelay extends ListMember implements ServerListener, CallListene
     call.peer.send(timedOut.answer);
   }
 
-  /** Answers with the reason, and lets the link go. */
+  /** Answers with the reason, and closes the link. */
   close(reason: BridgeError): void {
     if (this.#state.kind !== 'open') return;
     const call = this.#state;

@@ -6,41 +6,42 @@ import type { Frame } from '../wire/frame.ts';
 import type { Lane } from './exchange.ts';
 import type { CallerDialers, CallerEnvironment, ServerListener, UpstreamLink } from './ports.ts';
 
-/** Callers that have a link; the one that was heard of longest ago loses its own. */
+/** Number of callers that have a link. Beyond it, the least recently used link is closed. */
 export const MAX_CALLER_LINKS = 64;
-/** A link that nothing was sent on for so long ends, as late as sessions that nobody uses. */
+/** A link is closed after this time without notifications, which is as long as an unused session of the pool lives. */
 export const IDLE_LINK_MS = 5 * 60_000;
-/** Notifications of one caller that wait while its server starts, or takes nothing. */
+/** Notifications of one caller that wait while its server starts or does not read. */
 export const MAX_KEPT_NOTIFICATIONS = 100;
-/** Bytes of notifications of one caller that wait while its server starts, or takes nothing. */
+/** Bytes of notifications of one caller that wait while its server starts or does not read. */
 export const MAX_KEPT_NOTIFICATION_BYTES = 256 * 1024;
 const KEPT_LIMITS = { maxItems: MAX_KEPT_NOTIFICATIONS, maxBytes: MAX_KEPT_NOTIFICATION_BYTES };
 const sizeOf = ({ bytes }: Frame): number => bytes.length;
 
-/** Who sends something that belongs to no call. */
+/** The sender of a notification that belongs to no call. */
 export interface NotifyingCaller {
   readonly principal: string;
   readonly environment: CallerEnvironment | undefined;
-  /** Headers of the caller's HTTP request that the user lets pass; other values get another link. */
+  /** Headers of the caller's HTTP request that `--forward-header` names. Different values get different links. */
   readonly headers: Lane['headers'];
 }
 
 interface CallerLink {
   readonly link: UpstreamLink;
   lastUsedMs: number;
-  /** It has more to send than the server takes, and is given no more until that has left. */
+  /** True while the link does not take more. Notifications wait until it has drained. */
   isFull: boolean;
   readonly waiting: ByteQueue<Frame>;
 }
 
 /**
- * Links to the server for notifications that come alone, as each does of a modern client over HTTP: one for each caller,
- * for a link that is closed at once might take with it what it was given.
+ * Links for notifications that belong to no call, such as every notification of a modern client over HTTP. Each caller
+ * has a link that stays open for a while, because a link that is closed at once might lose the notifications sent on
+ * it.
  */
 export class CallerLinks {
   readonly #dialers: CallerDialers;
   readonly #deps: Pick<Deps, 'log' | 'clock'>;
-  /** The one used last is at the end. */
+  /** In order of use, the latest one last. */
   readonly #links = new Map<string, CallerLink>();
   #cancelTimer: (() => void) | undefined;
 
@@ -49,7 +50,7 @@ export class CallerLinks {
     this.#deps = deps;
   }
 
-  /** Nobody waits for a notification; what cannot be sent is dropped. */
+  /** Sends a notification, or drops it if that is impossible. A notification has no answer. */
   send(notification: Frame, caller: NotifyingCaller): void {
     try {
       const taken = this.#take(caller);
@@ -88,7 +89,10 @@ export class CallerLinks {
     ended?.link.close(reason);
   }
 
-  /** One timer looks after all of them: a link ends within twice the time. What still has to be sent keeps its own. */
+  /**
+   * Closes idle links. One timer serves all links, so each is closed within twice the idle time. A link that has not
+   * drained stays.
+   */
   #endIdle(): void {
     const nowMs = this.#deps.clock.now();
     for (const [key, { lastUsedMs, isFull }] of [...this.#links]) {
@@ -124,7 +128,7 @@ function keep(taken: CallerLink, notification: Frame): void {
   taken.waiting.add(notification);
 }
 
-/** The link may drain within `send`. */
+/** The link is marked full before `send`, because it may drain within the call. */
 function pass(taken: CallerLink, notification: Frame): void {
   taken.isFull = true;
   if (taken.link.send(notification)) taken.isFull = false;
@@ -134,7 +138,7 @@ const NO_CAPACITY = new BridgeError('ERR_SESSION_BUSY', 'The server has not read
 const IDLE = new BridgeError('ERR_SESSION_CLOSED', 'No notification was sent for a long time.');
 const MADE_WAY = new BridgeError('ERR_SESSION_CLOSED', 'Others have sent notifications since.');
 
-/** Equal for requests of one caller that let the same pass to the server. */
+/** Returns a key that is equal for requests of one caller with the same forwarded headers. */
 export function callerOf({
   principal,
   headers,
@@ -145,7 +149,7 @@ export function callerOf({
   return headers === undefined ? principal : JSON.stringify([principal, digestOf(headers)]);
 }
 
-/** The values may be credentials, which belong into no key. */
+/** Returns a digest, because the values may be credentials, which must not be part of a key. */
 function digestOf(headers: NonNullable<Lane['headers']>): string {
   const entries = Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1));
   return createHash('sha256').update(JSON.stringify(entries)).digest('base64');

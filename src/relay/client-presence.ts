@@ -1,4 +1,4 @@
-/** The client of a session or a pipe, as observers and traces are told of it. */
+/** Describes the client of a session or a pipe to observers and traces. */
 import type { ErrorCode } from '../errors.ts';
 import { readRequestMetadata } from '../mcp/classify/request-metadata.ts';
 import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
@@ -35,10 +35,9 @@ export function modernIntroductionOf(request: Frame): ClientIntroduction {
 }
 
 /**
- * The observer's knowledge of a client.
- * - `unknown`: the observer has not been told of the client.
- * - `connected`: the observer has been told, and will be told when the client leaves.
- * - `left`: the observer is told nothing more.
+ * - `unknown`: the client has not been reported to the observer.
+ * - `connected`: the client has been reported, and its end will be.
+ * - `left`: nothing more is reported.
  */
 type PresenceState =
   | { readonly kind: 'unknown' }
@@ -54,23 +53,26 @@ export interface Observing {
   /** Joins calls with traces; undefined: calls are not traced. */
   readonly tracer: Tracer | undefined;
   readonly speech: ServerSpeech;
-  /** The name of the server, as its observer knows it. */
+  /** The name of the server in observations. */
   readonly server: string;
 }
 
-/** The client of a session or a pipe as an observer is told of it. Without an observer or a tracer no message is read. */
+/** Describes the client of a session or a pipe to an observer. Without an observer and a tracer, no message is read. */
 export class ClientPresence {
   readonly #observer: Observer | undefined;
   readonly #isTraced: boolean;
   readonly #origin: ClientOrigin;
-  /** True if each request of the client says who it is. */
+  /** True if each request of the client describes it. */
   readonly #introducesEachRequest: boolean;
-  /** What the server speaks that it is joined with. */
+  /** Detected facts about the server that the client is connected to. */
   readonly #speech: ServerSpeech;
-  /** What a legacy client has said of itself. */
+  /** The legacy client's description of itself. */
   #introduction = UNKNOWN_LEGACY;
   #state: PresenceState = UNKNOWN;
-  /** Whether the next request may say who the client is: somebody wants to know, and nobody has been told yet. */
+  /**
+   * True while the client's next request may describe it: an observer or a tracer exists, and the client has not been
+   * reported yet.
+   */
   isAwaited: boolean;
 
   constructor(observing: Pick<Observing, 'observer' | 'tracer' | 'speech'>, origin: ClientOrigin, era: Era) {
@@ -83,13 +85,16 @@ export class ClientPresence {
     this.isAwaited = this.#isSeen;
   }
 
-  /** A request comes, while `isAwaited`. The first says who the client is; the first of a pipe is how its modern client comes. */
+  /**
+   * Called with each request while `isAwaited`. The description is in the `initialize` of a legacy client, and in the
+   * first request of a modern client on a pipe.
+   */
   sees(request: Frame): void {
     if (this.#introducesEachRequest) this.#connected(this.describe(request));
     else if (request.method === INITIALIZE) this.#introduction = introductionOf(request);
   }
 
-  /** Who sends this request, which has been seen. */
+  /** Returns the sender of a request that `sees` was called with. */
   describe(request: Frame): ObservedClient {
     const introduction = this.#introducesEachRequest ? modernIntroductionOf(request) : this.#introduction;
     return { ...this.#origin, ...introduction };
@@ -99,14 +104,14 @@ export class ClientPresence {
     return this.#observer !== undefined || this.#isTraced;
   }
 
-  /** A legacy client has a session, of this revision. */
+  /** Called when a legacy client has a session with this revision. */
   agreed(revision: string): void {
     if (!this.#isSeen) return;
     this.#introduction = { ...this.#introduction, revision };
     this.#connected({ ...this.#origin, ...this.#introduction });
   }
 
-  /** The client, or the server in its session, uses what is deprecated. */
+  /** Called when the client, or the server in its session, uses a deprecated feature. */
   used(feature: DeprecatedFeature): void {
     const client = { ...this.#origin, ...this.#introduction };
     this.#observer?.used(feature, { server: this.#origin.server, client });
@@ -118,7 +123,7 @@ export class ClientPresence {
     this.#state = { kind: 'connected', onLeft: this.#observer?.connected(client, this.#speech.spokenTo(client)) };
   }
 
-  /** May be called for a client that nobody was told of. */
+  /** Called when the client leaves, even if it was never reported. */
   left(reason: ErrorCode): void {
     const state = this.#state;
     this.isAwaited = false;

@@ -6,29 +6,32 @@ import { idOfOtherType, type JsonRpcId } from '../wire/frame.ts';
 import type { EndCall } from './observer.ts';
 
 /**
- * Where the messages of one exchange travel on the client's side: an HTTP response of one POST, or the client's only
- * pipe. Made by a downstream transport, opaque to the relay.
+ * The client's side of one exchange: the HTTP response of one POST, or the client's only pipe. Made by a downstream
+ * transport, opaque to the relay.
  */
 export interface Lane {
-  /** False once the client can no longer be reached on it: its connection closed and nothing can be resumed. */
+  /** False once the client can no longer be reached here: its connection has closed, and nothing can be resumed. */
   readonly isOpen: boolean;
-  /** When the client's last connection closed that it could be asked on; undefined: one is open. */
+  /**
+   * Time at which the last connection closed on which this client could be asked something. Undefined while one is
+   * open.
+   */
   readonly lostAtMs?: number | undefined;
   /**
-   * Headers of the client's own HTTP request that the user lets pass to a remote server (`--forward-header`), names in
-   * lower case. They go along with this exchange's request, and the latest ones with what belongs to no request.
+   * Headers of the client's HTTP request that `--forward-header` names, in lower case. The exchange's own request
+   * carries them. A message that belongs to no request carries those of the client's latest request.
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** What the client's own HTTP request says of its trace, if there is such a request and it says anything. */
+  /** Trace context from the client's HTTP request, if there is such a request and it has one. */
   readonly traceHeaders?: TraceContext | undefined;
 }
 
-/** What withdrew a request. */
+/** The cause of a withdrawal. */
 export type CancelledBy = 'client' | 'timeout';
 
 /**
- * - `open`: forwarded, not answered.
- * - `cancelled`: withdrawn; a late answer is dropped.
+ * - `open`: forwarded and not answered.
+ * - `cancelled`: withdrawn. A late answer is dropped.
  * - `settled`: answered.
  */
 export type ExchangeState =
@@ -40,28 +43,28 @@ const OPEN: ExchangeState = { kind: 'open' };
 const SETTLED: ExchangeState = { kind: 'settled' };
 
 /**
- * One request of the client, from its arrival to its answer, and the lane its messages travel on. On a link of its
- * own the id goes to the server as it came; a shared link gives it another one (`upstreamId`) and restores it.
+ * A request of the client, from its arrival to its answer, and the lane that carries its messages. On an exclusive
+ * link the server gets the client's own id. A shared link replaces it by `upstreamId` and restores it in the answer.
  */
 export class Exchange {
   readonly id: JsonRpcId;
   readonly method: string;
   readonly lane: Lane;
-  /** The client's progress token, if it asked for progress. */
+  /** The client's progress token, if the client asked for progress. */
   readonly progressToken: JsonRpcId | undefined;
-  /** The id this request has on a shared link; 0 while it has none. */
+  /** The id of this request on a shared link. 0 while there is none. */
   upstreamId = 0;
-  /** Requests of the server that wait for this client because of this exchange: a person may be thinking. */
+  /** Number of unanswered requests of the server that belong to this exchange. A person may be thinking about them. */
   openQuestions = 0;
-  /** The size of its request, where a client sent it. */
+  /** Size of the request, if a client sent it. */
   requestBytes = 0;
-  /** What was sent to the client for it before its answer. */
+  /** Bytes sent to the client for this exchange before its answer. */
   sentBytes = 0;
   /** Set by `Exchanges` while an observer waits for the end. */
   onEnded: EndCall | undefined = undefined;
-  /** When it arrived, by the clock of the bridge. */
+  /** Time of arrival, by the clock of the bridge. */
   readonly openedAtMs: number;
-  /** When something last happened. */
+  /** Time of the last message about this exchange. */
   lastActiveMs: number;
   #state: ExchangeState = OPEN;
 
@@ -93,9 +96,11 @@ export class Exchange {
   }
 }
 
-/** Calls one client may have open at once; a client that exceeds it is not waiting for answers. */
+/** Calls that one client may have open at once. A client with more is not waiting for answers. */
 export const MAX_OPEN_EXCHANGES = 1024;
-/** Some links keep an `initialize` as long as its session. Clients say who they are in some hundred bytes. */
+/**
+ * An `initialize` usually has some hundred bytes. The limit exists because some links keep it as long as its session.
+ */
 export const MAX_INITIALIZE_BYTES = 1024 * 1024;
 
 export const INITIALIZE_TOO_LARGE = new BridgeError(
@@ -103,10 +108,12 @@ export const INITIALIZE_TOO_LARGE = new BridgeError(
   `An initialize may have at most ${MAX_INITIALIZE_BYTES} bytes, because it is kept with its session; leave out what the server does not need.`,
 );
 
-/** The open exchanges of one client: found by id, by progress token, or by what a server's message most likely means. */
+/**
+ * The open exchanges of one client. They are found by id, by progress token, or by the most likely meaning of a
+ * server's message.
+ */
 export class ExchangeTable {
   readonly #maxOpen: number;
-  /** The exchanges in the order they were opened. */
   readonly #byId = new CellMap<JsonRpcId, Exchange>();
   readonly #byToken = new CellMap<JsonRpcId, Exchange>();
 
@@ -122,7 +129,7 @@ export class ExchangeTable {
     return this.#byId.has(id);
   }
 
-  /** Why this one cannot be added; undefined: it can. */
+  /** Returns why this exchange cannot be added. Undefined if it can. */
   refusalOf({ id, method, requestBytes }: Exchange): BridgeError | undefined {
     if (this.has(id)) {
       const message = `Request id ${JSON.stringify(id)} is already in use by a call that has not been answered; use a new id for each request.`;
@@ -144,7 +151,10 @@ export class ExchangeTable {
     return this.#byId.get(id);
   }
 
-  /** By the very token, or else by one of the same value: the clients of the official SDKs know tokens by that. */
+  /**
+   * Finds the exchange with this token, or otherwise with a token of the other JSON type and the same value, because
+   * clients that use the official SDKs compare tokens by value.
+   */
   findByToken(token: JsonRpcId): Exchange | undefined {
     const exact = this.#byToken.get(token);
     if (exact !== undefined || this.#byToken.size === 0) return exact;
@@ -154,13 +164,13 @@ export class ExchangeTable {
 
   remove(exchange: Exchange): void {
     this.#byId.delete(exchange.id);
-    // A client that uses one token twice keeps the later call reachable.
+    // A client that uses one token for two calls keeps the later call reachable.
     if (exchange.progressToken !== undefined && this.#byToken.get(exchange.progressToken) === exchange) {
       this.#byToken.delete(exchange.progressToken);
     }
   }
 
-  /** The only open exchange, if there is exactly one. */
+  /** Returns the only open exchange, if there is exactly one. */
   sole(): Exchange | undefined {
     if (this.#byId.size !== 1) return undefined;
     for (const exchange of this.#byId.values()) return exchange;
@@ -168,8 +178,8 @@ export class ExchangeTable {
   }
 
   /**
-   * The exchange that a request of the server most likely belongs to: stdio carries no such link. Interactive calls
-   * first, of those the latest that is not already waiting for the client.
+   * Returns the exchange that a request of the server most likely belongs to, where the transport does not tell, as on
+   * stdio. Interactive calls come first, among these the calls with no open question, and among these the latest.
    */
   likelyAsker(): Exchange | undefined {
     let best: Exchange | undefined;
@@ -184,7 +194,7 @@ export class ExchangeTable {
     return best;
   }
 
-  /** A copy: callers remove while they walk. */
+  /** Returns a copy, because callers remove exchanges while they iterate. */
   all(): readonly Exchange[] {
     return [...this.#byId.values()];
   }

@@ -28,64 +28,67 @@ import {
 import type { ToolFilter } from './tool-filter.ts';
 import { type CallTrace, describeForTrace, isToolError, type Tracer } from './tracer.ts';
 
-/** What open requests may hold: some links keep a request until it is answered. */
+/** Bytes of large open requests. The limit exists because some links keep a request until it is answered. */
 const MAX_OPEN_BYTES = 256 * 1024 * 1024;
-/** Requests up to here are limited by their number, so that small calls go on when large ones are refused. */
+/**
+ * Requests up to this size are limited in number only, so that small calls are still accepted while large ones are
+ * refused.
+ */
 const SMALL_REQUEST_BYTES = 16 * 1024;
 
 const RETRY = { retryAfterMs: 1000 };
 
-/** What time a call may take. Looked at now and then: no call has a timer of its own. */
+/** Time limits of a call. They are checked periodically, since no call has a timer of its own. */
 export interface CallTimes {
-  /** Silence; 0: no limit. */
+  /** Longest silence. 0 means no limit. */
   readonly requestTimeoutMs: number;
-  /** From the request to its answer, whatever is heard meanwhile; 0 or absent: no limit. */
+  /** Longest time from the request to its answer, whatever progress is reported. 0 or undefined mean no limit. */
   readonly maxCallMs?: number | undefined;
 }
 
 export interface ExchangesOptions extends Observing {
   readonly clock: Clock;
-  /** Calls that may be open. */
+  /** Number of calls that may be open. */
   readonly calls: CapacityShare;
-  /** Bytes of large requests together, of which the one that exceeds it is still taken. */
+  /** Bytes of all large requests together. The request that exceeds the limit is still taken. */
   readonly bytes: CapacityShare;
-  /** Hides tools from the clients; undefined: none is hidden. */
+  /** Hides tools from the clients. Undefined if no tool is hidden. */
   readonly tools?: ToolFilter | undefined;
-  /** Says why this request is not taken now, or undefined where it is; undefined itself: all are taken at any time. */
+  /** Returns why a request is not taken now, or undefined if it is. Without this function every request is taken. */
   readonly refusal: RefuseRequest | undefined;
 }
 
-/** The relay that runs an exchange: it routes the messages, and the exchange is opened and ended for it. */
+/** The relay of an exchange: it routes the messages, and leaves opening and ending the exchange to `Exchanges`. */
 export interface ExchangeOwner {
-  /** Who sends this request. Asked only where somebody observes. */
+  /** Returns the sender of this request. Called only if a call is observed or traced. */
   describe(request: Frame): ObservedClient;
-  /** The exchange has just ended; the client has not been told yet. */
+  /** Called when the exchange has just ended, before its client gets the answer. */
   ended(exchange: Exchange): void;
 }
 
-/** A call that took too long, and what its client is told. */
+/** A call that took too long, and the answer for its client. */
 export interface TimedOut {
   readonly error: BridgeError;
   readonly answer: Frame;
 }
 
-/** What the exchanges of all servers together may hold. */
+/** Capacity for the exchanges of all servers together. */
 export class ExchangeCapacity {
   readonly #calls: SharedCapacity;
   readonly #bytes: SharedCapacity;
 
-  /** @param maxCalls calls of all clients together that wait for an answer: each holds a connection, and work of a server */
+  /** @param maxCalls unanswered calls of all clients together. Each holds a connection, and work of a server. */
   constructor(maxCalls: number, maxBytes = MAX_OPEN_BYTES) {
     this.#calls = new SharedCapacity(maxCalls);
     this.#bytes = new SharedCapacity(maxBytes);
   }
 
-  /** Calls that are open, and how many may be. */
+  /** Number of open calls, and of calls that may be open. */
   get calls(): Pick<SharedCapacity, 'taken' | 'total'> {
     return this.#calls;
   }
 
-  /** The part of one server. */
+  /** Returns the share of one server. */
   share(): Pick<ExchangesOptions, 'calls' | 'bytes'> & { close(): void } {
     const calls = this.#calls.share();
     const bytes = this.#bytes.share();
@@ -98,9 +101,10 @@ export class ExchangeCapacity {
 }
 
 /**
- * The one place where exchanges begin and end, for the sessions of legacy clients and for modern requests alike. It counts
- * them, so that all clients together stay within a limit, says when one has taken too long, makes the answers that the
- * bridge itself gives, and tells the observer. Whoever runs an exchange sends what is returned here.
+ * The one place where exchanges begin and end, for sessions of legacy clients and for modern requests alike. Exchanges
+ * are counted here, so that all clients together stay within a limit. The answers of the bridge itself are made here,
+ * timeouts are detected, and the observer is notified. The relay that runs an exchange sends the frames that are
+ * returned here.
  */
 export class Exchanges implements Observing {
   readonly clock: Clock;
@@ -109,7 +113,7 @@ export class Exchanges implements Observing {
   readonly speech: ServerSpeech;
   readonly server: string;
   readonly #calls: CapacityShare;
-  /** What the bytes of large requests are taken from. */
+  /** Bytes of large requests. Small ones take nothing from them. */
   readonly #bytes: CapacityShare;
   readonly #tools: ToolFilter | undefined;
   readonly #refusal: ExchangesOptions['refusal'];
@@ -141,7 +145,7 @@ export class Exchanges implements Observing {
 
   // ---- the beginning
 
-  /** Why one more call, with this request, is refused; undefined: it is not. */
+  /** Returns why one more call, with this request, is refused. Undefined if it is not. */
   refusalOf(request: Frame): BridgeError | undefined {
     const requestBytes = request.bytes.length;
     if (this.#calls.isFull) {
@@ -155,7 +159,7 @@ export class Exchanges implements Observing {
     return this.#refusal?.(request);
   }
 
-  /** The exchange of a request, which counts from `open` on. */
+  /** Makes the exchange of a request. The exchange counts from `open` on. */
   create(request: Frame, lane: Lane): Exchange {
     const token = findProgressToken(request)?.value;
     const { id, method, bytes } = request;
@@ -164,7 +168,7 @@ export class Exchanges implements Observing {
     return exchange;
   }
 
-  /** Returns the request as it goes to the server: where calls are traced it says what it belongs to. */
+  /** Returns the request as it goes to the server. If calls are traced, the request carries the trace context. */
   open(owner: ExchangeOwner, exchange: Exchange, request: Frame): Frame {
     this.#calls.take(1);
     if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(exchange.requestBytes);
@@ -180,13 +184,16 @@ export class Exchanges implements Observing {
     return trace === undefined ? request : withTraceContext(request, trace.sent());
   }
 
-  /** Returns the answer to a message that calls a hidden tool, which must not reach the server. Undefined: it may. */
+  /**
+   * Returns the answer to a message that calls a hidden tool and must not reach the server. Undefined if the message
+   * may.
+   */
   answerToHidden(message: Frame): Frame | undefined {
     const refusal = this.#tools?.refusalOf(message);
     return refusal && errorFrame(message.id === undefined ? undefined : idToken(message), refusal);
   }
 
-  /** The answer to a request that is not taken. It was never open. */
+  /** Returns the answer to a request that is not taken, and so was never open. */
   refuse(owner: ExchangeOwner, request: Frame, error: BridgeError): Frame {
     const answer = errorFrame(request.id, rpcErrorOf(error));
     const observer = this.#observerOfCall();
@@ -200,7 +207,7 @@ export class Exchanges implements Observing {
     return answer;
   }
 
-  /** To be called once a call: an observer that looks at one call in so many counts how often it is asked. */
+  /** Called once per call, because an observer that samples calls counts how often this is read. */
   #observerOfCall(): Observer | undefined {
     return this.observer?.seesCalls ? this.observer : undefined;
   }
@@ -219,7 +226,7 @@ export class Exchanges implements Observing {
       openedAtMs: this.clock.now(),
       traceId: trace?.traceId,
     });
-    // A legacy session has told of these features by itself.
+    // The relay of a legacy session reports these features itself.
     const tellsOfFeatures = ERAS[client.era].begins === 'any-request';
     const use = { server: this.server, client };
     if (tellsOfFeatures && observer !== undefined && wantsLogs(request)) observer.used('logging', use);
@@ -234,7 +241,10 @@ export class Exchanges implements Observing {
 
   // ---- the end
 
-  /** The server has answered. Returns its answer under the request's id, by which the client knows what it is told about. */
+  /**
+   * Ends an exchange with the server's answer. Returns that answer as its client gets it: with the request's id, by
+   * which the client recognizes it, and without hidden tools.
+   */
   answer(owner: ExchangeOwner, exchange: Exchange, answer: Frame): Frame {
     exchange.settle();
     const named = answer.id === undefined ? withId(answer, exchange.id) : answer;
@@ -244,7 +254,7 @@ export class Exchanges implements Observing {
     return told;
   }
 
-  /** There will be no answer of the server. Returns the one that says why. */
+  /** Ends an exchange that gets no answer from the server. Returns an error answer with the reason. */
   fail(owner: ExchangeOwner, exchange: Exchange, error: BridgeError): Frame {
     exchange.settle();
     return this.#failed(owner, exchange, error);
@@ -257,14 +267,20 @@ export class Exchanges implements Observing {
     return answer;
   }
 
-  /** The client has withdrawn its request, or waits for the answer elsewhere; here it gets none. */
+  /**
+   * Ends an exchange whose answer its client does not expect here, because the client has withdrawn the request or
+   * waits for the answer elsewhere.
+   */
   cancel(owner: ExchangeOwner, exchange: Exchange): void {
     exchange.cancel('client');
     this.#closed(owner, exchange);
     if (exchange.onEnded !== undefined) this.#tell(exchange, CANCELLED_CALL);
   }
 
-  /** A subscription ends because the bridge does. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure] */
+  /**
+   * Ends a subscription because the bridge ends. Returns its answer.
+   * [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure]
+   */
   endSubscription(owner: ExchangeOwner, exchange: Exchange): Frame {
     const { id } = exchange;
     return this.answer(
@@ -274,7 +290,10 @@ export class Exchanges implements Observing {
     );
   }
 
-  /** A modern server has ended a subscription by the notification that the client gets, and does not answer it. */
+  /**
+   * Ends a subscription that a modern server has ended by a notification and will not answer. The client gets that
+   * notification.
+   */
   endedByServer(owner: ExchangeOwner, exchange: Exchange, notification: Frame): void {
     exchange.settle();
     this.#closed(owner, exchange);
@@ -294,12 +313,12 @@ export class Exchanges implements Observing {
 
   // ---- time
 
-  /** Something was heard of the call: its time begins anew. */
+  /** Called for each message about a call. The time of silence starts again. */
   heard(exchange: Exchange): void {
     exchange.lastActiveMs = this.clock.now();
   }
 
-  /** Withdraws a call that has been silent, or open, for too long; undefined: it goes on. */
+  /** Withdraws a call that has been silent, or open, for too long. Undefined if the call goes on. */
   timeOut(owner: ExchangeOwner, exchange: Exchange, nowMs: number, times: CallTimes): TimedOut | undefined {
     const error = overdue(exchange, nowMs, times);
     if (error === undefined) return undefined;
@@ -308,27 +327,27 @@ export class Exchanges implements Observing {
   }
 }
 
-/** What the server is told of a call that it need not finish. */
+/** Returns the notification that tells the server that it need not finish a call. */
 export function withdrawal(exchange: Exchange, reason: string): Frame {
   return notificationFrame(CANCELLED, { requestId: exchange.id, reason });
 }
 
-/** How often what takes too long is looked for; shorter limits are checked more often. */
+/** Longest period between two checks for timeouts. Shorter limits are checked more often. */
 const MAX_SWEEP_MS = 1000;
 
-/** How often to look so that nothing that has this limit is much too late; without a limit: infinity. */
+/** Returns the period of checks at which nothing exceeds this limit by much. Infinity if there is no limit. */
 export function sweepPeriodOf(limitMs: number): number {
   return limitMs === Number.POSITIVE_INFINITY ? limitMs : Math.max(10, Math.min(MAX_SWEEP_MS, limitMs / 4));
 }
 
-/** The shortest limit of a call; infinity: there is none. */
+/** Returns the shortest limit of a call. Infinity if there is none. */
 export function shortestOf({ requestTimeoutMs, maxCallMs = 0 }: CallTimes): number {
   return Math.min(requestTimeoutMs || Number.POSITIVE_INFINITY, maxCallMs || Number.POSITIVE_INFINITY);
 }
 
 const DRAIN_POLL_MS = 20;
 
-/** Resolves when nothing is open any more, or after `graceMs`. */
+/** Resolves when no call is open any more, or after `graceMs`. */
 export async function drained(clock: Clock, graceMs: number, hasOpenCalls: () => boolean): Promise<void> {
   const deadlineMs = clock.now() + graceMs;
   while (hasOpenCalls() && clock.now() < deadlineMs) {
@@ -337,8 +356,8 @@ export async function drained(clock: Clock, graceMs: number, hasOpenCalls: () =>
 }
 
 /**
- * Why a call has to end now; undefined: it may go on. While its client is being asked it may be silent, but not for ever.
- * A subscription may be: it is silent for as long as nothing changes.
+ * Returns why a call has to end now, or undefined if it may go on. A call whose client is being asked may be silent,
+ * but not for ever. A subscription has no limit, because it is silent as long as nothing changes.
  * [spec 2025-11-25 basic/lifecycle#timeouts] a maximum is enforced whatever progress is reported.
  */
 function overdue(

@@ -1,4 +1,7 @@
-/** Which call a notification of a server belongs to. Progress apart, which names its call by a token. */
+/**
+ * Finds the call that a notification of a server belongs to. Progress is not handled here, because it names its call by
+ * a token.
+ */
 import { findCancelledId, findSubscriptionId } from '../mcp/classify/correlators.ts';
 import { CANCELLED, LISTEN, LOG_MESSAGE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
@@ -6,7 +9,7 @@ import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import type { Exchange, ExchangeTable } from './exchange.ts';
 import type { Questions } from './questions.ts';
 
-/** Finds what the message itself tells. A question that the server withdraws is closed. */
+/** Returns the call that the message itself points to. If the server withdraws a question, the question is closed. */
 export function findCallOf(frame: Frame, exchanges: ExchangeTable, questions: Questions): Exchange | undefined {
   switch (frame.method) {
     case LOG_MESSAGE:
@@ -20,28 +23,33 @@ export function findCallOf(frame: Frame, exchanges: ExchangeTable, questions: Qu
   }
 }
 
-/** The call a notification belongs to; `client`: none in particular; `nobody`: one that is over, or none at all. */
+/**
+ * The recipient of a notification: one call, the `client` in general, or `nobody` if its call is over or does not
+ * exist.
+ */
 export type Addressee = Exchange | 'client' | 'nobody';
 
 /**
- * Whom a notification of a modern server is for. Once a request is withdrawn, nothing more may be said for it.
- * [spec 2026-07-28 transports/stdio#cancellation]
+ * Returns the recipient of a notification of a modern server. After a request was withdrawn, nothing more may be sent
+ * for it. [spec 2026-07-28 transports/stdio#cancellation]
  *
- * @param known what the transport says it belongs to
+ * @param known the exchange that the notification belongs to, according to the transport
  */
 export function findAddressee(frame: Frame, known: Exchange | undefined, open: ExchangeTable): Addressee {
   if (frame.method === CANCELLED) return findEndedListen(frame, open);
   if (known !== undefined) return known.state.kind === 'open' ? known : 'nobody';
   switch (frame.method) {
     case LOG_MESSAGE:
-      // Over stdio it does not say whose it is.
+      // Over stdio a log message does not name its request.
       return open.sole() ?? (open.size === 0 ? 'nobody' : 'client');
     default:
       return findSubscriber(frame, open);
   }
 }
 
-/** [spec 2026-07-28 basic/patterns/cancellation] a server may end a subscription with it, and nothing else. */
+/**
+ * A server may end a subscription by this notification, and nothing else. [spec 2026-07-28 basic/patterns/cancellation]
+ */
 function findEndedListen(frame: Frame, open: ExchangeTable): Addressee {
   const cancelled = findCancelledId(frame);
   const exchange = cancelled && open.find(cancelled.value);
@@ -55,14 +63,14 @@ function findSubscriber(frame: Frame, open: ExchangeTable): Addressee {
   return exchange?.method === LISTEN ? exchange : 'nobody';
 }
 
-/** Tasks of one client whose progress may still come; most clients have a few. */
+/** Number of tasks of one client whose progress may still come. Most clients have a few. */
 const MAX_TASK_TOKENS = 256;
-/** Characters of a token that is kept so. */
+/** Characters of a progress token that is remembered. */
 const MAX_TOKEN_LENGTH = 256;
 
 /**
- * Progress tokens of calls that were answered with a task: they stay valid until the task has ended, of which the relay
- * knows nothing, so the latest ones count. [spec 2025-11-25 basic/utilities/tasks#progress]
+ * Progress tokens of calls that were answered with a task. They stay valid until the task has ended, which the relay
+ * cannot see, so the latest ones are kept. [spec 2025-11-25 basic/utilities/tasks#progress]
  */
 export class TaskTokens {
   readonly #tokens = new Set<JsonRpcId>();
@@ -81,7 +89,7 @@ export class TaskTokens {
 
 const TASK_KEY = Buffer.from('"task"');
 
-/** Is this the answer of a call that has become a task? Parses only what may be one. */
+/** Returns true if this answer turns its call into a task. Only answers that contain the word are parsed. */
 export function createsTask(answer: Frame): boolean {
   if (answer.kind !== 'result' || !answer.bytes.includes(TASK_KEY)) return false;
   return asFields(readField(answer, 'task'))?.taskId !== undefined;

@@ -1,6 +1,6 @@
 /**
- * What an observer sees of clients and calls: who, which server, what, how it ended, how large and how long. It sees no
- * payload, no credential and no session id.
+ * The interface of an observer of clients and calls. An observer gets who called which server, the method, the outcome,
+ * sizes and times, but no payload, no credential and no session id.
  */
 import { type BridgeError, type ErrorCode, UNCLEAR } from '../errors.ts';
 import { isAmbiguous, readToolName } from '../mcp/classify/ambiguity.ts';
@@ -13,26 +13,29 @@ import type { Frame } from '../wire/frame.ts';
 
 export type Transport = DuplexTransport | 'streamable-http' | 'http-sse';
 
-/** A connection that both ends keep, and on which each message says its era. */
+/** A transport with one connection for both directions, on which each message has its own era. */
 export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket';
 
 export function isDuplex(transport: Transport): transport is DuplexTransport {
   return transport === 'stdio' || transport === 'byte-stream' || transport === 'websocket';
 }
 
-/** What is known of a client before it has said anything. */
+/** Facts about a client that are known before its first message. */
 export interface ClientOrigin {
   readonly transport: Transport;
-  /** The authenticated caller; undefined: nobody is asked, for the client is at the other end of a pipe. */
+  /**
+   * The authenticated caller. Undefined if there is no authentication, because the client is at the other end of a
+   * pipe.
+   */
   readonly principal: string | undefined;
-  /** The name of the server that it is joined with. */
+  /** The name of the server that the client is connected to. */
   readonly server: string;
 }
 
-/** What a client says of itself. Nobody has checked it. */
+/** A client's description of itself. It is not verified. */
 export interface ClientIntroduction {
   readonly era: Era;
-  /** In a session the one that was agreed on, in a modern request the one it names; undefined: not known yet. */
+  /** The revision that a session has agreed on, or that a modern request names. Undefined while it is not known. */
   readonly revision: string | undefined;
   readonly name: string | undefined;
   readonly version: string | undefined;
@@ -40,15 +43,15 @@ export interface ClientIntroduction {
 
 export interface ObservedClient extends ClientOrigin, ClientIntroduction {}
 
-/** What a server speaks, as far as it has been found out. */
+/** The transport and revision of a server, as far as they have been detected. */
 export interface ObservedServer {
   readonly transport: Transport;
   readonly era: Era;
-  /** Undefined: not known yet. */
+  /** Undefined while it is not known. */
   readonly revision: string | undefined;
 }
 
-/** What has been found out about a server, for those who are told of its calls. A server can speak both eras. */
+/** Detected facts about a server, for observers of its calls. A server can speak both eras. */
 export class ServerSpeech {
   readonly #spoken = new Map<Era, ObservedServer>();
 
@@ -56,29 +59,32 @@ export class ServerSpeech {
     this.#spoken.set(server.era, server);
   }
 
-  /** The later era first. */
+  /** Facts for each era that was detected, those of the modern era first. */
   get all(): readonly ObservedServer[] {
     return (['modern', 'legacy'] as const).flatMap((era) => this.#spoken.get(era) ?? []);
   }
 
-  /** What it speaks where this client is served: the client's own era if it can; undefined: nobody knows yet. */
+  /**
+   * Returns the facts for the era in which this client is served: the client's own if the server speaks it. Undefined
+   * while nothing is known.
+   */
   spokenTo({ era, revision }: Pick<ObservedClient, 'era' | 'revision'>): ObservedServer | undefined {
     const spoken = this.#spoken.get(era) ?? this.#spoken.get(era === 'legacy' ? 'modern' : 'legacy');
-    // Client and server of one session of the legacy era have agreed on the revision.
+    // Client and server of a legacy session have agreed on one revision.
     return spoken?.era === 'legacy' && era === 'legacy' ? { ...spoken, revision } : spoken;
   }
 }
 
-/** One request of a client. */
+/** A request of a client. */
 export interface ObservedCall {
   readonly client: ObservedClient;
   readonly method: string;
-  /** The tool that a `tools/call` names. */
+  /** The name of the tool in a `tools/call`. */
   readonly tool: string | undefined;
   readonly requestBytes: number;
-  /** By the clock of the bridge. */
+  /** Time of the start, by the clock of the bridge. */
   readonly openedAtMs: number;
-  /** The trace that it belongs to; undefined: calls are not traced. */
+  /** The trace of the call. Undefined if calls are not traced. */
   readonly traceId: string | undefined;
 }
 
@@ -86,7 +92,7 @@ export interface ObservedCall {
  * - `answered`: the server sent a result, or a subscription has ended.
  * - `error`: the server answered with an error, which has this code.
  * - `cancelled`: the client withdrew the request, or left before its answer.
- * - `failed`: the bridge could not have it answered, or refused it.
+ * - `failed`: the bridge refused the request, or could not get an answer to it.
  */
 export type CallOutcome =
   | { readonly kind: 'answered' }
@@ -96,59 +102,71 @@ export type CallOutcome =
 
 export interface CallEnding {
   readonly outcome: CallOutcome;
-  /** What was sent to the client for it: messages on the way, and the answer. */
+  /** Bytes sent to the client for the call: its answer, and all messages before. */
   readonly bytes: number;
   readonly durationMs: number;
-  /** The server that the call was for; undefined: it could not be reached yet, so nobody knows what it speaks. */
+  /**
+   * The server of the call. Undefined if the server has not been reached yet, so that its era and revision are unknown.
+   */
   readonly server: ObservedServer | undefined;
 }
 
 /**
- * What the specification has deprecated and a client or server uses all the same. HTTP+SSE and old revisions are not
- * among them: every call says what its client speaks. [spec 2026-07-28 changelog; SEP-2577, SEP-2596]
+ * Features that the specification has deprecated and that a client or server still uses. HTTP+SSE and old revisions are
+ * missing here, because every observed call has its client's transport and revision.
+ * [spec 2026-07-28 changelog; SEP-2577, SEP-2596]
  */
 export type DeprecatedFeature = 'sampling' | 'roots' | 'logging' | 'batch' | 'dynamic-client-registration';
 
 export type OnCallEnded = (ending: CallEnding) => void;
 /**
- * Ends a call that is observed. Whoever does it need not know what the server speaks.
- * @param last the answer, or what stands in its place; undefined: the client gets none
+ * Ends an observed call. The server's era and revision are added to the ending.
+ * @param last the answer, or the notification in its place. Undefined if the client gets none.
  */
 export type EndCall = (ending: Omit<CallEnding, 'server'>, last: Frame | undefined) => void;
 export type OnClientLeft = (reason: ErrorCode) => void;
 
 /**
- * Sees the clients of the bridge, and every call where it wants to. Called in the middle of a message's way, so no method
- * may throw or take long. What it wants to know of the end it is told by the function that it returns, which is called
- * exactly once.
+ * Observes the clients of the bridge and their calls. Methods are called while a message is on its way, so none may
+ * throw or take long. A method may return a function, which is called exactly once, at the end of the client or the
+ * call.
  */
 export interface Observer {
-  /** Whether it is to be told of the call that begins now, for which it is asked once: nothing is read where nobody wants to know. */
+  /**
+   * True if the observer wants the call that begins now. Read once per call; if false, nothing is read from the call's
+   * messages.
+   */
   readonly seesCalls: boolean;
-  /** A request of a client was taken, or refused: then its end follows at once. */
+  /** Called when a request of a client was taken or refused. A refused request ends at once. */
   opened(call: ObservedCall): OnCallEnded | undefined;
   /**
-   * A client has a session, or has sent the first modern request on its pipe. A modern client over HTTP is known by its
-   * calls only: it neither connects nor leaves.
+   * Called when a client gets a session, or sends its first modern request on a pipe. Modern clients over HTTP neither
+   * connect nor leave, and are seen in their calls only.
    */
   connected(client: ObservedClient, server: ObservedServer | undefined): OnClientLeft | undefined;
-  /** A client got no session. */
+  /** Called when a client gets no session. */
   refused(client: ClientOrigin, reason: ErrorCode): void;
-  /** May be called often for one client. Undefined as client: it is the bridge that uses it, towards this server. */
+  /**
+   * Called for each use of a deprecated feature, which may be often. `client` is undefined if the bridge itself uses
+   * the feature towards this server.
+   */
   used(feature: DeprecatedFeature, by: { readonly server: string; readonly client: ObservedClient | undefined }): void;
 }
 
-/** Characters of a name that a peer has chosen which an observer is told. */
+/** Characters of a peer's self-chosen name that an observer gets. Longer names are cut. */
 export const MAX_OBSERVED_LENGTH = 256;
 
 export function shownName(value: unknown): string | undefined {
   return typeof value === 'string' ? value.slice(0, MAX_OBSERVED_LENGTH) : undefined;
 }
 
-/** Says why a request is not taken, or undefined where it is. */
+/** Returns why a request is not taken, or undefined if it is. */
 export type RefuseRequest = (request: Frame) => BridgeError | undefined;
 
-/** Where each call is put on record: what is recorded must be what the server reads, and the tool it runs. */
+/**
+ * Refuses requests that can be read in several ways. Used if calls are recorded, because the record must show what the
+ * server reads and which tool it runs.
+ */
 export const refuseUnclear: RefuseRequest = (request) => {
   const isUnclear = isAmbiguous(request) || (request.method === CALL_TOOL && readToolName(request) === undefined);
   return isUnclear ? UNCLEAR : undefined;
@@ -158,26 +176,29 @@ export function toolOf(request: Frame): string | undefined {
   return shownName(readToolName(request));
 }
 
-/** What a modern request asks for that is deprecated. */
+/** Returns true if a modern request asks for log messages, which are deprecated. */
 export function wantsLogs(request: Frame): boolean {
   const metadata = readRequestMetadata(request);
   return !('fault' in metadata) && metadata.logLevel !== undefined;
 }
 
-/** Answers of servers that ask their client something are small: larger ones are not looked through. */
+/** Largest result that is searched for questions. Results in which a server asks its client something are small. */
 const MAX_QUESTIONS_BYTES = 64 * 1024;
 const QUESTIONS: readonly (readonly [DeprecatedFeature, string])[] = [
   ['sampling', JSON.stringify(SAMPLE)],
   ['roots', JSON.stringify(LIST_ROOTS)],
 ];
 
-/** What is deprecated among the questions that a result of a modern server asks its client. */
+/** Returns the deprecated features among the questions in a result of a modern server. */
 export function deprecatedQuestionsOf({ kind, bytes }: Frame): readonly DeprecatedFeature[] {
   if (kind !== 'result' || bytes.length > MAX_QUESTIONS_BYTES || !bytes.includes('"input_required"')) return [];
   return QUESTIONS.flatMap(([feature, method]) => (bytes.includes(method) ? [feature] : []));
 }
 
-/** An error that a bridge has made in place of the server's answer, be it a translator of this one, counts as a failure. */
+/**
+ * Returns the outcome that an answer stands for. An error that a bridge has made in place of the server's answer counts
+ * as a failure, even if another bridge or a translator made it.
+ */
 export function outcomeOf(answer: Frame): CallOutcome {
   if (answer.kind !== 'error') return ANSWERED;
   const failure = failureToldBy(answer);

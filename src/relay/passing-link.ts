@@ -14,10 +14,10 @@ import type {
 } from './ports.ts';
 import type { SessionState } from './sessions/session-state.ts';
 
-/** A link made of a link: what a subclass does not change passes as it is, in both directions. */
+/** A link that wraps a link. A subclass changes some messages, and all others pass unchanged in both directions. */
 export abstract class PassingLink implements UpstreamLink, ServerListener {
   protected readonly listener: ServerListener;
-  /** The link below; it was dialled with this one as its listener. */
+  /** The wrapped link. It was dialled with this link as its listener. */
   protected abstract link: UpstreamLink;
 
   constructor(listener: ServerListener) {
@@ -62,8 +62,8 @@ export abstract class PassingLink implements UpstreamLink, ServerListener {
 }
 
 /**
- * Makes the link of a session of links that it dials itself.
- * @param sent the client's first request, if it was sent already on the link that is dialled first
+ * Makes the link of a session, which dials the links below itself.
+ * @param sent the client's first request, if it was already sent on the first of these links
  */
 export type DecorateSession = (
   dialer: SessionDialer,
@@ -72,18 +72,18 @@ export type DecorateSession = (
   sent?: SentRequest,
 ) => UpstreamLink;
 
-/** A client's request, with the exchange it came by. */
+/** A client's request, and its exchange. */
 export interface SentRequest {
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
 }
 
-/** A dialer whose sessions get something more. */
+/** A dialer that wraps the link of each session. */
 export class DecoratedSessions<Decorated extends SessionDialer = SessionDialer> implements SessionDialer {
   protected readonly dialer: Decorated;
   readonly #decorate: DecorateSession;
 
-  /** @param dialer closed together with this one */
+  /** @param dialer the wrapped dialer, closed together with this one */
   constructor(dialer: Decorated, decorate: DecorateSession) {
     this.dialer = dialer;
     this.#decorate = decorate;
@@ -110,14 +110,14 @@ export class DecoratedSessions<Decorated extends SessionDialer = SessionDialer> 
   }
 }
 
-/** Modern requests pass it by: they are over with their answer. */
+/** Wraps sessions only. A modern request is over with its answer, so its link is not wrapped. */
 export class DecoratedDialer extends DecoratedSessions<UpstreamDialer> implements UpstreamDialer {
   dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
     return this.dialer.dialCalls(listener, context);
   }
 }
 
-/** Requests of modern clients on connections of a server that need not be told for whom they are. */
+/** Serves modern requests on the connections of a server whose connections do not depend on the caller. */
 export class CallsOverSessions extends DecoratedSessions implements UpstreamDialer {
   constructor(dialer: SessionDialer) {
     super(dialer, (own, listener) => own.dial(listener));
@@ -128,7 +128,7 @@ export class CallsOverSessions extends DecoratedSessions implements UpstreamDial
   }
 }
 
-/** Gives all callers one dialer, for nothing is told of any of them. */
+/** Gives all callers the same dialer, because the server's processes get no variables that describe a caller. */
 export function forEveryCaller(dialer: UpstreamDialer): CallerDialers {
   return {
     name: dialer.name,

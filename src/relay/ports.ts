@@ -1,12 +1,13 @@
 /**
- * The seam between the relay and everything that touches bytes. Transports implement DownstreamPeer and
- * UpstreamLink; the relay implements the two listeners. Neither side knows the other's concrete types.
+ * Interfaces between the relay and everything that touches bytes. Transports implement DownstreamPeer and UpstreamLink,
+ * and the relay implements the two listeners. Neither side depends on the other's concrete types.
  *
  *   client ⇄ downstream/* ── ClientListener ──▶ Relay ── UpstreamLink ──▶ upstream/* ⇄ server
  *                         ◀─ DownstreamPeer ──       ◀─ ServerListener ──
  *
- * Backpressure is a boolean and a callback: `send` returns false when the far side is full (the message was still
- * taken), and the listener's `drained` follows when it is not. Between the two, the caller stops its own source.
+ * Backpressure is a boolean and a callback: `send` returns false when the far side is full, although the message was
+ * still taken, and the listener's `clientDrained` or `serverDrained` follows when there is room again. In between, the
+ * caller pauses its own source.
  */
 import type { BridgeError } from '../errors.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
@@ -15,89 +16,105 @@ import type { Frame } from '../wire/frame.ts';
 import type { Exchange, Lane } from './exchange.ts';
 import type { SessionState } from './sessions/session-state.ts';
 
-/** The client as the relay sees it. Implemented by each file in downstream/. */
+/** The client as the relay sees it. Implemented in downstream/. */
 export interface DownstreamPeer {
-  /** Somebody listens right now; such a session is not idle. */
+  /** True while the client has a connection to the bridge. A session with a connected client is not idle. */
   readonly isConnected: boolean;
-  /** It had a stream open that belongs to no call, has closed it, and has asked nothing since: most clients end so. */
+  /**
+   * True if the client has closed its stream for messages that belong to no call, and has asked nothing since. Most
+   * clients end this way.
+   */
   readonly hasLeft: boolean;
   /**
-   * Sends to the client: with an exchange on that exchange's lane, without one wherever this client takes what
-   * belongs to no request. A response ends its exchange's lane. False: full, wait for `drained`.
+   * Sends a message to the client: on the lane of the exchange if there is one, otherwise on any stream that may carry
+   * messages of no request. A response ends its lane. Returns false if the client is full; `clientDrained` follows.
    */
   send(frame: Frame, exchange?: Exchange): boolean;
-  /** The exchange ends without an answer (the client withdrew it): its lane is let go. */
+  /** Gives up the lane of an exchange that ends without an answer, because its client has withdrawn the request. */
   release(exchange: Exchange): void;
-  /** The handshake is done; from here on the client is served as this revision wants. */
+  /** Called after the handshake. From then on the peer behaves as this revision requires. */
   negotiated(revision: Revision): void;
-  /** Stop and go on taking messages from the client. */
+  /** Stops taking messages from the client until `resume` is called. */
   pause(): void;
   resume(): void;
-  /** The relay is done with this client: ends its streams. May be called twice. */
+  /** Ends the client's streams, because the relay has finished with this client. May be called twice. */
   close(reason: BridgeError): void;
 }
 
-/** What a downstream transport tells the relay. */
+/** Called by a downstream transport with everything that happens on the client's side. */
 export interface ClientListener {
   fromClient(frame: Frame, lane: Lane): void;
-  /** The client's side has capacity again. */
+  /** Called when the client has capacity again. */
   clientDrained(): void;
-  /** A request of the server found no way to the client in time; the server gets this answer. */
+  /**
+   * Called when a request of the server could not be delivered to the client in time. The server gets `reason` as its
+   * answer.
+   */
   undeliverable(request: Frame, reason: BridgeError): void;
-  /** The client is gone for good: session ended, pipe closed. */
+  /** Called when the client is gone for good: its session has ended, or its pipe is closed. */
   clientClosed(reason: BridgeError): void;
 }
 
-/** A server's process as those see it who watch over its link. */
+/** The process of a server, as its supervisors see it. */
 export interface ServerProcess {
-  /** When anything came from it last, be it a byte of a message or on stderr; its start counts. */
+  /**
+   * Time of the latest output of the process: any bytes of a message or on stderr. Starts with the time of its start.
+   */
   readonly lastHeardMs: number;
-  /** Resolves when nothing runs any more of it, its whole group. Never rejects. */
+  /** Resolves when nothing of the process group runs any more. Never rejects. */
   readonly gone: Promise<void>;
 }
 
-/** The server as the relay sees it. Implemented by each file in upstream/ and by relay/shared/. */
+/** The server as the relay sees it. Implemented in upstream/ and in relay/shared/. */
 export interface UpstreamLink {
-  /** The process that the server runs in; undefined where the bridge has not started one for it, or not yet. */
+  /** The process that the server runs in. Undefined if the bridge has started none, or has not started it yet. */
   readonly process: ServerProcess | undefined;
   /**
-   * Sends to the server. `exchange` is given for requests, and for notifications about a request (cancelled).
-   * False: full, wait for `serverDrained`.
+   * Sends a message to the server. `exchange` is given for requests, and for notifications about a request (cancelled).
+   * Returns false if the server is full; `serverDrained` follows.
    */
   send(frame: Frame, exchange?: Exchange): boolean;
-  /** Stop and go on reading what the server says. */
+  /** Stops reading messages of the server until `resume` is called. */
   pause(): void;
   resume(): void;
   /**
-   * Ends the connection to the server, with its process where there is one. The listener hears nothing more, not even
-   * of the end. May be called twice.
+   * Ends the connection to the server, and its process if there is one. The listener is called no more, not even for
+   * the end. May be called twice.
    */
   close(reason: BridgeError): void;
 }
 
-/** What an upstream transport tells the relay. */
+/** Called by an upstream transport with everything that happens on the server's side. */
 export interface ServerListener {
-  /** `exchange` when the transport itself knows what the message belongs to. */
+  /** `exchange` is given if the transport itself can tell which call the message belongs to. */
   fromServer(frame: Frame, exchange?: Exchange): void;
-  /** One message could not be taken (over the size limit, not a message): its call fails, the link goes on. */
+  /**
+   * Called for a message that could not be taken, because it is too large or not a message. Its call fails, and the
+   * link continues.
+   */
   serverFault(fault: ServerFault): void;
   serverDrained(): void;
-  /** The server is gone; not said of a link that was closed. Called once, after the last `fromServer`, never in `dial`. */
+  /**
+   * Called once when the server is gone, after the last `fromServer` and never from within `dial`. Not called for a
+   * link that was closed by `close`.
+   */
   serverClosed(reason: BridgeError): void;
 }
 
-/** What could be recovered of a message that had to be dropped. */
+/**
+ * A message that had to be dropped. Its kind and id are known only if the scan of its first and last bytes found them.
+ */
 export interface ServerFault {
   readonly error: BridgeError;
-  /** What the scan of its head and tail could tell. */
   readonly kind: Frame['kind'] | undefined;
   readonly id: Frame['id'];
 }
 
 /**
- * - `ready`: a client can be served, as far as is known.
- * - `unproven`: it did not work last time. That is all that is known, and to dial is allowed.
- * - `refused`: it cannot be served now; whoever dials is told so, or waits.
+ * Answers whether a client could be served now.
+ * - `ready`: as far as is known, it could.
+ * - `unproven`: the last attempt failed, and nothing else is known. Dialling is allowed.
+ * - `refused`: it could not. Dialling fails with this error, or waits.
  */
 export type Readiness =
   | { readonly state: 'ready' }
@@ -105,37 +122,40 @@ export type Readiness =
   | { readonly state: 'refused'; readonly error: BridgeError };
 
 /**
- * Who a modern request comes from. Each carries this itself; there is no session to know it from.
+ * The sender of a modern request. Every request carries it, since there is no session to remember it.
  * [spec 2026-07-28 basic#meta]
  */
 export interface CallContext {
-  /** The authenticated caller, or one name for all where nobody is asked. What belongs to one is never shown to another. */
+  /**
+   * The authenticated caller, or one name for all callers if there is no authentication. Data of one principal is never
+   * shown to another.
+   */
   readonly principal: string;
-  /** Undefined: the link is for many requests of one client, each of which brings its own. */
+  /** Undefined if the link is for many requests of one client, each of which carries its own metadata. */
   readonly metadata: RequestMetadata | undefined;
-  /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
+  /** Headers of the caller's HTTP request that `--forward-header` names; see `Lane`. */
   readonly headers: Lane['headers'];
 }
 
-/** What all that make connections to one server have in common. */
+/** The common part of everything that opens connections to one server. */
 export interface Dialer {
-  /** How the server is called in logs and error messages. */
+  /** The name of the server in logs and error messages. */
   readonly name: string;
-  /** Could a client be served now, as far as is known without trying. */
+  /** Answers whether a client could be served now, as far as is known without trying. */
   readiness(): Readiness;
-  /** Ends what the dialer itself keeps (spare children, timers) and resolves when all its children are gone. */
+  /** Ends spare children and timers of the dialer itself. Resolves when all its children are gone. */
   close(): Promise<void>;
-  /** Last resort, synchronous: nothing that was started stays behind. */
+  /** Kills everything that was started, synchronously. The last resort, so that nothing stays behind. */
   killNow(): void;
 }
 
-/** Opens connections to a server. Implemented in upstream/, wrapped by the pool and by relay/shared/. */
+/** Opens connections to a server. Implemented in upstream/, and wrapped by the pool and by relay/shared/. */
 export interface SessionDialer extends Dialer {
   /**
-   * A new connection of its own: for one session of the legacy era, or for modern requests of whoever shares it.
-   * Throws a BridgeError when none can be made now.
-   * @param session what a link to a server with sessions keeps up to date, and goes on with where it has begun elsewhere;
-   *   undefined: nobody wants to know
+   * Opens a new connection, for one session of the legacy era or for modern requests of the clients that share it.
+   * Throws a BridgeError if none can be opened now.
+   * @param session state that a link to a server with sessions keeps up to date, and continues if the session has begun
+   *   elsewhere. Undefined if the state is not needed.
    */
   dial(listener: ServerListener, session?: SessionState): UpstreamLink;
 }
@@ -143,20 +163,20 @@ export interface SessionDialer extends Dialer {
 /** Opens links for modern requests. */
 export interface CallDialer extends Dialer {
   /**
-   * A new link for requests of the client that the context tells of. With metadata it is for that one request only.
-   * Throws a BridgeError when none can be made now.
+   * Opens a new link for requests of the client that the context describes. With metadata, the link is for one request
+   * only. Throws a BridgeError if none can be opened now.
    */
   dialCalls(listener: ServerListener, context: CallContext): UpstreamLink;
 }
 
-/** Makes connections to one server for clients of both eras. */
+/** Opens connections to one server for clients of both eras. */
 export interface UpstreamDialer extends SessionDialer, CallDialer {}
 
-/** Variables for a process that is started for one caller alone. */
+/** Environment variables for a process that is started for one caller alone. */
 export type CallerEnvironment = Readonly<Record<string, string>>;
 
-/** Makes connections to one server, whose processes may be told for which caller they run. */
+/** Opens connections to one server whose processes may get variables that describe their caller. */
 export interface CallerDialers extends Dialer {
-  /** What dials for callers with these variables; undefined: nothing is told of them. */
+  /** Returns the dialer for callers with these variables. Undefined stands for processes that get none. */
   forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial' | 'dialCalls'>;
 }

@@ -6,19 +6,22 @@ import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, resultFrame } from '../wire/write-message.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Requests of a server one client may have open; more means that nobody answers them. */
+/** Requests of a server that one client may have open. A client with more does not answer them. */
 export const MAX_OPEN_QUESTIONS = 1024;
-/** Characters of the id of one: it is kept until the answer comes. No server needs more to tell them apart. */
+/**
+ * Characters of the id of a server's request, which is kept until the answer comes. No server needs more to tell its
+ * requests apart.
+ */
 export const MAX_QUESTION_ID_LENGTH = 256;
 
-/** Why nobody is asked something under this id; undefined: it can be kept. */
+/** Returns why the client cannot be asked under this id, or undefined if it can. */
 export function refusalOfId(id: JsonRpcId): BridgeError | undefined {
   if (typeof id === 'number' || id.length <= MAX_QUESTION_ID_LENGTH) return undefined;
   const message = `The id of this request has ${id.length} characters; a client is asked under ids of ${MAX_QUESTION_ID_LENGTH} at most.`;
   return new BridgeError('ERR_WIRE_MESSAGE', message);
 }
 
-/** Requests of a server that its client has not answered, each with the call it was asked for, as far as known. */
+/** Requests of a server that its client has not answered. Each belongs to a call, if the call is known. */
 export class Questions {
   readonly #clock: Clock;
   readonly #open = new Map<JsonRpcId, Exchange | undefined>();
@@ -28,14 +31,14 @@ export class Questions {
     this.#clock = clock;
   }
 
-  /** The client answers nothing any more. */
+  /** Called when the client answers nothing any more. Later questions get this reason. */
   refuse(reason: BridgeError): void {
     this.#refused = reason;
   }
 
-  /** The answer that the server gets without the client being asked; undefined: it can be. */
+  /** Returns the answer that the server gets without asking the client. Undefined if the client can be asked. */
   answerAtOnce({ id, method }: Frame): Frame | undefined {
-    // It is asked whether somebody is there, and somebody is: who reads the answers.
+    // A ping asks if the client is still there. A client that only reads its answers is.
     if (this.#refused !== undefined && method === PING) return resultFrame(id as JsonRpcId, {}); // a request has one
     const refusal = this.#refusalOf(id as JsonRpcId);
     return refusal && errorFrame(id, rpcErrorOf(refusal));
@@ -47,20 +50,20 @@ export class Questions {
   }
 
   open(id: JsonRpcId, exchange: Exchange | undefined): void {
-    // A server that uses an id twice gets one answer; the call that waits for the other must not wait for ever.
+    // A server that uses an id twice gets one answer. The call of the earlier question must not wait for ever.
     this.close(id);
     this.#open.set(id, exchange);
     if (exchange !== undefined) exchange.openQuestions += 1;
   }
 
-  /** Closes what the client has answered. False: nothing is open under this id. */
+  /** Closes the question that the client has answered. Returns false if no question is open under this id. */
   answered(id: JsonRpcId | undefined): boolean {
     if (id === undefined || !this.#open.has(id)) return false;
     this.close(id);
     return true;
   }
 
-  /** Returns the call it was asked for. That call's time starts anew. */
+  /** Closes a question and returns its call, whose time of silence starts again. */
   close(id: JsonRpcId): Exchange | undefined {
     const exchange = this.#open.get(id);
     this.#open.delete(id);
@@ -71,12 +74,12 @@ export class Questions {
     return exchange;
   }
 
-  /** What was asked for this call somebody else takes the answers to. */
+  /** Forgets the questions of a call whose client answers them on another bridge. */
   forget(exchange: Exchange): void {
     for (const [id, asker] of this.#open) if (asker === exchange) this.#open.delete(id);
   }
 
-  /** The ids of all that is open, which is closed. */
+  /** Closes all questions and returns their ids. */
   takeAll(): readonly JsonRpcId[] {
     const ids = [...this.#open.keys()];
     for (const id of ids) this.close(id);

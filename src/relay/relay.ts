@@ -22,34 +22,42 @@ export interface RelayOptions extends CallTimes {
   /** Shared with all other clients. */
   readonly exchanges: Exchanges;
   readonly origin: ClientOrigin;
-  /** What both ends speak. A modern relay is `ready` from the start and its server asks nothing. */
+  /** The era of both ends. A modern relay is `ready` from the start, and its server asks nothing. */
   readonly era: Era;
-  /** Calls this client may have open; default: MAX_OPEN_EXCHANGES. */
+  /** Calls that this client may have open. Default: MAX_OPEN_EXCHANGES. */
   readonly maxOpenExchanges?: number | undefined;
-  /** The handshake succeeded. */
+  /** Called when the handshake has succeeded. */
   readonly onReady: (revision: Revision) => void;
-  /** Asked at the end: somebody else waits for the answer to this call, so its client is not told that there is none. */
+  /**
+   * Called for each open call at the end. Returns true if another bridge waits for the call's answer, so that the
+   * client gets no error here.
+   */
   readonly goesOn?: ((exchange: Exchange) => boolean) | undefined;
-  /** Either end is gone, or the handshake was refused; both ends have been closed. Called once. */
+  /**
+   * Called once when the relay is closed: one end is gone, or the handshake failed. Both ends have been closed then.
+   */
   readonly onEnd: (reason: BridgeError) => void;
 }
 
-/** Notifications that wait for the answer to `initialize`; what comes beyond is dropped. Servers have little to say by then. */
+/**
+ * Limits for notifications that come before the answer to `initialize`. Further ones are dropped; servers send few so
+ * early.
+ */
 const EARLY_LIMITS = { maxItems: 100, maxBytes: 1024 * 1024 };
 
 const REFUSED = new BridgeError('ERR_UPSTREAM_PROTOCOL', 'The server refused initialize; its error was passed on.');
 
 /**
- * - `opening`: no successful `initialize` yet.
- * - `ready`: messages flow.
- * - `draining`: open calls may finish, new ones are refused.
- * - `closed`: both ends have been let go.
+ * - `opening`: no `initialize` has succeeded yet.
+ * - `ready`: messages pass in both directions.
+ * - `draining`: open calls may finish, and new ones are refused.
+ * - `closed`: both ends have been closed.
  */
 type RelayState = 'opening' | 'ready' | 'draining' | 'closed';
 
 /**
- * Joins one client with one server. Both speak the same era, so bytes pass as they are: the relay only decides where
- * each message goes and sees to it that every request is answered exactly once or withdrawn.
+ * Joins one client with one server. Both speak the same era, so messages pass unchanged. The relay decides the
+ * recipient of each message, and ensures that every request is answered exactly once or withdrawn.
  */
 export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   readonly #options: RelayOptions;
@@ -65,7 +73,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   #endReason: BridgeError | undefined;
   #unasked: ModernQuestions | undefined;
   #taskTokens: TaskTokens | undefined;
-  /** What the server said before it had answered `initialize`. */
+  /** Notifications that came before the server's answer to `initialize`. */
   #early: ByteQueue<Frame> | undefined;
 
   constructor(options: RelayOptions) {
@@ -79,14 +87,14 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#state = this.#rules.begins === 'initialize' ? 'opening' : 'ready';
   }
 
-  /** Called once, before the first message. If one of the two is gone already, both are closed. */
+  /** Called once, before the first message. If the relay has already ended, both ends are closed. */
   join(peer: DownstreamPeer, link: UpstreamLink): void {
     this.#peer = peer;
     this.#link = link;
     if (this.#endReason !== undefined) this.#closeEnds(this.#endReason);
   }
 
-  /** The handshake was made elsewhere, and the client goes on here. Called after `join`. */
+  /** Continues a session whose handshake was made on another bridge. Called after `join`. */
   resume(revision: Revision): void {
     if (this.#state !== 'opening') return;
     this.#state = 'ready';
@@ -96,7 +104,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#tellEarly();
   }
 
-  /** Another bridge has asked this of the client, in a call that goes on here. */
+  /** Registers a question that another bridge has asked the client, in a call that continues here. */
   wasAsked(id: JsonRpcId, { id: call }: Frame): void {
     const exchange = this.#open.find(call as JsonRpcId);
     if (exchange !== undefined) this.#questions.open(id, exchange);
@@ -106,7 +114,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     return this.#state === 'closed';
   }
 
-  /** Open calls may finish, new ones are refused. */
+  /** True while open calls may finish and new ones are refused. */
   get isDraining(): boolean {
     return this.#state === 'draining';
   }
@@ -115,7 +123,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     return this.#open.size;
   }
 
-  /** A request of the client with this id waits for its answer. */
+  /** Returns true if a request of the client with this id has no answer yet. */
   isOpen(id: JsonRpcId): boolean {
     return this.#open.has(id);
   }
@@ -123,7 +131,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   // ---- from the client
 
   fromClient(frame: Frame, lane: Lane): void {
-    // A call that comes too late is told so.
+    // A request that comes after the end still gets an answer, with the reason.
     if (this.isClosed && frame.kind !== 'request') return;
     switch (frame.kind) {
       case 'request':
@@ -160,20 +168,22 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
       return new BridgeError('ERR_SESSION_CLOSED', 'This session is ending and takes no new calls; open a new one.');
     }
     const refusal = this.#open.refusalOf(exchange);
-    // A session without a handshake would only take a slot; how many sessions there are is limited by itself.
+    // An `initialize` is exempt, because a session without a handshake would only take a slot. The number of sessions
+    // has its own limit.
     if (refusal !== undefined || exchange.method === INITIALIZE) return refusal;
     return this.#exchanges.refusalOf(request);
   }
 
   #notificationFromClient(frame: Frame): void {
     if (frame.method !== CANCELLED) {
-      // A notification has no answer, but a server may carry out the call that it names.
+      // A notification has no answer, but a server may carry out a tool call that is sent as one.
       return this.#exchanges.answerToHidden(frame) === undefined ? this.#toServer(frame) : undefined;
     }
     const cancelled = findCancelledId(frame);
     const exchange = cancelled && this.#open.find(cancelled.value);
     if (exchange === undefined) {
-      // Answered meanwhile, or never asked. [spec 2025-11-25 basic/utilities/cancellation] may be ignored.
+      // The request was answered already, or never sent. Such a notification may be ignored.
+      // [spec 2025-11-25 basic/utilities/cancellation]
       return this.#log.debug('client cancelled a request that is not open');
     }
     // [spec 2025-11-25 basic/utilities/cancellation] a client must not cancel `initialize`.
@@ -192,7 +202,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     if (this.#link !== undefined && !this.#link.send(frame, exchange)) this.#peer?.pause();
   }
 
-  /** What follows came as an array, which only one revision has. */
+  /** Called if the messages that follow came as an array, which only one revision allows. */
   batched(): void {
     this.#presence.used('batch');
   }
@@ -210,8 +220,8 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   /**
-   * The client says nothing more, but waits for its answers: what the server has asked it, or asks from now on, gets this
-   * one, so that a call that needs it can end.
+   * Called when the client sends nothing more but still waits for answers. Open and later questions of the server get
+   * this reason as their answer, so that calls that need an answer can end.
    */
   refuseQuestions(reason: BridgeError): void {
     this.#questions.refuse(reason);
@@ -255,7 +265,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   #exchangeOf(frame: Frame): Exchange | undefined {
     if (frame.id !== undefined) return this.#open.find(frame.id);
-    // An error without id: the server could not read a request. With one call open it was that one.
+    // An error without an id means that the server could not read a request. If one call is open, it was that call's.
     return this.#open.sole();
   }
 
@@ -275,7 +285,10 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#tellEarly();
   }
 
-  /** Without a handshake there is no session. A second one is the server's to refuse; what runs goes on. */
+  /**
+   * Called when the handshake has failed. Without a handshake there is no session. A second `initialize` is the
+   * server's to refuse, and its failure leaves a running session as it is.
+   */
   #handshakeFailed(reason: BridgeError): void {
     if (this.#state !== 'ready') this.close(reason);
   }
@@ -289,7 +302,10 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#toClient(frame, exchange);
   }
 
-  /** Some clients end a connection whose first message is not the answer to their first request. */
+  /**
+   * Keeps a notification until `initialize` is answered. Some clients end a connection whose first message is not the
+   * answer to their first request.
+   */
   #tooEarly(frame: Frame): void {
     this.#early ??= new ByteQueue(EARLY_LIMITS, ({ bytes }) => bytes.length);
     if (this.#early.fits(frame)) return this.#early.add(frame);
@@ -303,12 +319,13 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   /**
-   * Progress is for the call that has its token, under the token that the client gave. [spec 2025-11-25
-   * basic/utilities/progress#behavior-requirements] Some clients end the connection at any other.
+   * Passes progress to the call that has its token, under the token that the client chose.
+   * [spec 2025-11-25 basic/utilities/progress#behavior-requirements] Some clients end the connection if they get an
+   * unknown token.
    */
   #progress(frame: Frame, known?: Exchange): void {
     const token = findProgressOf(frame);
-    // Two calls of one client may have the same token.
+    // Two calls of one client may have the same token, so the call that the transport names comes first.
     const isKnown = known?.state.kind === 'open' && token !== undefined && known.progressToken === token.value;
     const exchange = isKnown ? known : token && this.#open.findByToken(token.value);
     if (exchange === undefined) {
@@ -316,7 +333,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
       return this.#log.debug('progress dropped: its token is of no open call');
     }
     this.#exchanges.heard(exchange);
-    const given = exchange.progressToken as JsonRpcId; // it was found by it
+    const given = exchange.progressToken as JsonRpcId; // its exchange was found by it
     const own = given === token?.value ? frame : rewriteProgress(frame, encodeId(given), token);
     if (own !== undefined) this.#toClient(own, exchange);
   }
@@ -336,7 +353,8 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   #requestFromServer(frame: Frame, known: Exchange | undefined): void {
     if (this.#rules.serverAsks === 'input-required') {
-      // [spec 2026-07-28 transports/stdio#receiving-messages] must not be written, nor answered.
+      // A modern server must not send requests on stdio, and such a request must not be answered.
+      // [spec 2026-07-28 transports/stdio#receiving-messages]
       this.#unasked ??= new ModernQuestions();
       return this.#unasked.ignore(frame, this.#log);
     }
@@ -381,7 +399,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   /** Fails the calls that have been silent, or open, for too long. */
   sweep(nowMs: number): void {
     for (const exchange of this.#open.all()) {
-      // To fail one may end the session, and with it the others.
+      // Failing one call may end the session, and all other calls with it.
       if (exchange.state.kind !== 'open') continue;
       const timedOut = this.#exchanges.timeOut(this, exchange, nowMs, this.#options);
       if (timedOut === undefined) continue;
@@ -391,13 +409,13 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     }
   }
 
-  /** Refuses new calls; the open ones go on. Subscriptions, which would never end, end. */
+  /** Refuses new calls and lets the open ones finish. Subscriptions would never finish, so they are ended. */
   drain(): void {
     if (this.isClosed) return;
     this.#state = 'draining';
     if (this.#rules.changes === 'unasked') return;
     for (const exchange of this.#open.all()) {
-      // To end one may end the relay, and with it the others.
+      // Ending one subscription may end the relay, and all other calls with it.
       if (exchange.method !== LISTEN || exchange.state.kind !== 'open') continue;
       const answer = this.#exchanges.endSubscription(this, exchange);
       this.#toServer(withdrawal(exchange, 'the bridge is shutting down'), exchange);
@@ -405,7 +423,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     }
   }
 
-  /** Answers what is open with the reason, then lets both ends go. */
+  /** Answers all open calls with the reason, and closes both ends. */
   close(reason: BridgeError): void {
     if (this.isClosed) return;
     this.#state = 'closed';

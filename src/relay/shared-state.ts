@@ -1,13 +1,13 @@
-/** State that several bridges share, as far as the relay asks for it. Implemented in replicas/. */
+/** State that several bridges share, as far as the relay uses it. Implemented in replicas/. */
 import type { BridgeError } from '../errors.ts';
 import type { SessionStorage } from './sessions/session-storage.ts';
 
-/** What the bridges that serve one server share of it. */
+/** State of one server that the bridges in front of it share. */
 export interface SharedState {
-  /** Storage of its sessions; undefined: they are processes, which cannot move. */
+  /** Storage of the server's sessions. Undefined if they are bound to processes, which cannot move. */
   readonly sessions: SessionStorage | undefined;
   readonly outcomes: OutcomeStorage;
-  /** Limits that hold for all bridges together; undefined: each bridge has its own. */
+  /** Limits on the total of all bridges. Undefined if each bridge has its own. */
   readonly limits: SharedLimits | undefined;
 }
 
@@ -49,9 +49,11 @@ export interface OutcomeStorage {
   onLost(run: () => void): () => void;
 }
 
-/** Limits that hold for several bridges together, beside those of this one. Checked before one more is opened. */
+/**
+ * Limits on the total of several bridges, in addition to those of this one. Checked before a session or call is opened.
+ */
 export interface WiderLimits {
-  /** Returns why nobody gets one more, or undefined if these limits allow it. */
+  /** Returns why no caller gets one more, or undefined if these limits allow it. */
   refusal(): WiderRefusal | undefined;
   /** Returns why this caller gets no more, or undefined if these limits allow it. */
   refusalFor(principal: string): WiderRefusal | undefined;
@@ -59,6 +61,6 @@ export interface WiderLimits {
 
 export interface WiderRefusal {
   readonly error: BridgeError;
-  /** `end-one`: there is one more as soon as one has ended here. */
+  /** `end-one`: ending one on this bridge makes room for another. */
   readonly remedy: 'end-one' | 'wait';
 }

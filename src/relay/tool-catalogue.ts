@@ -3,20 +3,20 @@ import { lengthOf } from '../mcp/classify/param-headers.ts';
 import { type ListedTool, readToolPage, type ToolPage } from '../mcp/classify/tool-list.ts';
 import type { Frame } from '../wire/frame.ts';
 
-/** Tools remembered, and characters of what is known of them; later ones push out the first. */
+/** Number of tools that are remembered, and characters of their annotations. Later tools replace the first. */
 export const TOOL_LIMITS = { count: 4096, length: 256 * 1024 };
-/** Pages read of one list; of a server with more some tools stay unknown. */
+/** Pages that are read of one list. Tools on further pages stay unknown. */
 export const MAX_PAGES = 50;
 
 /**
- * What a server says of its tools, as far as the bridge goes by it. Whoever owns a catalogue decides for whom it is,
- * which tools are worth remembering, and how long it trusts it.
+ * A server's descriptions of its tools, as far as the bridge uses them. The owner of a catalogue decides which clients
+ * it is for, which tools are remembered, and how long it is trusted.
  */
 export class ToolCatalogue {
   readonly #isKept: (tool: ListedTool) => boolean;
   readonly #tools = new RecentNames<ListedTool>(TOOL_LIMITS);
 
-  /** @param isKept of other tools is known no more than of one that was never listed */
+  /** @param isKept returns true for tools to remember. Other tools are treated as if they had never been listed. */
   constructor(isKept: (tool: ListedTool) => boolean) {
     this.#isKept = isKept;
   }
@@ -29,7 +29,7 @@ export class ToolCatalogue {
     return this.#tools.get(name);
   }
 
-  /** What was known of a tool is replaced. */
+  /** Adds tools, and replaces earlier descriptions of the same tools. */
   add(tools: Iterable<ListedTool>): void {
     for (const tool of tools) {
       if (this.#isKept(tool)) this.#tools.set(tool.name, tool, lengthOf(tool.annotations));
@@ -42,35 +42,35 @@ export class ToolCatalogue {
   }
 }
 
-/** A list that comes page by page. Of the pages themselves nothing is kept: each may be large. */
+/** A list of tools that is read page by page. The pages are not kept, since each may be large. */
 export class ToolListing {
   readonly tools: ToolCatalogue;
   #pages = 0;
   #ttlMs = 0;
   #nextCursor: string | undefined;
-  /** A page did not come. */
+  /** True if the answer to a request for a page was no page. */
   #isBroken = false;
 
   constructor(isKept: (tool: ListedTool) => boolean) {
     this.tools = new ToolCatalogue(isKept);
   }
 
-  /** How long all pages stay good. */
+  /** Time for which all pages stay valid. */
   get ttlMs(): number {
     return this.#ttlMs;
   }
 
-  /** All of the list has come. */
+  /** True if the whole list has been read. */
   get isComplete(): boolean {
     return this.#pages > 0 && this.#nextCursor === undefined && !this.#isBroken;
   }
 
-  /** The cursor of the page to ask for; undefined: no page follows, or no more is read. */
+  /** The cursor of the page to ask for. Undefined if there is no further page, or no more is read. */
   get nextCursor(): string | undefined {
     return this.#pages < MAX_PAGES && !this.#isBroken ? this.#nextCursor : undefined;
   }
 
-  /** Takes the answer to a request for the next page. Undefined: it is no page, and none follows. */
+  /** Takes the answer to a request for the next page. Returns undefined if it is no page; then no page follows. */
   read(answer: Frame): ToolPage | undefined {
     const page = readToolPage(answer);
     if (page === undefined) this.#isBroken = true;

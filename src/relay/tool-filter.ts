@@ -10,8 +10,8 @@ import { errorFrame } from '../wire/write-message.ts';
 export type IsHidden = (name: string) => boolean;
 
 /**
- * Hides some tools of a server from its clients. It is applied where calls of clients begin and end, so what is hidden is
- * hidden in either era, and what the bridge itself knows of the tools stays whole.
+ * Hides some tools of a server from its clients. The filter is applied where calls of clients begin and end, so tools
+ * are hidden in either era, while the bridge's own knowledge of the tools stays complete.
  */
 export class ToolFilter {
   readonly #isHidden: IsHidden;
@@ -21,8 +21,8 @@ export class ToolFilter {
   }
 
   /**
-   * Returns why a message of a client may not reach the server. Undefined if it may.
-   * [spec 2025-11-25 server/tools#error-handling] A hidden tool is refused like one that does not exist.
+   * Returns why a message of a client may not reach the server, or undefined if it may. A hidden tool is refused like
+   * one that does not exist. [spec 2025-11-25 server/tools#error-handling]
    */
   refusalOf(message: Frame): RpcError | undefined {
     if (message.method !== CALL_TOOL) return undefined;
@@ -43,7 +43,7 @@ const UNCLEAR_NAME: RpcError = {
   message: 'The name of the tool can be read in several ways, or is no string; send one member called name.',
 };
 
-/** A list in which a hidden tool cannot be found is not shown at all. */
+/** Answer in place of a list in which hidden tools cannot be found. Such a list is not shown at all. */
 const UNREADABLE_LIST: RpcError = {
   code: INTERNAL_ERROR,
   message: 'The server sent a list of tools that cannot be filtered: it is malformed, or longer than 20000 tools.',

@@ -1,4 +1,4 @@
-/** What joins the calls of the bridge with the traces that its clients and servers take part in. */
+/** The interface that connects the bridge's calls with the traces of its clients and servers. */
 import { readTraceContext } from '../mcp/classify/trace-context.ts';
 import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 import { CALL_TOOL, GET_PROMPT } from '../mcp/vocabulary/methods.ts';
@@ -6,40 +6,46 @@ import { readField } from '../mcp/vocabulary/payload.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { type CallEnding, MAX_OBSERVED_LENGTH, type ObservedClient, toolOf } from './observer.ts';
 
-/** One request of a client, as far as a trace tells of it. */
+/** One request of a client, as far as a trace describes it. */
 export interface TracedRequest {
   readonly client: ObservedClient;
   readonly id: JsonRpcId;
   readonly method: string;
-  /** The tool that a `tools/call` names. */
+  /** The name of the tool in a `tools/call`. */
   readonly tool: string | undefined;
-  /** The prompt that a `prompts/get` names. */
+  /** The name of the prompt in a `prompts/get`. */
   readonly prompt: string | undefined;
-  /** What the message itself says of its trace. Nobody has checked it. */
+  /** Trace context in the message itself. It is not verified. */
   readonly inMessage: TraceContext | undefined;
-  /** What the HTTP request says that brought it. */
+  /** Trace context in the headers of the HTTP request that carried the message. */
   readonly inHttp: TraceContext | undefined;
 }
 
 export interface TracedEnding extends CallEnding {
-  /** The tool was called, and says that it has failed. */
+  /** True if a tool was called and its result reports a failure. */
   readonly isToolError: boolean;
 }
 
-/** A call on its way. */
+/** An open call that is traced. */
 export interface CallTrace {
-  /** In hexadecimal digits. Also of a call that is not sampled: others may keep what they see of it. */
+  /**
+   * In hexadecimal digits. Calls that are not sampled have one too, because other programs may record their part of the
+   * call.
+   */
   readonly traceId: string;
-  /** Whether the end is recorded: nothing is read of an answer for a call that is not sampled. */
+  /** True if the end is recorded. The answer of a call that is not sampled is not read. */
   readonly isRecorded: boolean;
-  /** The request goes to the server now, and says this. Called once at most. */
+  /** Called at most once, when the request goes to the server. Returns the trace context for it. */
   sent(): TraceContext;
   /** Called once. */
   ended(ending: TracedEnding): void;
 }
 
 export interface Tracer {
-  /** A request was taken, or refused: then its end follows at once. May not throw. Undefined: it could not be traced. */
+  /**
+   * Called when a request was taken or refused. A refused request ends at once. May not throw. Returns undefined if the
+   * call cannot be traced.
+   */
   begin(request: TracedRequest): CallTrace | undefined;
 }
 
@@ -64,7 +70,7 @@ function promptOf(request: Frame): string | undefined {
   return typeof name === 'string' ? name.slice(0, MAX_OBSERVED_LENGTH) : undefined;
 }
 
-/** [spec 2026-07-28 server/tools#error-handling] a tool says so in its result. */
+/** A tool reports its failure in its result. [spec 2026-07-28 server/tools#error-handling] */
 export function isToolError(method: string | undefined, answer: Frame | undefined): boolean {
   return method === CALL_TOOL && answer?.kind === 'result' && readField(answer, 'isError') === true;
 }
