@@ -1,23 +1,27 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 
-/** What is known of a session when one has to be evicted. */
+/** Facts about a session that decide which one is evicted. */
 export interface SessionUse {
-  /** Whose it is; undefined: of the client on the bridge's own pipe, whose session is never abandoned. */
+  /**
+   * The caller that opened the session. Undefined for the client on the bridge's own pipe, whose session is never
+   * evicted.
+   */
   readonly principal: string | undefined;
-  /** Its client has sent something since `initialize`. */
+  /** True if the client has sent anything since `initialize`. */
   readonly hasReturned: boolean;
-  /** When its client was connected, asked something, or had a call open last. */
+  /** Time when the client was last connected, asked something, or had a call open. */
   readonly lastUsedMs: number;
-  /** Nobody is connected to it and it has no open call. */
+  /** True if the client is not connected and no call is open. */
   readonly isUnattended: boolean;
 }
 
 /**
- * The session to evict for a new one of `principal`, or undefined: every session is in use, or not the caller's to
- * end. A session whose client never returned after `initialize` goes first. Of the others a caller ends its own, and those
- * of callers who hold more sessions than it does: to flood the bridge costs the one who floods it.
- * @param among `own`: the caller is at its own limit, so only a session of its own helps
+ * Returns the session to evict for a new one of `principal`. Undefined if every session is in use or belongs to callers
+ * with no more sessions than this one. A session whose client never returned after `initialize` is evicted first.
+ * Otherwise a caller can evict its own sessions, and those of callers who hold more than it does, so that flooding the
+ * bridge costs only the caller who does it.
+ * @param among `own`: the caller has reached its own limit, so only a session of its own helps
  */
 export function findAbandoned<Session extends SessionUse>(
   sessions: Iterable<Session>,
@@ -46,11 +50,17 @@ function leastRecentlyUsed<Session extends SessionUse>(sessions: readonly Sessio
   return found;
 }
 
-/** The first line waits for what comes with it; after that one line a minute tells of all that were evicted meanwhile. */
+/**
+ * The first line is delayed so that it counts the evictions that come together. After that, at most one line a minute
+ * is logged.
+ */
 const FIRST_PAUSE_MS = 1000;
 const PAUSE_MS = 60_000;
 
-/** Tells the log how many sessions were evicted, not of each: whoever floods the bridge must not flood the log. */
+/**
+ * Logs the number of evicted sessions instead of each eviction, so that a caller who floods the bridge cannot flood the
+ * log.
+ */
 export class EvictionLog {
   readonly #log: Logger;
   readonly #clock: Clock;
@@ -78,7 +88,7 @@ export class EvictionLog {
     this.#log.warn({ evicted }, `${what} ended to free slots for new ones: nobody was connected and no call was open`);
   }
 
-  /** Tells what has not been told yet. */
+  /** Logs the evictions that have not been logged yet. */
   close(): void {
     this.#cancel?.();
     if (this.#count > 0) this.#tell();

@@ -5,17 +5,20 @@ import { INITIALIZE, INITIALIZED, type SET_LEVEL, type SUBSCRIBE } from '../../m
 import { type Fields, readPayload } from '../../mcp/vocabulary/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
 
-/** What a session is brought to: a `SessionState`, or the sum of those that share a connection. */
+/** The state that a session is restored to: a `SessionState`, or the sum of the states that share a connection. */
 export interface RestorableSession {
-  /** The parameters to open it with; undefined: they are not known. */
+  /** Parameters of `initialize`. Undefined if they are not known. */
   readonly initialize: Fields | undefined;
-  /** False: the client has not finished its handshake, and goes on with it itself. */
+  /** False if the client has not finished its handshake and will finish it itself. */
   readonly isInitialized: boolean;
-  /** What the server is asked for when the handshake is done; read only then. */
+  /** Returns the requests that restore the state. Called when the handshake is done. */
   wishes(): readonly Wish[];
-  /** What the server says to one of them. */
+  /** Called with the server's answer to one of them. */
   settled(wish: Wish, isGranted: boolean): void;
-  /** "Look again" for what may have changed while nobody was told. */
+  /**
+   * Returns notifications for changes that the client may have missed, so that it reads the changed lists and resources
+   * again.
+   */
   missed(): readonly Frame[];
 }
 
@@ -23,38 +26,47 @@ export type Wish =
   | { readonly method: typeof SET_LEVEL; readonly params: { readonly level: string } }
   | { readonly method: typeof SUBSCRIBE; readonly params: { readonly uri: string } };
 
-/** How long the server has for its answer to `initialize`, and what is said of one that takes longer. */
+/** Time for the server's answer to `initialize`, and the error when it is exceeded. */
 export interface TimeLimit {
   readonly clock: Clock;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly timeoutMs: number;
   readonly exceeded: () => BridgeError;
 }
 
-/** A connection that is to be brought up to date. After `Restoration.cancel` it is told nothing more. */
+/** A connection on which a session is restored. After `Restoration.cancel` nothing here is called any more. */
 export interface RestoredConnection {
   readonly log: Logger;
   /**
-   * - `pipe`: messages arrive as they were sent, so nobody has to wait for the answers to the wishes.
-   * - `separate`: each travels by itself and may overtake others, so each waits for the answer to the one before.
+   * - `pipe`: messages arrive in order, so all wishes are sent without waiting for the answers.
+   * - `separate`: each message travels by itself and may overtake others, so each wish waits for the answer to the one
+   *   before.
    */
   readonly delivery: 'pipe' | 'separate';
   /** `perRequest`: the connection itself limits each request. */
   readonly timeLimit: TimeLimit | 'perRequest';
-  /** Sends a request under an id of its own. `answered` is called at most once: not when the connection is lost. */
+  /**
+   * Sends a request under an id of its own. `answered` is called at most once, and never after the connection was lost.
+   */
   ask(method: string, params: object, answered: (answer: Frame | BridgeError) => void): void;
-  /** Sends a notification; `taken` is called when the server has it, or never will. */
+  /** Sends a notification. `taken` is called when the server has it, or will never have it. */
   tell(method: string, taken: () => void): void;
-  /** The server has opened a session. False: the client cannot go on in it, and no more is said in it. */
+  /**
+   * Called with the server's answer to `initialize`. Returns false if the client cannot continue in the new session;
+   * then nothing more is sent in it.
+   */
   offered(offer: Fields, answer: Frame): boolean;
-  /** Why a server opens no session, as the user is told it. */
+  /** Returns the error that tells the user why the server opened no session. */
   refusal(answer: Frame): BridgeError;
-  /** The client may go on, with `missed` as the first that it hears. Once at most, like `failed`. */
+  /** The client may continue, with `missed` as its first messages. Either this or `failed` is called, at most once. */
   restored(missed: readonly Frame[]): void;
   failed(reason: BridgeError): void;
 }
 
-/** Opens a session on a new connection and brings it to where the one before was. What the server refuses is forgotten. */
+/**
+ * Opens a session on a new connection and restores the state of the session before. A wish that the server refuses is
+ * dropped from the state.
+ */
 export class Restoration {
   readonly #session: RestorableSession;
   readonly #connection: RestoredConnection;
@@ -70,7 +82,7 @@ export class Restoration {
   start(): void {
     const { timeLimit } = this.#connection;
     const { initialize } = this.#session;
-    // Whoever starts it is prepared for its end only then.
+    // The failure is reported later, because the caller of `start` is not ready for it before `start` returns.
     if (initialize === undefined) return queueMicrotask(() => this.#fail(NOT_KEPT));
     if (timeLimit !== 'perRequest' && timeLimit.timeoutMs !== 0) {
       const { clock, timeoutMs, exceeded } = timeLimit;

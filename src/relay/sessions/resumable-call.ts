@@ -4,30 +4,30 @@ import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 
 /**
- * A call whose answer the server sends on a stream that can be resumed, be it by another bridge.
+ * A call whose answer comes on a stream that can be resumed, even by another bridge.
  * [spec 2025-11-25 transports#resumability-and-redelivery]
  */
 export interface ResumableCall {
-  /** The request, with no more of its parameters than `withoutArguments` leaves. */
+  /** The request, with those of its parameters that `withoutArguments` keeps. */
   readonly request: Frame;
-  /** The event of the server after which its stream goes on. */
+  /** The id of the server's event after which the stream continues. */
   readonly lastEventId: string;
 }
 
-/** Hears how far the calls of a session have come, so that another bridge can wait for their answers. */
+/** Receives the positions of a session's calls in their streams, so that another bridge can wait for their answers. */
 export interface CallPositions {
-  /** All that the server has said on the stream of this call up to that event has been passed on. */
+  /** Called when everything on the stream of this call, up to and including this event, has been passed on. */
   moved(request: Frame, lastEventId: string): void;
-  /** It has its answer, or will have none. */
+  /** Called when the call has its answer, or will have none. */
   over(request: Frame): void;
-  /** Another bridge can wait for the answer to this request, and its client can come back for it. */
+  /** Returns true if another bridge can wait for the answer to this request, and its client can come back for it. */
   isResumable(id: JsonRpcId): boolean;
 }
 
-/** Longer names are those of no tool, and are left out. */
+/** Characters of a tool's name. A longer name belongs to no tool, and is left out. */
 const MAX_NAME_LENGTH = 256;
 
-/** What matters of a request after it was sent: whose progress is reported, and which tool was called. */
+/** Returns the parts of a request that are needed after it was sent: the progress token and the name of the tool. */
 export function withoutArguments(request: Frame): Frame {
   const { id, method } = request;
   const name = readField(request, 'name');

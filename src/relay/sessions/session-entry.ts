@@ -3,9 +3,11 @@ import type { Relay } from '../relay.ts';
 import type { SessionUse } from './abandoned-sessions.ts';
 import type { SessionState } from './session-state.ts';
 
-/** One client's session: the protocol's, not a connection. */
+/** A client's session, in the sense of the protocol. */
 export interface Session<Peer extends DownstreamPeer = DownstreamPeer> {
-  /** 128 random bits. Together with being the one who opened it, knowing it is what lets a client back in. */
+  /**
+   * 128 random bits. A client gets back into its session with this id and the credentials of the caller who opened it.
+   */
   readonly id: string;
   readonly peer: Peer;
   readonly relay: Relay;
@@ -18,17 +20,17 @@ interface EntryParts {
   readonly nowMs: number;
 }
 
-/** A session as its registry keeps it: with what tells whether anybody needs it still. */
+/** A session in the registry, with the times that tell if it is still in use. */
 export class SessionEntry implements Session, SessionUse {
   readonly id: string;
   readonly peer: DownstreamPeer;
   readonly relay: Relay;
   readonly link: UpstreamLink;
   readonly principal: string | undefined;
-  /** Undefined: it is not stored. */
+  /** Undefined if the session is not stored. */
   readonly state: SessionState | undefined;
   hasReturned = false;
-  /** When its client was connected or sent something. */
+  /** Time when the client was last connected or sent something. */
   lastSeenMs: number;
   lastUsedMs: number;
 
@@ -47,14 +49,14 @@ export class SessionEntry implements Session, SessionUse {
     return !this.peer.isConnected && this.relay.openExchanges === 0;
   }
 
-  /** Called when the client of the session gave a sign of life. */
+  /** Called when the client of the session has sent something. */
   used(nowMs: number): void {
     this.hasReturned = true;
     this.lastSeenMs = nowMs;
     this.lastUsedMs = nowMs;
   }
 
-  /** Called every now and then: what lasts is seen, not told. */
+  /** Called periodically, because a lasting connection or call causes no event. */
   look(nowMs: number): void {
     if (this.peer.isConnected) this.lastSeenMs = nowMs;
     if (!this.isUnattended) this.lastUsedMs = nowMs;

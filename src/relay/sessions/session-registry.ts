@@ -22,40 +22,44 @@ export interface SessionRegistryOptions extends CallTimes {
   readonly dialers: CallerDialers;
   readonly deps: Deps;
   readonly maxSessions: number;
-  /** Sessions of callers with one name; default: as many as there may be. */
+  /** Sessions of one caller. Default: as many as all callers together. */
   readonly maxPerCaller?: number;
-  /** Of several bridges; default: there are none. */
+  /** Limits on the total of several bridges. Undefined if this bridge is the only one. */
   readonly widerLimits?: WiderLimits | undefined;
-  /** Calls one session may have open; the default is the relay's. */
+  /** Calls that one session may have open. Default: the relay's. */
   readonly maxCallsPerSession?: number;
-  /** Those of all sessions, and of whoever shares it. */
+  /** Shared by all sessions and the other calls of the bridge. */
   readonly exchanges: Exchanges;
-  /** A session that nobody has been connected to or has called for this long ends, calls included. */
+  /**
+   * A session ends after this time in which its client was not connected and sent nothing, even if it has open calls.
+   */
   readonly sessionTimeoutMs: number;
-  /** When it ends before that; default: never. */
+  /** Shorter times after which an unused session ends. Default: none. */
   readonly idleTimeouts?: IdleTimeouts;
-  /** Where sessions over Streamable HTTP are kept for other bridges; default: nowhere. */
+  /** Storage for sessions over Streamable HTTP, for other bridges. Undefined if sessions are not stored. */
   readonly storage?: SessionStorage | undefined;
 }
 
-/** How long a session stays that nobody is connected to and that has no open call. */
+/** Lifetime of a session whose client is not connected and has no open call. */
 export interface IdleTimeouts {
-  /** Its client has closed its stream and asked nothing since, or never returned after `initialize`: it has left. */
+  /**
+   * For a client that has left: it has closed its stream and asked nothing since, or never returned after `initialize`.
+   */
   readonly leftMs: number;
-  /** Its client calls without having a stream: that none is open says nothing. */
+  /** For a client that calls without opening a stream, so that a missing stream says nothing about it. */
   readonly quietMs: number;
 }
 
 /** The client that a session is opened for, or all modern requests of a client on a pipe. */
 export type SessionClient = {
   readonly transport: Transport;
-  /** Who is let back in by the session's id; undefined: nobody, for the client stays on its pipe. */
+  /** The caller that the session's id lets back in. Undefined for a client on a pipe, which never has to come back. */
   readonly principal: string | undefined;
-  /** What its server's process is told about the caller; undefined: nothing. */
+  /** Variables that describe the caller to the server's process. Undefined if it gets none. */
   readonly environment: CallerEnvironment | undefined;
 } & ({ readonly era: 'legacy' } | { readonly era: 'modern'; readonly context: CallContext });
 
-/** A session that was opened elsewhere. */
+/** A session that was opened on another bridge. */
 export interface StoredSession {
   readonly id: string;
   readonly state: SessionState;
@@ -69,7 +73,7 @@ interface NewSession {
   readonly origin: ClientOrigin;
 }
 
-/** All sessions of the bridge, whatever transport they came in by. */
+/** All sessions of the bridge, over any transport. */
 export class SessionRegistry {
   readonly #options: SessionRegistryOptions;
   readonly #entries = new Map<string, SessionEntry>();
@@ -88,8 +92,9 @@ export class SessionRegistry {
   }
 
   /**
-   * Throws a BridgeError when a limit is reached or there is no server for one more. With a context it is for the modern
-   * requests of one client on a pipe, which are no session to the client but are bounded, drained and closed like one.
+   * Opens a session. Throws a BridgeError if a limit is reached or the server cannot be reached. A client with a
+   * context is one on a pipe: its modern requests are no session to the client, but they are limited, drained and
+   * closed like one.
    */
   open<Peer extends DownstreamPeer>(
     createPeer: (id: string, listener: ClientListener) => Peer,
@@ -109,7 +114,7 @@ export class SessionRegistry {
     }
   }
 
-  /** Goes on with a session that another bridge had, and that was stored at this state. Throws what `open` throws. */
+  /** Continues a session of another bridge from its stored state. Throws what `open` throws. */
   restore<Peer extends DownstreamPeer>(
     { id, state, client }: StoredSession,
     createPeer: (id: string, listener: ClientListener) => Peer,
@@ -119,7 +124,7 @@ export class SessionRegistry {
     const origin = { transport, principal, server: this.#options.exchanges.server };
     const session = this.#open({ id, state, client, origin }, createPeer);
     session.relay.resume(servedRevision(state.offer?.protocolVersion));
-    // Nobody listened meanwhile. A new session tells by itself what may have been missed before it was there.
+    // Changes in the meantime were missed. A new session reports possible changes itself.
     if (state.continuation === 'same-session') for (const frame of state.missed()) session.relay.fromServer(frame);
     return session;
   }
@@ -156,7 +161,7 @@ export class SessionRegistry {
       throw thrown;
     }
     relay.join(peer, link);
-    // A client may be gone as soon as it has come; its session is then over and nobody would end it again.
+    // The client may be gone already. Then its session is over, and an entry for it would stay for ever.
     if (!relay.isClosed) {
       this.#entries.set(id, new SessionEntry({ id, peer, relay }, { link, principal, state, nowMs: deps.clock.now() }));
       this.#count(principal, 1);
@@ -166,13 +171,13 @@ export class SessionRegistry {
     return { id, peer, relay };
   }
 
-  /** Tells the observer of a client that gets no session by a rule of its transport. */
+  /** Notifies the observer of a client that gets no session by a rule of its transport. */
   refuse({ transport, principal }: Pick<SessionClient, 'transport' | 'principal'>, reason: BridgeError): void {
     const { observer, server } = this.#options.exchanges;
     observer?.refused({ transport, principal, server }, reason.code);
   }
 
-  /** Evicts an abandoned session where that frees a slot. */
+  /** Throws a BridgeError if a limit is reached. Evicts an abandoned session where that frees a slot. */
   #checkLimits(principal: string | undefined): void {
     if (this.#isDraining) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no new sessions.', {
@@ -204,7 +209,10 @@ export class SessionRegistry {
     if (!isOneLess || ask() !== undefined) throw refusal.error;
   }
 
-  /** Every server process that there may be can belong to sessions, some of them abandoned. */
+  /**
+   * Dials a link. All server processes that may exist can belong to sessions, so an abandoned one is ended if there are
+   * too many.
+   */
   #dial(relay: Relay, client: SessionClient, state: SessionState | undefined): UpstreamLink {
     const { principal, environment } = client;
     const dialer = this.#options.dialers.forCaller(environment);
@@ -232,19 +240,22 @@ export class SessionRegistry {
     return true;
   }
 
-  /** Where what is said in a session is kept for other bridges. */
+  /** Returns the log of a session's streams, which is stored for other bridges. */
   replayOf(id: string): ReplayLog | undefined {
     return this.#options.storage?.replayOf(id);
   }
 
-  /** Tells what is known without trying: a caller may have reached a limit of its own, or have sessions that are in use. */
+  /**
+   * Tells if a new session could be opened, as far as is known without trying. A caller's own limit or sessions in use
+   * may still prevent it.
+   */
   get hasCapacity(): boolean {
     if (this.#entries.size < this.#options.maxSessions) return true;
     for (const entry of this.#entries.values()) if (entry.isUnattended) return true;
     return false;
   }
 
-  /** Sessions of a caller. */
+  /** Returns the number of sessions of a caller. */
   countOf(principal: string | undefined): number {
     return this.#perPrincipal.get(principal) ?? 0;
   }
@@ -263,8 +274,8 @@ export class SessionRegistry {
   }
 
   /**
-   * The session with this id, on behalf of its client: counts as a sign of life. For everybody else there is no such
-   * session: an id that got lost lets nobody in, and nobody learns that it exists.
+   * Returns the session with this id, and counts as a sign of life of its client. For other callers there is no such
+   * session: a lost id lets nobody else in, and does not reveal that the session exists.
    */
   use(id: string, principal: string): Session | undefined {
     const entry = this.#entries.get(id);
@@ -297,14 +308,17 @@ export class SessionRegistry {
 
   #isOverdue(entry: SessionEntry, nowMs: number): boolean {
     const { sessionTimeoutMs, idleTimeouts } = this.#options;
-    // An open call alone is no sign of life: its client may be gone, and what it is asked is never answered.
+    // An open call alone does not show that the client is alive. The client may be gone, and a question in the call is
+    // then never answered.
     if (nowMs - entry.lastSeenMs >= sessionTimeoutMs) return true;
     if (idleTimeouts === undefined) return false;
     const hasLeft = entry.peer.hasLeft || !entry.hasReturned;
     return nowMs - entry.lastUsedMs >= (hasLeft ? idleTimeouts.leftMs : idleTimeouts.quietMs);
   }
 
-  /** No new sessions or calls; resolves when the open calls are answered or out of their time, or after `graceMs`. */
+  /**
+   * Opens no new sessions and calls. Resolves when all open calls are answered or have timed out, or after `graceMs`.
+   */
   drain(graceMs = Number.POSITIVE_INFINITY): Promise<void> {
     this.#isDraining = true;
     for (const { relay } of this.#entries.values()) relay.drain();
@@ -317,8 +331,8 @@ export class SessionRegistry {
   }
 
   /**
-   * Opens nothing new, and ends each session as soon as none of its calls is open, so that its client opens one elsewhere.
-   * Resolves when none is left, or after `graceMs`.
+   * Opens nothing new, and ends each session as soon as it has no open call, so that its client opens a new one at the
+   * replacement. Resolves when no session is left, or after `graceMs`.
    */
   retire(graceMs: number, reason: BridgeError): Promise<void> {
     this.#isDraining = true;
@@ -329,8 +343,9 @@ export class SessionRegistry {
   }
 
   /**
-   * Ends those that others may go on with, or have said to be gone; a server that others may go on with is not told.
-   * @param isMeant default: all
+   * Ends sessions that other bridges may continue, or have declared gone. Servers are not notified, so that the
+   * sessions can be continued.
+   * @param isMeant selects sessions by id. Default: all.
    */
   abandon(reason: BridgeError, isMeant: (id: string) => boolean = () => true): void {
     for (const { id, state, relay } of [...this.#entries.values()]) {
@@ -341,9 +356,9 @@ export class SessionRegistry {
   }
 
   /**
-   * Lets others go on with what is stored: at once where no call is open, else when the last is answered, but no later than
-   * after `graceMs`. Calls that are open then go on with their session where the server's streams can be resumed, and fail
-   * where not. Resolves when all have been told that are told.
+   * Hands over stored sessions to other bridges: each when its last call is answered, and the rest after `graceMs`.
+   * Calls that are still open then continue with their session if the server's streams can be resumed, and fail
+   * otherwise. Resolves when the store has been notified of all of them.
    */
   async handOver(graceMs: number, reason: BridgeError): Promise<void> {
     const told: Promise<void>[] = [];
@@ -359,7 +374,7 @@ export class SessionRegistry {
     await Promise.all(told);
   }
 
-  /** Here it ends first: nobody else can have it before that. */
+  /** Ends the session here before the store is notified, so that no other bridge has it at the same time. */
   async #handOver({ id, state, relay }: SessionEntry, reason: BridgeError): Promise<void> {
     if (state !== undefined) state.isHandedOver = true;
     relay.close(reason);

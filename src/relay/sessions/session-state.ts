@@ -9,30 +9,31 @@ import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { RestorableSession, Wish } from './restore-session.ts';
 import type { CallPositions, ResumableCall } from './resumable-call.ts';
 
-/** What the server answered to `initialize`, as far as another session is compared with it. */
+/** The part of the server's answer to `initialize` that is compared with another session's. */
 export interface SessionOffer {
   readonly protocolVersion: string | undefined;
-  /** Those that announce changes. */
+  /** Capabilities to announce changes. */
   readonly capabilities: Fields;
 }
 
-/** Bytes of the parameters of `initialize`; they are kept as objects, as long as the session. */
+/** Bytes of the parameters of `initialize`, which are kept as an object as long as the session. */
 export const MAX_INITIALIZE_BYTES = 64 * 1024;
-/** Characters of a stored session: as much as a session may hold, each of them written as an escape. */
+/** Characters of a stored session: the most that a session may hold, if each character is written as an escape. */
 export const MAX_STORED_LENGTH = 8 * 1024 * 1024;
-/** Characters of a revision or a level; a longer text is neither. */
+/** Characters of a revision or a level. A longer text is neither. */
 const MAX_NAME_LENGTH = 64;
-/** Grows when the stored form changes; what was stored under another version is not read. */
+/** Raised when the stored form changes. A session that was stored under another version is not read. */
 const STORED_VERSION = 2;
 
 /**
- * How another bridge goes on with a session.
- * - `same-session`: the server knows it still, over whatever connection.
- * - `new-session`: it ended with its connection, or the server keeps none. Another is opened and brought to its state.
+ * The way in which another bridge continues a session.
+ * - `same-session`: the server still knows the session, on any connection.
+ * - `new-session`: the session ended with its connection, or the server keeps none. A new one is opened and restored to
+ *   the same state.
  */
 export type Continuation = 'same-session' | 'new-session';
 
-/** Requests whose success another session has to be told of. */
+/** Returns true for a request whose success has to be repeated in a new session. */
 export function isStanding(method: string | undefined): boolean {
   return method === INITIALIZE || method === SET_LEVEL || method === SUBSCRIBE || method === UNSUBSCRIBE;
 }
@@ -40,31 +41,31 @@ export function isStanding(method: string | undefined): boolean {
 const UNHEARD: CallPositions = { moved: () => {}, over: () => {}, isResumable: () => false };
 
 /**
- * Where a client stands in its session with a server: all that another connection, another session or another bridge
- * needs to go on from there. `restore-session.ts` brings a new session to it.
+ * A client's state in its session with a server: everything that another connection, session or bridge needs to
+ * continue from there. `restore-session.ts` restores a new session to it.
  */
 export class SessionState implements RestorableSession {
-  /** The client's parameters; undefined until the server has accepted them, and where they are too large to be kept. */
+  /** The client's parameters. Undefined until the server has accepted them, and if they are too large to be kept. */
   initialize: Fields | undefined;
-  /** Undefined until then. */
+  /** Undefined until the server has accepted `initialize`. */
   offer: SessionOffer | undefined;
   #isInitialized = false;
-  /** The level as the client gave it; undefined: it gave none. */
+  /** The level in the client's words. Undefined if the client has set none. */
   #level: string | undefined;
   readonly #subscribed = new SubscribedUris();
   #sessionId: string | undefined;
-  /** Set by whoever opens the session at the server, before it is told to have succeeded. */
+  /** Set by the link that opens the session, before `initialize` counts as successful. */
   continuation: Continuation = 'same-session';
-  /** Another bridge goes on with the session: here it ends without the server being told so. */
+  /** True if another bridge continues the session. The session then ends here without notice to the server. */
   isHandedOver = false;
-  /** Called after each change of what is stored. */
+  /** Called after each change of the stored part. */
   changed: () => void = () => {};
-  /** Told of the calls of this session. */
+  /** Receives the positions of this session's calls. */
   positions: CallPositions = UNHEARD;
-  /** Calls that another bridge has sent to the server: after which event their answers go on. */
+  /** Calls that another bridge has sent to the server, with the event after which their answers continue. */
   readonly #resumable = new Map<JsonRpcId, string>();
 
-  /** The server has been told `notifications/initialized`. */
+  /** True if the server has got `notifications/initialized`. */
   get isInitialized(): boolean {
     return this.#isInitialized;
   }
@@ -74,7 +75,7 @@ export class SessionState implements RestorableSession {
     this.changed();
   }
 
-  /** The server's name of the session; undefined where the transport or the server has none. */
+  /** The session id that the server gave. Undefined if the transport or the server has none. */
   get sessionId(): string | undefined {
     return this.#sessionId;
   }
@@ -84,12 +85,15 @@ export class SessionState implements RestorableSession {
     this.changed();
   }
 
-  /** The next request with this id is one that the server has already, and that waits for its answer. */
+  /** Announces that the next request with this id was already sent to the server, and only waits for its answer. */
   resumes({ request, lastEventId }: ResumableCall): void {
     if (request.id !== undefined) this.#resumable.set(request.id, lastEventId);
   }
 
-  /** The event after which the answer to this request goes on; undefined: the server does not have it yet. */
+  /**
+   * Returns the event after which the answer to this request continues. Undefined if the server has not got the request
+   * yet.
+   */
   takeResumption(request: Frame): string | undefined {
     if (this.#resumable.size === 0 || request.kind !== 'request' || request.id === undefined) return undefined;
     const lastEventId = this.#resumable.get(request.id);
@@ -97,14 +101,17 @@ export class SessionState implements RestorableSession {
     return lastEventId;
   }
 
-  /** False: it is a subscription beyond the limit. Else `succeeded` or `failed` follows. */
+  /**
+   * Reserves space for a subscription before it is requested. Returns false if that exceeds the limit. Otherwise
+   * `succeeded` or `failed` follows.
+   */
   reserve(request: Frame): boolean {
     if (request.method !== SUBSCRIBE) return true;
     const uri = readField(request, 'uri');
     return typeof uri !== 'string' || this.#subscribed.add(uri);
   }
 
-  /** The server did what the client asked for. A subscription beyond the limit is not remembered. */
+  /** Called when the server has granted a request of the client. A subscription beyond the limit is not remembered. */
   succeeded(request: Frame, answer: Frame): void {
     switch (request.method) {
       case INITIALIZE:
@@ -129,7 +136,7 @@ export class SessionState implements RestorableSession {
     this.changed();
   }
 
-  /** The server refused, or nobody knows. */
+  /** Called when the server has refused a request, or its answer is unknown. */
   failed(request: Frame): void {
     if (request.method === SUBSCRIBE) this.#subscribed.delete(showText(readField(request, 'uri')));
   }
@@ -163,8 +170,8 @@ export class SessionState implements RestorableSession {
   }
 
   /**
-   * The session that was stored as this text. Whoever can write to the store chooses it, so all of it is checked.
-   * Throws a BridgeError when it is none: its client has to open a new session.
+   * Reads a stored session. All of it is checked, because anybody who can write to the store can choose the text.
+   * Throws a BridgeError if the text is no session; its client has to open a new one.
    */
   static from(json: string): SessionState {
     const text = Buffer.from(json.length <= MAX_STORED_LENGTH ? json : '');
@@ -195,7 +202,7 @@ export class SessionState implements RestorableSession {
   }
 }
 
-/** What a new session is asked for, once it is open. */
+/** Returns the requests that restore the state of a new session once it is open. */
 export function wishesOf(level: string | undefined, uris: Iterable<string>): readonly Wish[] {
   const subscriptions = [...uris].map((uri): Wish => ({ method: SUBSCRIBE, params: { uri } }));
   return level === undefined ? subscriptions : [{ method: SET_LEVEL, params: { level } }, ...subscriptions];

@@ -2,19 +2,22 @@ import type { JsonRpcId } from '../../wire/frame.ts';
 import type { ResumableCall } from './resumable-call.ts';
 import type { SessionState } from './session-state.ts';
 
-/** Where sessions are kept for other bridges, which go on with them when this one is gone. */
+/** Stores sessions, so that other bridges can continue them when this one is gone. */
 export interface SessionStorage {
-  /** What a session keeps up to date from now on, and is stored with each change. */
+  /** Returns a new state, which is stored with each change. */
   begin(id: string, principal: string): SessionState;
-  /** What its streams have said, for a client that comes back; undefined: the session is not kept. */
+  /**
+   * Returns the log of the session's streams, from which a client that comes back gets its messages. Undefined if the
+   * session is not stored.
+   */
   replayOf(id: string): ReplayLog | undefined;
-  /** The session has ended, and nobody is to go on with it. */
+  /** Called when a session has ended, so that no bridge continues it. */
   ended(id: string): void;
-  /** This bridge has let go of the session, so that any other may go on with it at once. */
+  /** Called when this bridge has closed its end of a session, so that another one can continue it at once. */
   handedOver(id: string): Promise<void>;
 }
 
-/** Events of one stream that followed each other, encoded for the wire; the numbers are those of the first. */
+/** Consecutive events of one stream, encoded for the wire. `stream` and `sequence` are those of the first event. */
 export interface ReplayRun {
   readonly stream: number;
   readonly sequence: number;
@@ -22,41 +25,44 @@ export interface ReplayRun {
   readonly bytes: Buffer;
 }
 
-/** Takes what is said on the streams of a session. Nobody waits for it; what cannot be kept is missing later. */
+/**
+ * Stores the messages on the streams of a session. Storing is not awaited, except by `hold` and `opened`, and events
+ * that could not be stored are missing later.
+ */
 export interface ReplayLog {
-  /** Called with a request whose answer others could wait for, if only its client had a stream to come back to. */
+  /** Called with a request whose answer other bridges could wait for, if its client had a stream to come back to. */
   resumable: (request: JsonRpcId) => void;
   /**
-   * Called when others could wait for an answer from now on whose client has this stream already: nothing more is to be sent on
-   * it before they know.
+   * Called when other bridges can wait, from now on, for an answer whose client already has this stream. Nothing more
+   * may be sent on the stream until `stored` resolves.
    */
   hold: (stream: number, stored: Promise<void>) => void;
   /**
-   * Called for what was said and is still to be kept, where what was kept before is lost: all but the streams on which answers
-   * come here. Undefined: nobody speaks yet.
+   * Called when the store has lost its data. Returns everything on the client's streams that has to be stored again,
+   * except the streams on which calls are answered here. Undefined while there is no client.
    */
   kept: () => StoredReplay | undefined;
   add(run: ReplayRun): void;
-  /** A notification that waits for its client to open a stream. */
+  /** Adds a notification that waits for its client to open a stream. */
   waits(message: Buffer): void;
-  /** All that waited has been added, as events of a stream. */
+  /** Called when all waiting notifications have been added as events of a stream. */
   told(): void;
   /**
-   * A stream that carries the answers to these requests. Resolves when it is kept how far their calls have come, where they can go
-   * on elsewhere, or that takes too long.
+   * Adds a stream that carries the answers to these requests. If other bridges can wait for these answers, the promise
+   * resolves when the positions of the calls are stored, or when that takes too long.
    */
   opened(stream: number, requests: readonly JsonRpcId[]): Promise<void>;
-  /** A stream of another bridge, which was kept, carries the answer to this request here. */
+  /** Called when a stored stream of another bridge carries the answer to this request here. */
   continued(stream: number, request: JsonRpcId): void;
-  /** It has had its last event; whether there was a connection to send it on. */
+  /** Called after the last event of a stream. `end` tells if there was a connection to send the event on. */
   ended(stream: number, end: 'sent' | 'unsent'): void;
 }
 
-/** What was kept of the streams of a session. */
+/** The stored messages of a session's streams. */
 export interface StoredReplay {
   /** Oldest first. */
   readonly runs: readonly ReplayRun[];
-  /** Notifications that the client has not been told, oldest first. */
+  /** Notifications that the client has not received, oldest first. */
   readonly waiting: readonly Buffer[];
   /** Streams that have not ended. */
   readonly unended: ReadonlyMap<number, UnendedStream>;
@@ -64,8 +70,8 @@ export interface StoredReplay {
 
 /** A stream on which a client waits for answers. */
 export interface UnendedStream {
-  /** The requests that are answered there. */
+  /** The requests that are answered on the stream. */
   readonly requests: readonly JsonRpcId[];
-  /** Its only request, where the server's answer can be waited for elsewhere. */
+  /** The only request of the stream, if another bridge can wait for the server's answer to it. */
   readonly call: ResumableCall | undefined;
 }
