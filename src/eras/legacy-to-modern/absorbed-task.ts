@@ -17,16 +17,21 @@ const GET = 'tasks/get';
 const UPDATE = 'tasks/update';
 const CANCEL = 'tasks/cancel';
 
-/** For a server that does not say how often it wants to be asked, and the least it is believed in. */
+/** Time between two `tasks/get`: the default if the server gives none, and the limits of a time that it gives. */
 const DEFAULT_POLL_MS = 1_000;
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 60_000;
-/** Characters of a task's id; it is kept as long as the call. */
+/** Characters of a task's id, which is kept as long as the call. */
 export const MAX_TASK_ID_LENGTH = 4096;
-/** What was answered, and characters of its keys; what is not known any more is asked once more. */
+/**
+ * Number of answered inputs that are remembered, and characters of their keys. An input that is forgotten is asked once
+ * more.
+ */
 const GIVEN_LIMITS = { count: 1000, length: 64 * 1024 };
 
-/** Does the server refuse a call for nothing but this extension, which no legacy client can declare? */
+/**
+ * Returns true if the server refuses a call only because this extension is missing, which no legacy client can declare.
+ */
 export function needsTasks(code: unknown, data: unknown): boolean {
   if (code !== MISSING_CAPABILITY) return false;
   const required = asFields(asFields(data)?.requiredCapabilities) ?? {};
@@ -34,7 +39,7 @@ export function needsTasks(code: unknown, data: unknown): boolean {
   return Object.keys(required).length === 1 && extensions.length === 1 && extensions[0] === TASKS_EXTENSION;
 }
 
-/** The envelope of a call that may become a task, and of all that is asked of the task. */
+/** Returns the metadata of a call that may become a task, and of all requests about the task. */
 export function declaringTasks(metadata: RequestMetadata): RequestMetadata {
   const extensions = { ...asFields(metadata.capabilities.extensions), [TASKS_EXTENSION]: {} };
   return { ...metadata, capabilities: { ...metadata.capabilities, extensions } };
@@ -44,19 +49,21 @@ export interface AbsorbedTaskOptions {
   readonly host: ClientCallHost;
   /** The exchange of the client's call. */
   readonly exchange: Exchange;
-  /** Is told how many bytes are held for the task from now on. False: that exceeds the limit. */
+  /** Sets the number of bytes that are held for the task. Returns false if that exceeds the limit. */
   readonly hold: (bytes: number) => boolean;
-  /** Its result or error, as if the call itself had been answered with it. */
+  /** Called with the task's result or error, in the form of an answer to the call itself. */
   readonly onAnswered: (answer: Frame) => void;
   readonly onViolation: (reason: BridgeError) => void;
-  /** The client did not give what the task needs. */
+  /** Called when the client did not give the input that the task needs. */
   readonly onInputFailed: (reason: BridgeError) => void;
 }
 
 /**
- * - `waiting`: asked again in a while.
+ * - `idle`: not started.
+ * - `waiting`: the next `tasks/get` follows after a pause.
  * - `asked`: the server has a request about the task.
- * - `collecting`: the client is being asked for what the task needs.
+ * - `collecting`: the client is being asked for input that the task needs.
+ * - `over`: ended, or not followed any more.
  */
 type TaskState =
   | { readonly kind: 'idle' | 'over' }
@@ -64,13 +71,11 @@ type TaskState =
   | { readonly kind: 'asked'; readonly request: Exchange }
   | { readonly kind: 'collecting'; readonly round: InputRound };
 
-/**
- * A task of a modern server, followed to its end for a client that waits for a plain result. [SEP-2663]
- */
+/** Follows a task of a modern server to its end, for a client that waits for a plain result. [SEP-2663] */
 export class AbsorbedTask implements Asker {
   readonly #options: AbsorbedTaskOptions;
   readonly #taskId: string;
-  /** Keys of what was answered; a server may go on listing them for a while. */
+  /** Keys of the inputs that were answered. A server may go on listing them for a while. */
   readonly #given = new RecentNames<true>(GIVEN_LIMITS);
   #pollMs = DEFAULT_POLL_MS;
   #state: TaskState = { kind: 'idle' };
@@ -80,7 +85,7 @@ export class AbsorbedTask implements Asker {
     this.#taskId = taskId;
   }
 
-  /** `task` is what the server said of it when it made it. */
+  /** `task` is the server's description of the task in its answer to the call. */
   start(task: Fields): void {
     this.#wait(task);
   }
@@ -129,7 +134,7 @@ export class AbsorbedTask implements Asker {
       case 'cancelled':
         return this.#end(errorFrame(exchange.id, { code: INTERNAL_ERROR, message: 'The server cancelled the call.' }));
       default:
-        // It works, or this acknowledged an answer.
+        // The task is still working, or the server has confirmed the inputs.
         return this.#wait(task);
     }
   }
@@ -162,7 +167,7 @@ export class AbsorbedTask implements Asker {
     this.#options.hold(0);
   }
 
-  /** The member of the task that holds what the call would have been answered with. */
+  /** Ends the task with the member that holds the answer to the call. */
   #endWith(frame: Frame, member: 'result' | 'error'): void {
     const { id } = this.#options.exchange;
     const span = findMember(frame.bytes, frame.payloadStart, member);
@@ -183,8 +188,8 @@ export class AbsorbedTask implements Asker {
   }
 
   /**
-   * The client does not want it any more. [SEP-2663] a task is not ended by `notifications/cancelled`. `asker` hears what
-   * the server says to it.
+   * Cancels the task, because the client does not want it any more. `notifications/cancelled` would not end a task.
+   * [SEP-2663] `asker` gets the server's answer to the cancellation.
    */
   cancel(reason: string, asker = NOBODY): void {
     if (this.#state.kind === 'over') return;
@@ -194,7 +199,7 @@ export class AbsorbedTask implements Asker {
     requests.send(request, requests.open(asker, request, this.#options.exchange.lane));
   }
 
-  /** Stops following it. */
+  /** Stops following the task, without cancelling it at the server. */
   abandon(): void {
     this.#leaveState('the call has ended');
   }
@@ -218,5 +223,5 @@ export class AbsorbedTask implements Asker {
   }
 }
 
-/** Whatever is answered to a `tasks/cancel`: the client has gone on. */
+/** Ignores the answer to `tasks/cancel`, since the client does not wait for it. */
 const NOBODY: Asker = { answered: () => {}, withdrawn: () => {}, notified: () => {} };

@@ -1,4 +1,4 @@
-/** What the calls of a legacy client need of the translator that they run in: who the client is, and what they share. */
+/** The interface between the calls of a legacy client and the translator that runs them. */
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
@@ -28,40 +28,40 @@ import type { HeldBytes } from '../parked-bytes.ts';
 import type { PendingInput, PendingInputs } from './pending-inputs.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
-/** What a call needs of the translator it runs in. */
+/** The translator, as the calls of its client use it. */
 export interface ClientCallHost {
   /** The name of the server in error messages. */
   readonly serverName: string;
   readonly clock: Clock;
   readonly randomId: () => string;
   readonly profile: ClientProfile;
-  /** The client's side. */
+  /** The relay, which passes messages on to the client. */
   readonly listener: ServerListener;
   readonly requests: UpstreamRequests;
   readonly pendingInputs: PendingInputs;
-  /** Where it counts what a call holds for its rounds; nothing yet. */
+  /** Opens an account for the bytes that a call holds for its rounds. It starts at 0. */
   openHeld(): HeldBytes;
-  /** The envelope of a request that is sent now. */
+  /** Returns the metadata of a request that is sent now. */
   metadata(): RequestMetadata;
-  /** The server speaks this one from now on. */
+  /** Called when the server speaks this revision from now on. */
   useRevision(revision: ModernRevisionId): void;
-  /** Asks the client, on the lane of its call. */
+  /** Sends a question to the client, on the lane of its call. */
   ask(input: PendingInput, question: Frame, exchange: Exchange): void;
-  /** A notification of the server about a call, if the client is to have it. */
+  /** Passes on a notification about a call, unless the client does not want it. */
   tell(frame: Frame, exchange: Exchange): void;
-  /** The result as the client's revision has it. */
+  /** Returns the result in the form that the client's revision has. */
   toLegacyResult(result: Frame, request: Frame): Frame;
 }
 
-/** Keeps the calls of a session. */
+/** Owns the calls of a session. */
 export interface CallKeeper<Call> extends ClientCallHost {
-  /** The call is over; nothing more comes of it. */
+  /** Called when the call is over. */
   ended(call: Call): void;
 }
 
-// ---- What a client is told when its call ends between the eras.
+// ---- Errors of calls that end between the eras.
 
-/** The server did what its revision forbids. */
+/** Returns the error for a server that did what its revision forbids. */
 export function violation(serverName: string, fault: string): BridgeError {
   return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${serverName} violates the protocol: ${fault}.`);
 }
@@ -85,25 +85,25 @@ export function errorAnswer(id: JsonRpcId, error: BridgeError): Frame {
 }
 
 /**
- * The call needed something that its client did not give. Of a tool the model should hear it, so that it can go on
- * without; anything else fails.
+ * Returns the answer to a call whose client did not give the input that it needed. For a tool it is a result, so that
+ * the model reads the reason and can continue without the tool. For other methods it is an error.
  */
 export function inputFailure(id: JsonRpcId, method: string, error: BridgeError): Frame {
   if (method !== CALL_TOOL) return errorAnswer(id, error);
   return resultFrame(id, { content: [{ type: 'text', text: error.message }], isError: true });
 }
 
-/** What a client told of itself in its handshake, in the words of the modern era. */
+/** A client's description of itself in its handshake, in the form of the modern era. */
 export interface ClientProfile {
-  /** The one it is served in. */
+  /** The revision that the client is served in. */
   readonly revision: Revision;
   readonly capabilities: Fields;
   readonly clientInfo: Fields;
 }
 
 /**
- * Reads an `initialize`. What it leaves out is taken for nothing; `fallback` names a client that has no name. An error:
- * it declares more than can be repeated with each request.
+ * Reads an `initialize`. Missing members count as empty, and `fallback` is used for a client without a name. Returns an
+ * error if the client declares more capabilities than each request can repeat.
  */
 export function readClientProfile(initialize: Frame, fallback: Implementation): ClientProfile | BridgeError {
   const { bytes, payloadStart } = initialize;
@@ -115,7 +115,8 @@ export function readClientProfile(initialize: Frame, fallback: Implementation): 
     'capabilities',
     'clientInfo',
   ]);
-  // [spec 2025-11-25 basic/lifecycle#version-negotiation] a revision nobody knows gets the latest as an offer.
+  // An unknown revision is answered with an offer of the latest one.
+  // [spec 2025-11-25 basic/lifecycle#version-negotiation]
   const revision = findRevision(protocolVersion) ?? LATEST_LEGACY_REVISION;
   const declared = toModernCapabilities(asFields(capabilities) ?? {}, revision.id);
   const { length } = JSON.stringify(declared);

@@ -7,9 +7,12 @@ import type { HeldBytes } from '../parked-bytes.ts';
 import { type ClientCallHost, noCapacity, tooManyRounds, violation } from './call-host.ts';
 import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 
-/** Times a server may ask for more within one call. */
+/** Times that a server may ask for more within one call. */
 const MAX_ROUNDS = 10;
-/** A server that asks for nothing but to be asked again is given time, more and more. */
+/**
+ * Pauses before a call is repeated for a server that requires no input but only the repetition. Each pause is twice as
+ * long as the one before, up to the maximum.
+ */
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5_000;
 
@@ -17,16 +20,16 @@ export interface CallRoundsOptions {
   readonly host: ClientCallHost;
   /** The exchange of the client's call. */
   readonly exchange: Exchange;
-  /** The call is to be made again, with `inputs`. */
+  /** Called when the call can be made again, with `inputs`. */
   readonly onReady: () => void;
   readonly onViolation: (reason: BridgeError) => void;
   readonly onInputFailed: (reason: BridgeError) => void;
 }
 
 /**
- * - `idle`: nothing is required, or no more.
- * - `collecting`: the client is being asked for what the server needs.
- * - `pausing`: the server wants to be asked again, and shortly will be.
+ * - `idle`: nothing is required now.
+ * - `collecting`: the client is being asked for the input that the server needs.
+ * - `pausing`: the server requires the repetition only, which follows after a pause.
  */
 type RoundsState =
   | { readonly kind: 'idle' }
@@ -36,18 +39,18 @@ type RoundsState =
 const IDLE: RoundsState = { kind: 'idle' };
 
 /**
- * The rounds of one call: what its server requires is asked of the client, or a while passes, until the call can be made
- * again. [spec 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow]
+ * The rounds of one call. In each, the client is asked for the input that the server requires, or a pause passes, until
+ * the call can be made again. [spec 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow]
  */
 export class CallRounds {
   readonly #options: CallRoundsOptions;
   readonly #startedMs: number;
   #state: RoundsState = IDLE;
   #count = 0;
-  /** Counts the pauses in a row. */
+  /** Number of consecutive pauses. */
   #pauses = 0;
   #inputs: InputAnswers | undefined;
-  /** The bytes held for the inputs, or for the round that is under way. */
+  /** Bytes that are held for the inputs, or for the round that is under way. */
   #held: HeldBytes | undefined;
 
   constructor(options: CallRoundsOptions) {
@@ -55,12 +58,12 @@ export class CallRounds {
     this.#startedMs = options.host.clock.now();
   }
 
-  /** What the last round has brought. */
+  /** The client's input from the last round. */
   get inputs(): InputAnswers | undefined {
     return this.#inputs;
   }
 
-  /** The server has answered with this instead of a result. */
+  /** Starts a round, for an answer of the server that requires input. */
   require(inputRequired: Frame): void {
     const { host, exchange, onViolation, onInputFailed } = this.#options;
     const { serverName, profile, clock } = host;
@@ -105,14 +108,14 @@ export class CallRounds {
     onReady();
   }
 
-  /** From now on the call holds so many bytes for what it waits for. False: that exceeds the limit. */
+  /** Sets the number of bytes that the call holds while it waits for input. Returns false if that exceeds the limit. */
   hold(bytes: number): boolean {
     if (bytes === 0 && this.#held === undefined) return true;
     this.#held ??= this.#options.host.openHeld();
     return this.#held.set(bytes);
   }
 
-  /** Withdraws what the client is being asked; nothing is said to the owner. */
+  /** Withdraws the open questions. No callback is called. */
   cancel(reason: string): void {
     const state = this.#state;
     this.#state = IDLE;
@@ -120,7 +123,7 @@ export class CallRounds {
     if (state.kind === 'pausing') state.stopTimer();
   }
 
-  /** The call needs nothing of them any more. */
+  /** Called when the call does not need the inputs any more. */
   clear(): void {
     this.#inputs = undefined;
     this.hold(0);

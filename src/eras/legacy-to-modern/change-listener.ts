@@ -27,31 +27,39 @@ import {
 } from './server-subscription.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
-/** Clients subscribe to many resources in a row; each change of the filter is a request. */
+/**
+ * Delay before the subscription is changed. Clients subscribe to many resources in a row, and each change is a request.
+ */
 export const DEBOUNCE_MS = 30;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
-/** A server that ends a subscription in good order is not pressed. */
+/**
+ * Delay after a regular end of a subscription, which is longer than after a failure, because the server wanted it to
+ * end.
+ */
 const GRACEFUL_RETRY_MS = 5_000;
 
 export interface ChangeListenerOptions {
   readonly log: Logger;
   readonly clock: Clock;
-  /** From 0 to 1: keeps sessions that lost their subscriptions together from coming back together. */
+  /**
+   * Returns a random number from 0 to 1. It spreads the retries of sessions that lost their subscriptions at the same
+   * time.
+   */
   readonly random: () => number;
   readonly listener: ServerListener;
   readonly requests: UpstreamRequests;
   /** Lists whose changes the server announces. */
   readonly lists: ListFlags;
-  /** Whatever the client's session goes with. */
+  /** The lane of the session's own requests. */
   readonly lane: Lane;
   metadata(): RequestMetadata;
 }
 
 /**
- * What a legacy client hears without asking each time, by one `subscriptions/listen` that is replaced when the client
- * wants something else: the new one is open before the old one is closed, so that nothing falls between them.
- * [spec 2026-07-28 basic/patterns/subscriptions]
+ * Notifies a legacy client of changes at a modern server. All changes come by one `subscriptions/listen`, which is
+ * replaced when the client wants other changes. The new one is opened before the old one is closed, so that no change
+ * is lost in between. [spec 2026-07-28 basic/patterns/subscriptions]
  */
 export class ChangeListener implements ListenOwner {
   readonly #options: ChangeListenerOptions;
@@ -59,16 +67,16 @@ export class ChangeListener implements ListenOwner {
   readonly #recent: RecentChanges<ServerSubscription>;
   readonly #uris = new SubscribedUris();
   #lists: ListFlags;
-  /** The stream that was acknowledged, with what it brings. */
+  /** The acknowledged stream, and the changes that it reports. */
   #current: { readonly stream: ServerSubscription; readonly brings: ListenFilter } | undefined;
-  /** The one that is to take its place. */
+  /** The stream that will replace the current one, until it is acknowledged. */
   #next: ServerSubscription | undefined;
-  /** Until then the one that was replaced may have told of what the current one tells. */
+  /** Until this time, the current stream may report changes that the replaced one has reported already. */
   #overlapUntilMs = 0;
-  /** Since a stream was lost, changes may have been missed. */
+  /** True if changes may have been missed, since a stream was lost. */
   #hasGap = false;
   #failures = 0;
-  /** Set while the next look at what is wanted is due. */
+  /** Set while a comparison of wanted and reported changes is due. */
   #stopTimer: (() => void) | undefined;
   #phase: 'idle' | 'listening' | 'unavailable' | 'closed' = 'idle';
 
@@ -79,14 +87,14 @@ export class ChangeListener implements ListenOwner {
     this.#recent = new RecentChanges(options.clock);
   }
 
-  /** The client can be told of changes from now on. */
+  /** Starts to report changes, now that the client can be notified. */
   start(): void {
     if (this.#phase !== 'idle') return;
     this.#phase = 'listening';
     this.#lookAfter(DEBOUNCE_MS);
   }
 
-  /** Answers when the server has taken the resource into a subscription. */
+  /** Subscribes to a resource. The client gets its answer when the server has acknowledged a subscription with it. */
   subscribe(uri: string, exchange: Exchange): void {
     this.start();
     this.#pending.add(uri, exchange);
@@ -96,14 +104,14 @@ export class ChangeListener implements ListenOwner {
     this.#lookAfter(DEBOUNCE_MS);
   }
 
-  /** Answers at once, also for a resource that was never subscribed to. */
+  /** Unsubscribes. The client gets its answer at once, even for a resource that it was not subscribed to. */
   unsubscribe(uri: string, exchange: Exchange): void {
     this.#pending.grant(uri);
     this.#drop(uri);
     this.#options.listener.fromServer(resultFrame(exchange.id, {}), exchange);
   }
 
-  /** A subscribe that was not answered is withdrawn. */
+  /** Withdraws a subscribe request that was not answered. */
   withdraw(exchange: Exchange): void {
     const uri = this.#pending.withdraw(exchange);
     if (uri !== undefined) this.#drop(uri);
@@ -113,14 +121,14 @@ export class ChangeListener implements ListenOwner {
     if (this.#uris.delete(uri)) this.#lookAfter(DEBOUNCE_MS);
   }
 
-  /** The link is gone or about to be. */
+  /** Called when the link is gone, or about to be closed. */
   close(): void {
     this.#phase = 'closed';
     this.#stopTimer?.();
     this.#stopTimer = undefined;
   }
 
-  // ---- what is wanted, and what is there
+  // ---- wanted and reported changes
 
   #lookAfter(delayMs: number): void {
     if (this.#phase !== 'listening') return;
@@ -130,7 +138,7 @@ export class ChangeListener implements ListenOwner {
 
   #look(): void {
     this.#stopTimer = undefined;
-    // Its acknowledgment leads back here.
+    // A replacement is under way. Its acknowledgment leads back here.
     if (this.#next !== undefined) return;
     const wanted = this.#wanted();
     if (isEmptyFilter(wanted)) {
@@ -166,7 +174,9 @@ export class ChangeListener implements ListenOwner {
     if (!isSameFilter(brings, this.#wanted())) this.#lookAfter(DEBOUNCE_MS);
   }
 
-  /** [spec 2026-07-28 basic/patterns/subscriptions#acknowledgment] the server may honour less than it was asked for. */
+  /**
+   * The server may acknowledge less than was asked for. [spec 2026-07-28 basic/patterns/subscriptions#acknowledgment]
+   */
   #settle(asked: ListenFilter, brings: ListenFilter): void {
     if (!isSameFilter(asked, brings)) {
       this.#options.log.info('the server reports changes of less than it was asked for');
@@ -191,11 +201,12 @@ export class ChangeListener implements ListenOwner {
     for (const uri of brings.resourceSubscriptions) listener.fromServer(notificationFrame(RESOURCE_UPDATED, { uri }));
   }
 
-  // ---- what the server says
+  // ---- from the server
 
   changed(stream: ServerSubscription, frame: Frame): void {
     const uri = frame.method === RESOURCE_UPDATED ? readField(frame, 'uri') : undefined;
-    // Unsubscribed, and the stream that brings it not replaced yet. One that was never named is a part of another.
+    // Changes of an unsubscribed resource come until the stream is replaced, and are dropped. A resource that was never
+    // asked for is passed on, because it can be part of one that was.
     if (typeof uri === 'string' && !this.#uris.has(uri) && stream.asked.resourceSubscriptions.includes(uri)) return;
     if (this.#isRepeated(stream, `${frame.method} ${typeof uri === 'string' ? uri : ''}`)) return;
     this.#options.listener.fromServer(withoutSubscriptionId(frame));
@@ -224,7 +235,9 @@ export class ChangeListener implements ListenOwner {
     this.#lookAfter(this.#retryMs(wasCurrent && error === undefined));
   }
 
-  /** Once, not at each attempt. The session goes on meanwhile; its client is told of no changes. */
+  /**
+   * Logs the loss once instead of at each attempt. The session continues, but its client is not notified of changes.
+   */
   #noteEnd(error: RpcError | undefined): void {
     if (this.#failures > 0) return;
     const { log } = this.#options;
@@ -233,7 +246,7 @@ export class ChangeListener implements ListenOwner {
     else log.warn({ code: error.code, reason }, 'no subscription is open; it is tried again, less and less often');
   }
 
-  /** Whoever waited to be taken into this stream learns that it was not. */
+  /** Answers the subscribe requests that waited for a stream which was never acknowledged. */
   #refuseNew(asked: ListenFilter, error: RpcError): void {
     for (const uri of asked.resourceSubscriptions) {
       if (!this.#pending.has(uri)) continue;
@@ -249,7 +262,7 @@ export class ChangeListener implements ListenOwner {
     return Math.round(delayMs * (1 + this.#options.random() / 4));
   }
 
-  /** The server has no subscriptions after all. */
+  /** Called when the server turns out to have no subscriptions. */
   #giveUp(): void {
     this.#options.log.warn('the server does not know subscriptions/listen; the client is told of no changes');
     this.close();
@@ -271,7 +284,7 @@ function readError(answer: Frame): RpcError {
   };
 }
 
-/** What a subscription brings, as legacy clients know it: they have none. */
+/** Returns a notification of a subscription in its legacy form, which has no subscription id. */
 export function withoutSubscriptionId(frame: Frame): Frame {
   const { bytes, payloadStart } = frame;
   const params = ObjectEditor.read(bytes, payloadStart, ['_meta']);

@@ -17,9 +17,9 @@ import type { Asker } from './upstream-requests.ts';
 
 /**
  * - `idle`: not sent yet.
- * - `asked`: the server has it.
- * - `requiring`: the server requires something before it is asked again.
- * - `following`: the server has made a task of it.
+ * - `asked`: the server has the request.
+ * - `requiring`: the server requires input or a pause before the request is repeated.
+ * - `following`: the server has made a task of the call.
  * - `ended`: answered or withdrawn.
  */
 type CallState =
@@ -29,19 +29,19 @@ type CallState =
   | { readonly kind: 'following'; readonly task: AbsorbedTask };
 
 /**
- * One request of the client at a modern server, which takes as many requests there as the server needs rounds.
+ * A legacy client's request to a modern server. It takes as many requests there as the server needs rounds.
  * [spec 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow]
  */
 export class ClientCall implements Asker {
   readonly exchange: Exchange;
   readonly #host: CallKeeper<ClientCall>;
-  /** What the client sent; each request to the server is made of it anew. */
+  /** The client's request. Each request to the server is derived from it. */
   readonly #frame: Frame;
   #state: CallState = { kind: 'idle' };
-  /** Rare: most calls are answered in one. */
+  /** Undefined in most calls, which the server answers at once. */
   #rounds: CallRounds | undefined;
   #hasRenegotiated = false;
-  /** The server takes this call as a task only, so it was declared that its client can follow one. */
+  /** True if the server accepts this call as a task only. The bridge then declares that the client can follow tasks. */
   #declaresTasks = false;
 
   constructor(host: CallKeeper<ClientCall>, frame: Frame, exchange: Exchange) {
@@ -50,7 +50,7 @@ export class ClientCall implements Asker {
     this.exchange = exchange;
   }
 
-  /** False: the server's side is full. */
+  /** Sends the request. Returns false if the server's side is full. */
   start(): boolean {
     const request = this.#stamped();
     if (request.bytes[request.payloadStart] !== OPEN_BRACE) {
@@ -73,8 +73,8 @@ export class ClientCall implements Asker {
   }
 
   /**
-   * Makes the request again, with the answers of the last round if there was one. Nobody waits here until the server's
-   * side has capacity: one request at most follows from each answer.
+   * Repeats the request, with the answers of the last round if there was one. Capacity of the server's side is not
+   * awaited, because each answer causes at most one further request.
    */
   #askAgain(): void {
     const request = this.#stamped();
@@ -88,7 +88,7 @@ export class ClientCall implements Asker {
     if (this.#state.kind === 'asked') this.#host.tell(frame, this.exchange);
   }
 
-  /** [spec 2026-07-28 basic/patterns/cancellation] a server can end subscriptions so, and nothing else. */
+  /** A server can end subscriptions this way, and nothing else. [spec 2026-07-28 basic/patterns/cancellation] */
   withdrawn(): void {
     this.#fail(violation(this.#host.serverName, 'it withdrew a request of its client'));
   }
@@ -108,7 +108,8 @@ export class ClientCall implements Asker {
       case undefined:
         return this.#fail(violation(this.#host.serverName, 'its result has a type that is no text'));
       default:
-        // [spec 2026-07-28 basic#resulttype] extensions may add types. What no side has declared is an error.
+        // Extensions may add types of results. A type that neither side has declared is an error.
+        // [spec 2026-07-28 basic#resulttype]
         if (this.#declaresExtensions) return this.#end(this.#toLegacy(frame));
         return this.#fail(violation(this.#host.serverName, 'its result is of a type that is not known'));
     }
@@ -118,7 +119,7 @@ export class ClientCall implements Asker {
     return this.#host.toLegacyResult(withId(result, this.exchange.id), this.#frame);
   }
 
-  /** Tasks do not count: they are the bridge's own affair. */
+  /** Returns true if the client has declared extensions. The tasks that the bridge follows itself do not count. */
   get #declaresExtensions(): boolean {
     return this.#host.profile.capabilities.extensions !== undefined;
   }
@@ -126,14 +127,17 @@ export class ClientCall implements Asker {
   #refused(frame: Frame): void {
     if (this.#state.kind === 'asked') {
       const { code, data } = readFields(frame, ['code', 'data']);
-      // The server has not begun with it.
+      // In both cases the server has not started the call.
       if (code === UNSUPPORTED_REVISION && this.#renegotiate(data)) return;
       if (typeof code === 'number' && this.#mustBeTask(code, data)) return;
     }
     this.#end(legacyFailure(frame, this.#frame));
   }
 
-  /** The server was replaced by one of other revisions. It took nothing of the request, so it is sent again, once. */
+  /**
+   * Repeats the request once in another revision, if the server was replaced by one that speaks other revisions. The
+   * server has not used the request yet.
+   */
   #renegotiate(data: unknown): boolean {
     const supported = asFields(data)?.supported;
     const revision = Array.isArray(supported) ? findCommonModern(supported) : undefined;
@@ -172,7 +176,7 @@ export class ClientCall implements Asker {
       taskId,
     );
     this.#state = { kind: 'following', task };
-    // The task has what the call was asked for before.
+    // The task already has the inputs of earlier rounds.
     rounds.clear();
     task.start(created);
   }
@@ -196,19 +200,22 @@ export class ClientCall implements Asker {
 
   // ---- the end
 
-  /** The client has withdrawn it. False: the server's side is full. */
+  /** Withdraws the call. Returns false if the server's side is full. */
   cancel(reason: string): boolean {
     const hasCapacity = this.#leaveState(reason);
     this.#ended();
     return hasCapacity;
   }
 
-  /** What the server goes on with when nobody is there any more. */
+  /** The task of this call, which the server continues even without a client. */
   get task(): AbsorbedTask | undefined {
     return this.#state.kind === 'following' ? this.#state.task : undefined;
   }
 
-  /** The session is over. The server cannot be told any more; the client may still have a question open. */
+  /**
+   * Ends the call with its session. The server cannot be notified any more, but the client may still have an open
+   * question.
+   */
   abandon(): void {
     const state = this.#state;
     this.#ended();
@@ -236,7 +243,7 @@ export class ClientCall implements Asker {
     this.#host.ended(this);
   }
 
-  /** Lets go of what the state holds: a request, questions, a timer. */
+  /** Ends the request, the questions or the timer of the current state. */
   #leaveState(reason: string): boolean {
     const state = this.#state;
     switch (state.kind) {
@@ -257,7 +264,7 @@ export class ClientCall implements Asker {
   }
 }
 
-/** What is looked at of a task that was made. */
+/** Members of a created task that are read. */
 const CREATED_TASK = ['taskId', 'pollIntervalMs'];
 
 const ENDED: CallState = { kind: 'ended' };

@@ -7,23 +7,23 @@ import { SharedDiscovery } from './shared-discovery.ts';
 import { LegacyToModern, type TranslatorOptions } from './translator.ts';
 
 /**
- * What calls hold that wait for answers of their clients: the answers that are here, and what the server wants back with
- * them. One session leaves half to others.
+ * Limits for calls that wait for input: the client's answers so far, and the state that the server wants back with
+ * them. One session may use half of the total.
  */
 export const HELD_LIMITS: ParkedBytesLimits = { bytesPerPrincipal: 32 * 1024 * 1024, bytes: 64 * 1024 * 1024 };
 
 export interface LegacyToModernOptions {
-  /** What it dials speaks the modern era. */
+  /** Opens connections to a server of the modern era. */
   readonly dialer: SessionDialer;
   readonly deps: Deps;
-  /** Names a client that does not name itself. */
+  /** Name for a client that gives none. */
   readonly clientInfoFallback: Implementation;
   /** Returns a random number from 0 to 1. */
   readonly random?: () => number;
   readonly heldLimits?: ParkedBytesLimits;
 }
 
-/** A modern server for legacy clients: each connection is a session, as they know it. */
+/** Makes a modern server available to legacy clients. Each link is one legacy session. */
 export function createLegacyToModernDialer(options: LegacyToModernOptions): SessionDialer {
   return new LegacyToModernDialer(options);
 }
@@ -53,7 +53,10 @@ class LegacyToModernDialer implements SessionDialer {
     return new LegacyToModern(this.#dialer, listener, (lane) => this.#discoveryFor(lane), this.#options);
   }
 
-  /** A client that is let through with headers of its own may be shown another server than others are. */
+  /**
+   * Returns the shared discovery, or a separate one for a client with forwarded headers, because the server may
+   * describe itself differently to it.
+   */
   #discoveryFor({ headers = {} }: Lane): SharedDiscovery {
     if (Object.keys(headers).length === 0) return this.#discovery;
     return new SharedDiscovery(this.name, this.#options.deps.clock);

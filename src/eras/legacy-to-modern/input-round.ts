@@ -11,41 +11,41 @@ import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { ClientCallHost } from './call-host.ts';
 import type { PendingInput, PendingInputOwner } from './pending-inputs.ts';
 
-/** For all that is asked in one round: a person may be thinking. Begins anew when the client reports progress. */
+/** Time for all answers of one round. A person may be thinking, and progress of the client starts the time again. */
 export const ROUND_TIMEOUT_MS = 600_000;
-/** From the first round to the last, whatever the client reports. */
+/** Time from the first round to the last, whatever progress is reported. */
 export const ROUNDS_TIMEOUT_MS = 1_800_000;
-/** A server that wants to know more at once does not ask people. */
+/** A server that asks for more at once is not asking a person. */
 export const MAX_ASKED_AT_ONCE = 100;
 
 export interface InputRoundOptions {
   readonly host: ClientCallHost;
-  /** The exchange of the client's call; what is asked travels with it. */
+  /** The exchange of the client's call. Questions are sent on its lane. */
   readonly exchange: Exchange;
-  /** Nothing is waited for any longer than this. */
+  /** The round ends at this time at the latest. */
   readonly untilMs: number;
-  /** Is told how many bytes are held for the round from now on. False: that exceeds the limit. */
+  /** Sets the number of bytes that are held for the round. Returns false if that exceeds the limit. */
   readonly hold: (bytes: number) => boolean;
-  /** JSON text of the answers, by the server's key. */
+  /** Called with the JSON texts of the answers, by the server's keys. */
   readonly onAnswered: (answers: ReadonlyMap<string, Buffer>) => void;
   readonly onFailed: (reason: BridgeError) => void;
 }
 
 interface Waiting extends AskedInput {
-  /** The server's. */
+  /** The server's key of the question. */
   readonly key: string;
 }
 
 /**
- * All that one `input_required` result asks for, as real requests to the client, all at once. It ends with all answers,
- * or with the first that is none: there is no way to tell a server that its client failed.
+ * Asks the client everything that one `input_required` result requires, by real requests at the same time. The round
+ * ends with all answers, or with the first failure, because a server cannot be told that its client failed to answer.
  */
 export class InputRound implements PendingInputOwner {
   readonly #options: InputRoundOptions;
-  /** Asked and not answered. */
+  /** Questions that have no answer yet. */
   readonly #waiting = new Map<PendingInput, Waiting>();
   readonly #answers = new Map<string, Buffer>();
-  /** The bytes of the keys and answers so far. */
+  /** Bytes of the keys and of the answers so far. */
   #bytes = 0;
   #isOver = false;
   #stopTimer: (() => void) | undefined;
@@ -62,7 +62,7 @@ export class InputRound implements PendingInputOwner {
     if (requests.size > MAX_ASKED_AT_ONCE) return this.#fail(first, TOO_MANY);
     for (const key of requests.keys()) this.#bytes += key.length;
     if (!this.#options.hold(this.#bytes)) return this.#fail(first, NO_CAPACITY);
-    // Nothing is asked in vain: all of it can be said, or none.
+    // All questions are translated before the first is asked, so that none is asked in vain.
     for (const [key, request] of requests) {
       const legacy = toLegacyInput(request, { clientRevision: profile.revision.id, elicitationId: randomId() });
       if ('fault' in legacy) return this.#fail(key, legacy.fault);
@@ -75,7 +75,7 @@ export class InputRound implements PendingInputOwner {
     });
     this.progressed();
     for (const [input, { method, params }] of asked) {
-      // The first may have been refused before the next is asked.
+      // The client may have refused one question before the next is asked.
       if (this.#isOver) return;
       const question = requestFrame(input.id, method);
       const whole = params === undefined ? question : withParams(question, params);
@@ -108,7 +108,7 @@ export class InputRound implements PendingInputOwner {
 
   #fail(key: string, cause: string): void {
     this.cancel('another question of the same call failed');
-    // The key is the server's and says which of its questions it was.
+    // The server's key shows which question failed.
     const shown = JSON.stringify(key.slice(0, MAX_SHOWN_KEY));
     const message = `The server needed input (${shown}) that it did not get: ${cause}.`;
     this.#options.onFailed(new BridgeError('ERR_CLIENT_INPUT', message));
@@ -124,7 +124,7 @@ export class InputRound implements PendingInputOwner {
     this.#stopTimer?.();
   }
 
-  /** Withdraws what is not answered. Nothing is said to the owner. May be called twice. */
+  /** Withdraws the unanswered questions. No callback is called. May be called twice. */
   cancel(reason: string): void {
     this.#close();
     const { pendingInputs, listener } = this.#options.host;
@@ -154,8 +154,8 @@ function describeError(answer: Frame): string {
 }
 
 /**
- * A request that tells its receiver how to report progress. A token of the server's is replaced: it has no request open
- * that could be told. [spec 2025-11-25 basic/utilities/progress]
+ * Returns the request with a token for the client's progress. A token of the server is replaced, because the server has
+ * no open request that progress could refer to. [spec 2025-11-25 basic/utilities/progress]
  */
 export function withProgressToken(request: Frame, token: number): Frame {
   const { bytes, payloadStart } = request;

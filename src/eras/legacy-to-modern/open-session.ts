@@ -48,16 +48,16 @@ export interface OpenSessionOptions {
   readonly listener: ServerListener;
   readonly requests: UpstreamRequests;
   readonly profile: ClientProfile;
-  /** What the client was told that the server can do. */
+  /** The server's capabilities, in the answer to the client's `initialize`. */
   readonly capabilities: Fields;
   readonly revision: ModernRevisionId;
-  /** For what belongs to the session and not to one of its calls. */
+  /** Used for messages that belong to the session and not to one of its calls. */
   readonly lane: Lane;
-  /** Counts what a call of this client holds. */
+  /** Opens an account for the bytes that one call of this client holds. */
   readonly openHeld: () => HeldBytes;
 }
 
-/** A legacy session after its handshake: what the client believes the server knows of it is kept here. */
+/** A legacy session after its handshake. State that the client believes the server to have is kept here. */
 export class OpenSession implements CallKeeper<ClientCall> {
   readonly serverName: string;
   readonly clock: Deps['clock'];
@@ -67,17 +67,17 @@ export class OpenSession implements CallKeeper<ClientCall> {
   readonly requests: UpstreamRequests;
   readonly pendingInputs = new PendingInputs();
   readonly openHeld: () => HeldBytes;
-  /** The client has not said yet that its handshake is done. */
+  /** Holds questions until the client has sent `notifications/initialized`. */
   readonly #early: EarlyQuestions;
   readonly #log: Deps['log'];
-  /** The server declared that it takes `logging/setLevel`. */
+  /** True if the server declared logging, so that `logging/setLevel` is accepted. */
   readonly #takesLevel: boolean;
   readonly #takesSubscriptions: boolean;
   readonly #calls = new Map<Exchange, ClientCall>();
   readonly #changes: ChangeListener;
   readonly #results: LegacyResults;
   #revision: ModernRevisionId;
-  /** Undefined: the client has not asked for log messages. */
+  /** Undefined if the client has not asked for log messages. */
   #logLevel: LogLevel | undefined;
 
   constructor(options: OpenSessionOptions) {
@@ -103,14 +103,14 @@ export class OpenSession implements CallKeeper<ClientCall> {
       requests,
       lists: announcedLists(capabilities),
       lane,
-      // Within a subscription there are no log messages. [spec 2026-07-28 transports/streamable-http#receiving-messages]
+      // A subscription carries no log messages. [spec 2026-07-28 transports/streamable-http#receiving-messages]
       metadata: () => ({ ...this.metadata(), logLevel: undefined }),
     });
   }
 
   // ---- from the client
 
-  /** False: the server's side is full. */
+  /** Takes a request of the client. Returns false if the server's side is full. */
   request(frame: Frame, exchange: Exchange): boolean {
     const { method } = exchange;
     switch (method) {
@@ -121,12 +121,12 @@ export class OpenSession implements CallKeeper<ClientCall> {
       case SUBSCRIBE:
       case UNSUBSCRIBE:
         return this.#subscription(frame, exchange);
-      // These methods are of the modern era; a server of the client's own era would know neither.
+      // Both methods exist in the modern era only, so a server of the client's own era would not know them.
       case DISCOVER:
       case LISTEN:
         return this.#answer(exchange, notFound(exchange));
       default:
-        // [spec 2025-11-25 basic/utilities/tasks] the server never declared them.
+        // The server has not declared tasks to its client. [spec 2025-11-25 basic/utilities/tasks]
         if (isTaskRequest(method)) return this.#answer(exchange, notFound(exchange));
         return this.#call(frame, exchange);
     }
@@ -143,7 +143,10 @@ export class OpenSession implements CallKeeper<ClientCall> {
     return call.start();
   }
 
-  /** [spec 2026-07-28 server/utilities/logging#per-request-log-level] each request will say it from now on. */
+  /**
+   * Sets the log level, which each later request carries.
+   * [spec 2026-07-28 server/utilities/logging#per-request-log-level]
+   */
   #setLevel(frame: Frame, exchange: Exchange): Frame {
     if (!this.#takesLevel) return notFound(exchange);
     const level = parseLogLevel(readField(frame, 'level'));
@@ -178,12 +181,12 @@ export class OpenSession implements CallKeeper<ClientCall> {
       case CANCELLED:
         return exchange === undefined || this.#cancel(frame, exchange);
       case PROGRESS:
-        // The progress is that of an input request, of which the server knows nothing.
+        // This is progress of an input request, which the server does not know.
         this.pendingInputs.get(findProgressOf(frame)?.value)?.owner.progressed();
         return true;
       default:
-        // [spec 2026-07-28 changelog] the others of the legacy era mean nothing to a modern server: it asks for the roots
-        // when it needs them, and its client runs no tasks.
+        // The other notifications of the legacy era mean nothing to a modern server: it asks for the roots when it
+        // needs them, and its client runs no tasks. [spec 2026-07-28 changelog]
         if (isClientNotification(frame.method ?? '')) return true;
         return this.requests.notify(stampMetadata(frame, this.metadata()));
     }
@@ -197,7 +200,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
     return true;
   }
 
-  /** The client's answer to what it was asked. */
+  /** Takes the client's answer to a question. */
   answer(frame: Frame): void {
     const input = this.pendingInputs.take(frame.id);
     if (input === undefined) return this.#log.debug('client answered what it is not asked any more');
@@ -206,17 +209,17 @@ export class OpenSession implements CallKeeper<ClientCall> {
 
   // ---- from the server
 
-  /** A notification that is of no open request. */
+  /** Takes a notification that belongs to no open request. */
   stray(frame: Frame): void {
     switch (frame.method) {
       case PROGRESS:
         return;
       case LOG_MESSAGE:
-        // Which call it belongs to, if it is one, the relay can tell.
+        // If the message belongs to a call, the relay finds out which.
         if (this.#isWanted(frame)) this.listener.fromServer(frame);
         return;
       default:
-        // One with a subscription is of one that was replaced meanwhile.
+        // A subscription that is not open has been replaced in the meantime.
         if (findSubscriptionId(frame) !== undefined) return;
         this.listener.fromServer(frame);
     }
@@ -226,14 +229,17 @@ export class OpenSession implements CallKeeper<ClientCall> {
     if (frame.method !== LOG_MESSAGE || this.#isWanted(frame)) this.listener.fromServer(frame, exchange);
   }
 
-  /** The level may have been raised since the call that this belongs to was sent. */
+  /**
+   * Returns true if the log level of the session includes this message. The level may have been raised after the call
+   * was sent.
+   */
   #isWanted(log: Frame): boolean {
     if (this.#logLevel === undefined) return false;
     const level = parseLogLevel(readField(log, 'level'));
     return level === undefined || severityOf(level) >= severityOf(this.#logLevel);
   }
 
-  // ---- what calls need
+  // ---- for the calls
 
   ask(input: PendingInput, question: Frame, exchange: Exchange): void {
     const { length } = question.bytes;
@@ -260,12 +266,12 @@ export class OpenSession implements CallKeeper<ClientCall> {
     this.#calls.delete(call.exchange);
   }
 
-  /** Tasks that the server has made of calls of this client. */
+  /** Returns the tasks that the server has made of calls of this client. */
   tasks(): readonly AbsorbedTask[] {
     return [...this.#calls.values()].flatMap(({ task }) => task ?? []);
   }
 
-  /** Stops every timer; nobody is told anything. */
+  /** Stops every timer. No message is sent to either side. */
   close(): void {
     this.#changes.close();
     this.#early.drop();
@@ -281,16 +287,19 @@ function notFound({ id }: Exchange): Frame {
   return errorFrame(id, { code: METHOD_NOT_FOUND, message: 'The server has no such method.' });
 }
 
-/** Limits the tools remembered of one server, and the characters of their names. For other tools the value decides. */
+/**
+ * Number of tools that are remembered of one server, and characters of their names. For a tool that is not remembered,
+ * its result decides.
+ */
 const WRAPPED_LIMITS = { count: 1000, length: 64 * 1024 };
 
 /**
- * Results as one client's revision has them. What a tool answers follows the schema that its client saw in the list, so
- * that is remembered.
+ * Converts results to the revision of one client. Tools whose results have to be wrapped are remembered, because a
+ * result has to follow the schema that the client saw in the list.
  */
 export class LegacyResults {
   readonly #clientRevision: RevisionId;
-  /** Tools whose output is no object, which legacy clients get as a member of one. */
+  /** Tools whose output is no object. Legacy clients get their output as a member of an object. */
   readonly #wrapped = new RecentNames<true>(WRAPPED_LIMITS);
 
   constructor(clientRevision: RevisionId) {
@@ -307,7 +316,7 @@ export class LegacyResults {
 
   #toLegacyTools(page: Frame, request: Frame): Frame {
     const { frame, wrapped } = downgradeTools(page, this.#clientRevision);
-    // A list begun anew replaces what was known; its further pages add to it.
+    // The first page of a list replaces the known tools, and further pages add to them.
     if (readField(request, 'cursor') === undefined) this.#wrapped.clear();
     for (const name of wrapped) this.#wrapped.set(name, true);
     return frame;

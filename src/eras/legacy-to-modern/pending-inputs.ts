@@ -1,21 +1,21 @@
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 
-/** An input request that the client was sent and has not answered. */
+/** A question that was sent to the client and is not answered. */
 export interface PendingInput {
   readonly id: number;
   readonly method: string;
   readonly owner: PendingInputOwner;
 }
 
-/** The round of input requests that an input belongs to. */
+/** The round that a question belongs to. */
 export interface PendingInputOwner {
-  /** The client has answered, with a result or an error; the input is not pending any more. */
+  /** Called with the client's answer, a result or an error. The question is not pending any more. */
   answered(input: PendingInput, answer: Frame): void;
-  /** The client has reported progress on one of its inputs. */
+  /** Called when the client has reported progress on one of its questions. */
   progressed(): void;
 }
 
-/** The input requests that one client has not answered, by their ids. */
+/** The unanswered questions to one client, by their ids. */
 export class PendingInputs {
   readonly #inputs = new Map<JsonRpcId, PendingInput>();
   #lastId = 0;
@@ -27,12 +27,12 @@ export class PendingInputs {
     return input;
   }
 
-  /** The input with this id, which is its progress token, too. */
+  /** Returns the question with this id, which is also its progress token. */
   get(id: JsonRpcId | undefined): PendingInput | undefined {
     return id === undefined ? undefined : this.#inputs.get(id);
   }
 
-  /** Takes out the input that an answer with this id ends. */
+  /** Removes and returns the question that an answer with this id ends. */
   take(id: JsonRpcId | undefined): PendingInput | undefined {
     const input = this.get(id);
     if (input !== undefined) this.#inputs.delete(input.id);

@@ -12,18 +12,21 @@ import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import type { Asker, UpstreamRequests } from './upstream-requests.ts';
 
-/** Hears what comes on a subscription. */
+/** Receives the messages of a subscription. */
 export interface ListenOwner {
-  /** The first thing a stream says. */
+  /** Called with the first message of a stream. */
   acknowledged(stream: ServerSubscription, frame: Frame): void;
   changed(stream: ServerSubscription, frame: Frame): void;
-  /** The server, or the way to it, has ended the stream: with a result, with an error or by withdrawing it. */
+  /**
+   * Called when the server or the link has ended the stream: with a result, with an error, or by withdrawing it
+   * (undefined).
+   */
   ended(stream: ServerSubscription, answer: Frame | undefined): void;
 }
 
-/** One `subscriptions/listen` at the server. */
+/** One `subscriptions/listen` request to the server. */
 export class ServerSubscription implements Asker {
-  /** What it asked for. */
+  /** The changes that were asked for. */
   readonly asked: ListenFilter;
   readonly #owner: ListenOwner;
   readonly #requests: UpstreamRequests;
@@ -42,7 +45,7 @@ export class ServerSubscription implements Asker {
     this.#requests.send(frame, this.#exchange);
   }
 
-  /** Nothing is heard of it any more. */
+  /** Ends the subscription. Its owner is called no more. */
   close(): void {
     if (this.#exchange !== undefined) this.#requests.cancel(this.#exchange, 'another subscription took its place');
   }
@@ -51,27 +54,27 @@ export class ServerSubscription implements Asker {
     this.#owner.ended(this, frame);
   }
 
-  /** [spec 2026-07-28 basic/patterns/cancellation] the other way for a server to end a subscription. */
+  /** The second way in which a server ends a subscription. [spec 2026-07-28 basic/patterns/cancellation] */
   withdrawn(): void {
     this.#owner.ended(this, undefined);
   }
 
   notified(frame: Frame): void {
     if (frame.method !== LISTEN_ACKNOWLEDGED) return this.#owner.changed(this, frame);
-    // The link below may have opened it anew; that is its own affair.
+    // A second acknowledgment comes if the link below has opened the subscription again.
     if (this.#isAcknowledged) return;
     this.#isAcknowledged = true;
     this.#owner.acknowledged(this, frame);
   }
 }
 
-// ---- Sets of changes a client wants to hear of: the filter of one `subscriptions/listen`.
+// ---- Sets of changes that a client wants to be notified of: the filter of one `subscriptions/listen`.
 
 const FLAGS = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const;
 
 export type ListFlags = Omit<ListenFilter, 'resourceSubscriptions'>;
 
-/** The lists of which a server with these capabilities announces changes. */
+/** Returns the lists whose changes a server with these capabilities announces. */
 export function announcedLists(capabilities: Fields): ListFlags {
   return {
     toolsListChanged: isSet(capabilities.tools, 'listChanged'),
@@ -88,7 +91,7 @@ function isSet(capability: unknown, flag: string): boolean {
   return asFields(capability)?.[flag] === true;
 }
 
-/** `params.notifications`: what is not asked for is left out. */
+/** Returns `params.notifications`, without the members that are not asked for. */
 export function filterParams(filter: ListenFilter): Fields {
   const flags = FLAGS.filter((flag) => filter[flag]).map((flag) => [flag, true] as const);
   const { resourceSubscriptions } = filter;
@@ -99,7 +102,7 @@ export function isEmptyFilter(filter: ListenFilter): boolean {
   return filter.resourceSubscriptions.length === 0 && !FLAGS.some((flag) => filter[flag]);
 }
 
-/** Do both ask for the same, in whatever order? Neither names a resource twice. */
+/** Returns true if both filters ask for the same changes, in any order. A filter has no duplicates. */
 export function isSameFilter(a: ListenFilter, b: ListenFilter): boolean {
   if (FLAGS.some((flag) => a[flag] !== b[flag])) return false;
   if (a.resourceSubscriptions.length !== b.resourceSubscriptions.length) return false;
@@ -107,7 +110,7 @@ export function isSameFilter(a: ListenFilter, b: ListenFilter): boolean {
   return b.resourceSubscriptions.every((uri) => uris.has(uri));
 }
 
-/** What is in both. */
+/** Returns the intersection of two filters. */
 export function commonFilter(a: ListenFilter, b: ListenFilter): ListenFilter {
   const uris = new Set(b.resourceSubscriptions);
   return {
@@ -124,15 +127,18 @@ export function commonFlags(a: ListFlags, b: ListFlags): ListFlags {
   };
 }
 
-/** Two streams tell of one change within this time of each other. */
+/** Longest time between the reports of one change by two streams. */
 export const OVERLAP_MS = 250;
-/** Beyond so many within that time, or so many characters of what has changed, a change may be told twice. */
+/**
+ * Limits for the changes remembered within that time, in number and in characters of their names. Beyond them, a change
+ * may be reported twice.
+ */
 export const MAX_RECENT = 1000;
 export const MAX_RECENT_LENGTH = 256 * 1024;
 
 /**
- * While one stream takes over from another, both tell of each change. A change that one and the same stream tells twice
- * has happened twice.
+ * Detects changes that are reported twice while one stream replaces another. A change that the same stream reports
+ * twice has happened twice.
  */
 export class RecentChanges<Stream> {
   readonly #clock: Clock;
@@ -145,7 +151,7 @@ export class RecentChanges<Stream> {
     this.#clock = clock;
   }
 
-  /** Has another stream told of it just now? If not, this one has. */
+  /** Returns true if another stream has just reported this change. Otherwise remembers it. */
   isRepeated(stream: Stream, change: string): boolean {
     const nowMs = this.#clock.now();
     const seen = this.#seen.get(change);
@@ -161,7 +167,7 @@ export class RecentChanges<Stream> {
 
 const REFUSED: RpcError = { code: INVALID_PARAMS, message: 'The server does not report changes of this resource.' };
 
-/** Requests of the client that wait until the server has said whether it reports changes of a resource. */
+/** Subscribe requests of the client that wait until the server has acknowledged or refused their resource. */
 export class PendingSubscribes {
   readonly #listener: ServerListener;
   readonly #waiting = new Map<string, Exchange[]>();
@@ -176,7 +182,7 @@ export class PendingSubscribes {
     else waiting.push(exchange);
   }
 
-  /** The URI nobody waits for any more now that this request is withdrawn. */
+  /** Withdraws a request. Returns its URI if no other request waits for it. */
   withdraw(exchange: Exchange): string | undefined {
     for (const [uri, waiting] of this.#waiting) {
       const index = waiting.indexOf(exchange);

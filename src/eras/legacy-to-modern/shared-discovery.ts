@@ -13,14 +13,17 @@ import { INTERNAL_ERROR, UNSUPPORTED_REVISION } from '../../mcp/vocabulary/rpc-c
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 
-/** However long a server says that its description holds: it may be replaced by a newer build. */
+/**
+ * Longest time for which a server's description is kept, even if the server allows more, since a newer build may
+ * replace the server.
+ */
 const MAX_TTL_MS = 3_600_000;
-/** It is kept for so long, as objects that may take twenty times its bytes. */
+/** Bytes of a description. It is kept as objects that may take twenty times as much memory. */
 export const MAX_DISCOVERY_BYTES = 1024 * 1024;
 
-/** What a modern server said of itself. */
+/** A modern server's description of itself. */
 export interface DiscoveredServer {
-  /** The revision it is spoken to in. */
+  /** The revision used for this server. */
   readonly revision: ModernRevisionId;
   /** The `DiscoverResult` of the server. */
   readonly result: Fields;
@@ -30,25 +33,25 @@ export type DiscoveryOutcome =
   | { readonly kind: 'found'; readonly server: DiscoveredServer }
   | { readonly kind: 'failed'; readonly error: RpcError };
 
-/** A session that waits for the outcome, and can ask the server on its own link. */
+/** A session that waits for the description, and can ask the server on its own link. */
 export interface DiscoverySeeker {
-  /** Sends `server/discover`; what comes of it is told to `answered`. */
+  /** Sends `server/discover`. The seeker passes the server's answer to `SharedDiscovery.answered`. */
   askServer(): void;
-  /** Called once; not after `leave`. */
+  /** Called once with the outcome, but never after `leave`. */
   discovered(outcome: DiscoveryOutcome): void;
 }
 
 /**
- * `server/discover` once for all sessions: what the server says of itself depends on none of them. One asks on its own
- * link, so that no process is started for it, and the others wait; if it leaves before the answer, the next one asks.
- * [spec 2026-07-28 server/discover]
+ * Asks `server/discover` once for all sessions, because a server's description does not depend on the session. One
+ * session asks on its own link, so that no process is started for it, and the others wait. If it leaves before the
+ * answer, the next one asks. [spec 2026-07-28 server/discover]
  */
 export class SharedDiscovery {
   readonly #clock: Clock;
   readonly #serverName: string;
-  /** In the order they came; the first has asked. */
+  /** In the order of arrival. The first one has asked. */
   readonly #seekers: DiscoverySeeker[] = [];
-  /** By a server that names a revision both know: it is taken at its word once. */
+  /** True if the server refused the request and named a revision that both sides know. It is then asked once more. */
   #wasRefused = false;
   #known: { readonly server: DiscoveredServer; readonly untilMs: number } | undefined;
 
@@ -57,7 +60,7 @@ export class SharedDiscovery {
     this.#clock = clock;
   }
 
-  /** Tells the seeker at once if the server has told how long its answer holds, and it still does. */
+  /** Waits for the description. The seeker gets it at once if an earlier answer is still valid. */
   seek(seeker: DiscoverySeeker): void {
     if (this.#known !== undefined && this.#clock.now() < this.#known.untilMs) {
       return seeker.discovered({ kind: 'found', server: this.#known.server });
@@ -66,7 +69,7 @@ export class SharedDiscovery {
     if (this.#seekers.length === 1) seeker.askServer();
   }
 
-  /** The server's answer to the one that asked. */
+  /** Takes the server's answer to the seeker that asked. */
   answered(seeker: DiscoverySeeker, answer: Frame): void {
     if (this.#seekers[0] !== seeker) return;
     const isAskedAgain = !this.#wasRefused && refusesOnlyNow(answer);
@@ -77,7 +80,7 @@ export class SharedDiscovery {
     for (const waiting of this.#seekers.splice(0)) waiting.discovered(outcome);
   }
 
-  /** The seeker's session has ended, or its link. */
+  /** Called when the seeker's session or link has ended. */
   leave(seeker: DiscoverySeeker): void {
     const index = this.#seekers.indexOf(seeker);
     if (index === -1) return;
@@ -125,7 +128,7 @@ export class SharedDiscovery {
   }
 
   #noCommonRevision(supported: unknown): BridgeError {
-    // What a peer calls a revision is not printed unless it looks like one.
+    // Revisions are the server's own text, so only those that look like one are printed.
     const names = (Array.isArray(supported) ? supported : []).filter((id) => typeof id === 'string' && eraOf(id));
     return new BridgeError(
       'ERR_UPSTREAM_REVISION',
@@ -135,7 +138,7 @@ export class SharedDiscovery {
   }
 }
 
-/** [spec 2026-07-28 basic/versioning] who is told of a revision that both know asks again with it. */
+/** A client that is told a revision both sides know asks again with it. [spec 2026-07-28 basic/versioning] */
 function refusesOnlyNow(answer: Frame): boolean {
   if (answer.kind !== 'error') return false;
   const { code, data } = readFields(answer, ['code', 'data']);

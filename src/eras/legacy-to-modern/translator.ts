@@ -22,19 +22,19 @@ import { OpenSession } from './open-session.ts';
 import type { DiscoveryOutcome, DiscoverySeeker, SharedDiscovery } from './shared-discovery.ts';
 import { type Asker, FinalRequests, UpstreamRequests } from './upstream-requests.ts';
 
-/** Messages a client may send before its handshake is answered; none of them is expected. */
+/** Messages that a client may send before its handshake is answered. None is expected. */
 const MAX_HELD = 64;
-/** Bytes a client may send before its handshake is answered; the last message may be as large as messages get. */
+/** Bytes that a client may send before its handshake is answered. The last message may exceed the limit. */
 export const MAX_HELD_BYTES = 1024 * 1024;
 const HELD_LIMITS = { maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES };
 
 export interface TranslatorOptions {
   readonly deps: Deps;
-  /** Names a client that does not name itself. */
+  /** Name for a client that gives none. */
   readonly clientInfoFallback: Implementation;
   /** Returns a random number from 0 to 1. */
   readonly random: () => number;
-  /** Counts what calls of all clients hold that wait for answers of theirs. */
+  /** Counts the bytes of all calls that wait for input from their clients. */
   readonly held: ParkedBytes;
 }
 
@@ -44,11 +44,11 @@ interface HeldMessage {
 }
 
 /**
- * - `opening`: no `initialize` yet, or it was refused.
- * - `discovering`: it waits for what the server says of itself; what the client sends meanwhile waits as well.
+ * - `opening`: no `initialize` has come, or it was refused.
+ * - `discovering`: the server's description is awaited. Messages of the client wait too.
  * - `ready`: the handshake is done.
- * - `leaving`: the client is gone, and the server is being told of what it should not go on with.
- * - `closed`: for good.
+ * - `leaving`: the client is gone, and the server is being asked to cancel the client's tasks.
+ * - `closed`: ended for good.
  */
 type TranslatorState =
   | { readonly kind: 'opening' | 'closed' }
@@ -63,8 +63,8 @@ type TranslatorState =
   | { readonly kind: 'ready'; readonly session: OpenSession };
 
 /**
- * One session of a legacy client at a modern server: a link to its relay, and a listener to the link it has below. The
- * session exists here only; the server is told with each request what it has to know.
+ * One session of a legacy client with a modern server. It is a link towards the relay, and the listener of the link
+ * below. The session exists here only, and each request carries the part of it that the server needs.
  */
 export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySeeker, Asker {
   readonly #options: TranslatorOptions;
@@ -76,7 +76,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   readonly #questions = new ModernQuestions();
   #state: TranslatorState = { kind: 'opening' };
 
-  /** Throws what the dialer throws. */
+  /** Throws any error of the dialer. */
   constructor(
     dialer: SessionDialer,
     listener: ServerListener,
@@ -94,17 +94,18 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
 
   // ---- from the client
 
-  /** The server's process serves other clients as well. */
+  /** Undefined, because the server's process serves other clients too. */
   get process(): undefined {
     return undefined;
   }
 
   send(frame: Frame, exchange?: Exchange): boolean {
     if (frame.method === PING && frame.kind === 'request' && exchange !== undefined) {
-      // In any state. [spec 2025-11-25 basic/lifecycle#initialization]
+      // A ping is answered in any state. [spec 2025-11-25 basic/lifecycle#initialization]
       return this.#answer(exchange, resultFrame(exchange.id, {}));
     }
-    // What is withdrawn is known already, and the server is told in the bridge's own words.
+    // A cancellation is exempt: its request is known already, and the server gets a notification in the bridge's own
+    // words.
     if (frame.method !== CANCELLED && isAmbiguous(frame)) {
       const isAwaited = frame.kind === 'request' && exchange !== undefined;
       return !isAwaited || this.#answer(exchange, errorAnswer(exchange.id, UNCLEAR));
@@ -145,7 +146,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   }
 
   #beforeHandshake(frame: Frame, exchange: Exchange | undefined): true {
-    // A notification means nothing yet, and nothing was asked that could be answered.
+    // A notification has no meaning before the handshake, and there is no question that could be answered.
     if (frame.kind !== 'request' || exchange === undefined) return true;
     if (frame.method !== INITIALIZE) return this.#answer(exchange, errorAnswer(exchange.id, NOT_INITIALIZED));
     const profile = readClientProfile(frame, this.#options.clientInfoFallback);
@@ -184,7 +185,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     this.#requests.send(request, this.#requests.open(this, request, initialize.lane));
   }
 
-  /** The answer to `server/discover`. */
+  /** Takes the answer to `server/discover`. */
   answered(frame: Frame): void {
     if (this.#state.kind === 'discovering') this.#state.discovery.answered(this, frame);
   }
@@ -225,7 +226,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     this.#state = { kind: 'ready', session };
     this.#answer(initialize, resultFrame(initialize.id, answer));
     for (const { frame, exchange } of held.takeAll()) {
-      // Withdrawn while it waited.
+      // A request that was withdrawn while it waited is not sent.
       if (frame.kind !== 'request' || exchange?.state.kind === 'open') this.send(frame, exchange);
     }
   }
@@ -240,7 +241,8 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
       case 'notification':
         return this.#notificationFromServer(frame, exchange);
       case 'request':
-        // [spec 2026-07-28 transports/stdio#receiving-messages] must not be sent, nor answered.
+        // A modern server must not send requests, and they must not be answered.
+        // [spec 2026-07-28 transports/stdio#receiving-messages]
         return this.#questions.ignore(frame, this.#options.deps.log);
       default:
         return assertNever(frame.kind);
@@ -280,7 +282,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     if (!isLeft) this.#listener.serverClosed(reason);
   }
 
-  // ---- the client's side
+  // ---- for the relay
 
   pause(): void {
     this.#link.pause();
@@ -299,7 +301,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     this.#link.close(reason);
   }
 
-  /** A server works on a task whether or not anybody is there to hear of it. */
+  /** Ends the session after its tasks have been cancelled. A server continues a task even if its client is gone. */
   #leave(session: OpenSession, tasks: readonly AbsorbedTask[], reason: BridgeError): void {
     const { clock } = this.#options.deps;
     const finalRequests = new FinalRequests(tasks.length, clock, () => {

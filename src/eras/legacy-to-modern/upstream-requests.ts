@@ -6,13 +6,13 @@ import type { UpstreamLink } from '../../relay/ports.ts';
 import { answersId, type Frame, type JsonRpcId, withId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 
-/** Hears what comes of a request it has sent to the server. */
+/** Receives the messages about a request to the server. */
 export interface Asker {
-  /** The server's answer; the request is over. */
+  /** Called with the server's answer, after which the request is over. */
   answered(frame: Frame): void;
-  /** The server has ended the request without an answer. */
+  /** Called when the server has ended the request without an answer. */
   withdrawn(): void;
-  /** Something the server says about the request before that. */
+  /** Called with a notification about the request, before its answer. */
   notified(frame: Frame): void;
 }
 
@@ -22,8 +22,8 @@ interface OpenRequest {
 }
 
 /**
- * The requests one translator has open at the server. They have ids and exchanges of their own: a call of the client
- * may take several of them, and some belong to no call at all.
+ * The open requests of one translator to its server. They have ids and exchanges of their own, because one call of the
+ * client may take several requests, and some requests belong to no call.
  */
 export class UpstreamRequests {
   readonly #clock: Clock;
@@ -40,9 +40,13 @@ export class UpstreamRequests {
     this.#link = link;
   }
 
-  /** Gives the request an id. Its owner must know it before it is sent: the answer may come at once. */
+  /**
+   * Gives the request an id. Separate from `send`, because its owner must know the id first: the answer may come within
+   * `send`.
+   */
   open(asker: Asker, request: Frame, lane: Lane): Exchange {
-    // Integers, which every server echoes unchanged, and never 0, which some take for "none".
+    // Ids are integers, which every server echoes unchanged. 0 is not used, because some servers take it for a missing
+    // id.
     this.#lastId += 1;
     const token = findProgressToken(request)?.value;
     const exchange = new Exchange(this.#lastId, request.method ?? '', lane, token, this.#clock.now());
@@ -50,17 +54,20 @@ export class UpstreamRequests {
     return exchange;
   }
 
-  /** Sends what was opened. False: the server's side is full. */
+  /** Sends a request that was opened. Returns false if the server's side is full. */
   send(request: Frame, exchange: Exchange): boolean {
     return this.#link?.send(withId(request, exchange.id), exchange) ?? true;
   }
 
-  /** Notifications that belong to no request. False: the server's side is full. */
+  /** Sends a notification that belongs to no request. Returns false if the server's side is full. */
   notify(frame: Frame): boolean {
     return this.#link?.send(frame) ?? true;
   }
 
-  /** Withdraws a request; nothing of it is heard any more. Nothing happens when it is over. */
+  /**
+   * Withdraws a request, whose asker is called no more. Does nothing if the request is over. Returns false if the
+   * server's side is full.
+   */
   cancel(exchange: Exchange, reason: string): boolean {
     if (!this.#open.delete(exchange.id)) return true;
     exchange.cancel('client');
@@ -68,12 +75,12 @@ export class UpstreamRequests {
     return this.#link?.send(frame, exchange) ?? true;
   }
 
-  /** Withdraws all there are. */
+  /** Withdraws all open requests. */
   cancelAll(reason: string): void {
     for (const { exchange } of [...this.#open.values()]) this.cancel(exchange, reason);
   }
 
-  /** Ends the request that this answers. Undefined: none that is open. */
+  /** Ends the request with this id, and returns its asker. Undefined if no such request is open. */
   take(id: JsonRpcId | undefined): Asker | undefined {
     const request = id === undefined ? this.#sole() : this.#open.get(id);
     if (request === undefined) return undefined;
@@ -82,7 +89,10 @@ export class UpstreamRequests {
     return request.asker;
   }
 
-  /** An error without id is about a request that could not be read. With one call open it was that one. */
+  /**
+   * Returns the request that an error without an id belongs to. The server could not read a request, so if only one
+   * call is open, it was that call's.
+   */
   #sole(): OpenRequest | undefined {
     const open = [...this.#open.values()];
     const calls = open.filter(({ exchange }) => exchange.method !== LISTEN);
@@ -90,7 +100,7 @@ export class UpstreamRequests {
     return second === undefined ? first : undefined;
   }
 
-  /** The request that a notification is about, as far as the link or the message itself tells. */
+  /** Returns the asker of the request that a notification is about, if the link or the message itself tells. */
   about(frame: Frame, known: Exchange | undefined): Asker | undefined {
     if (known !== undefined) return this.#open.get(known.id)?.asker;
     if (frame.method === PROGRESS) return this.#withToken(findProgressOf(frame)?.value);
@@ -105,25 +115,25 @@ export class UpstreamRequests {
     return undefined;
   }
 
-  /** Forgets everything; the link is gone. */
+  /** Forgets all requests, because the link is gone. */
   clear(): void {
     this.#open.clear();
   }
 }
 
-/** How long the link stays open for the server to answer that it has withdrawn what the client left behind. */
+/** Time in which the server can confirm the cancellations for a client that has left. The link stays open for it. */
 const FINAL_REQUESTS_MS = 2_000;
 
 /**
- * The last requests of a session whose client is gone. The link stays open until each was answered, whatever with: a
- * request that is cut off may never have been sent.
+ * The last requests of a session whose client is gone. The link stays open until each has any answer, because a request
+ * may never be sent if the link is closed at once.
  */
 export class FinalRequests implements Asker {
   readonly #done: () => void;
   readonly #stopTimer: () => void;
   #open: number;
 
-  /** `done`: the link can be let go; called once. */
+  /** @param done called once, when the link can be closed */
   constructor(requests: number, clock: Clock, done: () => void) {
     this.#open = requests;
     this.#done = done;
