@@ -9,19 +9,19 @@ import { toPrintable } from '../../printable.ts';
 import { answersId, Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 
-/** What came of one question. */
+/** The result of one question to a server. */
 export interface Answer<Outcome = AnyOutcome> {
   readonly outcome: Outcome;
-  /** Undefined: there was no HTTP response, or it was not asked over HTTP. */
+  /** Undefined if there was no HTTP response, or the question was not asked over HTTP. */
   readonly head: ResponseHead | undefined;
-  /** Why there was no answer, in the words of the transport. */
+  /** The transport's error, if there was no answer. */
   readonly error: BridgeError | undefined;
-  /** What came of it, in plain words. */
+  /** A description of the result, in plain words. */
   readonly summary: string;
   readonly tookMs: number;
 }
 
-/** `found`: the event stream that was asked for is there. */
+/** `found`: the event stream that was asked for exists. */
 export type AnyOutcome = ProbeOutcome | { readonly kind: 'found' };
 
 export function statusOf({ status, headers }: ResponseHead): HttpStatus {
@@ -29,8 +29,9 @@ export function statusOf({ status, headers }: ResponseHead): HttpStatus {
 }
 
 /**
- * The response to `id` in a body or event, which may be an array of messages. An error without id is taken for it: the
- * server could not read the request, and there was only one. [spec 2025-11-25 schema#jsonrpcerrorresponse]
+ * Returns the response to `id` in a body or event, which may be an array of messages. An error without an id counts as
+ * the response, because the server could not read a request, and there was only one.
+ * [spec 2025-11-25 schema#jsonrpcerrorresponse]
  */
 export function findResponse(bytes: Buffer, id: JsonRpcId): Frame | undefined {
   const read = readMessage(bytes, SERVER_LIMITS);
@@ -49,7 +50,7 @@ export function outcomeOfResponse(response: Frame, http: HttpStatus | undefined)
   return { kind: 'error', error: toRpcError(message.error), http };
 }
 
-/** Whatever a server puts there. */
+/** Reads an error of a server, which may have any form. */
 export function toRpcError(value: unknown): RpcError {
   const { code, message, data } = asFields(value) ?? {};
   return {
@@ -59,10 +60,13 @@ export function toRpcError(value: unknown): RpcError {
   };
 }
 
-/** Causes that show a connection was there. */
+/** Network errors that show that there was a connection. */
 const BROKEN: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
 
-/** No usable response; see http/client/client.ts and http/client/network-error.ts for what these errors carry. */
+/**
+ * Returns the outcome of a question without a usable response. The members of these errors are described in
+ * http/client/client.ts and http/client/network-error.ts.
+ */
 export function outcomeOfError({ code, data, retryAfterMs }: BridgeError): ProbeOutcome {
   switch (code) {
     case 'ERR_UPSTREAM_TIMEOUT':
@@ -76,7 +80,7 @@ export function outcomeOfError({ code, data, retryAfterMs }: BridgeError): Probe
     case 'ERR_UPSTREAM_EXITED':
       return { kind: 'exited' };
     case 'ERR_UPSTREAM_PROTOCOL':
-      // Something came, and it was no answer.
+      // The server sent something that was no answer.
       return { kind: 'status', http: { status: 200, retryAfterMs } };
     default:
       return typeof data?.status === 'number'
@@ -85,14 +89,14 @@ export function outcomeOfError({ code, data, retryAfterMs }: BridgeError): Probe
   }
 }
 
-/** What came of an attempt, in plain words, for people who have to find out why a server cannot be used. */
+/** Descriptions of attempts, for people who have to find out why a server cannot be used. */
 
-/** What is shown of a server's own words. */
+/** Characters of a server's own text that are shown. */
 const MAX_SHOWN_LENGTH = 200;
 
 /**
- * What came of an attempt at the server called so, where a transport may have made an error of it. Its words are used
- * where they tell more than the status; which server it was needs not be said in a list of attempts.
+ * Describes the result of an attempt. A transport's error message is used if it tells more than the status. The name of
+ * the server is left out, because the description belongs to a list of attempts at this server.
  */
 export function describeAttempt(
   outcome: ProbeOutcome,
@@ -105,11 +109,11 @@ export function describeAttempt(
   const subject = `The server at ${name} `;
   const { message } = error;
   const said = message.startsWith(subject) ? message.slice(subject.length) : message;
-  // What was asked stands before it, and what to check after all attempts.
+  // The list shows the question before this text, and the advice after all attempts.
   return said.replace(/^answered (?:\S+ with |with )?/, '').replace(/\.(?: Check that .*)?$/, '');
 }
 
-/** Completes "POST initialize: …". */
+/** Returns an outcome as the end of "POST initialize: …". */
 export function describeOutcome(outcome: ProbeOutcome, headers: IncomingHttpHeaders = {}): string {
   switch (outcome.kind) {
     case 'result':
@@ -144,7 +148,7 @@ export function describeRpcError({ code, message }: RpcError): string {
   return `error ${code} "${toPrintable(String(message), MAX_SHOWN_LENGTH)}"`;
 }
 
-/** A response without a message. What it held instead tells a login page from an API. */
+/** Describes a response without a message. The content type distinguishes a login page from an API. */
 function describeBare(status: number, headers: IncomingHttpHeaders): string {
   const type = headers['content-type'];
   if (status === 202 || status === 204) return `${describeStatus(status)} without an answer`;

@@ -32,21 +32,21 @@ export interface HttpTarget {
   readonly http: HttpClient;
   readonly url: URL;
   readonly cookies: SessionCookies;
-  /** Headers of the client's request that may go along; see Lane. */
+  /** Headers of the client's request that are forwarded to the server; see `Lane`. */
   readonly forwarded: Readonly<Record<string, string>> | undefined;
   readonly maxMessageBytes: number;
 }
 
 interface OneRequest {
-  /** For everything from name resolution to the answer. */
+  /** Time limit for everything from name resolution to the answer. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Sends one request and lets its reader say what it has seen, whereupon the connection is let go. Resolves whatever
- * happens; rejects only with the reason of the signal.
- * @param start completes and sends the request, and has the reader call `settle`
+ * Sends one request, and closes its connection as soon as the reader has seen enough. Rejects only with the reason of
+ * the signal; all other results resolve.
+ * @param start completes and sends the request, and makes the reader call `settle`
  */
 function askOnce<Seen extends object>(
   target: HttpTarget,
@@ -65,7 +65,7 @@ function askOnce<Seen extends object>(
     };
     const startedMs = http.clock.now();
     const timeouts = { connectMs: timeoutMs, firstByteMs: timeoutMs, idleMs: 0, callMs: timeoutMs };
-    // Nothing that is asked this way changes anything at the server beyond opening a session.
+    // The request may be repeated, because a question changes nothing at the server, except that it may open a session.
     const call = start({ url, forwarded, timeouts, cookies, isRepeatable: true }, (seen) => {
       signal.removeEventListener('abort', abort);
       call.abort();
@@ -79,15 +79,15 @@ export interface HttpQuestion {
   /** A notification is answered by its status alone. */
   readonly frame: Frame;
   readonly headers: Readonly<Record<string, string>>;
-  /** For everything from name resolution to the answer. */
+  /** Time limit for everything from name resolution to the answer. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Posts one message and waits for its answer, in a body or in an event stream, whichever the server chooses. A handshake
- * that is refused for its revision is posted once more with the newest one that the server lists, as links do. Resolves
- * whatever happens; rejects only with the reason of the signal.
+ * Posts one message and waits for its answer, in a body or in an event stream. A handshake that is refused because of
+ * its revision is posted once more, with the newest revision that the server lists, as links do. Rejects only with the
+ * reason of the signal; all other results resolve.
  */
 export async function askHttp(target: HttpTarget, question: HttpQuestion): Promise<Answer<ProbeOutcome>> {
   const answer = await post(target, question);
@@ -113,7 +113,7 @@ async function post(target: HttpTarget, question: HttpQuestion): Promise<Answer<
 
 type SeenResponse = Pick<Answer<ProbeOutcome>, 'outcome' | 'head' | 'error'>;
 
-/** Reads a response of any status for the answer, unless it can hold none. */
+/** Reads a response of any status, unless it cannot contain an answer. */
 function createPosting({ http, url, cookies, maxMessageBytes }: HttpTarget): Posting {
   return {
     environment: { http, url, cookies, maxMessageBytes, scanner: new EnvelopeScanner(), log: SILENT },
@@ -130,7 +130,7 @@ function createPosting({ http, url, cookies, maxMessageBytes }: HttpTarget): Pos
 
 const SILENT: Posting['environment']['log'] = { debug() {}, error() {} };
 
-/** Creates the reader of a posted question. It settles with the first thing that tells what the server speaks. */
+/** Creates the reader of a posted question. It settles at the first sign of what the server speaks. */
 function createReader(settle: (seen: SeenResponse) => void): PostHost {
   let head: ResponseHead | undefined;
   const finish = (outcome: ProbeOutcome, error?: BridgeError): void => settle({ outcome, head, error });
@@ -159,22 +159,25 @@ function createReader(settle: (seen: SeenResponse) => void): PostHost {
   };
 }
 
-/** A POST that has no answer by then gets a GET beside it: some servers of HTTP+SSE leave POSTs without one. */
+/**
+ * Time after which a GET is sent beside a POST that has no answer, because some servers of HTTP+SSE do not answer such
+ * a POST.
+ */
 export const SILENCE_MS = 3000;
 /**
- * Where that GET opens an event stream of HTTP+SSE, the answer to the POST still counts for this long: a server of several
- * transports may only be slow, as one that is started by the request.
+ * Time for which an answer to the POST still counts after the GET has opened an event stream of HTTP+SSE. A server of
+ * several transports may only be slow, for example because the request starts it.
  */
 export const SLOW_ANSWER_MS = 2000;
-/** A server of HTTP+SSE announces its endpoint at once or not at all. */
+/** Time limit of the GET. A server of HTTP+SSE announces its endpoint at once or not at all. */
 const BESIDE_TIMEOUT_MS = 5000;
 const FOUND_BESIDE = 'no answer, but GET opens the event stream of HTTP+SSE';
 
 /**
- * Asks by POST, and where that stays without an answer, looks beside it for the event stream of HTTP+SSE. To a server of
- * Streamable HTTP such a GET, without a session, is one to refuse; its answer to the POST is waited for all the same.
+ * Asks by POST. If no answer comes in time, also looks for the event stream of HTTP+SSE. A server of Streamable HTTP
+ * is expected to refuse such a GET without a session, and its answer to the POST is still awaited.
  * @param ask rejects when its signal aborts
- * @param slowAnswerMs how long the answer to the POST counts once the event stream is there
+ * @param slowAnswerMs time for which an answer to the POST counts after the event stream was found
  */
 export async function askBesideStream(
   target: HttpTarget,
@@ -200,7 +203,7 @@ export async function askBesideStream(
         isThere = true;
         cancel = clock.after(slowAnswerMs, () => resolve(foundBeside()));
       };
-      // It rejects only when nothing more is asked.
+      // A rejection only means that the answer is not needed any more.
       askEventStream(target, question).then(settle, () => {});
     });
   });
@@ -213,21 +216,21 @@ export async function askBesideStream(
   }
 }
 
-/** [spec 2024-11-05 basic/transports#http-with-sse] the event with which a server of HTTP+SSE begins its stream. */
+/** The event with which a server of HTTP+SSE begins its stream. [spec 2024-11-05 basic/transports#http-with-sse] */
 const ENDPOINT_EVENT = 'endpoint';
 
-/** Longer events are no endpoint. */
+/** Bytes of the first event. A longer one is no endpoint. */
 const MAX_FIRST_EVENT_BYTES = 64 * 1024;
 
 export interface StreamQuestion {
   readonly headers: Readonly<Record<string, string>>;
-  /** `endpoint`: until the event that opens HTTP+SSE. `open`: the stream alone will do. */
+  /** `endpoint`: waits for the event that opens HTTP+SSE. `open`: the stream alone is enough. */
   readonly until: 'endpoint' | 'open';
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Opens an event stream by GET, looks at it, and closes it. Rejects only with the reason of the signal. */
+/** Opens an event stream by GET, reads its beginning, and closes it. Rejects only with the reason of the signal. */
 export function askEventStream(target: HttpTarget, question: StreamQuestion): Promise<Answer> {
   const { headers, until, timeoutMs, signal } = question;
   const accepted = { Accept: EVENT_STREAM_TYPE, 'Cache-Control': 'no-store', ...headers };
@@ -286,7 +289,7 @@ class StreamReader implements HttpHandler {
     const text = data.toString('utf8');
     if (!URL.canParse(text, this.#url.href)) return this.#wrong('an "endpoint" event that holds no URL');
     const endpoint = new URL(text, this.#url);
-    // Messages and credentials are for the server that was named, whatever it says.
+    // Messages and credentials are only for the server that the user named, even if that server names another.
     if (endpoint.origin !== this.#url.origin) {
       return this.#wrong(`an "endpoint" event that leads to another origin, ${showUrl(endpoint)}; that is refused`);
     }

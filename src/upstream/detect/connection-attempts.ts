@@ -11,45 +11,48 @@ import type { Attempts, Step } from './detection.ts';
 import type { Attempt } from './detection-errors.ts';
 import type { Prober } from './prober.ts';
 
-/** A session is met with `initialize`, and looked at only if that is refused. */
+/** Steps for a session: `initialize` first, and `server/discover` only if that is refused. */
 export const OF_SESSION: readonly Step[] = ['initialize', 'discover'];
-/** A server that is silent may be starting still; by the time it has refused `initialize` it can be asked again. */
+/**
+ * Steps for a modern request. A silent server may still be starting. When it has refused `initialize`, it can be asked
+ * again.
+ */
 export const OF_REQUEST: readonly Step[] = ['discover', 'initialize', 'discover'];
 
-/** For a question over HTTP, where a server has to answer. */
+/** Time limit of a question over HTTP, where a server has to answer. */
 export const PROBE_TIMEOUT_MS = 10_000;
 /**
- * For `server/discover` on a connection, at which many legacy servers are silent: their first modern client waits this long,
- * and should not wait 5 s. A modern server that takes longer to start, since a package runner downloads it, answers
- * `initialize` with an error, and is asked once more.
+ * Time limit of `server/discover` on a connection. Many legacy servers do not answer it: their first modern client
+ * waits this long, and should not wait 5 s. A modern server may take longer to start, because a package runner
+ * downloads it. It answers `initialize` with an error, and is asked once more.
  */
 export const DISCOVER_TIMEOUT_MS = 4_000;
-/** For `initialize`, whose answer is waited for in any case. */
+/** Time limit of `initialize`, whose answer is needed in any case. */
 export const HANDSHAKE_TIMEOUT_MS = 60_000;
 
 export interface ConnectionAttemptsOptions {
-  /** That of the server. */
+  /** The name of the server. */
   readonly name: string;
   readonly transport: DuplexTransport;
   readonly clientInfo: Implementation;
-  /** Silence allowed after `server/discover`. */
+  /** Time limit for the answer to `server/discover`. */
   readonly probeTimeoutMs: number;
   /** Sends `initialize` on a connection. */
   readonly initialize: (prober: Prober) => Promise<Answer>;
-  /** Makes another connection to the same server. Throws what dialling throws. */
+  /** Opens another connection to the same server. Throws what `Connector.connect` throws. */
   readonly connectAnew: () => Prober;
   readonly signal: AbortSignal;
 }
 
-/** Asks on a connection, and makes another one where the server has ended the first at the question. */
+/** Asks on a connection. If the server ends the connection at a question, another one is opened. */
 export class ConnectionAttempts implements Attempts {
   readonly carrier = 'pipe';
   readonly name: string;
   readonly #options: ConnectionAttemptsOptions;
   #prober: Prober;
-  /** The connection got a message that a server may end it at. */
+  /** True if the connection got a message at which a server may end it. */
   #wasProbed = false;
-  /** Nothing that was asked got any answer. */
+  /** True while no question got an answer. */
   #isSilent = true;
 
   constructor(options: ConnectionAttemptsOptions, prober: Prober) {
@@ -58,7 +61,7 @@ export class ConnectionAttempts implements Attempts {
     this.#prober = prober;
   }
 
-  /** The prober that has asked last; its connection may have ended. */
+  /** The latest prober. Its connection may have ended. */
   get prober(): Prober {
     return this.#prober;
   }
@@ -77,7 +80,10 @@ export class ConnectionAttempts implements Attempts {
     return this.#prober.ask(createDiscoverRequest({ id, revision, clientInfo }), probeTimeoutMs);
   }
 
-  /** A server that exits, or hangs up, at a message it does not know is met once more, without such a message. */
+  /**
+   * Sends `initialize`. If the server exited or disconnected, it may have done so at an earlier message that it does
+   * not know, so `initialize` is sent once more on a new connection without such a message.
+   */
   async #initialize(): Promise<Answer> {
     if (this.#prober.end !== undefined) await this.#startAnew();
     const answer = await this.#options.initialize(this.#prober);
@@ -87,7 +93,10 @@ export class ConnectionAttempts implements Attempts {
     return this.#options.initialize(this.#prober);
   }
 
-  /** Not while anything is left of the first process, which may have what only one can have. */
+  /**
+   * Opens another connection, but not before the first process is gone, because it may hold something that only one
+   * process can have.
+   */
   async #startAnew(): Promise<void> {
     const { connectAnew, signal } = this.#options;
     await this.#prober.gone;
@@ -101,7 +110,7 @@ export class ConnectionAttempts implements Attempts {
   }
 
   nothingFound(tried: readonly Attempt[]): BridgeError {
-    // There was no connection to ask on: the handshake was answered over HTTP, which says more.
+    // The handshake of the connection was answered over HTTP, so there was nothing to ask on. That error says more.
     const { end } = this.#prober;
     if (typeof end?.data?.status === 'number') return end;
     const attempts = tried.map(({ request, saw }) => ({ request, saw }));
@@ -120,12 +129,12 @@ export class ConnectionAttempts implements Attempts {
   }
 }
 
-/** The server as the beginning of a sentence. */
+/** Returns the name of the server as the beginning of a sentence. */
 export function describeServer(transport: DuplexTransport, name: string): string {
   return transport === 'stdio' ? `Server "${name}"` : `The server at ${name}`;
 }
 
-/** An `initialize` of the bridge's own. */
+/** Returns a function that sends an `initialize` of the bridge itself. */
 export function initializeAs(
   clientInfo: Implementation,
   capabilities: Fields,

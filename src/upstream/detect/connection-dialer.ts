@@ -39,38 +39,38 @@ import { Prober } from './prober.ts';
 import type { Learned } from './verdict-cache.ts';
 
 export interface ConnectionDialerOptions {
-  /** Each connection is one to a server that nobody has talked to yet. Closed with the dialer. */
+  /** Opens new connections to the server. Closed with the dialer. */
   readonly connections: Connector;
-  /** Gives a session of a legacy client at a legacy server its connection; default: a new one. */
+  /** Opens connections for sessions of legacy clients at a legacy server. Default: a new connection each. */
   readonly ownSessions?: Pick<SessionDialer, 'dial'>;
   readonly transport: DuplexTransport;
   /**
-   * `one-caller`: a connection shows the server what its first message came with, so it serves no other caller, and what
-   * the server speaks is asked in the name of whoever wants to know it.
+   * `one-caller`: a connection begins with the headers of its first message, so it serves no other caller, and what the
+   * server speaks is detected in the name of the caller that needs to know.
    */
   readonly connectionsFor: 'anybody' | 'one-caller';
   readonly protocol: Protocol;
   readonly joinEras: JoinEras;
   readonly learned: Learned;
-  /** The name that the bridge gives itself when it asks on its own account. */
+  /** The bridge's description of itself, for its own requests. */
   readonly clientInfo: Implementation;
   readonly deps: Deps;
-  /** Silence of a server allowed after `server/discover`; the default gives package runners their time. */
+  /** Time limit for the answer to `server/discover`. The default is long enough for package runners. */
   readonly probeTimeoutMs?: number;
   readonly handshakeTimeoutMs?: number;
-  /** Find out at once instead of with the first client, for dialers that can be made ready. */
+  /** True if detection starts at once instead of with the first client, for dialers that can prepare servers. */
   readonly isAwaited: boolean;
 }
 
-/** A server that could not be started ahead of its clients is tried again after this long. */
+/** Pause before a server that could not be started ahead of its clients is tried again. */
 const RETRY_MS = 1000;
-/** A server that asks for a longer pause is tried again after this one. */
+/** Longest pause before another try, even if the server asks for more. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
 /**
- * A server whose connections carry either era (a process on its pipes, a byte stream), for clients of both. What it
- * speaks is found out with the first client of an era, in that client's era first, and on a connection that then serves
- * that client. Owns the connections and all dialers it made.
+ * Serves clients of both eras at a server whose connections carry either era, such as a process on its pipes or a byte
+ * stream. The server's era is detected with the first client of an era, in that client's era first, and on a connection
+ * that then serves that client. Owns the connections and all dialers that it has made.
  */
 export function createConnectionDialer(options: ConnectionDialerOptions): UpstreamDialer {
   return new ConnectionDialer(options);
@@ -78,11 +78,11 @@ export function createConnectionDialer(options: ConnectionDialerOptions): Upstre
 
 interface AttemptsInName extends Pick<ConnectionAttemptsOptions, 'initialize' | 'signal'> {
   readonly prober: Prober;
-  /** Those of the client for whom it is asked. */
+  /** Headers of the client that needs the detection. */
   readonly headers: Lane['headers'];
 }
 
-/** Whether the server speaks an era. It does not change while its command or address is the same. */
+/** Knowledge about one era of the server. It does not change as long as the server's command or address is the same. */
 type Speaks = 'unknown' | 'yes' | 'no';
 
 class ConnectionDialer implements UpstreamDialer {
@@ -92,11 +92,11 @@ class ConnectionDialer implements UpstreamDialer {
   readonly #modern: OpenedConnections;
   readonly #joined: JoinedDialers;
   readonly #links = new DetectingLinks();
-  /** Ends with the dialer. */
+  /** Aborted when the dialer is closed. */
   readonly #closing = new AbortController();
   #speaksLegacy: Speaks;
   #speaksModern: Speaks;
-  /** The second of two that are begun waits for the first, which may be the answer to both. */
+  /** Detections under way. If both are started, the second waits for the first, which may be the answer to both. */
   #sessionDetection: Promise<void> | undefined;
   #requestDetection: Promise<CallDialer> | undefined;
   #cancelRetry: (() => void) | undefined;
@@ -147,13 +147,13 @@ class ConnectionDialer implements UpstreamDialer {
   }
 
   /**
-   * Talks to a server as if it were legacy, with nothing asked before. Its answer to `initialize` is the client's, but
-   * for that of a modern server, whose connection is left to modern requests.
+   * Treats a server as legacy, without asking anything before the client's `initialize`. The server's answer belongs to
+   * the client, unless it is that of a modern server, whose connection is kept for modern requests.
    */
   #meet(listener: ServerListener): UpstreamLink {
     const { connections, deps } = this.#options;
     const prober = new Prober(connections, deps.clock);
-    // Until the client sends initialize, the two speak with each other.
+    // Until the client sends `initialize`, messages pass between the client and the server.
     const first = { kind: 'initialize-after', started: prober.open(listener) } as const;
     return this.#links.dial(listener, first, async (initialize, signal) => {
       const headers = initialize.exchange?.lane.headers;
@@ -186,7 +186,10 @@ class ConnectionDialer implements UpstreamDialer {
 
   // ---- sessions of clients that share one server
 
-  /** One handshake serves all, so the bridge makes it, and no client's `initialize` could be the first attempt. */
+  /**
+   * Serves clients that share one server. The bridge makes their common handshake, so no client's `initialize` could be
+   * the first attempt.
+   */
   #dialShared(listener: ServerListener, shared: SessionDialer): UpstreamLink {
     const known = this.#knownForShared(shared);
     if (known !== undefined) return known.dial(listener);
@@ -219,7 +222,7 @@ class ConnectionDialer implements UpstreamDialer {
     this.#findForShared(shared.dialer).then(
       (dialer) => shared.warm(dialer === shared.dialer ? 'legacy' : 'modern'),
       (thrown) => {
-        // It was ended with the bridge, and nobody waits for it.
+        // A detection that was aborted by closing the bridge is no failure.
         if (this.#closing.signal.aborted) return;
         const error = toBridgeError(thrown);
         logFailure(this.#options.deps.log, error, 'the server could not be started ahead of its clients');
@@ -246,11 +249,14 @@ class ConnectionDialer implements UpstreamDialer {
     return this.#speaksModern === 'yes' ? this.#joined.modern : this.#joined.modernToLegacy;
   }
 
-  /** One connection shows it to all who wait; whose client leaves meanwhile does not matter. */
+  /**
+   * Finds the dialer for modern requests. One detection serves all that wait for it, even if the client that caused it
+   * leaves.
+   */
   #findForRequests(headers: Lane['headers']): Promise<CallDialer> {
     const known = this.#knownForRequests;
     if (known !== undefined) return Promise.resolve(known);
-    // Whether one caller is let in tells nothing of another.
+    // The server's treatment of one caller shows nothing about another.
     if (this.#options.connectionsFor === 'one-caller') return this.#askForAll(headers);
     this.#requestDetection ??= this.#askForAll(undefined).finally(() => {
       this.#requestDetection = undefined;
@@ -268,7 +274,7 @@ class ConnectionDialer implements UpstreamDialer {
 
   // ---- asking
 
-  /** Asks on a connection of its own, which is left to the first client if it can go on from there. */
+  /** Asks on a connection of its own, which is kept for the first client if that can continue on it. */
   async #askServer(order: readonly Step[], goal: DetectOptions['goal'], headers: Lane['headers']): Promise<void> {
     const { connections, clientInfo, deps, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
     const { signal } = this.#closing;
@@ -291,13 +297,16 @@ class ConnectionDialer implements UpstreamDialer {
         }
       }
     } catch (thrown) {
-      // The next attempt makes another one.
+      // The next attempt opens another connection.
       await attempts.close(toBridgeError(thrown));
       throw thrown;
     }
   }
 
-  /** A server that was initialized there has been told of the bridge, and the connection is of use only where clients share it. */
+  /**
+   * Ends the use of a connection to a legacy server. A server that was initialized there has the bridge as its
+   * client, so the connection is of use only if all clients share it.
+   */
   async #leave(attempts: ConnectionAttempts, { by, answer: { outcome } }: LegacyDetection): Promise<void> {
     const { prober } = attempts;
     const { sessions } = this.#joined;
@@ -310,7 +319,10 @@ class ConnectionDialer implements UpstreamDialer {
     await attempts.close();
   }
 
-  /** Whoever dials next gets it; but one that was made in a caller's name has done what it was for. */
+  /**
+   * Keeps the connection for the next client. A connection in the name of one caller is closed, because its purpose is
+   * fulfilled.
+   */
   #handOver(prober: Prober, next: OpenedConnections): void {
     if (prober.end === undefined && this.#options.connectionsFor === 'anybody') next.offer(prober.release());
     else prober.close();
@@ -335,7 +347,10 @@ class ConnectionDialer implements UpstreamDialer {
     return { attempts, order, goal, clock, log, signal };
   }
 
-  /** A server of both eras that serves everybody on one connection is left in the one it was met in. */
+  /**
+   * Records the era. A server of both eras that serves all clients on one connection is used in the era in which it was
+   * found.
+   */
   #found(era: Era): void {
     this.#learned(era);
     const isOnly = this.#joined.sessions.kind === 'shared';

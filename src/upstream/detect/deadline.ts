@@ -3,12 +3,12 @@ import { BridgeError } from '../../errors.ts';
 import type { HttpClient } from '../../http/client/client.ts';
 import type { RequestHeaders } from '../../http/client/http-call.ts';
 
-/** From a client's first message to the verdict about its server, all attempts and waits together. */
+/** Time from a client's first message to the verdict about its server, for all attempts and pauses together. */
 export const DECISION_TIMEOUT_MS = 60_000;
 
-/** For whom it is decided. */
+/** The client that a decision is made for. */
 export interface Deciding extends Pick<RequestHeaders, 'forwarded'> {
-  /** Of the client that waits; absent: the decision is made even if nobody waits any more. */
+  /** Signal of the client that waits. Undefined if the decision is made even if no client waits any more. */
   readonly signal?: AbortSignal;
 }
 
@@ -17,7 +17,7 @@ export class Deadline {
   readonly signal: AbortSignal;
   readonly #cancel: () => void;
 
-  /** @param name the server, as it may be shown */
+  /** @param name the server's name in messages */
   constructor(http: HttpClient, name: string, { forwarded, signal }: Deciding) {
     const controller = new AbortController();
     const exceeded = (): void => {
@@ -34,7 +34,7 @@ export class Deadline {
   }
 }
 
-/** Rejects with the reason of the signal when that comes first. */
+/** Resolves after `delayMs`, or rejects with the reason of the signal if that comes first. */
 export function wait(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
@@ -50,7 +50,7 @@ export function wait(clock: Clock, delayMs: number, signal: AbortSignal): Promis
   });
 }
 
-/** Settles with the promise, or rejects with the reason of the signal when that comes first. */
+/** Settles with the promise, or rejects with the reason of the signal if that comes first. */
 export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);

@@ -7,21 +7,24 @@ import type { ServerListener, ServerProcess, SessionDialer, UpstreamLink } from 
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 
-/** A client's request with the exchange it came by. */
+/** A client's request, and its exchange. */
 export interface Request {
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
 }
 
-/** A connection, or a way to one. One of the two is called, once. */
+/** A connection that was found, or a dialer for one. Either `open` or `close` is called, once. */
 export interface FoundLink {
-  /** Gives it to the client, which hears what the server may have said so far. Throws a BridgeError when it is gone. */
+  /**
+   * Gives the connection to the client, which gets the messages that the server has sent so far. Throws a BridgeError
+   * if a connection still has to be dialled and cannot be.
+   */
   open(client: ServerListener): UpstreamLink;
-  /** The client has left meanwhile. */
+  /** Called if the client has left in the meantime. */
   close(reason: BridgeError): void;
 }
 
-/** A way by which the client's first message has not been sent yet. */
+/** Returns a way to a connection on which the client's first message still has to be sent. */
 export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, exchange }: Request): FoundLink {
   return {
     open(client) {
@@ -36,17 +39,17 @@ export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, exchange 
 /** Finds a link with the client's first message. Rejects with a BridgeError, or with the reason of the signal. */
 export type FindLink = (first: Request, signal: AbortSignal) => Promise<FoundLink>;
 
-/** Messages a client may send before its server is found; from there on it is asked to wait. */
+/** Messages that a client may send before its server is found. At the limit its side is paused. */
 export const MAX_HELD = 100;
-/** Bytes a client may send before its server is found; a message that exceeds the limit is still taken. */
+/** Bytes that a client may send before its server is found. A message that exceeds the limit is still taken. */
 export const MAX_HELD_BYTES = 1024 * 1024;
 
 /**
- * What the client's first message is.
- * - `initialize`: that of a session. What comes before it is refused or waits, and finding the link sends it.
- * - `initialize-after`: so it is, but a process has been started already, to which everything up to it passes, and answers
- *   to what that may ask meanwhile.
- * - `any`: a modern request, which waits like the others.
+ * The message that a server is found with.
+ * - `initialize`: that of a session. Requests before it are refused, other messages wait. `findLink` sends it.
+ * - `initialize-after`: the same, but a process is already started. All messages before `initialize` pass to it, and so
+ *   do the client's answers to its questions afterwards.
+ * - `any`: a modern request, which waits like the messages after it.
  */
 export type FirstMessage =
   | { readonly kind: 'initialize' }
@@ -54,8 +57,8 @@ export type FirstMessage =
   | { readonly kind: 'any' };
 
 /**
- * A client over HTTP+SSE whose stream broke comes back by itself and goes on in a new session without a handshake. It
- * would wait for ever, for only `initialize` shows which transport the server speaks.
+ * A client over HTTP+SSE whose stream broke reconnects by itself and continues in a new session without a handshake.
+ * Only `initialize` shows which transport the server speaks, so without this error the client would wait for ever.
  */
 const NOT_INITIALIZED = new BridgeError(
   'ERR_SESSION_MISSING',
@@ -63,10 +66,10 @@ const NOT_INITIALIZED = new BridgeError(
 );
 
 /**
- * - `waiting`: the client has not said what the server can be found with.
- * - `deciding`: it has, and the server is being found.
- * - `open`: found; messages pass.
- * - `closed`: the relay has let go or has been told of the end.
+ * - `waiting`: no message has come that the server can be found with.
+ * - `deciding`: such a message has come, and the server is being found.
+ * - `open`: the server is found, and messages pass.
+ * - `closed`: the relay has closed the link, or has been notified of its end.
  */
 type LinkState =
   | { readonly kind: 'waiting' }
@@ -78,19 +81,19 @@ export interface DetectingLinkOptions {
   readonly listener: ServerListener;
   readonly first: FirstMessage;
   readonly findLink: FindLink;
-  /** Called once, when nothing more goes through this link. */
+  /** Called once, when the link is closed. */
   readonly left: () => void;
 }
 
-/** A link to a server that is found out with the client's first message; the others wait for that. */
+/** A link whose server is found with the client's first message. Other messages wait until then. */
 export class DetectingLink implements UpstreamLink {
   readonly #options: DetectingLinkOptions;
   readonly #held = new ByteQueue<Request>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
-  /** The client has been asked to wait. */
+  /** True if the client's side was paused, so that `serverDrained` has to follow. */
   #owesDrain = false;
   #state: LinkState = { kind: 'waiting' };
   #isPaused = false;
-  /** What was found; it outlasts the `open` state, for its process may be on its way out. */
+  /** The link that was found. It is kept after the end, because its process may still be exiting. */
   #found: UpstreamLink | undefined;
 
   constructor(options: DetectingLinkOptions) {
@@ -117,7 +120,7 @@ export class DetectingLink implements UpstreamLink {
       case 'waiting':
         return this.#options.first.kind === 'any' ? this.#any(frame, exchange) : this.#opening(frame, exchange);
       case 'deciding':
-        // The server may wait for it before it answers.
+        // The server may need this answer before it answers `initialize`.
         if (frame.isResponse && this.#started !== undefined) return this.#started.send(frame, exchange);
         return this.#hold(frame, exchange);
     }
@@ -150,7 +153,7 @@ export class DetectingLink implements UpstreamLink {
     this.#joined?.resume();
   }
 
-  /** What talks to the client now. */
+  /** The link that exchanges messages with the client now. */
   get #joined(): UpstreamLink | undefined {
     if (this.#state.kind === 'open') return this.#state.link;
     return this.#state.kind === 'closed' ? undefined : this.#started;
@@ -166,7 +169,7 @@ export class DetectingLink implements UpstreamLink {
 
   // ---- messages that wait
 
-  /** False: the client is to wait. */
+  /** Returns false if the client's side has to pause. */
   #hold(frame: Frame, exchange: Exchange | undefined): boolean {
     if (this.#withdraw(frame, exchange)) return true;
     this.#held.add({ frame, exchange });
@@ -174,17 +177,20 @@ export class DetectingLink implements UpstreamLink {
     return !this.#owesDrain;
   }
 
-  /** A cancellation comes with the exchange of what it cancels: neither has to leave then. */
+  /**
+   * Drops a waiting request together with its cancellation, which has the same exchange. Returns false if there is no
+   * such request.
+   */
   #withdraw({ kind }: Frame, exchange: Exchange | undefined): boolean {
     if (kind !== 'notification' || exchange === undefined) return false;
     return this.#held.removeFirst((message) => message.exchange === exchange) !== undefined;
   }
 
-  /** Even if the client is gone by now: a closed link swallows what it gets. */
+  /** Sends the waiting messages. A client that is gone by now does no harm, because a closed link ignores messages. */
   #sendHeld(link: UpstreamLink): void {
     let hasCapacity = true;
     for (const { frame, exchange } of this.#held.takeAll()) hasCapacity = link.send(frame, exchange) && hasCapacity;
-    // If it has none, the link itself tells when it has.
+    // If there is no capacity, the link itself calls `serverDrained` later.
     if (this.#owesDrain && hasCapacity) this.#options.listener.serverDrained();
   }
 
@@ -213,14 +219,14 @@ export class DetectingLink implements UpstreamLink {
   #open(found: FoundLink): void {
     const link = found.open(this.#options.listener);
     this.#found = link;
-    // What the server has said so far may have made the client leave.
+    // The messages of the server so far may have made the client leave.
     if (this.#isClosed) return link.close(CLIENT_LEFT);
     this.#state = { kind: 'open', link };
     if (this.#isPaused) link.pause();
     this.#sendHeld(link);
   }
 
-  /** False when it had been left before. */
+  /** Returns false if the link was closed before. */
   #leave(): boolean {
     if (this.#isClosed) return false;
     this.#state = { kind: 'closed' };
@@ -230,11 +236,11 @@ export class DetectingLink implements UpstreamLink {
   }
 }
 
-/** The links of a dialer whose servers are being found, or through which that went. */
+/** The links of a dialer that were dialled before their server was found. */
 export class DetectingLinks {
   readonly #links = new Set<DetectingLink>();
 
-  /** Throws nothing: what goes wrong the listener is told. */
+  /** Never throws. The listener gets each failure as the end of the link. */
   dial(listener: ServerListener, first: FirstMessage, findLink: FindLink): UpstreamLink {
     const left = (): void => void this.#links.delete(link);
     const link = new DetectingLink({ listener, first, findLink, left });

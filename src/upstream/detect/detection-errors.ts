@@ -1,4 +1,4 @@
-/** What clients and the log are told when no way to speak with a server was found. */
+/** Errors for clients and the log if no way to speak with a server was found. */
 
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
@@ -7,11 +7,11 @@ import { showUrl } from '../../http/shown-url.ts';
 import { findCommonModern, MODERN_REVISION_IDS, REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
 import { toPrintable } from '../../printable.ts';
 
-/** One thing that was tried. */
+/** A question to a server, and its result. */
 export interface Attempt {
-  /** `POST initialize`, `GET for an event stream`. */
+  /** For example `POST initialize` or `GET for an event stream`. */
   readonly request: string;
-  /** What came of it, in plain words. */
+  /** The result in plain words. */
   readonly saw: string;
   readonly status: number | undefined;
   readonly tookMs: number;
@@ -30,8 +30,9 @@ function showAttempt({ request, saw, status }: Attempt): Readonly<Record<string,
 }
 
 /**
- * It speaks modern revisions, but none that is spoken here; or it refuses even the one it offers.
- * @param name its URL or command, as it may be shown
+ * Returns the error for a server that speaks only modern revisions which are unknown here, or that refuses the one it
+ * offers.
+ * @param name the server's URL or command, as it may be shown
  */
 export function noCommonRevisionError(name: string, supported: readonly string[]): BridgeError {
   const theirs = supported
@@ -48,12 +49,15 @@ export function noCommonRevisionError(name: string, supported: readonly string[]
 
 const MAX_SHOWN = 20;
 
-/** A client that is not let in tries again at once, in another era or another way; after so long it is another attempt. */
+/**
+ * Time within which the same refusal is not logged again. A client that is refused tries again at once, in another era
+ * or over another transport. Later it is a new attempt.
+ */
 export const REPEATED_MS = 60_000;
 
 /**
- * Says in the log why a server that has never been there cannot be used, as its clients are told: who runs the bridge may
- * have no client in sight. That it wants credentials is said once for all their attempts, which cannot change it.
+ * Logs why a server that was never reached cannot be used, because the user of the bridge may not see the errors of its
+ * clients. Missing credentials are logged once for all attempts of that time, since attempts cannot change them.
  */
 export class FirstFailures {
   readonly #deps: Pick<Deps, 'clock' | 'log'>;
@@ -64,7 +68,7 @@ export class FirstFailures {
   }
 
   tell(error: BridgeError): void {
-    // The login has said it.
+    // The login has logged it.
     if (isLoginError(error)) return;
     const { clock, log } = this.#deps;
     const { message, code } = error;

@@ -1,8 +1,8 @@
 /**
- * How it is found out what a server speaks: one question after the other, never side by side, for a server may open a
- * session or do its work for each; only a POST that stays without an answer gets a GET beside it, as servers of HTTP+SSE
- * may leave it so. What an answer says is decided in mcp/classify/probe-answer.ts, what is done then in
- * the tables below. [spec 2026-07-28 basic/transports] backward compatibility
+ * Detects what a server speaks. Questions are asked one after the other, because a server may open a session or do its
+ * work for each of them. Only a POST without an answer gets a GET beside it, because servers of HTTP+SSE may not answer
+ * such a POST. The meaning of an answer is defined in mcp/classify/probe-answer.ts, and what follows it in the tables
+ * below. [spec 2026-07-28 basic/transports] backward compatibility
  */
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
@@ -21,29 +21,32 @@ import { wait } from './deadline.ts';
 import { type Attempt, noCommonRevisionError } from './detection-errors.ts';
 
 /**
- * - `discover`: `server/discover`, which no legacy server carries out.
+ * - `discover`: `server/discover`, which no legacy server implements.
  * - `initialize`: the handshake of the legacy era, over HTTP by POST.
- * - `eventStream`: GET for the event stream that begins with `endpoint`, as HTTP+SSE does.
+ * - `eventStream`: GET for the event stream that begins with `endpoint`, as in HTTP+SSE.
  */
 export type Step = 'discover' | 'initialize' | 'eventStream';
 
-/** A client of that era is before us: its `initialize` tells most, and costs nothing. */
+/** Order for a client of the legacy era, whose `initialize` tells most and costs no extra request. */
 export const LEGACY_FIRST: readonly Step[] = ['initialize', 'discover', 'eventStream'];
 export const MODERN_FIRST: readonly Step[] = ['discover', 'initialize', 'eventStream'];
 
-/** Puts the questions to one server. */
+/** Asks one server. */
 export interface Attempts {
   readonly carrier: 'pipe' | 'http';
-  /** The server, as it may be shown. */
+  /** The server's name in messages. */
   readonly name: string;
   /**
-   * Asks, and may be called twice for one step. Rejects only when the whole detection is given up.
-   * @param revision what `server/discover` names
+   * Asks one question. May be called twice for one step. Rejects only when the whole detection is given up.
+   * @param revision the revision that `server/discover` names
    */
   ask(step: Step, revision: string): Promise<Answer>;
-  /** An answer that is none, as the error that a client is told; undefined: it says no more than that. */
+  /**
+   * Returns the error that a client gets for an answer that reveals no era. Undefined if the answer says no more than
+   * that.
+   */
   errorOf(answer: Answer): BridgeError | undefined;
-  /** Nothing that was tried has led anywhere. */
+  /** Returns the error for a detection whose attempts have all failed. */
   nothingFound(tried: readonly Attempt[]): BridgeError;
 }
 
@@ -51,12 +54,13 @@ export interface DetectOptions {
   readonly attempts: Attempts;
   readonly order: readonly Step[];
   /**
-   * `session`: how a session is opened there. `era`: whether the server is modern; it is asked no more than that takes.
+   * `session`: detect how a session is opened. `era`: detect only if the server is modern, with no more questions than
+   * that takes.
    */
   readonly goal: 'session' | 'era';
-  /** What `server/discover` names first. */
+  /** The revision that `server/discover` names first. Default: the latest. */
   readonly revision?: string;
-  /** Hears of each attempt when its outcome is known. */
+  /** Called with each attempt when its outcome is known. */
   readonly note?: (attempt: Attempt) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -68,35 +72,36 @@ export type Detection =
   | {
       readonly kind: 'legacy';
       /**
-       * What the server took: `initialize` or `eventStream`. Where only its era was asked, `eventStream`: what it would take;
-       * `discover`: that is not known.
+       * The step that the server accepted: `initialize` or `eventStream`. If only the era was asked for, `eventStream`
+       * if the server would accept that, and `discover` if that is unknown.
        */
       readonly by: Step;
-      /** `weak`: it was in trouble, or did not get what was sent. */
+      /** `weak`: the server was failing, or did not get the question unchanged. */
       readonly confidence: 'firm' | 'weak';
       readonly answer: Answer;
     }
-  /** `initialize` was understood and turned down, and nothing else led anywhere. The words are the server's. */
+  /** The server understood and refused `initialize`, and no other step succeeded. The error is the server's. */
   | { readonly kind: 'refused'; readonly error: RpcError };
 
-/** Before a server in trouble is asked once more. */
+/** Pause before a failing server is asked once more. */
 export const RETRY_PAUSE_MS = 500;
-/** What "try again later" means when no time is named; doubled each time. */
+/** Pause before a busy server that names no time is asked again. Doubled each time. */
 export const BUSY_PAUSE_MS = 1000;
-/** A client waits meanwhile. Who names a longer time is told to the client. */
+/** Longest pause, because a client waits meanwhile. If the server asks for more, the client gets its error. */
 export const MAX_WAIT_MS = 10_000;
 export const MAX_BUSY_REPEATS = 3;
 
 /**
- * What follows an answer.
+ * The consequence of an answer.
  * - `found`: the server speaks this.
- * - `repeat`: the same question again, as the verdict wants it, once.
- * - `next`: the next step. `no-posts`: so it is, but for `initialize`, which would be taken without an answer, too.
- * - `event-stream`: the event stream, and no other step.
- * - `refused`: the next step, and if that is all, these words are the answer.
- * - `trouble`: after a second try the next step, but no verdict is firm any more.
- * - `stop`: no other question would be answered better.
- * - `unknown-revision`: it is modern, but nothing is spoken here that it speaks.
+ * - `repeat`: the same question is asked once more, as the verdict wants it.
+ * - `next`: the next step follows.
+ * - `no-posts`: the next step follows, but not `initialize`, which would get no answer either.
+ * - `event-stream`: the event stream follows, and no other step.
+ * - `refused`: the next step follows. If no step succeeds, this error is the result.
+ * - `trouble`: the next step follows after a second try, but no verdict is firm any more.
+ * - `stop`: no other question would get a better answer.
+ * - `unknown-revision`: the server is modern, but has no revision in common with the bridge.
  */
 type Move =
   | 'found'
@@ -135,7 +140,10 @@ const AFTER_INITIALIZE: Readonly<Record<InitializeVerdict['kind'], Move>> = {
   unreachable: 'stop',
 };
 
-/** Where the stream was asked for last and there is none, the server never was this; asked first, it is in trouble. */
+/**
+ * If the event stream was asked for last and there is none, the server never was one of HTTP+SSE. If it was asked for
+ * first, a busy or failing server has that trouble now.
+ */
 const AFTER_EVENT_STREAM: Readonly<Record<StreamVerdict['kind'], Move | 'stop-if-first'>> = {
   found: 'found',
   accepted: 'next',
@@ -160,8 +168,8 @@ const QUESTIONS: Readonly<Record<Step, Readonly<Record<Attempts['carrier'], stri
 };
 
 /**
- * Finds out what a server speaks.
- * @throws BridgeError of the transport, ERR_UPSTREAM_REVISION, or ERR_UPSTREAM_DETECT, which lists what was tried; or
+ * Detects what a server speaks.
+ * @throws BridgeError of the transport, ERR_UPSTREAM_REVISION, or ERR_UPSTREAM_DETECT, which lists all attempts; or
  *   the reason of the signal
  */
 export function detect(options: DetectOptions): Promise<Detection> {
@@ -171,7 +179,7 @@ export function detect(options: DetectOptions): Promise<Detection> {
 /** Outcomes of `server/discover` that may have another cause than the question. */
 const LEAVES_OPEN: ReadonlySet<Answer['outcome']['kind'] | undefined> = new Set(['silence', 'exited', 'lost'] as const);
 
-/** Nothing is known yet. */
+/** No result yet. */
 interface Open {
   readonly kind: 'open';
   readonly answer: Answer;
@@ -181,14 +189,17 @@ class Detector {
   readonly #options: DetectOptions;
   readonly #tried: Attempt[] = [];
   #confidence: 'firm' | 'weak' = 'firm';
-  /** The first step that failed without saying anything; unless another one shows more, this is the error. */
+  /**
+   * The error of the first step that failed without revealing anything. It is the result unless another step reveals
+   * more.
+   */
   #failure: BridgeError | undefined;
   #refusal: Extract<ProbeOutcome, { kind: 'error' }> | undefined;
-  /** It takes posts without answering them. */
+  /** True if the server accepts POSTs without answering them. */
   #isMute = false;
-  /** It has shown the event stream of HTTP+SSE, so nothing else is worth asking. */
+  /** True if the server has shown the event stream of HTTP+SSE. Nothing else is then worth asking. */
   #isHttpSse = false;
-  /** What came of `server/discover`; it is asked again at the end only if that was nothing. */
+  /** The outcome of `server/discover`. The question is asked again at the end only if that was silence. */
   #discovered: Answer['outcome']['kind'] | undefined;
 
   constructor(options: DetectOptions) {
@@ -214,8 +225,9 @@ class Detector {
   }
 
   /**
-   * A server that was silent may still be starting, and one that exited or hung up may have done so for another reason than
-   * what it was asked. Over HTTP a modern server has to answer. [spec 2026-07-28 basic/transports#stdio]
+   * True if the answers show that the server is not modern, and only the era was asked for. A silent server may still
+   * be starting, and one that exited or disconnected may have had another reason than the question. Over HTTP a modern
+   * server has to answer. [spec 2026-07-28 basic/transports#stdio]
    */
   get #hasShownEra(): boolean {
     if (this.#options.goal !== 'era' || this.#refusal !== undefined) return false;
@@ -230,8 +242,8 @@ class Detector {
       case 'initialize':
         return !this.#isMute;
       case 'eventStream':
-        // Who understood what it refused speaks another transport, and who cannot be reached through a gateway has
-        // nothing to show. But some answer 500 to a POST where they expect none.
+        // A server that understood and refused a question speaks another transport, and one that is out of reach behind
+        // a gateway has no stream either. But some servers answer a POST with 500 if they expect none.
         return (
           this.#refusal?.http?.status !== 200 && (this.#failure === undefined || this.#failure.data?.status === 500)
         );
@@ -255,7 +267,7 @@ class Detector {
         break;
       case 'event-stream':
         this.#isHttpSse = true;
-        // Found beside a POST, which may have been answered later.
+        // The stream was found beside a POST, which the server may have answered later.
         if (answer.head === undefined) this.#confidence = 'weak';
         break;
       case 'refused':
@@ -268,7 +280,7 @@ class Detector {
         this.#inTrouble(answer);
         break;
       case 'stop':
-        // What it said to `initialize` tells the client more than that it is busy now.
+        // The refusal of `initialize` tells the client more than that the server is busy now.
         if (verdict.kind !== 'busy' || this.#refusal === undefined) throw this.#errorOf(answer);
         break;
       case 'unknown-revision':
@@ -291,7 +303,7 @@ class Detector {
   }
 
   #inTrouble(answer: Answer): void {
-    // A process or connection that has failed is not asked something else: it is gone.
+    // A process or connection that has failed is gone, and cannot be asked anything else.
     if (this.#options.attempts.carrier === 'pipe' && this.#refusal === undefined) throw this.#errorOf(answer);
     this.#confidence = 'weak';
     if (this.#refusal === undefined) this.#failure ??= this.#errorOf(answer);
@@ -306,7 +318,7 @@ class Detector {
     return noCommonRevisionError(this.#options.attempts.name, supported);
   }
 
-  /** Asks, and asks again as long as that may help and is not too long a wait. */
+  /** Asks a question, and repeats it while that may help and does not take too long. */
   async #ask(step: Step, revision: string, isRetry: boolean): Promise<{ answer: Answer; verdict: Verdict }> {
     const { attempts, clock, log, signal } = this.#options;
     let hasFailed = false;
@@ -319,7 +331,7 @@ class Detector {
       if (pauseMs === undefined) return { answer, verdict };
       if (verdict.kind === 'busy') {
         busyTimes += 1;
-        // A client waits that long and is told nothing.
+        // Logged, because the client gets no message during the pause.
         log.info({ status: answer.head?.status }, `the server is busy; it is asked again in ${pauseMs} ms`);
       } else {
         hasFailed = true;
@@ -351,7 +363,7 @@ function moveAfter(step: Step, { kind }: Verdict, isFirst: boolean): Move {
   return isFirst ? 'stop' : 'next';
 }
 
-/** How long to wait before the same question; undefined: it has been asked often enough. */
+/** Returns the pause before the question is repeated. Undefined if it is not repeated. */
 function pauseBefore(
   verdict: Verdict,
   { outcome }: Answer,
@@ -362,7 +374,7 @@ function pauseBefore(
     const pauseMs = verdict.retryAfterMs ?? BUSY_PAUSE_MS * 2 ** busyTimes;
     return pauseMs <= MAX_WAIT_MS ? pauseMs : undefined;
   }
-  // Who was silent for the whole time limit may be at work on it still.
+  // A server that was silent for the whole time limit may still be working on the question.
   if (verdict.kind !== 'failing' || hasFailed || outcome.kind === 'silence') return undefined;
   return RETRY_PAUSE_MS;
 }

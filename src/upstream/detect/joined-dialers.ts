@@ -1,7 +1,7 @@
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import type { CallDialer, SessionDialer, UpstreamDialer } from '../../relay/ports.ts';
 
-/** The dialers of one server, for each era it may speak. Whoever made them closes them, after the joined dialers. */
+/** The dialers of one server, for each era that it may speak. Their maker closes them, after the joined dialers. */
 export interface EraDialers {
   /** Opens sessions of the legacy era, and is never used for the other era. */
   readonly legacy: SessionDialer;
@@ -9,7 +9,7 @@ export interface EraDialers {
   readonly modern: UpstreamDialer;
 }
 
-/** The dialers for clients whose era the server does not speak, or for whom their own era needs more than a link. */
+/** The dialers for each pair of a client's and a server's era, made from those of the server. */
 export interface JoinedDialers {
   /** For sessions of legacy clients at a modern server. */
   readonly legacyToModern: SessionDialer;
@@ -20,22 +20,22 @@ export interface JoinedDialers {
   readonly sessions: JoinedSessions;
 }
 
-/** For sessions of legacy clients at a legacy server. */
+/** The treatment of legacy clients at a legacy server. */
 export type JoinedSessions =
-  /** Each has a connection to itself, and makes its own handshake there. */
+  /** Each session has a connection to itself, and makes its own handshake there. */
   | { readonly kind: 'own' }
-  /** They share one server of either era. */
+  /** All sessions share one server of either era. */
   | {
       readonly kind: 'shared';
       readonly dialer: SessionDialer;
       /**
-       * The next connection of the dialer below has been through a handshake in the name of the bridge, with this result.
-       * False: it is of no use, and has to be closed.
+       * Announces that the next connection of the dialer below has been initialized in the name of the bridge, with
+       * this result. Returns false if such a connection is of no use and has to be closed.
        */
       startInitialized(result: object): boolean;
-      /** The era was found out: its server is to be started and kept running, clients or not. */
+      /** Called when the era was detected. The server is started and kept running, even without clients. */
       warm(era: Era): void;
     };
 
-/** Makes the joined dialers, which use those of the eras. What it makes belongs to the caller. */
+/** Makes the joined dialers from those of the eras. The caller owns and closes them. */
 export type JoinEras = (dialers: EraDialers) => JoinedDialers;

@@ -12,8 +12,8 @@ interface Offer {
 }
 
 /**
- * Gives out the connection on which detection has asked before it opens new ones. Closes only what nobody has taken, since
- * the connector below belongs to somebody else.
+ * Returns the connection that detection has used before it opens new ones. Closes only a connection that was not taken,
+ * because the connector below has another owner.
  */
 export class OpenedConnections implements Connector {
   readonly #connector: Connector;
@@ -30,7 +30,7 @@ export class OpenedConnections implements Connector {
     return this.#connector.name;
   }
 
-  /** Keeps a connection for whoever connects next. One that was offered before and not taken is closed. */
+  /** Keeps a connection for the next call of `connect`. An earlier one that was not taken is closed. */
   offer(connection: Connection): void {
     this.withdraw();
     if (this.#isClosed) return connection.close(NOT_TAKEN);

@@ -28,8 +28,8 @@ const LANE: Lane = { isOpen: true };
 const DONE = new BridgeError('ERR_SESSION_CLOSED', 'The detection of the server is complete.');
 
 /**
- * Asks a server on a connection that has no other owner yet, or tries the request of a client on it. Afterwards the
- * connection is handed on, and the prober is out of its way.
+ * Asks a server on a connection that has no other owner yet, or tries a client's request on it. Afterwards the
+ * connection is handed over, and messages bypass the prober.
  */
 export class Prober implements ServerListener, FoundLink {
   readonly connection: Connection;
@@ -44,7 +44,7 @@ export class Prober implements ServerListener, FoundLink {
 
   /**
    * Opens a connection. Throws what `connect` throws.
-   * @param headers headers of the client for whom the bridge asks, as far as the server may see them
+   * @param headers headers of the client that needs the answer, as far as they are forwarded
    */
   constructor(connector: Connector, clock: Clock, headers?: Lane['headers']) {
     this.#clock = clock;
@@ -54,7 +54,7 @@ export class Prober implements ServerListener, FoundLink {
     this.connection.listener = this;
   }
 
-  /** The reason why the connection is gone, if it is. */
+  /** The reason for the end of the connection. Undefined while it is open. */
   get end(): BridgeError | undefined {
     return this.#end;
   }
@@ -66,7 +66,7 @@ export class Prober implements ServerListener, FoundLink {
 
   // ---- questions of the bridge
 
-  /** Never rejects. After `timeoutMs` the answer is silence; one that still comes is dropped. */
+  /** Never rejects. After `timeoutMs` the outcome is `silence`, and a later answer is dropped. */
   request(method: string, params: object, timeoutMs: number): Promise<Answer<ProbeOutcome>> {
     return this.ask(requestFrame(this.takeId(), method, params), timeoutMs);
   }
@@ -111,9 +111,8 @@ export class Prober implements ServerListener, FoundLink {
   // ---- the request of a client
 
   /**
-   * Sends a request of a client as it is. Its answer, and everything else that the server says, is left in the connection
-   * for whoever gets that. The caller limits the time. Never rejects, and does not resolve when the connection is closed
-   * from here.
+   * Sends a client's request unchanged. Its answer, and all other messages of the server, stay in the connection for
+   * its next owner. The caller limits the time. Never rejects, and does not resolve if `close` is called here.
    */
   try({ frame, exchange }: Request): Promise<Answer<ProbeOutcome>> {
     this.connection.listener = undefined;
@@ -124,7 +123,7 @@ export class Prober implements ServerListener, FoundLink {
     });
   }
 
-  /** Looks at what arrives while a client's request is tried, and takes only the answers to the bridge's questions. */
+  /** Looks at arrivals while a client's request is tried, and takes only the answers to the bridge's questions. */
   #unheard(arrival: Arrival): 'kept' | 'taken' {
     switch (arrival.kind) {
       case 'message':
@@ -138,7 +137,8 @@ export class Prober implements ServerListener, FoundLink {
   }
 
   #unheardMessage(frame: Frame, exchange: Exchange | undefined): 'kept' | 'taken' {
-    // Only a legacy server asks, and it may wait for its client's answer before it answers the handshake.
+    // Only a legacy server sends requests, and it may wait for the client's answer before it answers the handshake. So
+    // the request is proof enough.
     if (frame.kind === 'request') this.#tried({ kind: 'result', result: {} });
     if (!frame.isResponse) return 'kept';
     if (this.#answersOwn(frame, exchange)) return 'taken';
@@ -160,15 +160,15 @@ export class Prober implements ServerListener, FoundLink {
 
   // ---- the hand-over
 
-  /** Hands the connection over to a client, with what the server has said to that client so far. */
+  /** Hands the connection over to a client, with the messages that the server has sent to it so far. */
   open(client: ServerListener): Connection {
     this.connection.listener = client;
     return this.connection;
   }
 
   /**
-   * Lets go of the connection, for whoever opens one next. What was said to a client whose request was tried is dropped,
-   * because that client goes another way.
+   * Lets go of the connection, for its next owner. Messages to a client whose request was tried are dropped,
+   * because that client gets another connection.
    */
   release(): Connection {
     this.connection.listener = undefined;
@@ -176,7 +176,7 @@ export class Prober implements ServerListener, FoundLink {
     return this.connection;
   }
 
-  /** @param reason default: everything has been asked */
+  /** @param reason default: all questions have been asked */
   close(reason = DONE): void {
     this.#end ??= reason;
     this.connection.close(reason);
@@ -197,7 +197,9 @@ export class Prober implements ServerListener, FoundLink {
     return true;
   }
 
-  /** An error without an id answers a request that the server could not read. With one question open it was that. */
+  /**
+   * Returns the only open question. An error without an id belongs to it, because the server could not read a request.
+   */
   #soleId(): JsonRpcId | undefined {
     return this.#pending.size === 1 ? this.#pending.keys().next().value : undefined;
   }

@@ -26,7 +26,7 @@ export interface OwnAttemptsOptions {
   readonly signal: AbortSignal;
 }
 
-/** Attempts of the bridge's own, where no client waits whose `initialize` could be used. */
+/** Attempts of the bridge itself, used if there is no client's `initialize`. */
 export class OwnAttempts implements Attempts {
   readonly carrier = 'http';
   readonly name: string;
@@ -59,7 +59,7 @@ export class OwnAttempts implements Attempts {
     return askBesideStream(target, signal, (signal) => askHttp(target, { frame, headers, timeoutMs, signal }));
   }
 
-  /** The request that every legacy revision begins with: it has no session and version headers. */
+  /** Sends the request that begins each legacy revision. It has no headers for session and version. */
   protected async initialize(): Promise<Answer> {
     const { target, clientInfo, timeoutMs, signal } = this.options;
     const protocolVersion = LATEST_LEGACY_REVISION.id;
@@ -76,7 +76,7 @@ export class OwnAttempts implements Attempts {
     return askEventStream(target, { headers: {}, until: 'endpoint', timeoutMs, signal });
   }
 
-  /** The error of the transport where there is one. */
+  /** Returns the transport's error if there is one. */
   errorOf({ error, head }: Answer): BridgeError {
     if (error !== undefined) return error;
     if (head !== undefined) return readRefusal(this.options.target.url, head, NO_BODY).error;
@@ -104,10 +104,10 @@ export interface TrialAttemptsOptions extends OwnAttemptsOptions {
   readonly httpSse: Connector;
 }
 
-/** Attempts with the `initialize` of the client that waits; only `server/discover` is the bridge's own. */
+/** Attempts with the `initialize` of the client that waits. Only `server/discover` is the bridge's own. */
 export class TrialAttempts extends OwnAttempts {
   readonly #trial: TrialAttemptsOptions;
-  /** The last one that got an answer of the server's. */
+  /** The latest attempt that got an answer from the server. */
   #answered: Prober | undefined;
 
   constructor(options: TrialAttemptsOptions) {
@@ -120,7 +120,7 @@ export class TrialAttempts extends OwnAttempts {
     return askBesideStream(target, signal, (signal) => this.#try(streamable, signal));
   }
 
-  /** HTTP+SSE it is once the server answers over it, whatever the answer. */
+  /** The server speaks HTTP+SSE if it answers over it, even with an error. */
   protected override async eventStream(): Promise<Answer> {
     const answer = await this.#try(this.#trial.httpSse, this.#trial.signal);
     return answer.error === undefined ? { ...answer, outcome: { kind: 'found' }, summary: 'answered' } : answer;
@@ -130,7 +130,8 @@ export class TrialAttempts extends OwnAttempts {
     const { request, target } = this.#trial;
     signal.throwIfAborted();
     const trial = new Prober(connector, target.http.clock);
-    // Another question may follow before this one has been answered, so whoever gives up on it closes it.
+    // The connection is closed as soon as this question is given up, because another question may follow before it is
+    // answered.
     const giveUp = (): void => trial.close(NOT_THIS_WAY);
     signal.addEventListener('abort', giveUp, { once: true });
     const answer = await untilAborted(trial.try(request), signal);
@@ -144,14 +145,14 @@ export class TrialAttempts extends OwnAttempts {
     return answer;
   }
 
-  /** Takes the attempt that was answered. Its connection belongs to the caller from here on. */
+  /** Takes the attempt that was answered. Its connection then belongs to the caller. */
   take(): Prober | undefined {
     const trial = this.#answered;
     this.#answered = undefined;
     return trial;
   }
 
-  /** Ends what nobody has taken. May be called twice. */
+  /** Closes the connection that was not taken. May be called twice. */
   override async close(): Promise<void> {
     this.#answered?.close(NOT_THIS_WAY);
     this.#answered = undefined;

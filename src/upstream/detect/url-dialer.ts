@@ -1,4 +1,4 @@
-/** How clients of either era reach a server at a URL, of which it is not known yet what it speaks. */
+/** Connects clients of either era to a server at a URL, whose era and transport are not known yet. */
 import { dependsOnCaller } from '../../config/remote.ts';
 import type { Protocol, UrlTarget } from '../../config/server.ts';
 import type { Deps } from '../../deps.ts';
@@ -44,10 +44,10 @@ export interface UrlDialerOptions extends RemoteOptions {
 }
 
 /**
- * A server at a URL, for clients of both eras. What it speaks is found out with the first message of the first client of
- * an era, in that client's era first: a server of both eras translates nothing. `--protocol` and `--transport` narrow
- * that down. Owns the dialers it has made.
- * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
+ * Serves clients of both eras at a URL. The server's era and transport are detected with the first message of the first
+ * client of an era, in that client's era first, so nothing is translated for a server of both eras. `--protocol` and
+ * `--transport` restrict the detection. Owns the dialers that it has made.
+ * @throws BridgeError ERR_CONFIG_OPTION if a certificate file cannot be used
  */
 export function createUrlDialer(options: UrlDialerOptions): UpstreamDialer {
   return new UrlDialer(options);
@@ -66,11 +66,14 @@ class UrlDialer implements UpstreamDialer {
   readonly #requests: UrlRequests;
   readonly #keyOf: KeyOf;
   readonly #failures: FirstFailures;
-  /** How the server takes an `initialize`. */
+  /** Verdicts for sessions; see `SessionKnowledge`. */
   readonly #sessionVerdicts: VerdictCache;
-  /** Is it modern? A server of both eras is both. */
+  /** Verdicts for modern requests. A server of both eras is modern here and legacy for sessions. */
   readonly #requestVerdicts: VerdictCache;
-  /** Opens links for modern requests. A server that is known to be modern needs no look at verdicts, and has its own dialer here. */
+  /**
+   * Opens links for modern requests. A server that is known to be modern has its own dialer here, which looks up no
+   * verdicts.
+   */
   #calls: RequestDialer;
   #isClosed = false;
 
@@ -88,8 +91,8 @@ class UrlDialer implements UpstreamDialer {
       ...dialerOptions(options),
       doubted: (exchange) => this.#doubted(exchange),
     });
-    // The one below the pool never asks for the modern era, and what it finds is of no use to the other. Its sessions go on
-    // elsewhere only where the server remembers them.
+    // The pool never asks for the modern era, and its verdicts are of no use to the other era. Its sessions are
+    // continued elsewhere only if the server remembers them.
     const keepStored: DecorateSession = (dialer, listener) => dialer.dial(listener);
     const pooled: RemoteOptions = { ...options, protocol: 'legacy', keepStored };
     const pooledVerdicts = new VerdictCache(deps.clock, learned);
@@ -112,7 +115,7 @@ class UrlDialer implements UpstreamDialer {
     this.#calls = this.#firstCalls();
   }
 
-  /** What opens them as long as nothing has been found out. */
+  /** Returns the dialer for modern requests while no verdict is known. */
   #firstCalls(): RequestDialer {
     switch (this.#protocol) {
       case 'legacy':
@@ -124,7 +127,7 @@ class UrlDialer implements UpstreamDialer {
     }
   }
 
-  /** A legacy verdict expires, so whoever goes by one looks each time whether it is still there. */
+  /** Uses a verdict for the requests of all callers. A legacy verdict expires, so it is looked up for each request. */
   #goBy({ kind }: Verdict): void {
     this.#calls = kind === 'modern' ? this.#joined.modern : this.#requests;
   }
@@ -135,13 +138,16 @@ class UrlDialer implements UpstreamDialer {
       keyOf: this.#keyOf,
       failures: this.#failures,
       modern: this.#protocol === 'legacy' ? { kind: 'unasked' } : modern,
-      // To refuse `initialize` as modern servers do is proof, whatever was found out before.
+      // A server that refuses `initialize` as modern servers do is modern, even against an earlier verdict.
       foundModern: (key, revision) => this.#requestVerdicts.store(key, { kind: 'modern', revision }),
       failed: (key) => this.#requestVerdicts.doubt(key, 'legacy'),
     });
   }
 
-  /** It refused a request as no modern server does. The next client finds out what it speaks now. */
+  /**
+   * Called when a server that counts as modern has refused a request as no modern server does. The next client detects
+   * its era again.
+   */
   #doubted(exchange: Exchange | undefined): void {
     const key = this.#keyOf(exchange?.lane.headers);
     this.#sessionVerdicts.doubt(key, 'modern');
@@ -198,28 +204,29 @@ export interface UrlRequestsOptions {
   readonly clientInfo: Implementation;
   readonly maxMessageBytes: number;
   readonly joined: Pick<JoinedDialers, 'modern' | 'modernToLegacy'>;
-  /** Is the server modern? */
+  /** Verdicts about modern requests. */
   readonly verdicts: VerdictCache;
   readonly keyOf: KeyOf;
   readonly failures: FirstFailures;
-  /** Do all callers get the same server? Otherwise who it is for comes with the request. */
+  /** True if all callers get the same server. Otherwise the verdict depends on the headers of the request. */
   readonly isOneServer: boolean;
-  /** Is told of a server that is met with the event stream of HTTP+SSE. */
+  /** Called when a server was found that has the event stream of HTTP+SSE. */
   readonly foundHttpSse: (key: string, verdict: Verdict) => void;
-  /** Is told what the requests of all callers go by, where they get the same server. */
+  /** Called with a verdict for the requests of all callers, if they all get the same server. */
   readonly foundForAll: (verdict: Verdict) => void;
   readonly deps: Deps;
 }
 
 /**
- * Links for the requests of modern clients to a server at a URL, whichever era it is of: one `server/discover` tells for
- * all who want to know. A server that did not answer as a modern one counts as legacy until no session can be opened.
+ * Links for the requests of modern clients to a server at a URL, in either era. One `server/discover` serves all
+ * requests that wait for a verdict. A server that did not answer as a modern one counts as legacy until no session can
+ * be opened.
  */
 export class UrlRequests {
   readonly #options: UrlRequestsOptions;
   readonly #reachability: Reachability;
   readonly #links = new DetectingLinks();
-  /** It has answered once. Until then the address may be wrong, and `failures` is told. */
+  /** True if the server has answered once. Until then the address may be wrong, so `failures` logs the errors. */
   #wasThere = false;
 
   constructor(options: UrlRequestsOptions) {
@@ -244,11 +251,11 @@ export class UrlRequests {
     return verdict.kind === 'modern' ? joined.modern : joined.modernToLegacy;
   }
 
-  /** Rejects with a BridgeError when the server cannot be asked now, or with the reason of the signal. */
+  /** Rejects with a BridgeError if the server cannot be asked now, or with the reason of the signal. */
   async #find(context: CallContext, { exchange }: Request, signal: AbortSignal): Promise<FoundLink> {
     const { verdicts, keyOf } = this.#options;
     const forwarded = exchange?.lane.headers;
-    // Whoever waits for this is not to suffer when the client leaves that happened to be first.
+    // The detection goes on if the client that caused it leaves, because others may wait for it.
     const asked = verdicts.resolve(keyOf(forwarded), () => this.#ask(forwarded));
     const dialer = this.#dialerFor(await untilAborted(asked, signal));
     return { open: (client) => dialer.dialCalls(client, context), close: () => {} };

@@ -32,40 +32,43 @@ export interface RemoteOptions {
   readonly remote: RemoteConfig;
   readonly maxMessageBytes: number;
   readonly tracing: RemoteTracing;
-  /** Who asks where no client does; also the User-Agent. */
+  /** The bridge's name in its own requests, and in the User-Agent. */
   readonly clientInfo: Implementation;
-  /** Those that all clients share, or that each caller has. */
+  /** Credentials that all clients share, or a set for each caller. */
   readonly credentials: Credentials | CallerCredentials | undefined;
-  /** Keeps sessions that are stored, and brings new ones to their state; what the server itself remembers needs neither. */
+  /**
+   * Makes the link of a session whose state has to be kept and restored, because the server itself does not remember
+   * it.
+   */
   readonly keepStored: DecorateSession;
   readonly deps: Deps;
 }
 
-/** What becomes of a session whose server turns out to be modern. */
+/** The treatment of a session whose server turns out to be modern. */
 export type ModernServers =
-  /** It goes on there, translated. */
+  /** The session continues there, translated. */
   | { readonly kind: 'translated'; readonly dialer: SessionDialer }
-  /** Its client is told so. */
+  /** The client gets an error. */
   | { readonly kind: 'refused' }
-  /** The server is not asked. */
+  /** The modern era is not asked for. */
   | { readonly kind: 'unasked' };
 
 export interface SessionKnowledge {
-  /** How the server takes an `initialize`. */
+  /** Verdicts for sessions: the transport on which the server accepts an `initialize`, or its modern revision. */
   readonly verdicts: VerdictCache;
   readonly keyOf: KeyOf;
   readonly failures: FirstFailures;
   readonly modern: ModernServers;
-  /** A server has shown that it is modern. */
+  /** Called when the server has shown that it is modern. */
   readonly foundModern: (key: string, revision: ModernRevisionId) => void;
-  /** No session could be opened. */
+  /** Called when no session could be opened. */
   readonly failed: (key: string) => void;
 }
 
 /**
- * Connections to a server at a URL for sessions, as their clients begin them: with `initialize`. Which transport it
- * speaks is found out with the first message of the first client, unless `--transport` says so.
- * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
+ * Opens connections to a server at a URL for sessions, each of which begins with its client's `initialize`. The
+ * transport is detected with the first message of the first client, unless `--transport` states it.
+ * @throws BridgeError ERR_CONFIG_OPTION if a certificate file cannot be used
  */
 export function createSessionDialer(options: RemoteOptions, knowledge: SessionKnowledge): SessionDialer {
   const { protocol, remote } = options;
@@ -103,15 +106,18 @@ export function createHttpClient({
   });
 }
 
-/** The detection of somebody else came to nothing that would hold for others. */
+/** Ends a shared detection that has no result for the other clients that wait for it. */
 class NothingFound extends Error {}
 
-/** What the client began with, and what its session is kept in. */
+/** A client's first request, and the state of its session. */
 interface FirstRequest extends Request {
   readonly session: SessionState | undefined;
 }
 
-/** The server takes only one of several attempts, and only that one writes into the session. */
+/**
+ * Binds the state of a session to a connector. The server accepts only one of several attempts, and only that one
+ * writes the state.
+ */
 function bindSession(connector: Connector, session: SessionState | undefined): Connector {
   return {
     name: connector.name,
@@ -137,9 +143,15 @@ class UrlSessions implements SessionDialer {
   readonly #httpSse: Connector;
   readonly #steps: readonly Step[];
   readonly #links = new DetectingLinks();
-  /** For what has to begin anew: the server may speak another transport by now than when the session was opened. */
+  /**
+   * Restores stored sessions on new connections. The server may now speak another transport than when a session was
+   * opened.
+   */
   readonly #anew = new DecoratedSessions(this, (_, listener) => this.#dialNew(listener, undefined));
-  /** It has been found once. Until then the address may be wrong, and `failures` is told. Who loses a server later says so. */
+  /**
+   * True if the server was found once. Until then the address may be wrong, so `failures` logs the errors. A later loss
+   * is logged where it happens.
+   */
   #wasThere = false;
   #isClosed = false;
 
@@ -150,7 +162,7 @@ class UrlSessions implements SessionDialer {
     this.#knowledge = knowledge;
     this.#http = shared.http;
     this.#streamable = createStreamableDialer(shared);
-    // A client of its own: each dialer closes the one it has.
+    // A separate HTTP client, because each dialer closes its own.
     this.#httpSse = createHttpSseDialer({ ...shared, http: createHttpClient(options) });
     this.#steps = LEGACY_FIRST.filter(
       (step) =>
@@ -175,8 +187,8 @@ class UrlSessions implements SessionDialer {
   }
 
   /**
-   * A client's `initialize` is the first attempt, so a server that takes it is asked nothing else. Several clients that
-   * come before anything is known wait for the first of them.
+   * Sends the client's `initialize` as the first attempt, so that a server which accepts it is asked nothing else.
+   * Clients that come before anything is known wait for the first of them.
    */
   async #find(initialize: FirstRequest, signal: AbortSignal): Promise<FoundLink> {
     const { verdicts, keyOf } = this.#knowledge;
@@ -199,7 +211,7 @@ class UrlSessions implements SessionDialer {
     }
   }
 
-  /** What is known comes first; everything else follows all the same, for servers change. */
+  /** Begins with the known transport. The other steps still follow if it fails, because servers change. */
   async #follow(key: string, known: Verdict, initialize: FirstRequest, signal: AbortSignal): Promise<FoundLink> {
     const { modern, verdicts } = this.#knowledge;
     if (known.kind === 'modern' && modern.kind === 'translated') return dialBound(modern.dialer, initialize);
@@ -210,7 +222,7 @@ class UrlSessions implements SessionDialer {
     return found.link;
   }
 
-  /** Whoever waits for this is not to suffer from the client that happened to be first. */
+  /** Detects for all clients that wait. If the one whose `initialize` is used leaves, the others start again. */
   async #detectForAll(key: string, initialize: FirstRequest, signal: AbortSignal): Promise<Found> {
     try {
       return await this.#detect(key, initialize, signal, this.#steps);
@@ -253,7 +265,7 @@ class UrlSessions implements SessionDialer {
     }
   }
 
-  /** Over HTTP+SSE the server itself remembers nothing of a session that has to be stored. */
+  /** Keeps the state of a session over HTTP+SSE, of which the server itself remembers nothing. */
   #keepStored(prober: Prober, { frame, exchange, session }: FirstRequest): FoundLink {
     if (session === undefined) return prober;
     const found = { name: this.name, dial: (listener: ServerListener): Connection => prober.open(listener) };
@@ -269,7 +281,7 @@ class UrlSessions implements SessionDialer {
     if (!this.#wasThere) this.#knowledge.failures.tell(error);
   }
 
-  /** The server has not taken the client's `initialize`; who translates answers it. */
+  /** Continues at a modern server, which has not accepted the client's `initialize`. The translator answers it. */
   #turnModern(key: string, initialize: FirstRequest, revision: ModernRevisionId): FoundLink {
     const { modern, foundModern } = this.#knowledge;
     if (modern.kind !== 'unasked') foundModern(key, revision);
@@ -277,7 +289,7 @@ class UrlSessions implements SessionDialer {
     throw modernOnlyError(this.name, revision);
   }
 
-  /** The transport in use knows; before the first client both are taken for reachable. */
+  /** Returns the state of the transport in use. Before the first client both count as reachable. */
   readiness(): Readiness {
     const streamable = this.#streamable.readiness();
     const httpSse = this.#httpSse.readiness();
@@ -311,7 +323,7 @@ function isSame(found: Certain, known: Verdict): boolean {
   return found.kind === 'modern' || known.kind === 'modern' ? found.kind === known.kind : found.by === known.by;
 }
 
-/** A client of the legacy era in front of a server without it. */
+/** Returns the error for a client of the legacy era at a server that does not speak it. */
 function modernOnlyError(name: string, revision: string): BridgeError {
   const message =
     `The server at ${name} speaks only MCP ${revision} and later, without a handshake, but was to be spoken to with one. ` +

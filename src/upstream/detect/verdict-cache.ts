@@ -5,38 +5,41 @@ import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { ObservedServer } from '../../relay/observer.ts';
 import type { Step } from './detection.ts';
 
-/** What was found out about a server. */
+/** The result of a detection. */
 export type Verdict =
   | {
       readonly kind: 'legacy';
-      /** The step that it took; `discover`: none, it only was found not to be modern. */
+      /** The step that the server accepted. `discover` if none was, and the server was only found not to be modern. */
       readonly by: Step;
-      /** `weak`: found while the server was in trouble, or through something that changes requests. */
+      /** `weak`: found while the server was failing, or through something that changes requests. */
       readonly confidence: 'firm' | 'weak';
     }
   | { readonly kind: 'modern'; readonly revision: ModernRevisionId };
 
 /**
- * A legacy verdict never proves wrong by itself: a server that was upgraded meanwhile still takes `initialize`. So it
- * is looked at again once a day, at the start of a session.
+ * Lifetime of a firm legacy verdict. Such a verdict is never contradicted, because a server that was upgraded still
+ * accepts `initialize`. So it is checked once a day, at the start of a session.
  */
 export const FIRM_LEGACY_MS = 24 * 60 * 60_000;
 export const WEAK_LEGACY_MS = 60_000;
-/** Keys are servers the user named; more are a mistake somewhere, and the oldest goes. */
+/**
+ * Number of verdicts. There is one for each server that the user has named and each set of forwarded headers. The
+ * oldest is dropped.
+ */
 const MAX_VERDICTS = 1000;
 
-/** Is told what a server has been found to speak. */
+/** Called with what a server has been found to speak. */
 export type Learned = (server: ObservedServer) => void;
 
 interface Entry {
   readonly verdict: Verdict;
-  /** `Infinity`: until contradicted. A modern server that is none any more says so at the first request. */
+  /** `Infinity` means until contradicted. A server that is not modern any more shows it at the first request. */
   readonly untilMs: number;
 }
 
 /**
- * Remembers verdicts, and sees to it that one server is not asked twice at the same time. In memory only. Failures are
- * not remembered: neither 401 nor 503 says anything about an era.
+ * Remembers verdicts in memory, and prevents two detections of one server at the same time. Failures are not
+ * remembered, because neither 401 nor 503 says anything about an era.
  */
 export class VerdictCache {
   readonly #clock: Clock;
@@ -44,7 +47,7 @@ export class VerdictCache {
   readonly #flights = new Map<string, Promise<Verdict>>();
   readonly #learned: Learned;
 
-  /** @param learned is told of each verdict */
+  /** @param learned called with each verdict */
   constructor(clock: Clock, learned: Learned) {
     this.#clock = clock;
     this.#learned = learned;
@@ -64,14 +67,17 @@ export class VerdictCache {
     if (spoken !== undefined) this.#learned(spoken);
   }
 
-  /** A server did not behave as it did when it was asked: it may be another one by now, and is asked again. */
+  /**
+   * Forgets a verdict of this kind, because the server has behaved otherwise. It may have been replaced, and is asked
+   * again.
+   */
   doubt(key: string, kind: Verdict['kind']): void {
     if (this.#entries.get(key)?.verdict.kind === kind) this.#entries.delete(key);
   }
 
   /**
-   * The verdict that is known, or is just being found out by somebody else, or comes of `detect`. Rejects as `detect`
-   * does, for all who waited for it.
+   * Returns the known verdict, or that of a detection under way, or that of `detect`. Rejects as `detect` does, for all
+   * who wait for it.
    */
   resolve(key: string, detect: () => Promise<Verdict>): Promise<Verdict> {
     const known = this.find(key);
@@ -89,7 +95,7 @@ export class VerdictCache {
   }
 }
 
-/** Undefined: that it is of the legacy era was found out without a session. */
+/** Undefined if the server was found to be legacy without opening a session, which does not show its transport. */
 function spokenBy(verdict: Verdict): ObservedServer | undefined {
   if (verdict.kind === 'modern') return { transport: 'streamable-http', era: 'modern', revision: verdict.revision };
   if (verdict.by === 'discover') return undefined;
@@ -102,16 +108,19 @@ function lifetimeMs(verdict: Verdict): number {
   return verdict.confidence === 'firm' ? FIRM_LEGACY_MS : WEAK_LEGACY_MS;
 }
 
-/** Names what a verdict is about, for a client whose requests bring these headers along; see Lane. */
+/** Returns the key of the verdict for clients whose requests have these forwarded headers; see `Lane`. */
 export type KeyOf = (forwarded: Readonly<Record<string, string>> | undefined) => string;
 
-/** One server and one set of credentials: behind a gateway another user may get another server. */
+/**
+ * A key stands for one server and one set of credentials, because a gateway may have different servers for different
+ * users.
+ */
 export function createKeyOf(url: URL, remote: RemoteConfig): KeyOf {
   const base = `${url.origin}${url.pathname} ${digest([...remote.headers], remote.bearerTokenFile)}`;
   return (forwarded) => (forwarded === undefined ? base : `${base} ${digest(Object.entries(forwarded))}`);
 }
 
-/** Tells credentials apart without keeping them. */
+/** Distinguishes credentials without keeping them. */
 function digest(...parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
