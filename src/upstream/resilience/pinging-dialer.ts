@@ -9,13 +9,13 @@ import { requestFrame } from '../../wire/write-message.ts';
 
 /** Pings without an answer after which the server counts as gone. */
 export const MAX_MISSED_PINGS = 2;
-/** No client's counter produces such an id. */
+/** Prefix of the ids of pings. No client's counter produces such an id. */
 const ID_PREFIX = 'mcp-portage-ping-';
 
 /**
- * Pings a server that has been silent for a while: keeps the connection open through what sits in between, and notices
- * when the other end is gone without a word (a laptop that slept, a router that forgot).
- * The modern era has no pings, and its requests are no sessions. [spec 2025-11-25 basic/utilities/ping]
+ * Pings a server that has been silent for a while. Pings keep the connection open through proxies and routers, and show
+ * if the other end has disappeared without closing it, such as a laptop that slept or a router that lost its state. The
+ * modern era has no pings, and its requests are no sessions. [spec 2025-11-25 basic/utilities/ping]
  */
 export function createPingingDialer(pinged: UpstreamDialer, options: PingOptions): UpstreamDialer {
   return new DecoratedDialer(pinged, pingWith(options));
@@ -27,16 +27,18 @@ export function createPingingSessions(pinged: SessionDialer, options: PingOption
 }
 
 export interface PingOptions {
-  /** Silence after which a ping is sent; also the time it has for its answer. */
+  /** Silence after which a ping is sent, and also the time for its answer. */
   readonly idleMs: number;
-  /** Silence allowed to a call; 0: no limit. */
+  /** Silence allowed to a call. 0 means no limit. */
   readonly requestTimeoutMs: number;
   readonly deps: Deps;
 }
 
-/** What the links to one server have found out of it together. */
+/** Facts about one server that all links to it have found out. */
 interface PingedServer {
-  /** It has answered a ping. One that never does is silent for another reason than being gone. */
+  /**
+   * True if the server has answered a ping. The silence of a server that never does so has another reason than its end.
+   */
   answersPings: boolean;
   hasWarned: boolean;
 }
@@ -46,17 +48,19 @@ function pingWith(options: PingOptions): DecorateSession {
   return (dialer, listener, session) => {
     const dial = (own: ServerListener): UpstreamLink => dialer.dial(own, session);
     const link = new PingingLink(dialer.name, listener, { ...options, server, dial });
-    // It is past its handshake.
+    // The session is past its handshake.
     if (session?.isInitialized === true) link.watch();
     return link;
   };
 }
 
-/** A call that timed out reached the server a moment after its time began. */
+/**
+ * The share of its timeout that a call certainly waits for the server, since the request arrives there a little later.
+ */
 const SHARE_OF_TIMEOUT = 0.9;
 /** Completes "did not answer 2 pings in a row …". */
 const NOR_CALLS = ', nor the calls that waited meanwhile';
-/** Nobody waits for the answer to a ping. */
+/** No client waits for the answer to a ping. */
 const NO_LANE: Lane = { isOpen: false };
 
 interface PingingLinkOptions extends PingOptions {
@@ -74,13 +78,13 @@ class PingingLink extends PassingLink {
   #stop: (() => void) | undefined;
   #lastHeardMs: number;
   #pings = 0;
-  /** The ping that is not answered yet. */
+  /** The id of the ping that is not answered yet. */
   #open: string | undefined;
   #missed = 0;
-  /** The time that abandoned calls have waited while nothing was heard of the server. */
+  /** Time that calls have waited before they were given up, while nothing was heard from the server. */
   #unansweredMs = 0;
   #countedUntilMs = Number.NEGATIVE_INFINITY;
-  /** The client does not keep up, so the server is not read; an answer of it would not be seen. */
+  /** True while the client does not keep up. The server is then not read, so its answer would not be seen. */
   #isPaused = false;
 
   constructor(
@@ -99,13 +103,13 @@ class PingingLink extends PassingLink {
   }
 
   override send(frame: Frame, exchange?: Exchange): boolean {
-    // Before the handshake is done the server expects nothing else.
+    // Before the handshake is done, the server expects no pings.
     if (frame.method === INITIALIZED) this.watch();
     if (frame.method === CANCELLED && exchange !== undefined) this.#givenUp(exchange);
     return super.send(frame, exchange);
   }
 
-  /** Time in which several calls waited counts once. */
+  /** Counts the time that a call has waited in vain. Time in which several calls waited counts once. */
   #givenUp({ openedAtMs }: Exchange): void {
     const nowMs = this.#deps.clock.now();
     this.#unansweredMs += nowMs - Math.max(openedAtMs, this.#lastHeardMs, this.#countedUntilMs);
@@ -131,14 +135,18 @@ class PingingLink extends PassingLink {
   }
 
   /**
-   * A server that answers no ping may be one of those that answer calls all the same. Once calls were given up, and waited
-   * together in vain for as long as one may be silent, it is gone. See docs/internals/decisions/0015-hung-servers.md.
+   * True if the server counts as gone although it has never answered a ping. Such a server may still answer calls. It
+   * is gone if calls were given up that together waited for as long as one call may be silent. See
+   * docs/internals/decisions/0015-hung-servers.md.
    */
   get #hasAnsweredNoCall(): boolean {
     return this.#requestTimeoutMs > 0 && this.#unansweredMs >= SHARE_OF_TIMEOUT * this.#requestTimeoutMs;
   }
 
-  /** It may be gone, or one of the servers that answer calls and no pings, which is not to be restarted for that. */
+  /**
+   * Logs that pings are not answered. The server may be gone, or answer calls but no pings, and is not restarted for
+   * the latter.
+   */
   #noteUnanswered(): void {
     if (this.#server.hasWarned) return;
     this.#server.hasWarned = true;
@@ -149,7 +157,7 @@ class PingingLink extends PassingLink {
   #giveUp(besides: string): void {
     const message = `${this.#name} did not answer ${MAX_MISSED_PINGS} pings in a row${besides}; its connection was given up.`;
     const reason = new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'ping' } });
-    // The link itself has noticed nothing.
+    // The link below has not noticed the end, so it is logged here.
     this.#deps.log.warn({ code: reason.code }, message);
     this.link.close(reason);
     this.serverClosed(reason);
@@ -160,7 +168,7 @@ class PingingLink extends PassingLink {
     this.#unansweredMs = 0;
     this.#missed = 0;
     const id = exchange?.id ?? frame.id;
-    // An error is an answer, too: the server is there.
+    // An error is an answer too, and shows that the server is alive.
     if (frame.isResponse && typeof id === 'string' && id.startsWith(ID_PREFIX)) {
       if (id === this.#open) this.#open = undefined;
       this.#server.answersPings = true;

@@ -23,7 +23,7 @@ const REFUSED = new BridgeError(
   'The server did not accept a handshake ahead of its client; none is sent ahead until clients have succeeded.',
 );
 
-/** A connection that was opened ahead of its client. What the server says meanwhile waits in the connection. */
+/** A connection that was opened ahead of its client. Messages of the server wait in the connection. */
 class PreparedConnection {
   readonly connection: Connection;
   /** The handshake that was sent ahead of the client. */
@@ -61,7 +61,10 @@ class PreparedConnection {
   }
 }
 
-/** A refused handshake is not kept for a client: at another time the server may accept it. */
+/**
+ * Returns true if the server has refused the handshake. That answer is not kept for a client, because the server may
+ * accept the handshake at another time.
+ */
 function refuses(arrival: Arrival): boolean {
   return arrival.kind === 'fault' || (arrival.kind === 'message' && arrival.frame.kind === 'error');
 }
@@ -121,7 +124,7 @@ export class PreparedConnections implements Connector, SessionDialer {
     return this.#take((prepared) => !isAsked(prepared))?.connection ?? this.#connector.connect();
   }
 
-  /** Opens a connection on which nothing was sent, for a client whose handshake is another than was expected. */
+  /** Opens a connection on which nothing was sent, for a client that sends another handshake than expected. */
   exchange(asked: PreparedConnection): Connection {
     try {
       const connection = this.#connectUnasked();
@@ -132,7 +135,7 @@ export class PreparedConnections implements Connector, SessionDialer {
         this.giveBack(asked);
         throw thrown;
       }
-      // A connection that nobody uses must keep no client out. It ends, and leaves its place under the limit.
+      // An unused connection must keep no client out. It is closed, which frees its place under the limit.
       asked.connection.close(UNNEEDED);
       return this.#connectUnasked();
     }
@@ -187,7 +190,8 @@ export class PreparedConnections implements Connector, SessionDialer {
   }
 
   #lost(lost: PreparedConnection, reason: BridgeError): void {
-    // A server that refuses the handshake, or ends before the client comes, might be started for it time and again.
+    // Otherwise a server that refuses the handshake, or ends before the client comes, might be started for it again and
+    // again.
     if (isAsked(lost)) this.#forgetHandshake();
     if (this.#take((prepared) => prepared === lost) === undefined) return;
     if (!this.#isClosed) logFailure(this.#deps.log, reason, 'a spare server is gone');
@@ -226,9 +230,9 @@ interface PooledLinkOptions {
 class PooledLink implements UpstreamLink {
   readonly #listener: ServerListener;
   readonly #pool: PreparedConnections;
-  /** Connection on which a handshake was sent ahead that the client may send or not. */
+  /** Connection on which a handshake was sent ahead, until the client's first message shows if it is the same. */
   #asked: PreparedConnection | undefined;
-  /** The connection of the client, once it is known. */
+  /** The connection of the client, once it is chosen. */
   #connection: Connection | undefined;
   #isFirst = true;
 

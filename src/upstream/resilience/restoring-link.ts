@@ -15,32 +15,34 @@ import { isStanding, type SessionState } from '../../relay/sessions/session-stat
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
 
-/** Pause before a lost connection is tried again, doubled after each failure. */
+/** Pause before a lost connection is opened again. It is doubled after each failure, up to the maximum. */
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 30_000;
-/** Messages that may wait while a connection is being made. */
+/** Messages that may wait while there is no connection. */
 const MAX_WAITING = 1024;
 export const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 export interface RestoringOptions {
   readonly deps: Pick<Deps, 'clock' | 'log' | 'randomId'>;
-  /** How long the handshake of a new connection may take; 0: no limit. */
+  /** Time limit for the handshake of a new connection. 0 means no limit. */
   readonly handshakeTimeoutMs: number;
   /**
-   * What the client has set up, kept up to date here. Where it has begun elsewhere, the first connection is brought to it,
-   * and tried again until there is one.
+   * The state of the session, which is kept up to date here. If the session has begun elsewhere, the first connection
+   * is restored to this state, and tried again until it succeeds.
    */
   readonly session: SessionState;
   /**
-   * What becomes of the session when a connection is lost.
-   * - `goes-on`: with another one, whatever that offers, for a client that cannot be told to open a new session.
-   * - `ends`: its client opens a new one; and so it does where another connection speaks another revision.
+   * The consequence of a lost connection.
+   * - `goes-on`: the session continues on another connection, even if the server there offers something else, for a
+   *   client that cannot be made to open a new session.
+   * - `ends`: the session ends, and its client opens a new one. The session also ends if the connection it is restored
+   *   on speaks another revision.
    */
   readonly afterLoss: 'goes-on' | 'ends';
   /**
-   * When the first connection of a session that has begun elsewhere is made.
-   * - `at-once`: by itself.
-   * - `with-a-request`: with the first request of the client, whose headers the server wants to see.
+   * The time of the first connection for a session that has begun elsewhere.
+   * - `at-once`: immediately.
+   * - `with-a-request`: at the client's first request, whose headers the server requires.
    */
   readonly begins: 'at-once' | 'with-a-request';
   /** The client's first request, if it was sent already on the connection that is dialled first. */
@@ -48,11 +50,12 @@ export interface RestoringOptions {
 }
 
 /**
- * - `live`: connected; before the client's handshake is done a loss is final, the client can simply try again.
- * - `reviving`: a new connection makes its handshake; messages wait.
- * - `pausing`: there is no connection; the next message or the timer tries to make one.
- * - `awaiting`: there is none; the next request of the client tries to make one.
- * - `closed`: for good.
+ * - `live`: connected. Before the client's handshake has succeeded a loss is final, because the client can simply try
+ *   again.
+ * - `reviving`: the session is being restored on a new connection. Messages wait.
+ * - `pausing`: there is no connection. The next message or the timer opens one.
+ * - `awaiting`: there is no connection. The client's next request opens one.
+ * - `closed`: ended for good.
  */
 type LinkState =
   | { readonly kind: 'live'; readonly link: UpstreamLink }
@@ -67,19 +70,21 @@ interface Waiting {
 
 interface OpenCall {
   readonly exchange: Exchange;
-  /** The message, where its success is worth remembering. */
+  /** The request, if its success changes the state of the session. */
   readonly standing: Frame | undefined;
 }
 
-/** A question that a new connection is asked to be where the one before was; the client had its answer long ago. */
+/**
+ * A request of the bridge that restores the session's state on a new connection. The client had its answer long ago.
+ */
 interface OwnRequest {
   readonly exchange: Exchange;
   readonly answered: (answer: Frame) => void;
 }
 
 /**
- * A session whose connections may take each other's place: each new one gets the handshake, the log level and the
- * subscriptions. Calls in flight on a connection that is lost fail, and are never made again.
+ * A session whose connection can be replaced. Each new connection gets the handshake, the log level and the
+ * subscriptions. Open calls on a lost connection fail, and are never repeated.
  */
 export class RestoringLink implements UpstreamLink, ServerListener, RestoredConnection {
   readonly delivery = 'pipe';
@@ -93,15 +98,18 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
   readonly #questions = new Set<JsonRpcId>();
   readonly #own = new Map<JsonRpcId, OwnRequest>();
   readonly #waiting = new ByteQueue<Waiting>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
-  /** "Look again", told as soon as the server has taken all it is asked for: what changes from then on it tells itself. */
+  /**
+   * Notifications of possible changes. The client gets them when the server has answered everything that restores the
+   * session, because the server reports later changes itself.
+   */
   #missed: readonly Frame[] = [];
-  /** What the server may see of the latest request of the client. */
+  /** Forwarded headers of the client's latest request. */
   #headers: Lane['headers'];
   #pauseMs = FIRST_PAUSE_MS;
   #isPaused = false;
   #state: LinkState;
 
-  /** Throws what the dialer throws, where the session begins here. */
+  /** Throws what the dialer throws, if the session begins here. */
   constructor(dialer: SessionDialer, listener: ServerListener, options: RestoringOptions) {
     const { deps, handshakeTimeoutMs } = options;
     this.#dialer = dialer;
@@ -121,7 +129,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
     const { session, begins } = this.#options;
     if (session.offer === undefined) return { kind: 'live', link: this.#dialer.dial(this) };
     if (begins === 'with-a-request') return { kind: 'awaiting' };
-    // Whoever dials is prepared for what the server says only then.
+    // No message may reach the listener before the constructor has returned.
     queueMicrotask(() => this.#revive());
     return { kind: 'pausing', cancel: () => {} };
   }
@@ -155,7 +163,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
     }
   }
 
-  /** False: it is a subscription beyond the limit, and has been refused. */
+  /** Returns false if the message is a subscription beyond the limit, which has been refused. */
   #note(frame: Frame, exchange: Exchange | undefined): boolean {
     if (frame.kind === 'request' && exchange !== undefined) {
       if (!this.#options.session.reserve(frame)) {
@@ -170,7 +178,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
   }
 
   #wait(frame: Frame, exchange: Exchange | undefined): void {
-    // An answer is to a question of the connection that is gone.
+    // The question that this answers was asked on the lost connection.
     if (frame.isResponse) return;
     if (!this.#waiting.isFull) this.#waiting.add({ frame, exchange });
     else if (exchange?.state.kind === 'open') {
@@ -198,7 +206,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
     link?.close(reason);
   }
 
-  /** The client hears of the end, and with it all whose answers it waits for. */
+  /** Ends the session and notifies the listener, so that all open calls fail. */
   #endSession(reason: BridgeError): void {
     this.close(reason);
     this.#listener.serverClosed(reason);
@@ -261,7 +269,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
     const { session, afterLoss } = this.#options;
     if (session.initialize === undefined || (afterLoss === 'ends' && !wasReviving)) return this.#endSession(reason);
     if (wasReviving) return this.#notRevived(reason);
-    // What was lost, and why, the connection has said.
+    // The loss and its reason were logged by the connection.
     this.log.info(`reconnecting to ${this.#dialer.name}`);
     this.#pauseThenRevive();
   }
@@ -282,7 +290,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
     }
   }
 
-  // ---- coming back
+  // ---- restoring
 
   #pauseThenRevive(): void {
     const pauseMs = this.#pauseMs;
@@ -322,7 +330,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
     taken();
   }
 
-  /** A client that cannot be told of another revision goes on all the same. */
+  /** A client that cannot be notified of another revision continues nevertheless. */
   offered({ protocolVersion }: Fields): boolean {
     const { session, afterLoss } = this.#options;
     if (afterLoss === 'goes-on' || protocolVersion === session.offer?.protocolVersion) return true;
@@ -339,7 +347,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
     this.serverClosed(reason);
   }
 
-  /** Nobody but the log is told of a connection that could not be made, unless a message waits. */
+  /** Logs that no connection could be opened. The client gets an error only for requests that wait. */
   #notRevived(reason: BridgeError): void {
     this.log.warn({ code: reason.code }, `not reconnected: ${reason.message}`);
     this.#failWaiting(reason);
@@ -350,7 +358,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
     if (this.#state.kind !== 'reviving') return;
     this.#pauseMs = FIRST_PAUSE_MS;
     this.#state = { kind: 'live', link: this.#state.link };
-    // Not before: what is not read answers no handshake.
+    // The connection is paused only now, because the answer to its handshake had to be read.
     if (this.#isPaused) this.#state.link.pause();
     this.log.info(`reconnected to ${this.#dialer.name}`);
     this.#missed = missed;
@@ -360,7 +368,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
       const isOver = exchange !== undefined && exchange.state.kind !== 'open';
       hasCapacity = (isOver || this.send(frame, exchange)) && hasCapacity;
     }
-    // The lost connection may have been full; it will never drain.
+    // The lost connection may have been full, and will never drain.
     if (hasCapacity) this.#listener.serverDrained();
   }
 
@@ -386,7 +394,10 @@ const OTHER_REVISION = new BridgeError(
   'The server speaks another revision now than when this session was opened; open a new session.',
 );
 
-/** A server that never answers would have everything wait for it, for as long as it keeps the connection. */
+/**
+ * Returns the error for a server that does not answer. Without the limit, all messages would wait as long as the
+ * connection stays open.
+ */
 function timedOut(name: string, timeoutMs: number): BridgeError {
   const message = `${name} did not answer initialize within ${timeoutMs} ms when reconnected; raise --request-timeout if it needs longer.`;
   return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'initialize', timeoutMs } });

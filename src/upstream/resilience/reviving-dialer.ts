@@ -6,13 +6,13 @@ import { RestoringLink, type RestoringOptions } from './restoring-link.ts';
 
 export interface RevivingOptions {
   readonly deps: Deps;
-  /** How long the handshake of a new connection may take; 0: no limit. */
+  /** Time limit for the handshake of a new connection. 0 means no limit. */
   readonly handshakeTimeoutMs: number;
 }
 
 /**
- * Goes on with a new connection when one is lost: for a client that cannot be told to open a new session, because its
- * session is its pipe. Calls in flight fail; handshake, log level and subscriptions are repeated.
+ * Replaces a lost connection, for a client that cannot be made to open a new session because its session is its pipe.
+ * Open calls fail. Handshake, log level and subscriptions are repeated.
  */
 export function createRevivingDialer(revived: UpstreamDialer, options: RevivingOptions): UpstreamDialer {
   const reviving = { ...options, afterLoss: 'goes-on', begins: 'at-once' } as const;
@@ -23,9 +23,9 @@ export function createRevivingDialer(revived: UpstreamDialer, options: RevivingO
 }
 
 /**
- * Keeps sessions up to date that are stored, and goes on with those that another bridge has stored, where the server does
- * not know them any more: because they ended with their connection, or because it keeps none. Whatever is not stored
- * passes by.
+ * Keeps the state of stored sessions up to date. Continues sessions of other bridges that the server does not know any
+ * more, because they ended with their connection or because the server keeps none. Sessions that are not stored are not
+ * wrapped.
  */
 export function keepStoredSessions(options: RevivingOptions & Pick<RestoringOptions, 'begins'>): DecorateSession {
   return (dialer, listener, session, sent) =>

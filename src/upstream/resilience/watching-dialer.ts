@@ -12,38 +12,40 @@ import type { Frame } from '../../wire/frame.ts';
 export interface WatchOptions {
   /** Silence allowed to a call. */
   readonly requestTimeoutMs: number;
-  /** The time from asking a silent server until it counts as hung. */
+  /** Time for a sign of life after a silent server was asked. Then it counts as hung. */
   readonly hangTimeoutMs: number;
-  /** What the server speaks. */
+  /** The era of the server. */
   readonly era: Era;
-  /** The name that the bridge gives itself when it asks. */
+  /** The bridge's description of itself, for its questions. */
   readonly clientInfo: Implementation;
   readonly deps: Deps;
 }
 
-/** A call that timed out reached the server a moment after its time began. */
+/**
+ * The share of its timeout that a call certainly waits for the server, since the request arrives there a little later.
+ */
 const SHARE_OF_TIMEOUT = 0.9;
-/** A timer that is later shows that the bridge itself stood still, and with it perhaps the server. */
+/** A timer that is this late shows that the bridge itself stood still, and perhaps the server with it. */
 const LATE_MS = 1000;
-/** No other request on a link has such an id. */
+/** Prefix of the ids of these questions. No other request on a link has such an id. */
 const ID_PREFIX = 'mcp-portage-alive-';
 
 /**
- * Ends a process that hangs, for clients that share it: none of them could. When a call is given up (it timed out, or
- * its client did not want to wait any longer) and nothing at all has come from the process for as long as a call may be
- * silent, it is asked something. Whatever comes then, a message, an error, a byte on stderr, shows that it lives;
- * nothing, and it is gone for its clients as if it had exited, and its process is ended.
- * [spec 2025-11-25 basic/utilities/ping#behavior-requirements] without an answer the sender may consider the connection
- * stale and end it. See docs/internals/decisions/0015-hung-servers.md.
+ * Ends a process that hangs, because the clients that share it cannot. A call is given up when it times out or its
+ * client withdraws it. If nothing has come from the process by then for as long as a call may be silent, the process is
+ * asked a question. Any output shows that it is alive: a message, an error, a byte on stderr. Without any, the process
+ * is ended, and its clients are treated as if it had exited. See docs/internals/decisions/0015-hung-servers.md. Without
+ * an answer to a ping, the sender may consider the connection stale and end it.
+ * [spec 2025-11-25 basic/utilities/ping#behavior-requirements]
  */
 export function createWatchingDialer(watched: SessionDialer, options: WatchOptions): SessionDialer {
   return new DecoratedSessions(watched, (dialer, listener) => new WatchedLink(dialer, listener, options));
 }
 
 /**
- * - `open`: whatever the server says is heard.
- * - `paused`: it is not read, so nothing of it would be seen.
- * - `closed`: nobody wants to know any more.
+ * - `open`: the server is read.
+ * - `paused`: the server is not read, so a sign of life would not be seen.
+ * - `closed`: the link has ended.
  */
 type LinkState = 'open' | 'paused' | 'closed';
 
@@ -51,11 +53,13 @@ class WatchedLink extends PassingLink {
   protected readonly link: UpstreamLink;
   readonly #name: string;
   readonly #options: WatchOptions;
-  /** When the first request was sent of those since the server was last heard of, which was then. */
+  /**
+   * Time of the first request since the process was last heard from, and the value of `lastHeardMs` at that request.
+   */
   #waitingSinceMs = Number.NEGATIVE_INFINITY;
   #lastHeardThenMs: number | undefined;
   #questions = 0;
-  /** Set while a question is open: clears its timer. */
+  /** Cancels the timer of the open question. Undefined if no question is open. */
   #cancelVerdict: (() => void) | undefined;
   #state: LinkState = 'open';
 
@@ -80,7 +84,7 @@ class WatchedLink extends PassingLink {
     this.#waitingSinceMs = this.#options.deps.clock.now();
   }
 
-  // ---- is it alive?
+  // ---- the question
 
   #givenUp(): void {
     const lastHeardMs = this.link.process?.lastHeardMs;
@@ -133,7 +137,7 @@ class WatchedLink extends PassingLink {
   override fromServer(frame: Frame, exchange?: Exchange): void {
     const isAsked = this.#cancelVerdict !== undefined;
     if (isAsked) this.#dropQuestion();
-    // An error without id may be the answer, and nobody else's then.
+    // An error without an id may answer the bridge's question, and is then for no client.
     if (frame.isResponse && (frame.id === undefined ? isAsked : isOwn(frame.id))) return;
     super.fromServer(frame, exchange);
   }
