@@ -10,7 +10,7 @@ import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import type { LiveStreams } from '../downstream/http/response-writer.ts';
 import { addressOf, isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
-import { BridgeError, toBridgeError } from '../errors.ts';
+import { assertNever, BridgeError, toBridgeError } from '../errors.ts';
 import { ANONYMOUS, principalOf } from '../http/auth/callers.ts';
 import { respondError } from '../http/server/respond.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
@@ -20,6 +20,7 @@ import type { Authentication, EndpointAuthentication } from './create-authentica
 import { nameServer } from './create-dialer.ts';
 import { createRouteTable, endpointsBelow, type RouteTable, sessionIdOf } from './create-routes.ts';
 import type { HubCall } from './hub-call.ts';
+import { Composite } from './lifecycle.ts';
 import { type DialledServer, type InspectedPart, ServedServer } from './served-server.ts';
 
 /**
@@ -32,7 +33,7 @@ const REPLACED = new BridgeError(
   'The configuration of this server has changed; open a new session.',
 );
 
-export const NOT_FOR_STREAMS = new BridgeError('ERR_SESSION_CLOSED', 'No server is served at this address any more.');
+export const NOT_SERVED = new BridgeError('ERR_SESSION_CLOSED', 'No server is served at this address any more.');
 
 export interface ListedServerParts {
   readonly listener: HttpListenerConfig;
@@ -48,28 +49,43 @@ export interface ListedServerParts {
 }
 
 /**
+ * - `idle`: not started since it was listed, or since its configuration has changed. The first request starts it.
+ * - `starting`: its instance is being created. `failure` is the error of the attempt before this one.
+ * - `failed`: it could not be started. The next request tries again.
+ * - `serving`: it is running with the current configuration.
+ * - `removed`: it is not in the list any more.
+ */
+type ListedState =
+  | { readonly kind: 'idle' }
+  | {
+      readonly kind: 'starting';
+      readonly started: Promise<ServedServer>;
+      readonly failure: BridgeError | undefined;
+    }
+  | { readonly kind: 'failed'; readonly failure: BridgeError }
+  | { readonly kind: 'serving'; readonly served: ServedServer }
+  | { readonly kind: 'removed' };
+
+/** Hubs are called from the start of the bridge until its end, and anew when the configuration changes. */
+type Hubs = { readonly kind: 'left' } | { readonly kind: 'called'; readonly calls: readonly HubCall[] };
+
+/**
  * A server behind the listener. It is started by the first request for it. When its configuration changes, a new
  * instance takes over while the calls and sessions of the old one end.
  */
-export class ListedServer {
+export class ListedServer extends Composite {
   readonly endpoints: EndpointConfig;
   readonly #parts: ListedServerParts;
   #authentication: EndpointAuthentication | undefined;
   #routes: RouteTable | undefined;
   #config: ServerConfig;
-  #served: ServedServer | undefined;
-  #starting: Promise<ServedServer> | undefined;
-  /** Error of the latest start, if it failed. */
-  #failure: BridgeError | undefined;
-  /** True while the server is in the list and serves clients. */
-  #isListed = true;
-  /** True while hubs are to be called: from the start until the end, and again after a change of the configuration. */
-  #callsHubs = false;
-  #hubCalls: readonly HubCall[] = [];
+  #state: ListedState = { kind: 'idle' };
+  #hubs: Hubs = { kind: 'left' };
   /** Instances with an earlier configuration that still have open calls or sessions. */
   readonly #retiring = new Map<ServedServer, Promise<void>>();
 
   constructor(config: ServerConfig, parts: ListedServerParts) {
+    super();
     const { listener } = parts;
     this.#config = config;
     this.#parts = parts;
@@ -115,24 +131,32 @@ export class ListedServer {
 
   /** Returns the known readiness, without trying the server. A server that was never requested counts as ready. */
   readiness(): Readiness {
-    if (this.#served !== undefined) return this.#served.readiness();
-    return this.#failure === undefined ? { state: 'ready' } : { state: 'refused', error: this.#failure };
+    const state = this.#state;
+    switch (state.kind) {
+      case 'serving':
+        return state.served.readiness();
+      case 'starting':
+      case 'failed':
+        return state.failure === undefined ? { state: 'ready' } : { state: 'refused', error: state.failure };
+      default:
+        return { state: 'ready' };
+    }
   }
 
   /** @param url returns the URL of a path of this listener */
   inspect(url: (path: string) => string): InspectedServer {
     const { path, ssePath, wsPath, httpSse, webSocket, sunset } = this.endpoints;
     const known = this.readiness();
-    const parts = this.#all().map((served) => served.inspect());
+    const parts = this.parts().map((served) => served.inspect());
     const sum = (of: (part: InspectedPart) => number) => parts.reduce((total, part) => total + of(part), 0);
-    const isIdle = this.#served === undefined && known.state === 'ready';
+    const isIdle = this.#state.kind !== 'serving' && known.state === 'ready';
     return {
       name: nameServer(this.#config),
       url: url(path),
       sseUrl: httpSse === 'served' ? url(ssePath) : undefined,
       sunset: sunset?.date,
       wsUrl: webSocket === 'served' ? addressOf({ scheme: 'ws' }, url(wsPath)) : undefined,
-      hubs: this.#hubCalls.map((call) => call.inspect()),
+      hubs: this.#hubCalls().map((call) => call.inspect()),
       kind: this.#config.target.kind,
       state: isIdle ? 'idle' : known.state,
       problem: known.state === 'ready' ? undefined : known.error.message,
@@ -146,44 +170,61 @@ export class ListedServer {
   }
 
   get hasCapacity(): boolean {
-    return this.#served?.hasCapacity ?? true;
+    return this.#served()?.hasCapacity ?? true;
   }
 
   /**
    * Returns the running instance, which the first caller starts. Rejects with a BridgeError if it cannot be started
    * now.
    */
-  start(): Promise<ServedServer> {
-    if (this.#served !== undefined) return Promise.resolve(this.#served);
-    if (this.#starting !== undefined) return this.#starting;
-    const starting = this.#start().finally(() => {
-      // A change of the configuration may have begun another start meanwhile.
-      if (this.#starting === starting) this.#starting = undefined;
-    });
-    this.#starting = starting;
-    return starting;
+  async start(): Promise<ServedServer> {
+    const state = this.#state;
+    switch (state.kind) {
+      case 'serving':
+        return state.served;
+      case 'starting':
+        return state.started;
+      case 'removed':
+        throw NOT_SERVED;
+      case 'idle':
+      case 'failed': {
+        const started = this.#start(this.#config);
+        const failure = state.kind === 'failed' ? state.failure : undefined;
+        const starting: ListedState = { kind: 'starting', started, failure };
+        this.#state = starting;
+        started.then(
+          (served) => this.#started(starting, served),
+          (thrown: unknown) => {
+            if (this.#state === starting) this.#state = { kind: 'failed', failure: toBridgeError(thrown) };
+          },
+        );
+        return started;
+      }
+      default:
+        return assertNever(state);
+    }
   }
 
-  async #start(): Promise<ServedServer> {
-    const config = this.#config;
+  async #start(config: ServerConfig): Promise<ServedServer> {
     const { listener, dial, live } = this.#parts;
     const deps = this.#deps();
     try {
       const dialled = await dial(config, deps);
-      const { endpoints } = this;
-      const served = new ServedServer({ config, listener, endpoints, dialled, live, deps });
-      // The configuration may have changed during the start.
-      if (config !== this.#config) this.#retire(served);
-      else {
-        this.#failure = undefined;
-        this.#served = served;
-      }
-      return served;
+      return new ServedServer({ config, listener, endpoints: this.endpoints, dialled, live, deps });
     } catch (thrown) {
-      const failure = toBridgeError(thrown);
-      if (config === this.#config) this.#failure = failure;
-      throw failure;
+      throw toBridgeError(thrown);
     }
+  }
+
+  /** The configuration may have changed during the start, or the server may have been removed. */
+  #started(starting: ListedState, served: ServedServer): void {
+    if (this.#state === starting) this.#state = { kind: 'serving', served };
+    else this.#retire(served);
+  }
+
+  /** The running instance with the current configuration. */
+  #served(): ServedServer | undefined {
+    return this.#state.kind === 'serving' ? this.#state.served : undefined;
   }
 
   // ---- hubs
@@ -193,18 +234,19 @@ export class ListedServer {
    * certificate that cannot be used.
    */
   async callHubs(): Promise<void> {
-    this.#callsHubs = true;
-    const config = this.#config;
-    if (config.hubs.length === 0 || this.#hubCalls.length > 0) return;
+    const { hubs, limits } = this.#config;
+    const wanted: Hubs = { kind: 'called', calls: this.#hubCalls() };
+    this.#hubs = wanted;
+    if (hubs.length === 0 || wanted.calls.length > 0) return;
     // Loaded on demand, since few servers use hubs.
     const { HubCall } = await import('./hub-call.ts');
-    if (!this.#callsHubs || config !== this.#config || this.#hubCalls.length > 0) return;
-    const { maxMessageBytes } = config.limits;
+    // The server may have left its hubs meanwhile, or may have to call others.
+    if (this.#hubs !== wanted) return;
+    const { maxMessageBytes } = limits;
     const endpoint = () => this.start().then(({ webSockets }) => webSockets);
     const deps = this.#deps();
-    this.#hubCalls = config.hubs.map(
-      (hub) => new HubCall({ hub, maxMessageBytes, endpoint, deps, random: Math.random }),
-    );
+    const calls = hubs.map((hub) => new HubCall({ hub, maxMessageBytes, endpoint, deps, random: Math.random }));
+    this.#hubs = { kind: 'called', calls };
   }
 
   /** Calls the hubs and only logs an error: a mistake in a changed configuration must not end what is running. */
@@ -215,25 +257,25 @@ export class ListedServer {
     });
   }
 
-  #endHubCalls(): void {
-    for (const call of this.#hubCalls) call.close();
-    this.#hubCalls = [];
+  #hubCalls(): readonly HubCall[] {
+    return this.#hubs.kind === 'called' ? this.#hubs.calls : [];
   }
 
   /** Stops calling hubs. Open connections stay for now. */
   leaveHubs(): void {
-    this.#callsHubs = false;
-    this.#endHubCalls();
+    for (const call of this.#hubCalls()) call.close();
+    this.#hubs = { kind: 'left' };
   }
 
   /** True if the server is connected to all of its hubs; undefined: it has none. */
   get isAtHubs(): boolean | undefined {
-    if (this.#hubCalls.length === 0) return undefined;
-    return this.#hubCalls.every((call) => call.inspect().state === 'connected');
+    const calls = this.#hubCalls();
+    if (calls.length === 0) return undefined;
+    return calls.every((call) => call.inspect().state === 'connected');
   }
 
   get isListed(): boolean {
-    return this.#isListed;
+    return this.#state.kind !== 'removed';
   }
 
   /** Returns the dependencies for this server, whose log lines carry its name. */
@@ -250,16 +292,16 @@ export class ListedServer {
    * Returns true if anything has changed.
    */
   update(config: ServerConfig): boolean {
-    const isSame = this.#isListed && fingerprint(config) === fingerprint(this.#config);
+    const isSame = this.isListed && fingerprint(config) === fingerprint(this.#config);
     if (isSame) return false;
-    this.#isListed = true;
+    const served = this.#served();
     this.#config = config;
-    this.#failure = undefined;
-    this.#endHubCalls();
-    if (this.#served !== undefined) this.#retire(this.#served);
-    this.#served = undefined;
-    this.#starting = undefined;
-    if (this.#callsHubs) this.callHubsAnew();
+    this.#state = { kind: 'idle' };
+    if (served !== undefined) this.#retire(served);
+    if (this.#hubs.kind === 'called') {
+      this.leaveHubs();
+      this.callHubsAnew();
+    }
     return true;
   }
 
@@ -270,21 +312,20 @@ export class ListedServer {
 
   /** Removes the server from the list. Resolves when its calls and sessions have ended. */
   async remove(): Promise<void> {
-    this.#isListed = false;
+    const state = this.#state;
+    this.#state = { kind: 'removed' };
     this.leaveHubs();
-    await this.#starting?.catch(() => undefined);
-    if (this.#served !== undefined && !this.#isListed) {
-      this.#retire(this.#served);
-      this.#served = undefined;
-    }
+    if (state.kind === 'serving') this.#retire(state.served);
+    // An instance that has just started retires, too.
+    if (state.kind === 'starting') await state.started.catch(() => undefined);
     await Promise.all(this.#retiring.values());
   }
 
   #routeAt(path: string): HttpRoute {
     return (request, response, query) => {
       if (!this.isFor(principalOf(request))) return this.#parts.unknown(request, response, query);
-      const served = this.#retiring.size > 0 ? this.#servedFor(request, query) : this.#served;
-      if (served === undefined && !this.#isListed) return this.#parts.unknown(request, response, query);
+      const served = this.#retiring.size > 0 ? this.#servedFor(request, query) : this.#served();
+      if (served === undefined && !this.isListed) return this.#parts.unknown(request, response, query);
       if (served === undefined) return this.#startFor(path, request, response, query);
       served.routes.get(path)?.(request, response, query);
     };
@@ -293,9 +334,9 @@ export class ListedServer {
   /** Returns the instance that has the request's session, or else the current one. */
   #servedFor(request: IncomingMessage, query: URLSearchParams): ServedServer | undefined {
     const id = sessionIdOf(request, query);
-    if (id === undefined) return this.#served;
+    if (id === undefined) return this.#served();
     for (const served of this.#retiring.keys()) if (served.sessions.has(id)) return served;
-    return this.#served;
+    return this.#served();
   }
 
   #startFor(path: string, request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
@@ -314,7 +355,7 @@ export class ListedServer {
   /** Serves a new client on a byte stream, which is always anonymous. */
   takeStream(socket: Socket, reach: StreamReach): void {
     const { deps } = this.#parts;
-    if (!this.isFor(ANONYMOUS) || !this.#isListed) return refuseSocket(socket, NOT_FOR_STREAMS, deps);
+    if (!this.isFor(ANONYMOUS) || !this.isListed) return refuseSocket(socket, NOT_SERVED, deps);
     this.start().then(
       (served) => {
         if (!socket.destroyed) served.streams.add(socket, reach);
@@ -329,26 +370,26 @@ export class ListedServer {
 
   // ---- the end of the bridge
 
-  async drain(graceMs: number): Promise<void> {
+  override drain(graceMs: number): Promise<void> {
     this.leaveHubs();
-    await Promise.all(this.#all().map((served) => served.drain(graceMs)));
+    return super.drain(graceMs);
   }
 
-  endAll(reason: BridgeError): void {
-    for (const served of this.#all()) served.endAll(reason);
-  }
-
-  async close(): Promise<void> {
+  override async close(reason: BridgeError): Promise<void> {
     this.leaveHubs();
-    await this.#starting?.catch(() => undefined);
-    await Promise.all(this.#all().map((served) => served.close()));
+    const closing = super.close(reason);
+    if (this.#state.kind === 'starting') {
+      await this.#state.started.then(
+        (served) => served.close(reason),
+        () => undefined,
+      );
+    }
+    await closing;
   }
 
-  killNow(): void {
-    for (const served of this.#all()) served.killNow();
-  }
-
-  #all(): readonly ServedServer[] {
-    return [...(this.#served === undefined ? [] : [this.#served]), ...this.#retiring.keys()];
+  /** The running instance and those that retire. */
+  protected override parts(): readonly ServedServer[] {
+    const served = this.#served();
+    return [...(served === undefined ? [] : [served]), ...this.#retiring.keys()];
   }
 }

@@ -133,7 +133,7 @@ export async function createHttpBridge(
     await servers.unnamed?.start();
   } catch (error) {
     http.close();
-    await servers.close();
+    await servers.close(SHUTTING_DOWN);
     await replica?.close();
     await observation.close();
     throw error;
@@ -169,8 +169,7 @@ export async function createHttpBridge(
       observation.endWatching();
       streams.stopAccepting();
       await drain(http, replica, shutdownGraceMs);
-      servers.endAll(SHUTTING_DOWN);
-      await servers.close();
+      await servers.close(SHUTTING_DOWN);
       await replica?.close();
       http.close();
       streams.close();

@@ -18,6 +18,7 @@ import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createCalls, createSessions } from './create-registries.ts';
 import { type CallerTokens, createRoutes, createWebSocketEndpoint, withKnownCallers } from './create-routes.ts';
+import type { Part } from './lifecycle.ts';
 
 /** The dialers of one server, and its shares of what all servers have in common. */
 export interface DialledServer {
@@ -57,7 +58,7 @@ export type InspectedPart = Pick<
 >;
 
 /** A running server as clients of a listener use it: their sessions and calls, and its routes. */
-export class ServedServer {
+export class ServedServer implements Part {
   readonly sessions: SessionRegistry;
   readonly calls: CallRegistry;
   readonly webSockets: WebSocketEndpoint;
@@ -65,7 +66,6 @@ export class ServedServer {
   readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly #dialled: DialledServer;
-  #lastWords: Promise<void> | undefined;
 
   constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
     const { sessionDialers, callDialers, exchanges, bodies, replicated } = dialled;
@@ -135,23 +135,17 @@ export class ServedServer {
       this.calls.drain(graceMs),
       this.streams.retire(graceMs, reason),
     ]);
-    this.endAll(reason);
-    await this.close();
+    await this.close(reason);
   }
 
-  /**
-   * Ends what is still open with this reason. Streams stay until the listener closes, for the server's last messages.
-   */
-  endAll(reason: BridgeError): void {
+  /** Streams over HTTP stay until the listener closes, for the server's last messages. */
+  async close(reason: BridgeError): Promise<void> {
     this.sessions.close(reason);
     this.calls.close(reason);
     this.#dialled.replicated?.end();
     this.streams.close(reason);
-    this.#lastWords = this.webSockets.close(reason);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#dialled.close(), this.#lastWords]);
+    const lastWords = this.webSockets.close(reason);
+    await Promise.all([this.#dialled.close(), lastWords]);
   }
 
   killNow(): void {

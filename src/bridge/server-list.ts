@@ -16,7 +16,8 @@ import type { ServedEndpoint } from '../observe/usage/usage.ts';
 import type { Readiness } from '../relay/ports.ts';
 import { nameServer } from './create-dialer.ts';
 import { endpointsBelow, pathsOf, publicUrlOf } from './create-routes.ts';
-import { ListedServer, type ListedServerParts, NOT_FOR_STREAMS } from './listed-server.ts';
+import { Composite } from './lifecycle.ts';
+import { ListedServer, type ListedServerParts, NOT_SERVED } from './listed-server.ts';
 import type { ListChange } from './running-bridge.ts';
 
 /** Parts that the list is created from. */
@@ -29,7 +30,7 @@ export interface ServerListParts extends Omit<ListedServerParts, 'unknown'> {
  * The servers behind a listener: that of the command line at the listener's own paths, those of a file below their
  * names.
  */
-export class ServerList implements Router {
+export class ServerList extends Composite implements Router {
   readonly #parts: ServerListParts;
   readonly #named = new Map<string, ListedServer>();
   #unnamed: ListedServer | undefined;
@@ -38,6 +39,7 @@ export class ServerList implements Router {
   #callsHubs = false;
 
   constructor(parts: ServerListParts) {
+    super();
     this.#parts = parts;
     const readiness = readinessRoute({
       readiness: () => this.#readiness(),
@@ -139,14 +141,14 @@ export class ServerList implements Router {
    */
   async callHubs(): Promise<void> {
     this.#callsHubs = true;
-    await Promise.all(this.#all().map((server) => server.callHubs()));
+    await Promise.all(this.parts().map((server) => server.callHubs()));
   }
 
   /** Serves a new client on a byte stream, at the server with this segment. */
   takeStream(segment: string | undefined, socket: Socket, reach: StreamReach): void {
     const server = segment === undefined ? this.#unnamed : this.#named.get(segment);
     if (server !== undefined) server.takeStream(socket, reach);
-    else refuseSocket(socket, NOT_FOR_STREAMS, this.#parts.deps);
+    else refuseSocket(socket, NOT_SERVED, this.#parts.deps);
   }
 
   // ---- what is served where
@@ -318,24 +320,12 @@ export class ServerList implements Router {
     this.#callsHubs = false;
   }
 
-  async drain(graceMs: number): Promise<void> {
+  override drain(graceMs: number): Promise<void> {
     this.beginEnding();
-    await Promise.all(this.#all().map((server) => server.drain(graceMs)));
+    return super.drain(graceMs);
   }
 
-  endAll(reason: BridgeError): void {
-    for (const server of this.#all()) server.endAll(reason);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#all().map((server) => server.close()));
-  }
-
-  killNow(): void {
-    for (const server of this.#all()) server.killNow();
-  }
-
-  #all(): readonly ListedServer[] {
+  protected override parts(): readonly ListedServer[] {
     return [...(this.#unnamed === undefined ? [] : [this.#unnamed]), ...this.#named.values()];
   }
 }

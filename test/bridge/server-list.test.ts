@@ -83,7 +83,7 @@ async function startList(
   http.servers.update(servers as [ServerConfig]);
   const port = portOf(await http.http.listen());
   t.teardown(() => {
-    http.servers.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
+    void http.servers.close(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     http.close();
     authentication.close();
   });

@@ -139,7 +139,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   const { http, live, servers } = listener;
   const port = portOf(await http.listen());
   t.teardown(() => {
-    listener.servers.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
+    void listener.servers.close(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     listener.close();
   });
   const { sessions, calls } = served;

@@ -162,7 +162,7 @@ test('closes with 1001 when the bridge ends, after the answers to open calls', a
   const { status, body } = await new RawClient(harness.port).refused();
   t.is(status, 503);
   t.regex(body, /ERR_SESSION_CLOSED/);
-  harness.served.endAll(SHUTTING_DOWN);
+  void harness.served.close(SHUTTING_DOWN);
   t.deepEqual(await client.closed, { code: 1001, reason: SHUTTING_DOWN.message });
   t.is((await idle.closed).code, 1001);
 });
