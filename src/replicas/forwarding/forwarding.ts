@@ -4,8 +4,8 @@ import { respondError } from '../../http/server/respond.ts';
 import { isRepeatable } from '../../mcp/classify/repeatable.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 import type { Owner } from '../ownership/owner-tags.ts';
-import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';
 import type { EntryLinks, ReachedOwner } from './link/entry-links.ts';
+import type { EntryStream, EntryStreamListener } from './link/entry-stream.ts';
 import type { ReturnedHead } from './link/heads.ts';
 import { passedHeaders, readReturnedHeaders } from './passed-headers.ts';
 
@@ -40,13 +40,13 @@ const MAX_KEPT_BYTES = 64 * 1024;
  */
 type ForwardingState =
   | { readonly kind: 'connecting'; readonly giveUp: () => void }
-  | { readonly kind: 'sending'; readonly stream: PassedStream }
+  | { readonly kind: 'sending'; readonly stream: EntryStream }
   | { readonly kind: 'diverted' }
-  | { readonly kind: 'responding'; readonly stream: PassedStream }
+  | { readonly kind: 'responding'; readonly stream: EntryStream }
   | { readonly kind: 'ended' };
 
 /** Forwards a request to another replica and its response to the client. Backpressure applies in both directions. */
-export class Forwarding implements PassedStreamListener {
+export class Forwarding implements EntryStreamListener {
   readonly #forwarded: ForwardedRequest;
   readonly #done: (outcome: ForwardOutcome) => void;
   readonly #kept: Buffer[] = [];
@@ -81,7 +81,7 @@ export class Forwarding implements PassedStreamListener {
     if (body === undefined) return void request.on('data', this.#read).on('end', this.#readAll);
     this.#keep(body);
     stream.write(body);
-    stream.end();
+    stream.finish();
   }
 
   // ---- from the client
@@ -95,7 +95,7 @@ export class Forwarding implements PassedStreamListener {
 
   readonly #readAll = (): void => {
     if (this.#state.kind === 'diverted') this.#end({ kind: 'not-here', body: Buffer.concat(this.#kept) });
-    else if (this.#state.kind === 'sending' || this.#state.kind === 'responding') this.#state.stream.end();
+    else if (this.#state.kind === 'sending' || this.#state.kind === 'responding') this.#state.stream.finish();
   };
 
   #keep(chunk: Buffer): void {

@@ -2,8 +2,8 @@ import type { Clock } from '../../deps.ts';
 import type { OtherReplicas, ReplicaAnswer } from '../../observe/status/other-replicas.ts';
 import type { Cluster } from '../ownership/cluster.ts';
 import type { Owner } from '../ownership/owner-tags.ts';
-import type { PassedStream, PassedStreamListener } from './link/entry-link.ts';
 import type { EntryLinks, ReachedOwner } from './link/entry-links.ts';
+import type { EntryStream, EntryStreamListener } from './link/entry-stream.ts';
 import type { ReturnedHead } from './link/heads.ts';
 
 /** Time limit for the answer of one replica, and for those of all. */
@@ -88,12 +88,12 @@ function silent({ address }: Owner, problem: string): ReplicaAnswer {
 }
 
 /** A query to one replica. `done` gets the body of the answer, or a text that says why there is none. */
-class Question implements PassedStreamListener {
+class Question implements EntryStreamListener {
   readonly #target: string;
   readonly #done: (answer: Buffer | string) => void;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
-  #stream: PassedStream | undefined;
+  #stream: EntryStream | undefined;
   #takeBack = NOTHING;
   #isOver = false;
 
@@ -111,7 +111,7 @@ class Question implements PassedStreamListener {
     if (reached.kind === 'not-here') return this.#end('another replica is there now');
     this.#stream = reached.link.open({ method: 'GET', target: this.#target, principal: LOOKER, headers: [] }, this);
     if (this.#stream === undefined) this.#end('it takes nothing');
-    else this.#stream.end();
+    else this.#stream.finish();
   }
 
   responded({ status }: ReturnedHead): void {

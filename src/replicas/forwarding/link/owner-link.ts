@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { LinkConnection, type LinkEnd } from './connection.ts';
-import { type LinkFrame, windowOf } from './frames.ts';
+import type { LinkFrame } from './frames.ts';
 import { OwnerStream, type OwnerStreamParts } from './owner-stream.ts';
 
 export interface OwnerLinkOptions {
@@ -50,25 +50,9 @@ export class OwnerLink implements LinkEnd {
     const stream = type === 'open' ? this.#opened(id) : this.#streams.get(id);
     // Ignore frames of a stream that has ended here or was never begun, of which the other end does not know yet.
     if (stream === undefined) return;
-    const fault = this.#takeFor(stream, frame);
+    const fault = stream.take(frame);
     if (fault !== undefined) return this.#connection.cut(fault);
     this.#held = stream.isHeld ? stream : undefined;
-  }
-
-  #takeFor(stream: OwnerStream, frame: LinkFrame): string | undefined {
-    switch (frame.type) {
-      case 'open':
-        return stream.takeHead(frame);
-      case 'data':
-        return stream.takeData(frame);
-      case 'window':
-        return stream.takeWindow(windowOf(frame));
-      case 'reset':
-        stream.end();
-        return undefined;
-      default:
-        return 'it carried something that only owners say';
-    }
   }
 
   #opened(id: number): OwnerStream | undefined {
@@ -109,7 +93,7 @@ export class OwnerLink implements LinkEnd {
   }
 
   ended(reason: string): void {
-    for (const stream of [...this.#streams.values()]) stream.end();
+    for (const stream of [...this.#streams.values()]) stream.abort();
     this.#onEnded(reason);
   }
 }

@@ -1,7 +1,8 @@
 import { request } from 'node:http';
 import test from 'ava';
 import { BodyCapacity, readBody } from '../../../../src/http/server/read-body.ts';
-import type { EntryLink, PassedStreamListener } from '../../../../src/replicas/forwarding/link/entry-link.ts';
+import type { EntryLink } from '../../../../src/replicas/forwarding/link/entry-link.ts';
+import type { EntryStreamListener } from '../../../../src/replicas/forwarding/link/entry-stream.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import {
   createEntryLinks,
@@ -123,7 +124,7 @@ test('a head that is too large for the owner is refused, and the link goes on', 
   t.is(sockets.length, 1);
 });
 
-const NOT_HEARD: PassedStreamListener = { responded() {}, came() {}, completed() {}, drained() {}, failed() {} };
+const NOT_HEARD: EntryStreamListener = { responded() {}, came() {}, completed() {}, drained() {}, failed() {} };
 
 test('a link takes no further requests while too much waits in it, and takes them again', async (t) => {
   const { owner } = await startOwner(t, () => undefined);
