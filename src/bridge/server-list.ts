@@ -73,6 +73,7 @@ export class ServerList extends Composite implements Router {
       if (known !== undefined) {
         const isNew = !known.isListed;
         if (known.update(config)) (isNew ? added : changed).push(nameOf(config));
+        if (isNew && this.#callsHubs) known.callHubsAnew();
         kept.add(known);
         continue;
       }

@@ -383,3 +383,24 @@ test('a start under an old configuration ends without touching the one under the
   t.is((await third).status, 200);
   t.is(fakes.get('')?.length, 2);
 });
+
+test('a server that is listed again calls its hubs again, also while its former instance ends', async (t) => {
+  const hub = {
+    url: new URL('ws://127.0.0.1:1/'),
+    headers: new Map(),
+    token: undefined,
+    caFile: undefined,
+    proxyEnv: {},
+  };
+  const atHub = { ...listed('at hub'), hubs: [hub] };
+  const { servers, post } = await startList(t, [listed('other'), atHub]);
+  const hubsOf = (): readonly number[] => servers.inspect((path) => path).map(({ hubs }) => hubs.length);
+  await servers.callHubs();
+  t.deepEqual(hubsOf(), [0, 1]);
+  t.is((await post('/at-hub/mcp', initialize())).status, 200);
+  servers.update([listed('other')]);
+  t.deepEqual(hubsOf(), [0]);
+  servers.update([listed('other'), atHub]);
+  await waitFor(() => hubsOf()[1] === 1);
+  t.deepEqual(hubsOf(), [0, 1]);
+});
