@@ -122,8 +122,8 @@ test('a server that has not begun to serve may say of each list once that it has
 
 test('of the resources that a client names no more are asked for than it can subscribe to', (t) => {
   const asked: unknown[] = [];
-  const send = (_link: SessionLink, frame: Frame) => asked.push(readPayload(frame)?.uri) > 0;
-  const session = { initializeResult: SERVER_RESULT, send } as unknown as LegacySession;
+  const server = { fromClient: (_link: SessionLink, frame: Frame) => asked.push(readPayload(frame)?.uri) > 0 };
+  const session = { initializeResult: SERVER_RESULT, server } as unknown as LegacySession;
   const pool = { take: (link: SessionLink) => link.joined(session, false) } as unknown as LegacyPool;
   const named = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, n) => `a:${n}`);
   const params = { notifications: { resourceSubscriptions: ['a:0', ...named] } };

@@ -4,7 +4,7 @@ import { MAX_CAPABILITIES_LENGTH } from '../../../mcp/translate/capabilities.ts'
 import type { Readiness, SessionDialer } from '../../../relay/ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { type CallsElsewhere, LegacySession } from './legacy-session.ts';
-import type { SessionLink } from './session-link.ts';
+import type { SessionLink, SessionPool } from './session-link.ts';
 import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits } from './session-queue.ts';
 import type { SessionWanted } from './session-wanted.ts';
 import type { Attribution } from './sole-owner.ts';
@@ -55,7 +55,7 @@ interface Entry {
  * exactly this client, and kept warm for the next call. Calls share it; one that needs it to itself, because its client
  * may be asked something, gets the first one of its client that no other such call has, or waits for it.
  */
-export class LegacyPool {
+export class LegacyPool implements SessionPool {
   readonly #options: LegacyPoolOptions;
   readonly #limits: LegacyPoolLimits;
   /** Least recently used first. */
@@ -150,13 +150,12 @@ export class LegacyPool {
     const { session } = entry;
     this.#used(entry);
     try {
-      session.join(link);
+      session.server.join(link);
     } catch (thrown) {
       if (session.isIdle) this.#end(session);
       throw thrown;
     }
     if (isAlone) entry.askable += 1;
-    link.leaveQueue();
     link.joined(session, isAlone);
   }
 
@@ -170,6 +169,7 @@ export class LegacyPool {
 
   /** Gives what is free to those who wait for it. */
   #serve(): void {
+    if (this.#queue.isEmpty) return;
     this.#freed += 1;
     if (this.#freed > 1) return;
     let seen: number;
@@ -219,7 +219,6 @@ export class LegacyPool {
       clientInfo,
       headers,
       capabilities: capabilities.capabilities,
-      onLeft: (left, wasAlone) => this.#left(left, wasAlone),
       onUnplaced: () => {
         if (attribution === 'stream') this.#keepsApart = true;
       },
@@ -253,7 +252,7 @@ export class LegacyPool {
     );
   }
 
-  #left(session: LegacySession, wasAlone: boolean): void {
+  left(session: LegacySession, wasAlone: boolean): void {
     const entry = this.#entries.get(session);
     if (entry !== undefined && wasAlone) entry.askable -= 1;
     if (entry !== undefined && session.isIdle) this.#idle(entry);

@@ -5,14 +5,14 @@ import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { Exchange, Lane } from '../../../relay/exchange.ts';
 import type { ServerListener, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import { SessionState } from '../../../relay/sessions/session-state.ts';
-import type { SharedClient, WaitingClient } from '../../../relay/shared/client-link.ts';
+import type { SharedClient } from '../../../relay/shared/client-link.ts';
 import { ABANDONED_MS, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
 import { LegacyEra } from '../../../relay/shared/legacy/legacy-era.ts';
 import { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
 import { SharedServer } from '../../../relay/shared/shared-server.ts';
-import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
+import type { JsonRpcId } from '../../../wire/frame.ts';
 import type { RootsQuestions } from '../questions/roots-questions.ts';
 import type { Elicitations } from '../questions/url-elicitations.ts';
 import { CallProgress, type Continuation } from '../questions/waiting-call.ts';
@@ -32,8 +32,6 @@ export interface LegacySessionOptions {
   readonly headers: Lane['headers'];
   readonly capabilities: Fields;
   readonly calls: CallsElsewhere;
-  /** A user has left. `wasAlone`: no other call used the session that may be asked something. */
-  readonly onLeft: (session: LegacySession, wasAlone: boolean) => void;
   /** Nothing tells the call that the server asks in. */
   readonly onUnplaced: () => void;
   /** An abandoned call, or all of them, is none any more. */
@@ -45,9 +43,6 @@ export interface LegacySessionOptions {
  * the server may be one that remembers its calls.
  */
 export type CallsElsewhere = 'stored' | 'lost';
-
-/** What uses a session: a client of its server like any other. */
-type SessionUser = SharedClient<LegacyClient>;
 
 /** What is known of one connection to the server. */
 interface Progress {
@@ -67,8 +62,9 @@ export class LegacySession {
   readonly #options: LegacySessionOptions;
   readonly #state: LegacyState;
   readonly #owner: SoleOwner;
+  /** The server, whose clients are the users of the session. */
+  readonly server: SharedServer<LegacyClient>;
   readonly #era: LegacyEra;
-  readonly #server: SharedServer<LegacyClient>;
   /** What is known of the connection that was made last; undefined: nobody goes on with its calls. */
   #progress: Progress | undefined;
   #isHandedOver = false;
@@ -95,7 +91,7 @@ export class LegacySession {
     this.tasks = this.#owner.tasks;
     this.#era = new LegacyEra(this.#state, this.#owner, options);
     const dial = (listener: ServerListener): UpstreamLink => dialer.dial(listener, this.#beginProgress());
-    this.#server = new SharedServer(this.#era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
+    this.server = new SharedServer(this.#era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
   }
 
   /** Nobody uses the session. */
@@ -112,29 +108,14 @@ export class LegacySession {
     return this.#state.offer;
   }
 
-  /** Throws a BridgeError when the server cannot be reached now. */
-  join(user: SessionUser): void {
-    this.#server.join(user);
-  }
-
-  whenServing(waiting: WaitingClient<LegacyClient>): void {
-    this.#server.whenServing(waiting);
-  }
-
-  /** False: the server's pipe is full. */
-  send(user: SessionUser, frame: Frame, exchange: Exchange | undefined): boolean {
-    return this.#server.fromClient(user, frame, exchange);
-  }
-
-  leave(user: SessionUser, wasAlone: boolean): void {
+  leave(user: SharedClient<LegacyClient>): void {
     this.#era.holdLevelOf(user);
-    this.#server.leave(user);
-    this.#options.onLeft(this, wasAlone);
+    this.server.leave(user);
   }
 
   /** True if nothing that the server asks there can be meant for a call that another client has abandoned. */
   isClearFor(client: ClientIdentity): boolean {
-    return this.#owner.isClearFor(client);
+    return this.#state.abandoned.areAskersOf(client);
   }
 
   #beginProgress(): SessionState | undefined {
@@ -182,14 +163,14 @@ export class LegacySession {
 
   #dismiss(): void {
     this.#stopWaiting = undefined;
-    const reason = `${this.#server.name} ended and could not be started again within ${RECONNECT_MS} ms.`;
+    const reason = `${this.server.name} ended and could not be started again within ${RECONNECT_MS} ms.`;
     for (const { listener } of this.#state.clients.toArray())
       listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
   }
 
   close(): Promise<void> {
     this.#stopWaiting?.();
-    return this.#server.close();
+    return this.server.close();
   }
 }
 

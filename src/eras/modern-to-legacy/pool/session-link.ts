@@ -27,12 +27,14 @@ export interface SessionLinkUser {
   lost(reason: BridgeError): void;
 }
 
-/** Has links join sessions. Both functions throw a BridgeError when there is no session to be had. */
+/** Has links join sessions. `take` and `lease` throw a BridgeError when there is no session to be had. */
 export interface SessionPool {
   /** Joins a session that others may use as well. */
   take(link: SessionLink): void;
   /** Joins a session that no other call uses which may be asked something, at once or later. */
   lease(link: SessionLink): void;
+  /** Called when a link has left a session. */
+  left(session: LegacySession, wasAlone: boolean): void;
 }
 
 /** The lane of a request to a session leads to no client: the one who asked may be gone while the server goes on. */
@@ -74,6 +76,8 @@ const LEFT: LinkState = { kind: 'left' };
  */
 export class SessionLink extends ListMember implements SharedClient<LegacyClient>, LegacyClient, ServerListener {
   readonly wanted: SessionWanted;
+  /** Undefined: nothing proves which client uses the link. */
+  readonly identity: ClientIdentity;
   /** The request, task or stream that hears of the session. Another one may take over. */
   user: SessionLinkUser;
   readonly listener: ServerListener = this;
@@ -88,12 +92,8 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     super();
     this.#pool = pool;
     this.wanted = wanted;
+    this.identity = wanted.identity;
     this.user = user;
-  }
-
-  /** Undefined: nothing proves which client uses the link. */
-  get identity(): ClientIdentity {
-    return this.wanted.identity;
   }
 
   // ---- from the user
@@ -101,7 +101,7 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
   /** Uses a session that others may use as well. Throws a BridgeError when there is none to be had. */
   open(): void {
     this.#pool.take(this);
-    this.#awaitServer();
+    this.granted();
   }
 
   /** Waits for a session that no other call uses which may be asked something. Throws as `open` does. */
@@ -116,7 +116,7 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
 
   /** Sends a notification, or the answer to a question. False: the server's pipe is full. */
   send(frame: Frame, about?: SessionRequest): boolean {
-    return this.#state.kind !== 'joined' || this.#state.session.send(this, frame, about);
+    return this.#state.kind !== 'joined' || this.#state.session.server.fromClient(this, frame, about);
   }
 
   /** May be answered at once. */
@@ -140,7 +140,9 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     const state = this.#state;
     this.#state = LEFT;
     if (state.kind === 'waiting') state.leave();
-    else if (state.kind === 'joined') state.session.leave(this, state.isAlone);
+    if (state.kind !== 'joined') return;
+    state.session.leave(this);
+    this.#pool.left(state.session, state.isAlone);
   }
 
   // ---- from the pool
@@ -153,7 +155,7 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     return this.#state.kind === 'waiting';
   }
 
-  /** Its turn has come, or its time is over. */
+  /** Called when the call cannot wait any longer, or is in vain. */
   leaveQueue(): void {
     if (this.#state.kind !== 'waiting') return;
     const { leave } = this.#state;
@@ -161,13 +163,10 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     leave();
   }
 
+  /** Called when the link has become a client of the session, before `granted`. */
   joined(session: LegacySession, isAlone: boolean): void {
+    this.leaveQueue();
     this.#state = { kind: 'joined', session, isAlone };
-  }
-
-  /** The link has joined a session to itself. */
-  granted(): void {
-    this.#awaitServer();
   }
 
   /** There was no session in time. */
@@ -175,11 +174,12 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     this.user.refused(rpcErrorOf(error));
   }
 
-  #awaitServer(): void {
+  /** Goes on with the session that the link has joined. */
+  granted(): void {
     const { session } = this;
     const known = session.initializeResult;
     if (known !== undefined) return this.#opened(known);
-    session.whenServing({
+    session.server.whenServing({
       client: this,
       ready: () => this.#opened(session.initializeResult as InitializeResult), // it serves
       refused: (reason) => this.user.refused(rpcErrorOf(reason)),

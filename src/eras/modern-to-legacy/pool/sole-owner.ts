@@ -10,7 +10,7 @@ import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../../relay/exchange.ts';
 import type { SharedClient } from '../../../relay/shared/client-link.ts';
-import { attributeQuestion, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
+import { attributeQuestion } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
 import type { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
@@ -155,11 +155,6 @@ export class SoleOwner implements SharingPolicy {
       default:
         return NOBODY;
     }
-  }
-
-  /** True if nothing that the server asks can be meant for an abandoned call of another client. */
-  isClearFor(client: ClientIdentity): boolean {
-    return this.#state.abandoned.askers().every((other) => other !== undefined && other === client);
   }
 
   /** No call is open that could be asked. `reply` is called once, or not at all. */

@@ -138,6 +138,12 @@ export class AbandonedCalls {
     return this.#clientsWhere((call, id) => call.mayAsk && id <= lastId);
   }
 
+  /** True if every call that the server can ask in is certainly of this client. */
+  areAskersOf(client: ClientIdentity): boolean {
+    if (this.isEmpty) return true;
+    return this.askers().every((other) => other !== undefined && other === client);
+  }
+
   /** The clients of all of them. */
   clients(): readonly ClientIdentity[] {
     return this.#clientsWhere(() => true);

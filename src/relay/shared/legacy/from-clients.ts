@@ -247,9 +247,9 @@ export class FromClients {
       this.#abandon(call);
     }
     for (const { serverId } of questions.takeOf(client)) link.send(errorFrame(serverId, rpcErrorOf(CLIENT_LEFT)));
-    const mostVerbose = levels.mostVerbose();
+    const mostVerbose = levels.get(client) && levels.mostVerbose();
     for (const uri of this.#state.forget(client)) this.#state.tell(link, UNSUBSCRIBE, { uri });
-    const wanted = levels.mostVerbose();
+    const wanted = mostVerbose && levels.mostVerbose();
     if (wanted !== undefined && wanted !== mostVerbose) this.#state.tell(link, SET_LEVEL, { level: wanted });
   }
 }

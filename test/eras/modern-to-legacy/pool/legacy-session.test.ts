@@ -18,11 +18,10 @@ test('a server that is to be told anew is not started before the one that was to
     calls: 'lost',
     headers: undefined,
     capabilities: { elicitation: { url: {} } },
-    onLeft: () => {},
     onUnplaced: () => {},
     onAbandonedLess: () => {},
   });
-  session.join(new FakeSessionUser(pool, wants('ada')).link);
+  session.server.join(new FakeSessionUser(pool, wants('ada')).link);
   const { link, listener } = dialer.latest;
   const { end } = remainsOf(link);
   // A revision that has no word for what was declared.
