@@ -60,7 +60,7 @@ export function modernResult(
   return withPayload(resultFrame(0, null), joinMembers(result));
 }
 
-/** What the server refused it with. */
+/** Translates the error that the server has answered with. */
 export function modernFailure(answer: Frame, { request, server }: Answered): Frame {
   const method = request.method ?? '';
   const capability = method === GET_PROMPT ? 'prompts' : 'tools';
@@ -72,7 +72,8 @@ export function modernFailure(answer: Frame, { request, server }: Answered): Fra
 }
 
 /**
- * What a task ends with. To 2025-11-25 a tool that reports an error has failed; here it is a result like any other.
+ * Returns the end of a task. To 2025-11-25 a tool that reports an error has failed; in the extension, its task is
+ * completed like any other.
  */
 export function taskEnd(answer: Frame, answered: Answered): { status: TaskStatus; members: Map<string, Buffer> } {
   const outcome = answer.kind === 'error' ? modernFailure(answer, answered) : modernOutcome(answer, answered);
@@ -155,7 +156,7 @@ function cancelAnswer(id: JsonRpcId): Frame {
   return resultFrame(id, { action: 'cancel' });
 }
 
-/** What the server hears when nobody answers. */
+/** The answer that the server gets when no client answers. */
 export function refusedAnswer(question: Frame): Frame {
   const id = question.id as JsonRpcId; // questions are requests
   if (question.method === ELICIT) return cancelAnswer(id);
@@ -166,7 +167,7 @@ export function refusedAnswer(question: Frame): Frame {
 export function readRpcError(frame: Frame): RpcError {
   const { code, message, data } = readFields(frame, ['code', 'message', 'data']);
   return {
-    // What is no number stands for no code; the map of eras replaces it.
+    // Only a number is a code; the map of eras replaces anything else.
     code: typeof code === 'number' ? code : Number.NaN,
     message: typeof message === 'string' ? message : 'the server gave no reason',
     ...(data !== undefined && { data }),

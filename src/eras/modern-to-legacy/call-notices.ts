@@ -12,20 +12,20 @@ import type { FollowedCall, Follower } from './followed-call.ts';
 
 export interface CallNoticesOptions {
   readonly call: Pick<FollowedCall, 'followers' | 'isParked'>;
-  /** Where the bytes of what is kept count. Called when there is something to keep, which is rare. */
+  /** Opens the account for the bytes of kept notifications. Called for the first of them, which is rare. */
   readonly openBytes: () => HeldBytes;
-  /** The level that the request asked for which followed the call last. */
+  /** The log level of the request that followed the call last. */
   readonly logLevel: LogLevel | undefined;
   readonly log: Logger;
 }
 
 /**
- * What a server says in passing about one call, for the requests that follow it. What it says while the client is being
- * asked, and nobody follows, is kept for the first that comes back.
+ * Passes the notifications of a server about one call to the requests that follow it. Those that arrive while the
+ * client is being asked, and no request follows, are kept for the first that comes back.
  */
 export class CallNotices {
   readonly #options: CallNoticesOptions;
-  /** How far the call has come: progress must increase, which not all servers see to. */
+  /** The latest progress value that was passed on. Values must increase, which not all servers see to. */
   #progress = Number.NEGATIVE_INFINITY;
   #kept: KeptNotices | undefined;
   /** The log level of the request that followed the call last. */
@@ -36,7 +36,7 @@ export class CallNotices {
     this.#logLevel = options.logLevel;
   }
 
-  /** A request follows, or comes for the outcome. It is told what nobody was there to hear. */
+  /** A request follows the call, or comes for the outcome. It gets the notifications that were kept. */
   joined(follower: Follower): void {
     this.#logLevel = follower.logLevel;
     const kept = this.#kept;
@@ -79,14 +79,17 @@ export class CallNotices {
     this.#keepUnheard(frame);
   }
 
-  /** [spec 2026-07-28 server/utilities/logging] none without a level, and none below it. */
+  /**
+   * [spec 2026-07-28 server/utilities/logging] A request without a level gets no log messages, any other one none below
+   * its level.
+   */
   #logged(frame: Frame): void {
     const level = levelOf(frame);
     for (const follower of this.#options.call.followers) if (isWanted(level, follower.logLevel)) follower.notify(frame);
     if (isWanted(level, this.#logLevel)) this.#keepUnheard(frame);
   }
 
-  /** Somebody follows unless the client is being asked; of a call that is over nothing is said any more. */
+  /** Only while the client is being asked does no request follow the call. */
   #keepUnheard(frame: Frame): void {
     const { call, openBytes } = this.#options;
     if (!call.isParked) return;
@@ -94,7 +97,7 @@ export class CallNotices {
     this.#kept.add(frame);
   }
 
-  /** Nobody can come back any more. */
+  /** Called when no request can come back any more. */
   clear(): void {
     this.#kept?.takeAll();
     this.#kept = undefined;
@@ -104,7 +107,7 @@ export class CallNotices {
 const LOST = 'notifications were lost: a server said much of a call while its client was being asked something';
 
 function tellProgress(follower: Follower, frame: Frame): void {
-  // One that did not ask for progress is not told.
+  // A request gets progress only if it has asked for it.
   const told = follower.progressToken && rewriteProgress(frame, follower.progressToken);
   if (told !== undefined) follower.notify(told);
 }
@@ -122,8 +125,8 @@ export const MAX_KEPT_NOTICES = 100;
 export const MAX_KEPT_NOTICE_BYTES = 64 * 1024;
 
 /**
- * What a server says about a call while no request of its client follows it, from the oldest on. At the limit,
- * the oldest goes; how far the call has come goes last.
+ * The notifications about a call that arrive while no request of its client follows it, the oldest first. At the limit
+ * the oldest is dropped, but the latest progress last.
  */
 export class KeptNotices {
   readonly #held: HeldBytes;
@@ -132,7 +135,7 @@ export class KeptNotices {
     ({ bytes }) => bytes.length,
   );
   #latestProgress: Frame | undefined;
-  /** Lost for lack of capacity. */
+  /** The number of notifications that were dropped. */
   dropped = 0;
 
   /** `held`: where its bytes count. */
@@ -143,7 +146,7 @@ export class KeptNotices {
   add(notice: Frame): void {
     const { length } = notice.bytes;
     if (length > MAX_KEPT_NOTICE_BYTES) {
-      // It exceeds the limit by itself, whatever were dropped for it.
+      // The notification exceeds the limit by itself, whatever else is dropped.
       this.dropped += 1;
       return;
     }

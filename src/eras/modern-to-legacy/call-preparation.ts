@@ -11,10 +11,10 @@ import { listTaskTools, offersTasks, type TaskTools } from './tasks/task-tools.t
 /** A server that takes longer to set its log level serves the call as it is. */
 export const LEVEL_MS = 2000;
 
-/** How a server wants a call: answered when it is done, or as a task. */
+/** The form in which a server wants a call: as a plain request, or as a task. */
 export type CallForm = 'plain' | 'task';
 
-/** Whether the server may be told how much to log. */
+/** Returns true if the server can be told how much to log. */
 export function setsLevel({ capabilities }: InitializeResult): boolean {
   return 'logging' in capabilities;
 }
@@ -26,7 +26,7 @@ export interface CallPreparationOptions {
   readonly server: InitializeResult;
   /** The client's. */
   readonly request: Frame;
-  /** The call can be sent. */
+  /** Called when the call can be sent. */
   readonly ready: (form: CallForm) => void;
 }
 
@@ -49,19 +49,19 @@ interface TaskToolList {
 const IDLE: PreparationState = { kind: 'idle' };
 const LISTING: PreparationState = { kind: 'listing' };
 
-/** Whether the server has to be asked how this is called: tools may want to be called as tasks. */
+/** Returns true if the server has to be asked whether it wants the call as a task. */
 function hasChoice(method: string, { capabilities }: InitializeResult): boolean {
   return method === CALL_TOOL && offersTasks(capabilities);
 }
 
 /**
- * What a server is told and asked before a call is sent to it: its log level, and what kind of tool is called. Most calls
+ * Prepares a call at its server: sets the log level, and finds out whether the tool is called as a task. Most calls
  * need neither, and have no preparation.
  */
 export class CallPreparation {
   readonly #options: CallPreparationOptions;
   #state: PreparationState = IDLE;
-  /** What the server was last told for this call. */
+  /** The level that the server was last told for this call. */
   #level: LogLevel | undefined;
 
   constructor(options: CallPreparationOptions) {
@@ -114,7 +114,7 @@ export class CallPreparation {
     if (cursor !== undefined) return this.#ask(list, { cursor });
     this.stop();
     const { link, taskTools, ready } = this.#options;
-    // What could not be looked at is looked at with the next call.
+    // A list that could not be read is asked for again with the next call.
     if (answer.kind === 'result') taskTools.learn(link.session, toolsVersion, listing.tools);
     const name = this.#toolName;
     ready(typeof name === 'string' && listing.tools.find(name) !== undefined ? 'task' : 'plain');

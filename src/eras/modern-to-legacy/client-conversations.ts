@@ -41,7 +41,7 @@ export class ClientConversations implements UpstreamLink {
     if (frame.kind === 'request' && exchange !== undefined) this.#request(frame, exchange);
     else if (frame.method === CANCELLED) this.#cancelled(frame, exchange);
     else if (frame.kind === 'notification') return this.#notification(frame);
-    // Nobody was asked anything that could be answered.
+    // A response of the client answers nothing, because clients are not asked by requests.
     return true;
   }
 
@@ -95,7 +95,7 @@ export class ClientConversations implements UpstreamLink {
     this.#options.listener.fromServer(errorFrame(idToken(frame), error), exchange);
   }
 
-  /** Nothing: what this client does not read must not stop the server for the others. */
+  /** The server is not paused, because that would stop it for its other clients. */
   pause(): void {}
   resume(): void {}
 

@@ -35,7 +35,7 @@ export const SUBSCRIBE_MS = 5000;
 export const MAX_EARLY = 1000;
 export const MAX_EARLY_BYTES = 1024 * 1024;
 
-/** Hears what comes on a subscription. */
+/** Takes the messages of a subscription. */
 export interface ListenHost {
   /** A message on the stream; a response is the last one. */
   tell(frame: Frame): void;
@@ -67,14 +67,16 @@ type ListenState =
 
 const CLOSED: ListenState = { kind: 'closed' };
 
-/** One `subscriptions/listen` of a modern client, kept with a legacy server's own subscriptions and notifications. */
+/**
+ * A `subscriptions/listen` of a modern client. It is kept with the subscriptions and notifications of a legacy server.
+ */
 export class ClientSubscription implements SessionLinkUser {
   readonly #options: ListenOptions;
   readonly #link: SessionLink;
   readonly #id: Buffer;
   readonly #granted: string[] = [];
   readonly #watches: TaskWatch[] = [];
-  /** What came before the acknowledgment, which must be the first message. */
+  /** The notifications that came before the acknowledgment, which must be the first message. */
   readonly #early = new Map<string, Frame>();
   #earlyBytes = 0;
   #state: ListenState = { kind: 'opening' };
@@ -119,12 +121,13 @@ export class ClientSubscription implements SessionLinkUser {
     if (frame.kind !== 'notification') return;
     if (!this.#isWanted(frame.method)) return this.#unwanted(frame);
     if (this.#state.kind === 'listening') return this.#options.host.tell(stampSubscription(frame, this.#id));
-    // Nothing can be acknowledged before it serves, however much it says; that a list has changed is enough.
+    // The server may say any amount before it serves, and nothing can be acknowledged by then; of each list it is
+    // enough to keep that it has changed.
     this.#keepEarly(this.#state.kind === 'opening' ? notificationFrame(frame.method ?? '') : frame);
     if (this.#early.size >= MAX_EARLY || this.#earlyBytes >= MAX_EARLY_BYTES) this.#acknowledge();
   }
 
-  /** What an extension means by a member of the filter nobody knows here, so none was granted. */
+  /** A notification of an extension has no member in the filter that is known here, so none was granted. */
   #unwanted({ method }: Frame): void {
     if (isListChanged(method)) return;
     this.#options.log.debug(
@@ -156,7 +159,7 @@ export class ClientSubscription implements SessionLinkUser {
         return this.#filter?.promptsListChanged === true;
       case RESOURCES_CHANGED:
         return this.#filter?.resourcesListChanged === true;
-      // Comes only to those who subscribed.
+      // The session passes this only to links that have subscribed.
       case RESOURCE_UPDATED:
         return true;
       default:
@@ -170,7 +173,7 @@ export class ClientSubscription implements SessionLinkUser {
     this.#state = { kind: 'listening' };
     const { host, tasks } = this.#options;
     const { toolsListChanged, promptsListChanged, resourcesListChanged } = this.#filter ?? NOTHING;
-    // [spec 2026-07-28 basic/patterns/subscriptions#acknowledgment] what is not granted is left out.
+    // [spec 2026-07-28 basic/patterns/subscriptions#acknowledgment] The acknowledgment leaves out what is not granted.
     const notifications = {
       ...(toolsListChanged && { toolsListChanged }),
       ...(promptsListChanged && { promptsListChanged }),
@@ -179,7 +182,7 @@ export class ClientSubscription implements SessionLinkUser {
       ...(tasks.length > 0 && { taskIds: tasks.map(({ id }) => id) }),
     };
     host.tell(stampSubscription(notificationFrame(LISTEN_ACKNOWLEDGED, { notifications }), this.#id));
-    // What was wanted may not have been granted.
+    // Early notifications were kept by the filter that the client wanted, and the granted one may be narrower.
     for (const frame of this.#early.values()) if (this.#isWanted(frame.method)) host.tell(frame);
     this.#early.clear();
     const tell = (frame: Frame): void => host.tell(stampSubscription(frame, this.#id));
@@ -190,7 +193,7 @@ export class ClientSubscription implements SessionLinkUser {
     this.#fail(error);
   }
 
-  /** The server does not come back. A restart is not reported here: it only makes the link subscribe again. */
+  /** Called when the server does not come back. A restart is not reported here: the session subscribes again. */
   lost(reason: BridgeError): void {
     if (this.#state.kind === 'listening') this.#end(this.#gracefulEnd());
     else this.#fail(rpcErrorOf(reason));
@@ -218,7 +221,7 @@ export class ClientSubscription implements SessionLinkUser {
     this.#options.host.serverDrained();
   }
 
-  /** The client listens no more; the server is told of what nobody else listens to. */
+  /** Ends the subscription. The server is told of those that no other client has. */
   close(): void {
     if (this.#state.kind === 'subscribing') this.#state.cancel();
     this.#state = CLOSED;
@@ -295,14 +298,14 @@ export function stampSubscription(frame: Frame, id: Buffer): Frame {
 }
 
 /**
- * One task for one who listens: what is known of it now, and again whenever that is something else. [SEP-2663] each
- * notification says all that `tasks/get` would.
+ * Tells a client of one task: its state now, and again after each change. [SEP-2663] each notification says all that
+ * `tasks/get` would.
  */
 export class TaskWatch {
   readonly #task: HostedTask;
   readonly #tell: (notification: Frame) => void;
   readonly stop: () => void;
-  /** Digest of it: what a task asks may be large, and many may listen. */
+  /** The digest of the state that was told last. The state itself may be large, and many may listen. */
   #told: string | undefined;
 
   constructor(task: HostedTask, tell: (notification: Frame) => void) {

@@ -27,7 +27,7 @@ export const WITHDRAWAL_MS = 5000;
 export interface ContinuingServices extends ParkingServices {
   /** Goes on with sessions that were opened elsewhere. */
   readonly dialer: SessionDialer;
-  /** All that go on here. */
+  /** All calls that go on here. */
   readonly continued: Set<ContinuedCall>;
 }
 
@@ -106,7 +106,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
     this.#notices.joined(follower);
   }
 
-  /** It runs, and has its answers. */
+  /** The call runs at the server, which has the answers. */
   proceed(): void {}
 
   over(): void {
@@ -132,7 +132,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
     this.#leaveServer();
   }
 
-  /** Its session may be other calls' as well, so it does not end with this one. */
+  /** Closes the connection. The session may have other calls, so it does not end with this one. */
   #leaveServer(): void {
     this.#cancelTimer();
     this.options.services.continued.delete(this);
@@ -164,7 +164,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
     this.finished(answer.kind === 'error' ? modernFailure(answer, answered) : modernOutcome(answer, answered));
   }
 
-  /** What comes on another stream is asked in a call that went on elsewhere, or in none. */
+  /** A question on another stream is asked in a call that went on elsewhere, or in none. */
   #asked(question: Frame, id: JsonRpcId, exchange: Exchange | undefined): void {
     if (question.method === PING) return void this.#link?.send(resultFrame(id, {}));
     if (exchange !== this.#exchange) return void this.#link?.send(refusedAnswer(question));

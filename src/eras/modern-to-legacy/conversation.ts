@@ -39,7 +39,7 @@ import { requestDigest, stateError } from './questions/request-state.ts';
 import { decodeWaitingCall } from './questions/waiting-call.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './tasks/hosted-tasks.ts';
 
-/** What all conversations with one server have in common. */
+/** The parts that all conversations with one server share. */
 export interface ConversationServices extends CallServices, ContinuingServices {
   readonly subscriptionSlots: SubscriptionSlots;
 }
@@ -75,7 +75,7 @@ interface UnsealedRetry {
   readonly request: Frame;
 }
 
-/** Anew, or one that has waited for its client. */
+/** A new call, or one that has waited for its client. */
 interface FollowableCall {
   /** The client withdrew a request, or its connection broke. */
   detach(follower: Follower): void;
@@ -92,8 +92,8 @@ const OVER: ConversationState = { kind: 'over' };
 const NO_ID = encodeId(0);
 
 /**
- * One request of a modern client to a legacy server, from its arrival to its answer: to the relay a link to a modern
- * server. What outlives the request, because the server has asked something, is in the call it follows.
+ * A request of a modern client to a legacy server, from its arrival to its answer. To the relay it is a link to a
+ * modern server. If the server asks something, the call outlives the request, and another request follows it.
  */
 export class Conversation implements UpstreamLink, Follower {
   /** No more of the metadata is kept than these fields: each call would keep whatever its client has put into it. */
@@ -101,7 +101,7 @@ export class Conversation implements UpstreamLink, Follower {
   readonly #wanted: SessionWanted;
   readonly #client: TaskClient;
   readonly logLevel: LogLevel | undefined;
-  /** Its capabilities are too large to be looked at: that alone would take seconds. */
+  /** The error for capabilities that are too large to be read, which would take seconds; undefined: they are not. */
   readonly #refusal: BridgeError | undefined;
   #state: ConversationState = { kind: 'fresh' };
   #id = NO_ID;
@@ -202,7 +202,7 @@ export class Conversation implements UpstreamLink, Follower {
   async #retryElsewhere(outcomes: OutcomeStorage, retry: UnsealedRetry): Promise<void> {
     try {
       const stored = await outcomes.find(retry.callId, this.#wanted.principal);
-      // It may have been withdrawn meanwhile.
+      // The request may have been withdrawn meanwhile.
       if (this.#state.kind !== 'following') return;
       const isSame = stored !== undefined && stored.digest === retry.digest;
       const answer = isSame ? answerOf(stored) : undefined;
@@ -340,7 +340,7 @@ export class Conversation implements UpstreamLink, Follower {
     }
   }
 
-  /** Nothing: what one client does not read must not stop the server for the others. */
+  /** The server is not paused, because that would stop it for its other clients. */
   pause(): void {}
   resume(): void {}
 

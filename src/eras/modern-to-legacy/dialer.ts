@@ -39,25 +39,25 @@ export interface ModernToLegacyOptions {
   readonly deps: Deps;
   /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
   readonly handshakeTimeoutMs: number;
-  /** How a client is called that does not say who it is. */
+  /** The name for a client that does not name itself. */
   readonly clientInfo: Implementation;
-  /** How requests of the server are known to belong to a call. Default: `lease`. */
+  /** The way in which requests of the server are attributed to calls. Default: `lease`. */
   readonly attribution?: Attribution;
   readonly poolLimits?: Partial<LegacyPoolLimits>;
   readonly parkingLimits?: Partial<ParkingLimits>;
   /** Subscriptions of one caller; default: as many as all together may have. */
   readonly maxListeningPerCaller?: number;
   readonly sharing: SessionSharing;
-  /** Where outcomes outlive this process; default: nowhere. */
+  /** Storage for outcomes that outlive this process; default: none. */
   readonly outcomes?: OutcomeStorage | undefined;
-  /** Where it is looked up what waits here; default: nowhere. */
+  /** The list of queues in which those of this dialer are shown; default: none. */
   readonly queues?: QueueSizes;
 }
 
 /**
- * Who shares the sessions of the server.
+ * The callers that share the sessions of the server.
  * - `by-name`: all callers of one name.
- * - `nobody`: one name may stand for many, so each call gets a session of its own.
+ * - `nobody`: one name may stand for many callers, so each call gets a session of its own.
  */
 export type SessionSharing = 'by-name' | 'nobody';
 
@@ -146,7 +146,7 @@ class ModernToLegacyDialer implements CallDialer {
     for (const call of this.#calls.all()) call.leave(failure);
   }
 
-  /** Who waits for an answer learns why there is none; who listens hears of a regular end. */
+  /** A client that waits for an answer gets the reason why there is none; a subscription ends regularly. */
   async close(): Promise<void> {
     this.#leaveQueues?.();
     this.#stopHearing?.();
@@ -172,9 +172,12 @@ interface Known {
   readonly wanted: SessionWanted;
 }
 
-/** What session each request wants. Clients say the same of themselves with every request, so it is found out once. */
+/**
+ * Finds the session that each request wants. Clients say the same of themselves with every request, so the latest
+ * results are kept.
+ */
 export class SessionWishes {
-  /** Tells a server of a client that tells nothing of itself. */
+  /** The name that a server gets of a client that does not name itself. */
   readonly #fallback: Implementation;
   readonly #affinity: string | undefined;
   readonly #known: Known[] = [];
@@ -204,7 +207,7 @@ export class SessionWishes {
     return wanted;
   }
 
-  /** What is large holds on to the whole request and is not kept. */
+  /** Large metadata is not kept, because it refers to the bytes of the whole request. */
   #learn(known: Known): void {
     this.#known[this.#oldest] = known;
     this.#oldest = (this.#oldest + 1) % MAX_KNOWN;

@@ -21,12 +21,12 @@ export interface Follower extends CallObserver {
   serverDrained(): void;
 }
 
-/** What it takes to park a call. */
+/** The parts that parking a call needs. */
 export interface ParkingServices {
   readonly deps: Deps;
   readonly states: RequestStates;
   readonly calls: ParkedCalls<ParkedCall<Follower>>;
-  /** Where outcomes outlive this process, and others have left theirs; undefined: nowhere. */
+  /** Storage for outcomes that outlive this process, with those of other bridges; undefined: none. */
   readonly outcomes: OutcomeStorage | undefined;
 }
 
@@ -49,7 +49,10 @@ type Following =
 
 const OVER: Following = { kind: 'over' };
 
-/** One call of a modern client as its requests follow it. Most calls are followed by one, for nothing is asked in them. */
+/**
+ * A call of a modern client, and the requests that follow it. Most calls are followed by one, because nothing is asked
+ * in them.
+ */
 export abstract class FollowedCall<Options extends FollowedCallOptions = FollowedCallOptions>
   implements ParkedCallHost<Follower>, ClientAsker
 {
@@ -68,7 +71,7 @@ export abstract class FollowedCall<Options extends FollowedCallOptions = Followe
   abstract forgotten(): void;
   abstract continuation(): Continuation | undefined;
   abstract handedOver(): void;
-  /** What the server says of itself, for the `_meta` of results. */
+  /** The server's name and version, for the `_meta` of results. */
   protected abstract get serverInfo(): Fields | undefined;
 
   get followers(): Iterable<Follower> {
@@ -84,7 +87,7 @@ export abstract class FollowedCall<Options extends FollowedCallOptions = Followe
     return state === 'parked' && observers.size === 0;
   }
 
-  /** Nothing is asked of the client, and somebody waits for the outcome. */
+  /** True while the client is not being asked, and a request waits for the outcome. */
   protected get isRunning(): boolean {
     return this.#following.kind === 'asked'
       ? this.#following.park.state === 'running'

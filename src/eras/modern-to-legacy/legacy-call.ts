@@ -23,7 +23,7 @@ import { CallAsTask } from './tasks/call-as-task.ts';
 import type { HostedTasks, TaskClient } from './tasks/hosted-tasks.ts';
 import type { CreatedTask, TaskTools } from './tasks/task-tools.ts';
 
-/** What all calls of one server have in common. */
+/** The parts that all calls of one server share. */
 export interface CallServices extends ParkingServices {
   readonly pool: LegacyPool;
   readonly taskTools: TaskTools;
@@ -136,12 +136,14 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     return this.#preparation;
   }
 
-  /** Called once the server serves. */
+  /** Prepares the call once more. The server has served before. */
   #prepareAgain(): void {
     if (this.#server !== undefined) this.#prepare(this.#server);
   }
 
-  /** What the server wanted to know when nobody could be asked, this client is asked before its call is sent. */
+  /**
+   * Asks the client for the roots that the server has asked for while no call could be asked. Then the call is sent.
+   */
   #askRoots(form: CallForm): void {
     const held = isInteractive(this.#method) ? this.#link.session.roots.takeWaiting() : [];
     if (held.length > 0) this.#step = ASKING;
@@ -150,7 +152,7 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
       roots.onWithdrawn = () => this.#withdrawnBeforeSent(question);
       this.asked(question);
     }
-    // None, or the limit of questions was reached.
+    // The call goes on if there was nothing to ask, or if the limit of questions was reached.
     if (!this.isRunning) return;
     const request = legacyRequest(this.options.request, this.#features);
     if (form === 'task') return this.#sendAsTask(request);
@@ -203,7 +205,7 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
       case 'refused':
         return this.#visited();
       default:
-        // It runs, and has its answers.
+        // The call runs at the server, which has the answers.
         return;
     }
   }

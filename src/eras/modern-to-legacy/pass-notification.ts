@@ -11,7 +11,7 @@ export interface NotificationRoute {
   readonly pool: LegacyPool;
   readonly wanted: SessionWanted;
   readonly log: Logger;
-  /** Called when the server takes the next notification. */
+  /** Called when the server can take the next notification. */
   readonly drained: () => void;
 }
 

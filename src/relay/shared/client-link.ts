@@ -52,8 +52,8 @@ export class ClientLink<State> extends ListMember implements SharedClient<State>
   }
 
   /**
-   * Nothing: stopping the server would stop it for everybody. What a slow client has not read is bounded by its
-   * transport, which also holds back that client's own messages meanwhile.
+   * The server is not paused, because that would stop it for every client. The transport of a slow client bounds what
+   * the client has not read, and meanwhile holds back the client's own messages.
    */
   pause(): void {}
   resume(): void {}
@@ -106,7 +106,7 @@ export class HeldMessages<State> {
     this.#held.add(held);
   }
 
-  /** Everything, in order; nothing is left. */
+  /** Takes everything that waits, in its order. */
   takeAll(): readonly Held<State>[] {
     return this.#held?.takeAll() ?? [];
   }
@@ -145,7 +145,7 @@ export function refuse(held: Held<unknown>, reason: BridgeError): true {
   return true;
 }
 
-/** Its call was answered or withdrawn meanwhile. */
+/** Returns true if the call of the message was answered or withdrawn meanwhile. */
 function isOver({ exchange }: ClientMessage<unknown>): boolean {
   return exchange !== undefined && exchange.state.kind !== 'open';
 }

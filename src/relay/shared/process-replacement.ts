@@ -60,8 +60,8 @@ const MAX_PAUSE_MS = 30_000;
 const MAX_RETRY_AFTER_MS = 300_000;
 
 /**
- * How long to wait before the next start. The dialer sees processes come and go, but not that one which runs refuses
- * every handshake; so the pause grows here, too, while none succeeds.
+ * Decides how long to wait before the next start. The dialer sees processes come and go, but not that a running one
+ * refuses every handshake; so the pause grows here, too, while none succeeds.
  */
 export class RestartPause {
   #pauseMs = FIRST_PAUSE_MS;

@@ -18,9 +18,11 @@ import {
 } from './client-link.ts';
 import { dialRefusalOf, logEnd, ProcessReplacement, RestartPause } from './process-replacement.ts';
 
-/** What the era of a shared server decides: how it is spoken to, and what belongs to whom. */
+/**
+ * The part of a shared server that its era decides: how the server is spoken to, and which client a message belongs to.
+ */
 export interface SharedEra<State> {
-  /** All that have a link to the server. The server keeps the list. */
+  /** All clients of the server, which adds them. They leave the list by themselves. */
   readonly clients: LinkedList<SharedClient<State>>;
   readonly withdrawn: WithdrawnRequests;
   readonly fromClients: {
@@ -34,9 +36,12 @@ export interface SharedEra<State> {
     take(link: UpstreamLink, frame: Frame, known: Exchange | undefined): void;
     fault(link: UpstreamLink, fault: ServerFault): void;
   };
-  /** What a server is after it was dialled. One that has to shake hands is dialled for a client, others for a request. */
+  /**
+   * The state of a server that was just dialled. A server that has to shake hands is dialled for the first client, any
+   * other one for the first request.
+   */
   readonly firstState: 'handshaking' | 'unheard';
-  /** Deals with a message that no server has to hear. False: it is one for the server. */
+  /** Deals with a message that the server need not get. Returns false if the server has to get it. */
   takeUnsent(message: ClientMessage<State>): boolean;
   /** A child was started. */
   started(link: UpstreamLink, lifecycle: ServerLifecycle): void;
@@ -50,21 +55,21 @@ export interface ServerEnd {
   readonly wasServing: boolean;
 }
 
-/** What the handshake of an era leads to. */
+/** Takes the outcome of the handshake of an era. */
 export interface ServerLifecycle {
   readonly name: string;
-  /** It has succeeded. */
+  /** Called when the handshake has succeeded. */
   serving(link: UpstreamLink): void;
   /** Sends what has waited and lets the clients go on, unless that filled the server's pipe. */
   letGo(): void;
-  /** It has failed. */
+  /** Called when the handshake has failed. */
   giveUp(link: UpstreamLink, reason: BridgeError): void;
-  /** It has to be made again. It cannot be taken back, nor made twice on one connection. */
+  /** Called when the handshake has to be made again, which takes another connection. */
   startOver(link: UpstreamLink, reason: BridgeError): void;
 }
 
 export interface SharedServerOptions {
-  /** What it dials is one process of the server. */
+  /** Each link that it dials is a process of the server of its own. */
   readonly dialer: SessionDialer;
   readonly deps: Deps;
   /** Start the server at once instead of for the first client, and keep it running. */
@@ -86,7 +91,7 @@ type ServerState =
   | { readonly kind: 'closed' };
 
 /**
- * One server for several clients, as with `--isolation shared`. One child serves all clients that have joined, and is
+ * A server for several clients, as with `--isolation shared`. One child serves all clients that have joined, and is
  * replaced when it ends. The era decides what passes between them, and brings a new child to where the old one was.
  */
 export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHost<State>, ServerLifecycle {
@@ -182,7 +187,7 @@ export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHo
     else this.#hold(waiting);
   }
 
-  /** What waits is held back, or is refused where waiting is of no use. */
+  /** Holds back a message or a client, or refuses it where waiting is of no use. */
   #hold(held: Held<State>): boolean {
     const reason = this.#reasonNotToWait();
     if (reason !== undefined) return refuse(held, reason);
@@ -300,7 +305,7 @@ export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHo
   serverFault(fault: ServerFault): void {
     const state = this.#state;
     if (!('link' in state)) return;
-    // Nothing but the handshake is open then: why that failed is why there is no server.
+    // Only the handshake is open during `handshaking`, so the fault is the reason why there is no server.
     const isHandshake = state.kind === 'handshaking' && fault.kind !== 'request' && fault.kind !== 'notification';
     if (isHandshake) this.giveUp(state.link, fault.error);
     else this.#era.fromServer.fault(state.link, fault);

@@ -10,7 +10,7 @@ import type { SessionWanted } from './session-wanted.ts';
 import type { Attribution } from './sole-owner.ts';
 
 export interface LegacyPoolLimits extends SessionQueueLimits {
-  /** One caller, who may give itself many names, leaves sessions for others. */
+  /** Sessions of one caller. The limit leaves sessions for others, because a caller may give itself many names. */
   readonly perCaller: number;
   /** Over stdio each session is a process. */
   readonly total: number;
@@ -67,9 +67,12 @@ export class LegacyPool implements SessionPool {
    */
   readonly #byKey = new Map<string, Entry[]>();
   readonly #queue: SessionQueue;
-  /** How often since then something became free while those who wait were being served; 0: they are not. */
+  /**
+   * Counts how often something became free since the pool began to serve the calls that wait; 0: it is not serving
+   * them.
+   */
   #freed = 0;
-  /** Nothing but being the only one tells which call is asked. */
+  /** A call that may be asked something needs a session to itself, because only that tells which call is asked. */
   #keepsApart: boolean;
   #isClosed = false;
 
@@ -118,7 +121,7 @@ export class LegacyPool implements SessionPool {
     const { wanted } = link;
     checkSize(wanted);
     this.#queue.add(link, () => this.#limitReached(wanted, `were in use for ${LEASE_WAIT_MS} ms`));
-    // Those before it may wait for something else.
+    // The calls before it may wait for sessions of other clients.
     this.#serve();
   }
 
@@ -159,7 +162,7 @@ export class LegacyPool implements SessionPool {
     link.joined(session, isAlone);
   }
 
-  /** It is last in the order of use. */
+  /** Moves the session to the end of the order of use. */
   #used(entry: Entry): void {
     if (entry === this.#lastUsed) return;
     this.#lastUsed = entry;
@@ -195,7 +198,7 @@ export class LegacyPool implements SessionPool {
     }
   }
 
-  /** What the server said of itself to this caller, in whatever session that serves now. */
+  /** Returns the server's answer to `initialize` from any session of this caller that serves now. */
   knownResult({ caller, affinity }: SessionWanted): InitializeResult | undefined {
     for (const entry of this.#entries.values()) {
       const isSame = entry.caller === caller && entry.affinity === affinity;
@@ -322,7 +325,7 @@ export class LegacyPool implements SessionPool {
 
 const NEVER_IDLE = { idleSinceMs: Number.POSITIVE_INFINITY, cancelLook: undefined };
 
-/** They are kept as long as the session. */
+/** Throws a BridgeError if the capabilities are too large: they are kept as long as the session. */
 function checkSize({ capabilities }: SessionWanted): void {
   if (capabilities.key.length > MAX_CAPABILITIES_LENGTH) throw tooManyCapabilities(capabilities.key.length);
 }

@@ -32,32 +32,35 @@ export interface LegacySessionOptions {
   readonly headers: Lane['headers'];
   readonly capabilities: Fields;
   readonly calls: CallsElsewhere;
-  /** Nothing tells the call that the server asks in. */
+  /** Called when the server's transport has turned out not to tell which call the server asks in. */
   readonly onUnplaced: () => void;
-  /** An abandoned call, or all of them, is none any more. */
+  /** Called when fewer calls are abandoned than before. */
   readonly onAbandonedLess: () => void;
 }
 
 /**
- * Whether calls that wait for their clients go on at another bridge when this one is gone: `stored` where there are others, and
- * the server may be one that remembers its calls.
+ * States whether calls that wait for their clients go on at another bridge when this one is gone. They are `stored` if
+ * there are other bridges and the server may be one that remembers its calls.
  */
 export type CallsElsewhere = 'stored' | 'lost';
 
-/** What is known of one connection to the server. */
+/** The state of one connection to the server, as far as another bridge needs it. */
 interface Progress {
   readonly session: SessionState;
   readonly calls: CallProgress;
 }
 
 /**
- * One session of a legacy server that serves one client's calls, all with the same capabilities: the server knows
- * exactly who calls and what can be asked.
+ * A session of a legacy server that serves the calls of one client, all with the same capabilities. The server
+ * therefore knows exactly who calls and what the client can be asked.
  */
 export class LegacySession {
   readonly roots: RootsQuestions;
   readonly elicitations: Elicitations;
-  /** The calls that run as tasks of the server, by its ids; kept by who makes them. */
+  /**
+   * The requests for the results of tasks, by the server's ids of the tasks. They are set and removed by whatever makes
+   * them.
+   */
   readonly tasks: Map<JsonRpcId, Exchange>;
   readonly #options: LegacySessionOptions;
   readonly #state: LegacyState;
@@ -65,7 +68,7 @@ export class LegacySession {
   /** The server, whose clients are the users of the session. */
   readonly server: SharedServer<LegacyClient>;
   readonly #era: LegacyEra;
-  /** What is known of the connection that was made last; undefined: nobody goes on with its calls. */
+  /** The state of the latest connection; undefined: its calls do not go on elsewhere. */
   #progress: Progress | undefined;
   #isHandedOver = false;
   #stopWaiting: (() => void) | undefined;
@@ -94,7 +97,7 @@ export class LegacySession {
     this.server = new SharedServer(this.#era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
   }
 
-  /** Nobody uses the session. */
+  /** True while the session has no user. */
   get isIdle(): boolean {
     return this.#state.clients.isEmpty;
   }
@@ -103,7 +106,7 @@ export class LegacySession {
     return this.#owner.toolsVersion;
   }
 
-  /** What the server said of itself; undefined while none serves. */
+  /** The server's answer to `initialize`; undefined while no server serves. */
   get initializeResult(): InitializeResult | undefined {
     return this.#state.offer;
   }
@@ -127,7 +130,7 @@ export class LegacySession {
     return session;
   }
 
-  /** What another bridge needs to wait for the answer to the call of this exchange. */
+  /** Returns what another bridge needs to wait for the answer to this request. */
   continuationOf({ upstreamId }: Exchange): Continuation | undefined {
     const progress = this.#progress;
     const call = progress?.calls.find(upstreamId);
@@ -137,7 +140,7 @@ export class LegacySession {
     return { session: progress.session, call, server, serverIdOf: ({ id }) => questions.serverIdOf(id) };
   }
 
-  /** Other bridges go on with calls of the session: to the server it does not end here. */
+  /** Leaves the calls of the session to other bridges. The session does not end at the server with this bridge. */
   handOver(): void {
     this.#isHandedOver = true;
     if (this.#progress !== undefined) this.#progress.session.isHandedOver = true;
@@ -147,7 +150,10 @@ export class LegacySession {
     return this.#isHandedOver;
   }
 
-  /** A call that could be asked something is over: what is asked from now on belongs to no handshake any more. */
+  /**
+   * Called when a call that could be asked something is over. A question that comes from now on was not caused by the
+   * handshake.
+   */
   callOver(): void {
     this.#owner.roots.callOver();
   }

@@ -18,7 +18,7 @@ import type { SessionWanted } from './session-wanted.ts';
 export interface SessionLinkUser {
   /** The server serves; called once, at once if it does already. */
   opened(result: InitializeResult): void;
-  /** It does not, and nothing was sent. */
+  /** Called when there is no session, or its server does not serve. Nothing was sent. */
   refused(error: RpcError): void;
   /** A request or a notification of the server. `exchange` is given where it is about a request of this user. */
   fromServer(frame: Frame, exchange: Exchange | undefined): void;
@@ -169,7 +169,7 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     this.#state = { kind: 'joined', session, isAlone };
   }
 
-  /** There was no session in time. */
+  /** Called when there was no session in time, or there will be none. */
   refused(error: BridgeError): void {
     this.user.refused(rpcErrorOf(error));
   }

@@ -25,11 +25,13 @@ import { Elicitations } from '../questions/url-elicitations.ts';
 import { UnclearQuestions } from './unclear-questions.ts';
 
 /**
- * How it is known which call a request of the server belongs to. Where it is not, nobody is asked.
- * - `lease`: nothing says so, as on stdio; so a session has one call at a time that could be meant.
- * - `stream`: by the stream it comes on. A server that asks on another one, which is no call's, is met like one on stdio
- *   from then on.
- * - `none`: nothing says so, and all calls are in one process; only while one is open.
+ * States how a request of the server is attributed to a call. If it cannot be, nobody is asked.
+ * - `lease`: the transport does not tell, as on stdio, so a session has at most one call at a time that may be asked
+ *   something.
+ * - `stream`: a request arrives on the stream of its call. A server that asks on a stream of no call is treated like
+ *   one on stdio from then on.
+ * - `none`: the transport does not tell, and all calls are in one process. A request is attributed only while one call
+ *   is open.
  */
 export type Attribution = 'lease' | 'stream' | 'none';
 
@@ -39,9 +41,12 @@ export interface SoleOwnerOptions {
   readonly capabilities: Fields;
   /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
   readonly headers: Lane['headers'];
-  /** Nothing tells the call that the server asks in: it has done so, or its transport names no calls, as HTTP+SSE does. */
+  /**
+   * Called when the transport has turned out not to tell which call the server asks in: the server has asked outside
+   * the streams of its calls, or the transport names no calls, as HTTP+SSE does.
+   */
   readonly onUnplaced: () => void;
-  /** An abandoned call, or all of them, is none any more. */
+  /** Called when fewer calls are abandoned than before. */
   readonly onAbandonedLess: () => void;
   /** A child has answered the handshake. */
   readonly onServed: () => void;
@@ -50,23 +55,27 @@ export interface SoleOwnerOptions {
 }
 
 /**
- * The one client that all links to a server are for. What is hidden where several clients share, because it names no
- * owner, is not hidden. What the server asks still goes only to the call that certainly caused it. Not to a likely one:
- * several calls of one name may be of several people, and an answer in the wrong call is a wrong answer even for the same one.
- * `attributeQuestion` has the rules; two calls are of one client for certain only if they came over one connection.
+ * The policy of a session that serves one client only. Messages that name no owner pass, although they are hidden from
+ * clients that share a server. A question of the server still goes only to the call that certainly caused it, and never
+ * to a likely one: several calls of one name may be of several people, and an answer in the wrong call is a wrong
+ * answer even for the same person. `attributeQuestion` has the rules; two calls are certainly of one client only if
+ * they came over one connection.
  */
 export class SoleOwner implements SharingPolicy {
   readonly passesUnowned = true;
   readonly lane: Lane;
   readonly roots: RootsQuestions;
   readonly elicitations: Elicitations;
-  /** The calls that run as tasks of the server, by its ids; kept by who makes them. */
+  /**
+   * The requests for the results of tasks, by the server's ids of the tasks. They are set and removed by whatever makes
+   * them.
+   */
   readonly tasks = new Map<JsonRpcId, Exchange>();
   readonly #state: LegacyState;
   readonly #options: SoleOwnerOptions;
-  /** Undefined until the first question that is unclear. */
+  /** The questions that may belong to several calls; made for the first of them. */
   #unclear: UnclearQuestions | undefined = undefined;
-  /** What the server is told: not all revisions have words for all of it. */
+  /** The capabilities that the server is told. Some revisions have no words for all that the client declares. */
   #declared: Fields;
   /** Grows whenever the server may have other tools than before. */
   #toolsVersion = 0;
@@ -163,7 +172,7 @@ export class SoleOwner implements SharingPolicy {
       case LIST_ROOTS:
         return this.roots.add(question, reply);
       case ELICIT:
-        // Nobody is there to be asked; a client that is asked in vain says the same.
+        // The answer is that of a client whose user does not decide.
         return reply(resultFrame(0, { action: 'cancel' }));
       default:
         return reply(errorFrame(0, NO_CALL));

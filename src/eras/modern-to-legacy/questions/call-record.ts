@@ -14,7 +14,10 @@ export interface CallRecordOptions extends Pick<StoredOutcome, 'id' | 'principal
  */
 type RecordState = 'unknown' | 'storing' | 'waiting';
 
-/** What other bridges know of one call: that it waits for its client, how it can be gone on with, and what it has ended with. */
+/**
+ * The record of one call in the store: that it waits for its client, how another bridge can go on with it, and its
+ * outcome.
+ */
 export class CallRecord {
   readonly #options: CallRecordOptions;
   #state: RecordState = 'unknown';
@@ -43,7 +46,7 @@ export class CallRecord {
     });
   }
 
-  /** It ended without an outcome, and no other bridge shall go on with it. */
+  /** The call ended without an outcome, and no other bridge shall go on with it. */
   lost(): void {
     if (this.#state === 'unknown') return;
     this.#state = 'unknown';
@@ -61,7 +64,10 @@ export class CallRecord {
   }
 }
 
-/** It is told no more of it then than of what was never stored. */
+/**
+ * The time for which the record of a lost call is kept. After that, a client is told no more than of a call that was
+ * never stored.
+ */
 const LOST_MS = 1000;
 
 export const MAYBE_ELSEWHERE = new BridgeError(

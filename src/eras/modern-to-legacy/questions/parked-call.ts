@@ -16,30 +16,33 @@ import type { Continuation, WaitingCall } from './waiting-call.ts';
 export const COALESCING_MS = 25;
 /** Each further question restarts the window, up to here. */
 export const MAX_COALESCING_MS = 100;
-/** How long a client may take to come back with its answers, in each round. */
+/** Time for a client to come back with its answers, in each round. */
 export const PARK_MS = 5 * 60_000;
-/** How long one call may take with all its rounds. */
+/** Time for a call with all its rounds. */
 export const MAX_CALL_MS = 30 * 60_000;
-/** How long an outcome is kept for a client that asks for it again. */
+/** Time for which an outcome is kept for a client that asks for it again. */
 export const RETENTION_MS = 60_000;
 
-/** One request of the client that waits for the outcome: the first one, or a retry. */
+/** A request of the client that waits for the outcome: the first one, or a retry. */
 export interface CallObserver {
-  /** Its answer, under an id that is not its own. Called once; afterwards it observes nothing any more. */
+  /**
+   * Takes the answer, under an id that is not the request's own. Called once; afterwards the request observes nothing
+   * more.
+   */
   settle(outcome: Frame): void;
 }
 
-/** What a call needs of the one that runs it at the server. */
+/** The run of a call at the server, as its parking needs it. */
 export interface ParkedCallHost<Observer> {
-  /** Somebody follows the call from now on, or has come back for its outcome, which is next. */
+  /** A request follows the call from now on, or has come back for its outcome, which is passed next. */
   joined(observer: Observer): void;
   /** Every question was answered, and somebody waits for the outcome again. */
   proceed(): void;
   /** The outcome came, or nobody wants it any more: let go of the server. Called once. */
   over(): void;
-  /** Nobody can come back to it any more. May be called twice. */
+  /** Called when no request can come back to the call any more. May be called twice. */
   forgotten(): void;
-  /** What another bridge needs to go on with the call at the server; undefined: none could. */
+  /** Returns what another bridge needs to go on with the call at the server; undefined: none could. */
   continuation(): Continuation | undefined;
   /** Another bridge goes on with it, or may have done so: let go of the server without a word. Called once, if `over` is not. */
   handedOver(): void;
@@ -84,21 +87,21 @@ export interface ParkedCallOptions<Observer extends CallObserver> {
   readonly requestBytes: number;
   /** The digest of the client's request, computed on demand because it is rarely needed. */
   readonly digest: () => string;
-  /** What the server says of itself, for the `_meta` of results. */
+  /** The server's name and version, for the `_meta` of results. */
   readonly serverInfo: Fields | undefined;
   /** The client's first request, which waits for the outcome; undefined: `restore` follows. */
   readonly first: Observer | undefined;
 }
 
-/** Where a call stands that has waited for its client at another bridge. */
+/** The state of a call that has waited for its client at another bridge. */
 export interface RestoredCall extends Pick<WaitingCall, 'round' | 'leftMs' | 'lastKey'> {
   readonly questions: readonly KeyedQuestion[];
 }
 
 /**
- * One call of a modern client that runs at a legacy server, over all the requests by which the client follows it; made
- * when there is something to ask. What the server asks ends the client's request with `input_required`; the retry takes
- * its place. Whatever the client sends how often, the server sees the call once and each answer once.
+ * A call of a modern client that runs at a legacy server, over all the requests by which the client follows it; made
+ * for the first question. A question ends the client's request with `input_required`, and the retry takes its place.
+ * However often the client repeats a request, the server gets the call once and each answer once.
  */
 export class ParkedCall<Observer extends CallObserver> {
   readonly #options: ParkedCallOptions<Observer>;
@@ -201,7 +204,7 @@ export class ParkedCall<Observer extends CallObserver> {
   /** The client withdrew a request, or its connection broke. */
   detach(observer: Observer): void {
     if (!this.#observers.delete(observer) || this.#observers.size > 0) return;
-    // One that is parked has somebody only until that one is told.
+    // A parked call is followed only by a request that is about to be told of the questions.
     const { kind } = this.#state;
     if (kind === 'running' || kind === 'collecting' || kind === 'parked') this.#giveUp();
   }
@@ -261,7 +264,7 @@ export class ParkedCall<Observer extends CallObserver> {
     const kept: KeptOutcome = { id, principal, bytes, giveUp: () => this.close() };
     const cancel = clock.after(RETENTION_MS, () => this.close());
     this.#state = { kind: 'held', outcome, kept, cancel };
-    // What it held counts there from now on.
+    // The account of kept outcomes counts the bytes from now on.
     calls.admit(this, 0);
     calls.outcomes.keep(kept);
   }
@@ -332,7 +335,7 @@ export class ParkedCall<Observer extends CallObserver> {
     this.#state = parked;
     const stored = this.#store();
     if (stored === undefined) return this.#settle(told);
-    // Whoever was told what is asked can come back with the answers, be it to another bridge.
+    // A client that was told the questions can come back with the answers, also to another bridge.
     void stored.then(() => {
       if (this.#state === parked) this.#settle(told);
     });
@@ -344,9 +347,9 @@ export class ParkedCall<Observer extends CallObserver> {
     for (const observer of observers) observer.settle(outcome);
   }
 
-  /** Everybody is gone, or came back too late. The call is not run again, whoever asks. */
+  /** No request follows the call, or the client came back too late. The call is not run again, whoever asks for it. */
   #giveUp(): void {
-    // What is said to the server now would end what another bridge may have gone on with.
+    // Any message to the server now would end what another bridge may have gone on with.
     if (this.isDoubtful && this.leave(errorFrame(0, rpcErrorOf(MAYBE_ELSEWHERE)))) return;
     if (!this.#leaveLive()) return;
     this.#record?.lost();
@@ -385,7 +388,7 @@ export class ParkedCall<Observer extends CallObserver> {
     this.#options.host.forgotten();
   }
 
-  /** One without an id is not among them. */
+  /** A call without an id was never added. */
   #leaveCalls(): void {
     if (this.#id !== undefined) this.#options.calls.forget(this);
   }

@@ -15,11 +15,11 @@ export const PARKING_LIMITS: ParkingLimits = {
   bytes: 64 * 1024 * 1024,
 };
 
-/** What is known of a call here. */
+/** A call in the table. */
 export interface Parkable {
   readonly id: string;
   readonly principal: string;
-  /** It has ended, and only its outcome is kept. */
+  /** True once the call has ended, and only its outcome is kept. */
   readonly isOver: boolean;
 }
 
@@ -101,13 +101,13 @@ export class ParkedCalls<Call extends Parkable> {
 /** This many outcomes that were given up are remembered as such; there are about as many waiting calls. */
 export const MAX_REMEMBERED = 1024;
 
-/** What a call or a task ended with, and what has to be kept with it. */
+/** The outcome of a call or a task, with the bytes that have to be kept for it. */
 export interface KeptOutcome {
   /** Unguessable, and the one its client comes back with. */
   readonly id: string;
   readonly principal: string;
   readonly bytes: number;
-  /** It was evicted; it has left the table already. */
+  /** Called when the outcome was evicted. It has left the table already. */
   readonly giveUp: () => void;
 }
 
@@ -140,7 +140,7 @@ export class KeptOutcomes {
     this.#count(outcome.principal, outcome.bytes);
   }
 
-  /** Its time is over. What is not here, or not any more, may be released, too. */
+  /** Removes an outcome whose time is over. One that is not in the table, or not any more, may be released, too. */
   release(outcome: KeptOutcome): void {
     const own = this.#ofCaller.get(outcome.principal);
     if (own === undefined || !own.delete(outcome)) return;

@@ -16,7 +16,7 @@ export const KEEP_ALIVE_MS = 20_000;
 /** A server that wants to know more at once does not ask people. */
 export const MAX_ASKED_AT_ONCE = 100;
 
-/** Something the server wants to know from the client while it works on a call. */
+/** A question of the server to the client while it works on a call. */
 export interface InputQuestion {
   readonly method: string;
   /** `{"method":…,"params":…}` as the client gets it. */
@@ -45,7 +45,10 @@ export interface KeyedQuestion {
   readonly question: InputQuestion;
 }
 
-/** What the server wants to know in one call and has not heard yet. As long as there is any, askers are kept waiting. */
+/**
+ * The questions of the server in one call that are not answered yet. While a question waits, its server gets progress if
+ * it asked for any.
+ */
 export class OpenQuestions {
   readonly #clock: Clock;
   readonly #hold: (bytes: number) => boolean;
@@ -103,7 +106,7 @@ export class OpenQuestions {
     this.#keepAlive();
   }
 
-  /** What the client is asked, by the key it answers with; from now on it knows of all. */
+  /** Returns the questions by the keys of their answers. From now on the client knows all of them. */
   tell(): ReadonlyMap<string, Buffer> {
     const requests = new Map<string, Buffer>();
     for (const [key, open] of this.#byKey) {
@@ -160,7 +163,10 @@ export class OpenQuestions {
   }
 }
 
-/** One question: what was asked, how the client is told, and what it was told in, which it may ask for once more. */
+/**
+ * The bytes of one question: what was asked, how the client is told, and the answer in which it was told, which it may
+ * ask for once more.
+ */
 function bytesOf({ askedBytes, request }: InputQuestion): number {
   return askedBytes + 2 * request.length;
 }
@@ -243,7 +249,7 @@ function progressFrame(token: Buffer, progress: number): Frame {
   return rewriteProgress(frame, token) ?? frame;
 }
 
-/** One that came before there was a call. */
+/** Makes a question of a request for roots that came before there was a call. */
 export function rootsQuestion(roots: RootsQuestion): InputQuestion {
   return {
     method: LIST_ROOTS,

@@ -11,15 +11,15 @@ import { countValues, decodeString, type Span } from '../../../wire/json/scan-js
 /** Which call a retry continues. */
 export interface StateContents {
   readonly callId: string;
-  /** How often the client had been asked when it got this state. */
+  /** The number of times that the client had been asked when it got this state. */
   readonly round: number;
   /** The end of its validity, by the clock of the bridge. */
   readonly expiresAtMs: number;
 }
 
 /**
- * What a state is bound to: the same caller, the same request. The caller is part of the seal, so that with somebody
- * else's state a caller gets what any text gets that was never a state: nothing tells that it is one.
+ * A state is valid for the same caller and the same request only. The caller is part of the seal, so with the state of
+ * another caller a client gets the same error as with any text that was never a state.
  */
 export interface StateBinding {
   readonly principal: string;
@@ -137,9 +137,10 @@ export function stateError(fault: StateFault): RpcError {
 const PER_ATTEMPT: ReadonlySet<string> = new Set(['_meta', 'inputResponses', 'requestState']);
 
 /**
- * What makes two requests the same: the method and the params, without what belongs to one attempt. Two requests that
- * differ only beyond the precision of a double are taken for the same, which decides nothing: a retry's own params are
- * never sent on. Params of more values than are made objects of must be spelled alike, which those of one client are.
+ * Returns a digest of what makes two requests the same: the method and the params, without what belongs to one attempt.
+ * Two requests that differ only beyond the precision of a double are taken for the same, which decides nothing, because
+ * the params of a retry are never sent on. Params with too many values to be parsed must be spelled alike, as those of
+ * one client are.
  */
 export function requestDigest({ bytes, method = '', payloadStart, outline }: Frame): string {
   const salient = new Map<string, Span>();

@@ -8,9 +8,9 @@ import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 export const ROOTS_HOLD_MS = 10_000;
 /** Servers ask again before they use the answer, within the call it was given for. */
 export const ROOTS_MEMORY_MS = 60_000;
-/** They all ask the same: a server that needs more answers to it at once is not waiting for any. */
+/** All these questions are the same: a server that needs more answers at once is not waiting for any of them. */
 export const MAX_HELD_ROOTS = 64;
-/** There is nothing to be said in such a question. */
+/** Limits the bytes of all held questions, which have no content. */
 export const MAX_HELD_ROOTS_BYTES = 1024 * 1024;
 
 /** A `roots/list` that came while no call was open which the client could be asked in. */
@@ -75,14 +75,14 @@ export class RootsQuestions {
     this.#open.set(id, held);
   }
 
-  /** What is too large to be kept is asked for again. */
+  /** Roots that are too large to be kept are asked for again. */
   #remember(result: Buffer): void {
     const untilMs = this.#clock.now() + ROOTS_MEMORY_MS;
     const isKept = result.length <= MAX_HELD_ROOTS_BYTES;
     this.#remembered = isKept ? { result: Buffer.from(result), untilMs } : undefined;
   }
 
-  /** What waits; it is the caller's now to answer or to refuse each. */
+  /** Takes the questions that wait. The caller has to answer or refuse each. */
   takeWaiting(): readonly RootsQuestion[] {
     if (this.#waiting.size === 0) return NONE;
     const waiting = [...this.#waiting];

@@ -16,9 +16,9 @@ import { isStringToken } from '../../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { ClientAsker } from './questions.ts';
 
-/** How often one call may be refused for it. */
+/** Times that one call may be refused for URL elicitations. */
 export const MAX_URL_ROUNDS = 10;
-/** How long a call waits until the server says that the visit has had its effect. Many servers never say so. */
+/** Time that a call waits until the server says that the visit has had its effect. Many servers never say so. */
 export const COMPLETION_MS = 20_000;
 
 /** Characters of an id that is waited for; the completion of a longer one is not. */
@@ -31,7 +31,7 @@ export interface UrlElicitation {
   readonly request: Buffer;
 }
 
-/** What the error asks for. Undefined: nothing that could be shown to a user. */
+/** Reads the elicitations in the error. Undefined: none could be shown to a user. */
 export function readUrlElicitations({ data }: RpcError): readonly UrlElicitation[] | undefined {
   const listed = asFields(data)?.elicitations;
   if (!Array.isArray(listed) || listed.length === 0) return undefined;
@@ -87,8 +87,9 @@ interface Waiting {
 }
 
 /**
- * What became of the URLs a server sent its user to. The modern era has no word for it; it only tells the bridge when
- * a call that was refused for it may be tried again. [spec 2025-11-25 client/elicitation#completion-notifications]
+ * The URLs that a server sent its user to, and which of the visits are complete. The modern era has no word for that;
+ * it only tells the bridge when a call that was refused for a visit may be tried again. [spec 2025-11-25
+ * client/elicitation#completion-notifications]
  */
 export class Elicitations {
   readonly #clock: Clock;
@@ -171,7 +172,7 @@ export class RequiredElicitations {
         answer: (response) => {
           this.#isAccepted &&= isAccept(response);
         },
-        // Nobody waits for these answers but the client itself.
+        // Only the client itself waits for these answers.
         refuse: () => failed(NO_CAPACITY),
         keepAlive: undefined,
       });

@@ -7,12 +7,12 @@ import { type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { readMessage, SERVER_LIMITS } from '../../../wire/read-message.ts';
 import type { KeyedQuestion, OpenQuestions } from './questions.ts';
 
-/** What another bridge needs to wait for the answer to a call that the server has. */
+/** The parts that another bridge needs to wait for the answer to a call that the server has. */
 export interface Continuation {
   /** The session with the server. */
   readonly session: SessionState;
   readonly call: ResumableCall;
-  /** What the server said of itself. */
+  /** The server's answer to `initialize`. */
   readonly server: InitializeResult;
   /** The id under which the server has asked this; undefined: it does not want to know it any more. */
   serverIdOf(question: Frame): JsonRpcId | undefined;
@@ -25,7 +25,7 @@ export interface WaitingCall extends Omit<Continuation, 'serverIdOf'> {
   readonly leftMs: number;
   /** The number in the key of the latest question. */
   readonly lastKey: number;
-  /** What is asked, by the keys of the answers. The ids are those of the server. */
+  /** The questions, by the keys of their answers. Their ids are those of the server. */
   readonly questions: readonly (readonly [key: string, question: Frame])[];
 }
 
@@ -95,7 +95,7 @@ function readFrame(text: string): Frame | undefined {
   return read.kind === 'message' ? read.frame : undefined;
 }
 
-/** How far the calls of a session have come at their server. */
+/** The positions of the calls of a session in the streams of their server. */
 export class CallProgress implements CallPositions {
   readonly #calls = new Map<JsonRpcId, ResumableCall>();
 

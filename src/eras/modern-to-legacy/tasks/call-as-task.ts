@@ -7,7 +7,7 @@ import { type SessionLink, SessionRequest } from '../pool/session-link.ts';
 import { MAX_CALL_MS } from '../questions/parked-call.ts';
 import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
 
-/** How long a server may take to end a task before it is left alone with it. */
+/** Time for a server to end a task before it is left alone with it. */
 export const CANCEL_TASK_MS = 2000;
 
 export interface CallAsTaskOptions {
@@ -15,7 +15,7 @@ export interface CallAsTaskOptions {
   readonly link: SessionLink;
   /** The call has become a task. True: its client follows it from now on, and the link goes with it. */
   readonly adopt: (task: CreatedTask) => boolean;
-  /** What the server says in the end: a result or an error. */
+  /** Takes the outcome: a result or an error of the server. */
   readonly answered: (outcome: Frame) => void;
 }
 
@@ -58,7 +58,7 @@ export class CallAsTask {
   /** [spec 2025-11-25 basic/utilities/tasks#result-retrieval] answered when the task has ended. */
   #waitFor(taskId: string): void {
     const { link } = this.#options;
-    // What the server asks meanwhile is asked in the call that became the task.
+    // Until the outcome comes, the server asks in the call that became the task.
     const request = new SessionRequest(requestFrame(0, TASK_RESULT, { taskId }), CALL_TOOL, (answer) => {
       this.#forget(this.#state);
       this.#options.answered(answer);
@@ -73,7 +73,10 @@ export class CallAsTask {
     if (state.kind === 'running') this.#options.link.session.tasks.delete(state.taskId);
   }
 
-  /** Nobody waits for the outcome any more, or it has come: closes the link as soon as the server can spare it. */
+  /**
+   * Called when no client waits for the outcome any more, or the outcome has come. Closes the link as soon as the
+   * server can spare it.
+   */
   end(): void {
     const state = this.#state;
     if (state.kind === 'withdrawing') return;

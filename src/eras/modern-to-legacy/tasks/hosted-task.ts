@@ -33,7 +33,7 @@ export interface HostedTaskOptions {
   /** Unguessable: whoever knows it, and has the right name, can ask for the task. */
   readonly id: string;
   readonly principal: string;
-  /** How long it is kept, whatever becomes of it. */
+  /** Time for which the task is kept, whatever becomes of it. */
   readonly ttlMs: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -43,9 +43,9 @@ export interface HostedTaskOptions {
   readonly features: RevisionFeatures;
   /** The task of the server, by its own words. */
   readonly task: CreatedTask;
-  /** What it holds while it works, the request among it. */
+  /** The account for the bytes that the task holds while it works, including those of its request. */
   readonly held: HeldBytes;
-  /** Where its outcome counts. */
+  /** The table that counts its outcome. */
   readonly outcomes: KeptOutcomes;
   /** Undefined: the task ends with this process. */
   readonly storage: OutcomeStorage | undefined;
@@ -134,7 +134,10 @@ export class HostedTask implements SessionLinkUser {
     return () => this.#lookAway(look);
   }
 
-  /** Its client does not wait any more; a server that never answers would be asked more and more. */
+  /**
+   * Withdraws a question to the server when its client does not wait any more: a server that never answers would be
+   * asked more and more.
+   */
   #lookAway(look: SessionRequest): void {
     if (this.#looks.delete(look)) this.#options.link.withdraw(look);
   }
@@ -157,7 +160,7 @@ export class HostedTask implements SessionLinkUser {
   #sendCancel(): void {
     this.#isCancelling = true;
     this.#options.link.ask(CANCEL_TASK, { taskId: this.#task.taskId }, (answer) => {
-      // It has ended by itself, or goes on.
+      // After an error, the task has ended by itself or goes on.
       if (answer.kind === 'error') this.#isCancelling = false;
       this.#said(answer);
     });
@@ -224,7 +227,7 @@ export class HostedTask implements SessionLinkUser {
     this.#options.log.debug({ method }, 'notification dropped: of a task only its state is told');
   }
 
-  /** That it has failed, or is complete, is believed when the outcome is here. */
+  /** A status of `failed` or `completed` counts only once the outcome is here. */
   #said(frame: Frame): void {
     const task = frame.kind === 'result' ? readStatus(frame) : undefined;
     if (task === undefined || task.taskId !== this.#task.taskId) return;
@@ -274,7 +277,7 @@ export class HostedTask implements SessionLinkUser {
     for (const changed of [...this.#watchers]) changed();
   }
 
-  /** Somebody who only listens hears of what the server says nothing about by itself. */
+  /** Polls the server while a client only listens, because servers need not announce changes. */
   #poll(): void {
     const isWanted = this.#watchers.size > 0 && this.#state.kind === 'working';
     if (isWanted === (this.#stopPolling !== undefined)) return;

@@ -103,7 +103,7 @@ export class HostedTasks {
 
 export interface TaskClient {
   readonly principal: string;
-  /** It declared the extension. */
+  /** True if the client declared the extension. */
   readonly declaresTasks: boolean;
 }
 
@@ -118,9 +118,9 @@ export interface TaskQuestion {
   readonly request: Frame;
   readonly client: TaskClient;
   readonly tasks: HostedTasks;
-  /** What other replicas have left; undefined: there are none. */
+  /** Outcomes of other replicas; undefined: there are none. */
   readonly outcomes: OutcomeStorage | undefined;
-  /** What the server said of itself, if it has. */
+  /** The server's answer to `initialize`, if it is known. */
   readonly server: InitializeResult | undefined;
 }
 
@@ -169,7 +169,7 @@ function askOfStored(
   };
 }
 
-/** Those a `subscriptions/listen` wants to hear of and may. */
+/** Returns the tasks that a `subscriptions/listen` names and whose changes its client may hear of. */
 export function tasksToWatch(listen: Frame, client: TaskClient, tasks: HostedTasks): readonly HostedTask[] | RpcError {
   const taskIds = readTaskIds(listen);
   if (taskIds === undefined) return [];

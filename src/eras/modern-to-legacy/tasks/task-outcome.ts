@@ -19,8 +19,8 @@ export interface TaskOutcomeOptions {
 }
 
 /**
- * The question what a task has ended with. The server answers it when the task has ended, and asks within it what it
- * needs to know. [spec 2025-11-25 basic/utilities/tasks#result-retrieval]
+ * Asks the server for the outcome of a task. The server answers when the task has ended, and asks within that request
+ * what it needs to know. [spec 2025-11-25 basic/utilities/tasks#result-retrieval]
  */
 export class TaskOutcome {
   readonly #options: TaskOutcomeOptions;
@@ -51,7 +51,7 @@ export class TaskOutcome {
   }
 }
 
-/** Does the error come from the way to the server, and not from the server itself? */
+/** Returns true if the error comes from the way to the server, and not from the server itself. */
 function isBroken(answer: Frame): boolean {
   return answer.kind === 'error' && failureToldBy(answer)?.code.startsWith('ERR_UPSTREAM_') === true;
 }

@@ -62,7 +62,7 @@ export function createdTask(result: Frame): CreatedTask | undefined {
 export const MAX_STATUS_TEXT = 4096;
 const STATUS_MEMBERS = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdatedAt', 'ttl', 'pollInterval'];
 
-/** What is kept of what a server answers of a task. */
+/** Returns the part of a server's answer about a task that is kept. */
 export function readStatus(result: Frame): Fields {
   return keptStatus(readFields(result, STATUS_MEMBERS));
 }

@@ -78,7 +78,7 @@ export const MAX_ABANDONED = 1000;
 
 export interface AbandonedCall {
   readonly client: ClientIdentity;
-  /** What its client calls it, if that is a number; others can be long, and are not kept. */
+  /** The client's id of the call, if that is a number; other ids can be long, and are not kept. */
   readonly id: number | undefined;
   readonly mayAsk: boolean;
   readonly sinceMs: number;
@@ -91,7 +91,7 @@ export interface AbandonedCall {
 export class AbandonedCalls {
   readonly #clock: Clock;
   readonly #countForMs: number;
-  /** By the id on the link to the server, in the order of their withdrawal. */
+  /** The key is the id on the link to the server. The first entry was withdrawn first. */
   readonly #calls = new Map<number, AbandonedCall>();
   /** Stands for all that were too many to be remembered. */
   #forgotten: AbandonedCall | undefined;

@@ -16,8 +16,8 @@ interface EarlyQuestion {
 }
 
 /**
- * What a server asks of a client that has not finished its handshake: the server made its own with the bridge and cannot
- * know. [spec 2025-11-25 basic/lifecycle#initialization]
+ * Questions for a client that has not finished its handshake. The server cannot know that, because its own handshake
+ * was with the bridge. [spec 2025-11-25 basic/lifecycle#initialization]
  */
 export class EarlyQuestions {
   readonly #clock: Clock;

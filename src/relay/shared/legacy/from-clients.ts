@@ -135,7 +135,7 @@ export class FromClients {
   #setLevel(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
     const { levels } = this.#state;
     const level = parseLogLevel(readField(frame, 'level'));
-    // What the server has to say about an unknown level is its own business.
+    // An unknown level is for the server to refuse.
     if (level === undefined) return this.#forward(link, client, frame, exchange);
     const mostVerbose = levels.mostVerbose();
     const previous = levels.get(client);
@@ -161,7 +161,7 @@ export class FromClients {
     return this.#forward(link, client, frame, exchange, (outcome) => {
       if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);
       const isLast = subscriptions.remove(uri, client);
-      // Nobody knows whether the server had agreed before it heard of the withdrawal.
+      // The server may have agreed before it heard of the withdrawal.
       if (isLast && outcome === 'withdrawn') this.#state.tell(link, UNSUBSCRIBE, { uri });
     });
   }
@@ -196,7 +196,7 @@ export class FromClients {
     const call = this.#state.calls.take(upstreamId);
     if (call === undefined) return true;
     const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
-    // Where it is not certain what the server would read, the bridge says it in its own words.
+    // If servers could read the notification in several ways, the bridge writes one of its own.
     const notification = rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId });
     call.upstream?.cancel('client');
     this.#state.withdrawn.add(call.bytes);

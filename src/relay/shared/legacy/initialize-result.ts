@@ -6,13 +6,13 @@ import { failureToldBy } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { isOfProcess } from '../../log-failure.ts';
 
-/** What a server said of itself in the handshake. */
+/** A server's answer to `initialize`. */
 export interface InitializeResult extends Fields {
   readonly protocolVersion?: unknown;
   readonly capabilities: Fields;
 }
 
-/** It is kept as long as its session, as objects that may take twenty times its bytes. */
+/** A result is kept as long as its session, as objects that may take twenty times its bytes. */
 export const MAX_INITIALIZE_RESULT_BYTES = 1024 * 1024;
 
 /** Undefined: the answer is an error, or nothing that can be read, or kept. */
@@ -35,7 +35,7 @@ export function refusalOf(name: string, answer: Frame): BridgeError {
     );
   }
   const told = failureToldBy(answer);
-  // It never came to the server: below stands another shared one, whose process is gone.
+  // The request never reached a server: the one below is shared, too, and its process is gone.
   if (told !== undefined && isOfProcess(told)) return told;
   const said = JSON.stringify(showText(readField(answer, 'message')).slice(0, 200));
   return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} refused initialize: ${said}`);
@@ -46,7 +46,7 @@ export function isSameOffer(a: InitializeResult, b: InitializeResult): boolean {
   return a.protocolVersion === b.protocolVersion && isDeepStrictEqual(a.capabilities, b.capabilities);
 }
 
-/** What a client is told: in the revision it asked for, and without what cannot be shared. */
+/** The result as a client gets it: in the revision that the client asked for, and without what cannot be shared. */
 export function resultForClient(result: InitializeResult, protocolVersion: RevisionId): object {
   // Task ids have no owner: a client could read and cancel another's.
   const { tasks: _tasks, completions, ...capabilities } = result.capabilities;

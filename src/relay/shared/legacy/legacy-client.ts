@@ -3,7 +3,7 @@ import type { RevisionId } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import type { ClientIdentity } from './attribution.ts';
 
-/** What a shared legacy server's messages have to be for one of its clients, and when it may have them. */
+/** Adapts the messages of a shared legacy server to one of its clients, and says when the client may have them. */
 export interface LegacyClient {
   /** Tells the client's calls from those of others. It may be kept longer than the client, so it must be small. */
   readonly identity: ClientIdentity;
@@ -23,7 +23,7 @@ export interface LegacyClient {
   left(): void;
 }
 
-/** What an answer of the server belongs to. */
+/** The call that an answer of the server belongs to. */
 export interface AnsweredCall {
   readonly method: string;
   /** The id of the request as its client wrote it; the answer has that of the shared link. */

@@ -39,11 +39,11 @@ export interface LegacyEraOptions {
   readonly deps: Deps;
   /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
   readonly handshakeTimeoutMs: number;
-  /** What the server is told it talks to. */
+  /** The client that the server is told it talks to. */
   readonly clientInfo: Implementation;
 }
 
-/** One server of the legacy era for several clients. */
+/** A server of the legacy era that several clients share. */
 export interface SharedLegacyServer extends SessionDialer {
   /** Starts the server if it does not run, and keeps it running without clients. */
   keepWarm(): void;
@@ -77,7 +77,7 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   readonly #state: LegacyState;
   readonly #policy: SharingPolicy;
   readonly #options: LegacyEraOptions;
-  /** What the clients were told the server offers; a next child must offer the same to go on with them. */
+  /** The offer that the clients were told. They can go on with a next child only if it makes the same offer. */
   #told: InitializeResult | undefined;
   /** The child took the place of one that the clients may have missed something of. */
   #isSuccessor = false;

@@ -13,7 +13,10 @@ import type { InitializeResult } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import { PendingCalls, type SoleOne } from './pending-calls.ts';
 
-/** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
+/**
+ * The state that the clients of a shared server have set up. It outlives the child, so that the next one can be brought
+ * to it.
+ */
 export class LegacyState {
   readonly clients = new LinkedList<SharedClient<LegacyClient>>();
   readonly calls = new PendingCalls();
@@ -24,7 +27,7 @@ export class LegacyState {
   readonly withdrawn: WithdrawnRequests;
   /** Requests of the bridge itself whose answers matter, by id. */
   readonly own = new Map<number, (answer: Frame) => void>();
-  /** What the server said of itself; undefined while none serves. */
+  /** The server's answer to `initialize`; undefined while no server serves. */
   offer: InitializeResult | undefined;
   /** The transport of the link names the call that a message belongs to: it has done so, be it for an answer. */
   namesCalls = false;
@@ -99,7 +102,7 @@ export class SubscriptionTable<Client> {
     return true;
   }
 
-  /** What the server says to a subscription; of one that was given up meanwhile it says nothing. */
+  /** Notes the server's answer to a subscription, unless the subscription was given up meanwhile. */
   setGranted(uri: string, isGranted: boolean): void {
     const subscription = this.#byUri.get(uri);
     if (subscription !== undefined) subscription.isGranted = isGranted;
@@ -131,8 +134,8 @@ export class SubscriptionTable<Client> {
   }
 
   /**
-   * Whom an update of this resource concerns. Servers may report a part of what was subscribed to
-   * [spec 2025-11-25 server/resources#subscriptions], so those who subscribed to something above it count too.
+   * Returns the clients that an update of this resource concerns. Servers may report a part of what was subscribed to,
+   * so clients that subscribed to something above it count, too. [spec 2025-11-25 server/resources#subscriptions]
    */
   clientsFor(uri: string): ReadonlySet<Client> {
     const concerned = new Set<Client>();
@@ -196,7 +199,7 @@ const ELICITATION_LIMITS = { count: 1000, length: 64 * 1024 };
 
 /** A request of the server that one client is answering. */
 export interface Question {
-  /** Its id towards the client: a number of the bridge's own, so that a restarted server cannot repeat one. */
+  /** The id that the client gets: a number of the bridge's own, so that a restarted server cannot repeat one. */
   readonly id: number;
   readonly client: SharedClient<LegacyClient>;
   readonly serverId: JsonRpcId;
@@ -217,12 +220,12 @@ export class ServerQuestions {
     return question;
   }
 
-  /** Neither answered nor withdrawn. */
+  /** Returns true if the question was neither answered nor withdrawn. */
   isOpen({ id }: Question): boolean {
     return this.#byId.has(id);
   }
 
-  /** What the server calls a question that is open under this id. */
+  /** Returns the server's id of the question that is open under this id. */
   serverIdOf(id: JsonRpcId | undefined): JsonRpcId | undefined {
     return typeof id === 'number' ? this.#byId.get(id)?.serverId : undefined;
   }

@@ -4,7 +4,7 @@ import type { Exchange } from '../../exchange.ts';
 import type { SharedClient } from '../client-link.ts';
 import type { LegacyClient } from './legacy-client.ts';
 
-/** How a call came to its end: answered with a result, with an error or not at all, or given up by its client. */
+/** The end of a call: answered with a result, with an error or not at all, or given up by its client. */
 export type CallOutcome = 'succeeded' | 'failed' | 'withdrawn';
 
 /** A request on its way through the shared link, and how to turn its answer back into the client's. */
@@ -81,7 +81,10 @@ export class PendingCalls {
     if (this.#calls.delete(exchange.upstreamId)) client.openCalls -= 1;
   }
 
-  /** Whose calls are open: what the server says about no call in particular is taken to be about these. */
+  /**
+   * Returns the client that has all open calls. A message of the server about no particular call is taken to be about
+   * these.
+   */
   owner(): Owner {
     return ownerOf(this.#calls.values());
   }
@@ -91,7 +94,7 @@ export class PendingCalls {
     return [...this.#calls.values()].filter(isMeant);
   }
 
-  /** Whose calls are open, of those clients that meet the condition. */
+  /** Does what `owner` does, with the calls of only those clients that meet the condition. */
   ownerAmong(isMeant: (client: SharedClient<LegacyClient>) => boolean): Owner {
     return ownerOf([...this.#calls.values()].filter(({ client }) => isMeant(client)));
   }

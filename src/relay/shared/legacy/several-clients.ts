@@ -158,12 +158,12 @@ export class HandshakingClient implements LegacyClient {
   isIntroduced = false;
   isInitialized = false;
   readonly #clock: Clock;
-  /** What waits for `isInitialized`; made for the first question that comes before. */
+  /** The questions that wait for `isInitialized`; made for the first of them. */
   #early: EarlyQuestions | undefined;
-  /** What this client said in its `initialize`; the server heard the bridge's. */
+  /** The capabilities in the client's own `initialize`; the server heard those of the bridge. */
   #capabilities: ClientCapabilities = {};
   #revision: RevisionId = LATEST_LEGACY_REVISION.id;
-  /** Its revision is older than the server's: it must not see newer shapes. */
+  /** The client's revision is older than the server's, so the client must not see newer shapes. */
   #isOlder = false;
 
   constructor(clock: Clock) {

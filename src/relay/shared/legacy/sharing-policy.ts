@@ -21,27 +21,27 @@ export interface ServerQuestion {
 }
 
 /**
- * Who the clients of a shared legacy server are to each other: whom of them it may ask something, who hears what names
- * nobody, and what is kept from it and from them.
+ * Policy for the clients of a shared legacy server: which of them the server may ask, which of them gets a message that
+ * names no client, and what the bridge hides from the server and the clients.
  */
 export interface SharingPolicy {
-  /** What the server is told in `initialize`. */
+  /** The capabilities that the server is told in `initialize`. */
   readonly capabilities: Fields;
-  /** The lane of everything that is sent to the server, whichever call it is for; undefined: it matters to nobody. */
+  /** The lane of every message to the server, with whichever call it is sent; undefined: no transport needs one. */
   readonly lane: Lane | undefined;
-  /** What names no owner, as tasks do, passes all the same. */
+  /** Requests and notifications that name no owner, such as those about tasks, pass all the same. */
   readonly passesUnowned: boolean;
 
-  /** Returns why nobody can be asked this; undefined: somebody is, or will be, or `refuse` is called. */
+  /** Asks a client at once or later, or calls `refuse` later. Returns an error if nobody can be asked. */
   ask(asked: ServerQuestion): BridgeError | undefined;
   /** The server withdraws what no client is being asked. */
   questionWithdrawn(id: JsonRpcId): void;
   elicitationCompleted(elicitationId: string, notification: Frame): void;
-  /** Whose a message is that names no call. */
+  /** Returns the owner of a message that names no call. */
   unnamedOwner(): Owner;
-  /** Whose a log message is that names no call. */
+  /** Returns the owner of a log message that names no call. */
   logOwner(): Owner;
-  /** Who is told that a resource has changed. */
+  /** Returns the clients that are told that a resource has changed. */
   watchersOf(uri: string): Iterable<SharedClient<LegacyClient>>;
 
   /** A call was answered, and its client has the answer. */
@@ -55,7 +55,7 @@ export interface SharingPolicy {
 
   /** The server announces that one of its lists has changed; all clients hear of it, too. */
   listChanged(method: string | undefined): void;
-  /** True: a server of this kind was told the wrong thing; `capabilities` is another now, and it must be told anew. */
+  /** Returns true if a server of this kind has to be told other capabilities, which `capabilities` has from now on. */
   redeclares(offer: InitializeResult): boolean;
   /** A child has answered the handshake. */
   served(offer: InitializeResult): void;

@@ -21,12 +21,15 @@ import type { Exchange } from '../../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
 import type { SharedClient } from '../client-link.ts';
 
-/** Its state identifies it without keeping it in memory once it is closed. */
+/**
+ * A client of a shared modern server. The number in its state identifies the client, without keeping it in memory once
+ * it has left.
+ */
 export type ModernClient = SharedClient<number>;
 
 /**
- * One `subscriptions/listen` on a shared link. It outlives the server's process: a new one is asked again, with the
- * same words. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure]
+ * A `subscriptions/listen` on a shared link. The subscription outlives the server's process: a new process is asked
+ * again, in the same words. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure]
  */
 export interface Subscription {
   /** The client's request. */
@@ -52,19 +55,19 @@ export interface ModernCall {
   readonly progressToken: Buffer | undefined;
   /** The size of the request. */
   readonly bytes: number;
-  /** It asked for log messages. */
+  /** The client asked for log messages of this call. */
   readonly wantsLogs: boolean;
   /** Set if the call is a `subscriptions/listen`. */
   readonly subscription: Subscription | undefined;
 }
 
-/** What tells whether a message may be about a call. */
+/** The traits of a call by which a message may be about it or not. */
 export interface CallTraits {
   readonly wantsLogs: boolean;
   readonly subscription: Pick<Subscription, 'isAcknowledged'> | undefined;
 }
 
-/** Neither its request nor its client, which may be gone, with all that was kept for it. */
+/** A call that its client has withdrawn. Its request and its client are not kept, since the client may be gone. */
 interface WithdrawnCall {
   readonly client: number;
   readonly traits: CallTraits;

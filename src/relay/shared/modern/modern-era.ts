@@ -27,7 +27,7 @@ const MAX_SUBSCRIPTIONS = 1024;
 
 type Message = ClientMessage<number>;
 
-/** One server of the modern era for several clients. */
+/** A server of the modern era that several clients share. */
 export function createSharedModernServer(options: SharedServerOptions): SharedServer<number> & SessionDialer {
   const server = new SharedServer(new ModernEra(options.deps), options);
   // Clients are numbered, since one comes with each call and a symbol takes V8 30 times as long to make.
@@ -186,7 +186,7 @@ class FromModernClients {
     return this.#calls.of(client).find((call) => call.exchange === undefined && call.id === id);
   }
 
-  /** Where it is not certain what the server would read, the bridge says it in its own words. */
+  /** If servers could read the notification in several ways, the bridge writes one of its own. */
   #tellWithdrawn(link: UpstreamLink, { upstreamId }: ModernCall, frame: Frame): boolean {
     const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
     return link.send(rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId }));
