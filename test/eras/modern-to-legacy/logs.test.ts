@@ -128,3 +128,15 @@ test('a server that ends has no level to hold', (t) => {
   bridge.clock.advance(60_000);
   t.is(bridge.dialer.dialled.length, 1, 'nobody wants another one');
 });
+
+test('a level that the server has refused is not held', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call({}, { logLevel: 'info' });
+  bridge.says({ id: bridge.heardOnly('logging/setLevel').id, error: { code: -32602, message: 'no' } });
+  bridge.says({ id: bridge.heardOnly('tools/call').id, result: {} });
+  t.is(call.answer().result.resultType, 'complete');
+  bridge.clock.advance(5000);
+  t.deepEqual(bridge.heard(), []);
+  bridge.call({}, { logLevel: 'info' });
+  bridge.heardOnly('logging/setLevel');
+});

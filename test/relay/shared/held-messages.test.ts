@@ -1,7 +1,10 @@
 import test from 'ava';
+import { LinkedList } from '../../../src/collections/short-lived-values.ts';
+import type { BridgeError } from '../../../src/errors.ts';
 import { ClientLink, HeldMessages } from '../../../src/relay/shared/client-link.ts';
 import { FakeServerListener } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
+import { EXITED } from './legacy/shared-bridge.ts';
 
 const HOST = { fromClient: () => true, leave: () => {} };
 const HUGE = clientFrame({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(16 * 1024 * 1024) } });
@@ -22,4 +25,28 @@ test('holds so many bytes and no more, and is free again when they were taken or
   held.dropOf(one);
   t.false(held.isFull);
   t.is(held.takeAll().length, 2);
+});
+
+test('a client that waits for the server is told when it serves or why it does not, unless the client has left', (t) => {
+  const held = new HeldMessages<undefined>();
+  const clients = new LinkedList<ClientLink<undefined>>();
+  const told: (string | BridgeError)[] = [];
+  const wait = (): ClientLink<undefined> => {
+    const client = new ClientLink(HOST, new FakeServerListener(), undefined);
+    clients.add(client);
+    held.add({ client, ready: () => told.push('ready'), refused: (reason) => told.push(reason) });
+    return client;
+  };
+  wait();
+  wait().unlink();
+  t.true(
+    held.passOn(() => false),
+    'nothing was sent that could have filled the server',
+  );
+  t.deepEqual(told, ['ready']);
+  held.dropOf(wait());
+  wait();
+  held.refuseAll(EXITED);
+  t.deepEqual(told, ['ready', EXITED]);
+  t.true(held.passOn(() => false));
 });

@@ -149,3 +149,17 @@ for (const [title, second, remembered] of [
     t.true(calls.isEmpty);
   });
 }
+
+test('abandoned calls are of a client if all that may ask are, and if that is certain', (t) => {
+  const calls = new AbandonedCalls(new FakeClock(), Number.POSITIVE_INFINITY);
+  t.true(calls.areAskersOf(undefined));
+  calls.add({ id: 1, upstreamId: 1, method: TOOL }, ADA);
+  calls.add({ id: 2, upstreamId: 2, method: 'tools/list' }, BOB);
+  t.true(calls.areAskersOf(ADA));
+  t.false(calls.areAskersOf(BOB));
+  t.false(calls.areAskersOf(undefined));
+  calls.takeAnswered(1);
+  calls.add({ id: 3, upstreamId: 3, method: TOOL }, undefined);
+  t.false(calls.areAskersOf(undefined));
+  t.false(calls.areAskersOf(ADA));
+});

@@ -25,3 +25,15 @@ test('a client wants what is at least as severe as its level; without one, nothi
   t.true(levels.wants('a', 'emergency'));
   t.false(levels.wants('b', 'emergency'));
 });
+
+test('the more verbose of two held levels counts like one of a client, until it is released', (t) => {
+  const levels = new LogLevels<string>();
+  levels.hold('info');
+  levels.hold('error');
+  t.is(levels.mostVerbose(), 'info');
+  levels.set('a', 'debug');
+  t.is(levels.mostVerbose(), 'debug');
+  levels.set('a', 'warning');
+  levels.release();
+  t.is(levels.mostVerbose(), 'warning');
+});
