@@ -3,7 +3,7 @@ import { fstatSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
-import type { LoginJob, LoginTerminal, StrayClient } from './bridge.ts';
+import type { ClientPipes, LoginJob, LoginTerminal, StrayClient } from './bridge.ts';
 import { showBanner } from './cli/banner.ts';
 import { readTextFile } from './cli/check-files.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
@@ -329,13 +329,8 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       const strayClient = config.listener.kind === 'http' && isPipe(0) ? await toStrayClient(config, file) : undefined;
       // On POSIX, Node writes to pipes without blocking, so a client that stops reading affects only its own stream. On
       // Windows, it makes a pipe on stdout blocking.
-      const { stdin, stdout } = process;
-      return runBridge(
-        config,
-        createSystemDeps(log),
-        () => ({ input: stdin, output: stdout, isOrphaned }),
-        strayClient,
-      );
+      const openPipes = (): ClientPipes => ({ input: process.stdin, output: process.stdout, isOrphaned });
+      return runBridge(config, createSystemDeps(log), openPipes, strayClient);
     },
     createReload: async (parts) => {
       const [{ Reload }, { systemClock }] = await Promise.all([

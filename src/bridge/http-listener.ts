@@ -16,7 +16,7 @@ import { ServerList, type ServerListParts } from './server-list.ts';
 export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'looking' | 'replica'> {
   readonly listener: HttpListenerConfig;
   /** See AccessOptions. */
-  readonly ownMarks: readonly string[];
+  readonly ownMarks: () => readonly string[];
   readonly authentication: Authentication;
   readonly certificate: CertificateSource | undefined;
   readonly onRefused: OnRefused | undefined;

@@ -8,8 +8,6 @@ import { showUrl } from '../http/shown-url.ts';
 import { handshakeUrlOf } from '../http/websocket/url.ts';
 import { CLIENT_INFO } from '../version.ts';
 
-export { listLogins } from '../http/login/list-logins.ts';
-
 /** The user at the terminal. */
 export interface LoginTerminal {
   /** On stderr. */
@@ -23,6 +21,11 @@ export interface LoginJob {
   readonly config: Config;
   readonly terminal: LoginTerminal;
   readonly signal: AbortSignal;
+}
+
+/** Returns a list of the logins in this directory, to be printed. */
+export async function listLogins(stateDirectory: string | undefined): Promise<string> {
+  return (await import('../http/login/list-logins.ts')).listLogins(stateDirectory);
 }
 
 /** Logs in at each server, or out, and returns what to print. Rejects with the BridgeError of the first that fails. */

@@ -3,6 +3,7 @@ import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { ClusterConfig } from '../config/cluster.ts';
 import type { BoundAddress, HttpListenerConfig } from '../config/listener.ts';
+import type { RemoteConfig } from '../config/remote.ts';
 import type { ServerConfig } from '../config/server.ts';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
@@ -85,12 +86,18 @@ export async function createHttpBridge(
   const replica = config.cluster && (await joinReplicas(config.cluster, deps));
   const observation = await observe({ listener, config: observed, inspect, replica, deps });
   const { routes: looking, onRefused } = observation;
-  const ownMarks = replica?.marks ?? [deps.randomId()];
+  // Chosen at the first use, since loading the random generator takes a tenth of a start.
+  let ownMark: string | undefined;
+  const ownMarks = (): readonly [string, ...string[]] => {
+    if (replica !== undefined) return replica.marks;
+    ownMark ??= deps.randomId();
+    return [ownMark];
+  };
   let bound: readonly BoundAddress[] = [];
   let boundStreams: readonly BoundAddress[] = [];
   const allBound = (): readonly BoundAddress[] => [...bound, ...boundStreams];
   const dial = createDial(listener, {
-    ownMark: ownMarks[0],
+    ownMarks,
     bound: allBound,
     capacity,
     observation,
@@ -237,9 +244,13 @@ function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerL
   });
 }
 
+function markRequests(remote: RemoteConfig, mark: string): RemoteConfig {
+  return { ...remote, headers: new Map([...remote.headers, [BRIDGE_MARK_HEADER, mark]]) };
+}
+
 interface DialParts {
-  /** Mark sent with every request to a server at a URL. */
-  readonly ownMark: string;
+  /** The first mark is sent with every request to a server at a URL. */
+  readonly ownMarks: () => readonly [string, ...string[]];
   /** Addresses at which this bridge listens. */
   readonly bound: () => readonly BoundAddress[];
   /** Capacity that all servers share. */
@@ -254,7 +265,7 @@ interface DialParts {
  */
 function createDial(
   listener: HttpListenerConfig,
-  { ownMark, bound, capacity: { children, calls }, observation, replica, shutdownGraceMs }: DialParts,
+  { ownMarks, bound, capacity: { children, calls }, observation, replica, shutdownGraceMs }: DialParts,
 ) {
   const { observer, tracer, refusal } = observation;
   /** Created with the first server, as all have the same limit of a message. */
@@ -292,7 +303,7 @@ function createDial(
         {
           ...server,
           callerTokens,
-          remote: { ...server.remote, headers: new Map([...server.remote.headers, [BRIDGE_MARK_HEADER, ownMark]]) },
+          remote: server.target.kind === 'command' ? server.remote : markRequests(server.remote, ownMarks()[0]),
           callers,
           children: childLimit,
           shutdownGraceMs,

@@ -1,10 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import type { BoundAddress } from '../config/listener.ts';
 
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
-
 /**
  * Returns true if only this machine can reach a listener on this host. Of names only `localhost` and names below it
  * count, by their definition.
@@ -12,7 +8,23 @@ loopback.addAddress('::1', 'ipv6');
 export function isLoopback(host: string): boolean {
   const family = isIP(host);
   if (family === 0) return /(^|\.)localhost\.?$/i.test(host);
-  return loopback.check(host, family === 4 ? 'ipv4' : 'ipv6');
+  return family === 4 ? host.startsWith('127.') : loopbackIpv6().check(host, 'ipv6');
+}
+
+/** The loopback addresses, also those of IPv4 in IPv6. Lists are created at their first use, which most starts lack. */
+const loopbackIpv6 = once(() => {
+  const addresses = new BlockList();
+  addresses.addSubnet('127.0.0.0', 8, 'ipv4');
+  addresses.addAddress('::1', 'ipv6');
+  return addresses;
+});
+
+function once<Value>(create: () => Value): () => Value {
+  let value: Value | undefined;
+  return () => {
+    value ??= create();
+    return value;
+  };
 }
 
 /** Returns true if the host stands for all interfaces of this machine. */
@@ -67,15 +79,16 @@ const SPECIAL_IPV6 = [
  */
 const IPV4_IN_IPV6 = ['::ffff:', '64:ff9b::'] as const;
 
-const specialIpv4 = new BlockList();
-const specialIpv6 = new BlockList();
-const ipv4InIpv6 = new BlockList();
-for (const [network, prefix] of SPECIAL_IPV4) {
-  specialIpv4.addSubnet(network, prefix, 'ipv4');
-  for (const lead of IPV4_IN_IPV6) specialIpv4.addSubnet(`${lead}${network}`, 96 + prefix, 'ipv6');
-}
-for (const [network, prefix] of SPECIAL_IPV6) specialIpv6.addSubnet(network, prefix, 'ipv6');
-for (const lead of IPV4_IN_IPV6) ipv4InIpv6.addSubnet(`${lead}0.0.0.0`, 96, 'ipv6');
+const special = once(() => {
+  const [ipv4, ipv6, ipv4InIpv6] = [new BlockList(), new BlockList(), new BlockList()];
+  for (const [network, prefix] of SPECIAL_IPV4) {
+    ipv4.addSubnet(network, prefix, 'ipv4');
+    for (const lead of IPV4_IN_IPV6) ipv4.addSubnet(`${lead}${network}`, 96 + prefix, 'ipv6');
+  }
+  for (const [network, prefix] of SPECIAL_IPV6) ipv6.addSubnet(network, prefix, 'ipv6');
+  for (const lead of IPV4_IN_IPV6) ipv4InIpv6.addSubnet(`${lead}0.0.0.0`, 96, 'ipv6');
+  return { ipv4, ipv6, ipv4InIpv6 };
+});
 
 /**
  * Returns true for an address outside of the public Internet: this machine, its networks, multicast, reserved or
@@ -86,8 +99,9 @@ export function isSpecialAddress(address: string): boolean {
   const bare = address.split('%', 1)[0] ?? '';
   const family = isIP(bare);
   if (family === 0) return false;
-  if (family === 4) return specialIpv4.check(bare, 'ipv4');
-  return (ipv4InIpv6.check(bare, 'ipv6') ? specialIpv4 : specialIpv6).check(bare, 'ipv6');
+  const { ipv4, ipv6, ipv4InIpv6 } = special();
+  if (family === 4) return ipv4.check(bare, 'ipv4');
+  return (ipv4InIpv6.check(bare, 'ipv6') ? ipv4 : ipv6).check(bare, 'ipv6');
 }
 
 /** The host of a URL, without the brackets around IPv6 addresses. */

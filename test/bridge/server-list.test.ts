@@ -49,7 +49,7 @@ async function startList(
   let held: Promise<void> | undefined;
   const authentication = await createAuthentication(listener, deps);
   const http = new HttpListener({
-    ownMarks: ['mark'],
+    ownMarks: () => ['mark'],
     listener,
     authentication,
     certificate: undefined,

@@ -105,7 +105,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   const authenticator = createAuthenticator(options);
   const config = listenerOf(options);
   const listener = new HttpListener({
-    ownMarks: ['mark'],
+    ownMarks: () => ['mark'],
     listener: config,
     dial: async () => ({
       sessionDialers: options.dialer === undefined ? server : forEveryCaller(asUpstream(options.dialer(clock))),

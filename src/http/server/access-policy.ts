@@ -23,7 +23,7 @@ export interface AccessOptions {
    * Marks of requests that this bridge, or another of its replicas, sends to servers; undefined if they are not
    * checked.
    */
-  readonly ownMarks?: readonly string[];
+  readonly ownMarks?: () => readonly string[];
 }
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
@@ -45,7 +45,7 @@ const OWN_SITES = ['same-origin', 'none'];
 export class AccessPolicy {
   readonly #hosts: ReadonlySet<string> | undefined;
   readonly #origins: ReadonlySet<string>;
-  readonly #ownMarks: readonly string[];
+  readonly #ownMarks: () => readonly string[];
   /** The Host most recently accepted; clients send the same one with every request. */
   #latestHost: string | undefined;
 
@@ -57,14 +57,14 @@ export class AccessPolicy {
     this.#hosts = isAnyTaken
       ? undefined
       : new Set([...LOOPBACK_NAMES, ...addresses.map(bracketed), ...allowHosts].map((host) => host.toLowerCase()));
-    this.#ownMarks = options.ownMarks ?? [];
+    this.#ownMarks = options.ownMarks ?? (() => []);
     this.#origins = new Set(options.allowOrigins.map((origin) => origin.toLowerCase()));
   }
 
   /** Returns undefined if the request is allowed. */
   check(request: IncomingMessage): BridgeError | undefined {
     const { host, origin, 'sec-fetch-site': site, [BRIDGE_MARK_HEADER]: mark } = request.headers;
-    if (mark !== undefined && this.#ownMarks.some((own) => own === mark)) return OWN_SERVER;
+    if (mark !== undefined && this.#ownMarks().some((own) => own === mark)) return OWN_SERVER;
     if (!this.#isKnownHost(host)) {
       return new BridgeError(
         'ERR_HTTP_HOST',

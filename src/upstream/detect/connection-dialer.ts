@@ -12,6 +12,7 @@ import { CallsOverSessions } from '../../relay/passing-link.ts';
 import type {
   CallContext,
   CallDialer,
+  Dialer,
   Readiness,
   ServerListener,
   SessionDialer,
@@ -90,7 +91,8 @@ class ConnectionDialer implements UpstreamDialer {
   readonly #ownSessions: Pick<SessionDialer, 'dial'>;
   readonly #legacy: OpenedConnections;
   readonly #modern: OpenedConnections;
-  readonly #joined: JoinedDialers;
+  /** Created with the first client, since translators are a third of the code of a bridge. */
+  #created: JoinedDialers | undefined;
   readonly #links = new DetectingLinks();
   /** Aborted when the dialer is closed. */
   readonly #closing = new AbortController();
@@ -102,20 +104,24 @@ class ConnectionDialer implements UpstreamDialer {
   #cancelRetry: (() => void) | undefined;
 
   constructor(options: ConnectionDialerOptions) {
-    const { connections, protocol, joinEras, deps } = options;
+    const { connections, protocol, deps } = options;
     this.#options = options;
     this.#ownSessions = options.ownSessions ?? asSessionDialer(connections);
     this.#legacy = new OpenedConnections(connections, deps.clock);
     this.#modern = new OpenedConnections(connections, deps.clock);
-    this.#joined = joinEras({
-      legacy: asSessionDialer(this.#legacy),
-      modern: new CallsOverSessions(asSessionDialer(this.#modern)),
-    });
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
     if (protocol !== 'auto') this.#learned(protocol);
-    const { sessions } = this.#joined;
-    if (options.isAwaited && sessions.kind === 'shared') this.#await(sessions);
+    if (options.isAwaited && this.#joined.sessions.kind === 'shared') this.#await(this.#joined.sessions);
+  }
+
+  get #joined(): JoinedDialers {
+    const { joinEras } = this.#options;
+    this.#created ??= joinEras({
+      legacy: asSessionDialer(this.#legacy),
+      modern: new CallsOverSessions(asSessionDialer(this.#modern)),
+    });
+    return this.#created;
   }
 
   get name(): string {
@@ -374,7 +380,8 @@ class ConnectionDialer implements UpstreamDialer {
     if (this.#sessionDetection !== undefined) {
       return { state: 'refused', error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
     }
-    const { modern, modernToLegacy, legacyToModern, sessions } = this.#joined;
+    if (this.#created === undefined) return this.#options.connections.readiness();
+    const { modern, modernToLegacy, legacyToModern, sessions } = this.#created;
     const ofSessions = sessions.kind === 'shared' ? sessions.dialer : this.#options.connections;
     const known = [ofSessions, modern, modernToLegacy, legacyToModern];
     return known.map((dialer) => dialer.readiness()).find(({ state }) => state !== 'ready') ?? { state: 'ready' };
@@ -384,9 +391,7 @@ class ConnectionDialer implements UpstreamDialer {
     this.#cancelRetry?.();
     this.#closing.abort(SHUTTING_DOWN);
     this.#links.close(SHUTTING_DOWN);
-    const { legacyToModern, modernToLegacy, modern, sessions } = this.#joined;
-    const shared = sessions.kind === 'shared' ? [sessions.dialer] : [];
-    const dialers = [legacyToModern, modernToLegacy, modern, ...shared, this.#legacy, this.#modern];
+    const dialers = [...(this.#created === undefined ? [] : dialersOf(this.#created)), this.#legacy, this.#modern];
     await Promise.all(dialers.map((dialer) => dialer.close()));
     await this.#options.connections.close();
   }
@@ -394,6 +399,10 @@ class ConnectionDialer implements UpstreamDialer {
   killNow(): void {
     this.#options.connections.killNow();
   }
+}
+
+function dialersOf({ legacyToModern, modernToLegacy, modern, sessions }: JoinedDialers): readonly Dialer[] {
+  return [legacyToModern, modernToLegacy, modern, ...(sessions.kind === 'shared' ? [sessions.dialer] : [])];
 }
 
 function speaks(era: Exclude<Protocol, 'auto'>, protocol: Protocol): Speaks {

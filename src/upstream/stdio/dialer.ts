@@ -49,7 +49,9 @@ export function createStdioDialer(options: StdioDialerOptions): Connector {
   const { target, child, deps } = options;
   const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
   deps.log.debug({ file: showFile(file) }, 'found the server');
-  return new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
+  // What starts processes is loaded with the first of them.
+  const startWithPipes: StartChild = (spec, listener) => createPipeStarter(deps)(spec, listener);
+  return new StdioDialer(options, child.pty ? createPtyStarter(deps) : startWithPipes);
 }
 
 class StdioDialer implements Connector {
