@@ -34,7 +34,7 @@ await build({
   define: { 'import.meta.url': 'importMetaUrl' },
   // What an executable gets as `require` warns on stderr of every module that is optional and not there.
   banner: { js: `${OPTIONS.banner.js}\nrequire = require('node:module').createRequire(__filename);` },
-  plugins: [...OPTIONS.plugins.filter(({ name }) => name !== 'seldom'), { name: 'version', setup: writeVersionInto }],
+  plugins: OPTIONS.plugins.filter(({ name }) => name !== 'packages'),
 });
 
 const config = join(work, 'sea.json');
@@ -74,16 +74,4 @@ function startMs() {
     return performance.now() - before;
   });
   return times.sort((one, other) => one - other)[(STARTS - 1) / 2];
-}
-
-/** In the package the version is read from package.json, which is not beside the executable. */
-function writeVersionInto({ onLoad }) {
-  onLoad({ filter: /[\\/]src[\\/]version\.ts$/ }, async () => {
-    const { name, version } = JSON.parse(await readFile('package.json', 'utf8'));
-    const info = JSON.stringify({ name, version });
-    return {
-      loader: 'ts',
-      contents: `export const VERSION = ${JSON.stringify(version)}; export const CLIENT_INFO = ${info};`,
-    };
-  });
 }

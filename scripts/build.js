@@ -1,36 +1,34 @@
 /**
- * Bundles src/program.ts with what it imports into dist/cli.cjs, and packages that few runs need into files beside it.
- * docs/internals/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS; 0032-library.md there how
- * programs get at the library in it.
+ * Bundles the program into the files of dist/: the parts that scripts/program-parts.js lists, packages that few runs need, and
+ * what starts them. docs/internals/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS;
+ * 0032-library.md there how programs get at the library in it.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
+import { bundleProgram, LIBRARY } from './bundle-program.js';
+import { PACKAGES } from './program-parts.js';
 import { renderPublicTypes } from './public-types.js';
 import { TEXT_LOADERS } from './text-files.js';
 
 const OUT = 'dist';
 /** Ends the name of a file that is being written. */
 const DRAFT = '.draft';
-/** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
-const SELDOM = ['got', 'ioredis', 'oauth4webapi', 'prom-client', 'ws'];
 
 /**
- * Modules of ours that are imported dynamically and bring much along, such as a part of a library: each becomes a file
- * with that. None may import anything of ours that is compared by identity, such as a class of errors.
+ * Modules that packages load for what is not used here. pino could write the log itself, also in a thread, and redact it:
+ * src/log.ts gives it a stream, and redacts. The parser of yargs could read configuration files.
  */
-const SELDOM_MODULES = [
-  ...['json-tree', 'toml-tree', 'yaml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`),
-  'src/observe/status/page/status-page.ts',
-  'src/observe/top/run-top.ts',
-  'src/observe/traces/traces.ts',
-];
+const UNUSED = {
+  pino: ['@pinojs/redact', 'on-exit-leak-free', 'sonic-boom', 'worker_threads', './transport', './lib/transport'],
+  'yargs-parser': ['node:module'],
+};
 
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
 
-/** What dist/cli.cjs exports for programs. */
+/** What programs can import. */
 const library = ['serve', 'createBridge', 'connect', 'probe', 'BridgeError'];
 
 /** What older versions say of the program itself is about its syntax, with a stack. A program that imports it may go on. */
@@ -55,8 +53,10 @@ export const OPTIONS = {
   supported: { 'dynamic-import': false },
   plugins: [
     { name: 'parser-only', setup: keepOnlyTheParser },
-    { name: 'seldom', setup: keepSeldomApart },
+    { name: 'packages', setup: keepPackagesApart },
     { name: 'readable-modules', setup: takeReadableModules },
+    { name: 'unused', setup: leaveOut },
+    { name: 'version', setup: writeVersion },
   ],
   // Native, and there for whoever wants --pty.
   external: ['@lydell/node-pty'],
@@ -71,24 +71,24 @@ export const OPTIONS = {
 const define = { 'import.meta.url': 'importMetaUrl' };
 
 const publicTypes = renderPublicTypes();
-const program = await build({
-  ...OPTIONS,
-  define,
-  entryPoints: [{ in: 'src/program.ts', out: 'cli' }, ...[...SELDOM, ...SELDOM_MODULES].map(named)],
-});
-const digest = digestOf(program.outputFiles, 'cli.cjs');
+const program = await bundleProgram({ ...OPTIONS, define });
+const packages = await build({ ...OPTIONS, define, entryPoints: PACKAGES.map((name) => ({ in: name, out: name })) });
+const files = [...program.files, ...packages.outputFiles];
+const digests = Object.fromEntries(
+  files.filter(({ path }) => path.endsWith('.cjs')).map(({ path, contents }) => [basename(path), digestOf(contents)]),
+);
 const starter = await build({
   ...OPTIONS,
-  define: { ...define, PROGRAM_DIGEST: `'${digest}'` },
+  define: { ...define, PROGRAM_DIGESTS: JSON.stringify(digests) },
   entryPoints: ['src/start.ts'],
 });
 const types = await publicTypes;
-const licenses = await collectLicenses(Object.keys(program.metafile.inputs));
+const licenses = await collectLicenses([...program.inputs, ...Object.keys(packages.metafile.inputs)]);
 
 // Only now, so that a failed build leaves the last good one in place; and each file whole at once, since tests may be running it.
 await mkdir(OUT, { recursive: true });
 const written = new Set();
-for (const { path, contents } of [...program.outputFiles, ...starter.outputFiles]) await put(basename(path), contents);
+for (const { path, contents } of [...files, ...starter.outputFiles]) await put(basename(path), contents);
 await put('THIRD-PARTY-LICENSES.txt', licenses);
 for (const [name, text] of Object.entries(libraryFiles())) await put(name, text);
 for (const name of await readdir(OUT)) {
@@ -96,6 +96,7 @@ for (const name of await readdir(OUT)) {
 }
 
 async function put(name, contents) {
+  if (written.has(name)) throw new Error(`two files are called ${name}`);
   const draft = `${OUT}/${name}.${process.pid}${DRAFT}`;
   await writeFile(draft, contents);
   await rename(draft, `${OUT}/${name}`);
@@ -109,21 +110,15 @@ async function put(name, contents) {
 function libraryFiles() {
   const names = library.join(', ');
   return {
-    'library.cjs': `"use strict";\n${REFUSE_OLD_NODE}const { ${names} } = require('./cli.cjs');\nmodule.exports = { ${names} };\n`,
+    'library.cjs': `"use strict";\n${REFUSE_OLD_NODE}const { ${names} } = ${LIBRARY};\nmodule.exports = { ${names} };\n`,
     'library.mjs': `import library from './library.cjs';\n\nexport const { ${names} } = library;\n`,
     'library.d.cts': types,
     'library.d.mts': types,
   };
 }
 
-/** An entry point, by what its file in dist/ is called. */
-function named(path) {
-  return { in: path, out: basename(path, '.ts') };
-}
-
 /** In hexadecimal digits. */
-function digestOf(files, name) {
-  const { contents } = files.find(({ path }) => path.endsWith(`/${name}`) || path.endsWith(`\\${name}`));
+function digestOf(contents) {
   return createHash('sha256').update(contents).digest('hex');
 }
 
@@ -140,15 +135,9 @@ function keepOnlyTheParser({ onResolve, resolve }) {
   });
 }
 
-function keepSeldomApart({ onResolve }) {
+function keepPackagesApart({ onResolve }) {
   onResolve({ filter: /./ }, ({ path, kind }) =>
-    kind !== 'entry-point' && SELDOM.includes(path) ? { path: `./${path}.cjs`, external: true } : undefined,
-  );
-  const modules = SELDOM_MODULES.map((path) => resolve(path));
-  onResolve({ filter: /^\.{1,2}\// }, ({ path, kind, resolveDir }) =>
-    kind !== 'entry-point' && modules.includes(resolve(resolveDir, path))
-      ? { path: `./${basename(path, '.ts')}.cjs`, external: true }
-      : undefined,
+    kind !== 'entry-point' && PACKAGES.includes(path) ? { path: `./${path}.cjs`, external: true } : undefined,
   );
 }
 
@@ -156,6 +145,31 @@ function keepSeldomApart({ onResolve }) {
 function takeReadableModules({ onResolve }) {
   onResolve({ filter: /^yaml$/ }, () => ({ path: resolve('node_modules/yaml/browser/dist/index.js') }));
   onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: resolve('node_modules/jsonc-parser/lib/esm/main.js') }));
+}
+
+function leaveOut({ onResolve, onLoad }) {
+  onResolve({ filter: /./ }, ({ path, importer }) => {
+    const owner = /[\\/]node_modules[\\/]([^\\/]+)[\\/]/.exec(importer)?.[1];
+    return UNUSED[owner]?.includes(path) ? { path, namespace: 'unused' } : undefined;
+  });
+  onLoad({ filter: /./, namespace: 'unused' }, () => ({
+    contents: 'module.exports = class {}; module.exports.createRequire = undefined;',
+  }));
+}
+
+/**
+ * Writes the version into the program, which would otherwise read it from package.json at each start. The single executable
+ * has no package.json beside it.
+ */
+function writeVersion({ onLoad }) {
+  onLoad({ filter: /[\\/]src[\\/]version\.ts$/ }, async () => {
+    const { name, version } = JSON.parse(await readFile('package.json', 'utf8'));
+    const info = JSON.stringify({ name, version });
+    return {
+      loader: 'ts',
+      contents: `export const VERSION = ${JSON.stringify(version)}; export const CLIENT_INFO = ${info};`,
+    };
+  });
 }
 
 /** The licences of bundled packages ask to be passed on with their code. */

@@ -1,3 +1,3 @@
-/** The contents of dist/cli.cjs: the command line, and the library that programs import. */
+/** The entry of the program, which scripts/build.js bundles: the command line, and the library that programs import. */
 export { main } from './cli.ts';
 export * from './library.ts';

@@ -1,9 +1,8 @@
 /**
  * Compiled code in a file of the user's cache folder. V8 runs it without checks, and damaged code crashes the process.
- * It is therefore read only if no other user can have written it and its digest is right. V8 itself checks its version
- * and flags; the file name identifies the program.
+ * It is therefore read only if no other user can have written it and its checksum is right. V8 itself checks its version
+ * and flags; the file name identifies the file of the program.
  */
-import { createHash } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -18,14 +17,17 @@ import {
   type Stats,
   writeFileSync,
 } from 'node:fs';
-import { dirname, isAbsolute, join } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join } from 'node:path';
+import { crc32 } from 'node:zlib';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface CodeFileOptions {
+  /** The name of a file of the program. */
+  readonly file: string;
   readonly argv: readonly string[];
   readonly env: Environment;
-  /** The digest of the program, in hexadecimal digits. */
+  /** The digest of that file, in hexadecimal digits. */
   readonly digest: string;
 }
 
@@ -36,12 +38,12 @@ export interface CompiledCode {
 }
 
 /** Returns undefined if compiled code is not to be stored. */
-export function findCodeFile({ argv, env, digest }: CodeFileOptions): CodeFile | undefined {
+export function findCodeFile({ file, argv, env, digest }: CodeFileOptions): CodeFile | undefined {
   const base =
     process.platform === 'win32' ? env.LOCALAPPDATA : env.XDG_CACHE_HOME || (env.HOME && `${env.HOME}/.cache`);
   // Node's own switch for its compile cache.
   if (env.NODE_DISABLE_COMPILE_CACHE || !base || !isAbsolute(base)) return undefined;
-  const name = `${nameRun(argv)}-${process.version}-${process.arch}-${digest}${SUFFIX}`;
+  const name = `${nameRun(argv)}-${basename(file, extname(file))}-${process.version}-${process.arch}-${digest}${SUFFIX}`;
   return new CodeFile(join(base, 'mcp-portage', name));
 }
 
@@ -54,14 +56,15 @@ function nameRun(argv: readonly string[]): string {
 const VERBS = ['connect', 'probe'];
 
 /**
- * Layout of the file: the digest of everything after it, the generation, the code. V8 would have to copy code that does
- * not start at a multiple of eight.
+ * Layout of the file: the checksum of everything after it, the generation, the code. V8 would have to copy code that
+ * does not start at a multiple of eight. The checksum finds damage; loading a cryptographic digest would take longer
+ * than the rest of reading the file.
  */
-const DIGEST_BYTES = 32;
-const HEAD_BYTES = DIGEST_BYTES + 8;
+const CHECKSUM_BYTES = 4;
+const HEAD_BYTES = CHECKSUM_BYTES + 4;
 const SUFFIX = '.v8';
-/** Enough for a few versions of the program and of Node. Each file takes about a megabyte. */
-export const MAX_FILES = 16;
+/** Enough for a few versions of the program and of Node, whose starts load some files each: about 20 MB. */
+export const MAX_FILES = 96;
 
 export class CodeFile {
   readonly #path: string;
@@ -75,8 +78,8 @@ export class CodeFile {
     try {
       const bytes = readPrivate(this.#path);
       if (bytes === undefined || bytes.length < HEAD_BYTES) return undefined;
-      if (!digestOf(bytes.subarray(DIGEST_BYTES)).equals(bytes.subarray(0, DIGEST_BYTES))) return undefined;
-      return { code: bytes.subarray(HEAD_BYTES), generation: bytes.readUInt8(DIGEST_BYTES) };
+      if (crc32(bytes.subarray(CHECKSUM_BYTES)) !== bytes.readUInt32LE()) return undefined;
+      return { code: bytes.subarray(HEAD_BYTES), generation: bytes.readUInt8(CHECKSUM_BYTES) };
     } catch {
       return undefined;
     }
@@ -88,8 +91,8 @@ export class CodeFile {
     try {
       makePrivateDirectory(dirname(this.#path));
       const bytes = Buffer.concat([Buffer.alloc(HEAD_BYTES), code]);
-      bytes.writeUInt8(generation, DIGEST_BYTES);
-      digestOf(bytes.subarray(DIGEST_BYTES)).copy(bytes);
+      bytes.writeUInt8(generation, CHECKSUM_BYTES);
+      bytes.writeUInt32LE(crc32(bytes.subarray(CHECKSUM_BYTES)));
       writeFileSync(draft, bytes, { mode: 0o600, flag: 'wx' });
       renameSync(draft, this.#path);
       removeOldest(dirname(this.#path));
@@ -97,11 +100,6 @@ export class CodeFile {
       remove(draft);
     }
   }
-}
-
-/** The program loads node:crypto anyway, and the digest of a megabyte takes a millisecond. */
-function digestOf(bytes: Buffer): Buffer {
-  return createHash('sha256').update(bytes).digest();
 }
 
 function removeOldest(directory: string): void {

@@ -17,7 +17,7 @@ async function createHome(t: ExecutionContext): Promise<string> {
 
 function find(home: string, options: Partial<CodeFileOptions> = {}) {
   const env = { HOME: home, LOCALAPPDATA: join(home, '.cache') };
-  return findCodeFile({ argv: ['--', 'server'], env, digest: DIGEST, ...options });
+  return findCodeFile({ file: 'cli.cjs', argv: ['--', 'server'], env, digest: DIGEST, ...options });
 }
 
 async function findPath(home: string): Promise<string> {
@@ -83,6 +83,12 @@ test('a file that is damaged anywhere is nothing, and is replaced by what is wri
   t.is(find(home)?.read(), undefined, 'zeros, as a loss of power leaves them');
   find(home)?.write(CODE);
   t.is(find(home)?.read()?.generation, CODE.generation);
+});
+
+test('each file of the program has compiled code of its own', async (t) => {
+  const home = await createHome(t);
+  find(home)?.write(CODE);
+  t.is(find(home, { file: 'bridge.cjs' })?.read(), undefined);
 });
 
 test('each verb and kind of server has a file of its own', async (t) => {

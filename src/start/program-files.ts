@@ -1,0 +1,80 @@
+/** Loads the files of the program as CommonJS modules, with compiled code of earlier starts where there is some. */
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { Script } from 'node:vm';
+import { type CodeFile, findCodeFile } from './code-file.ts';
+
+/** Number of runs that store the compiled code again, because later runs use functions that the first one did not. */
+const GENERATIONS = 4;
+
+/** The wrapper of Node around CommonJS modules. */
+const WRAPPER = ['(function (exports, require, module, __filename, __dirname) { ', '\n});'] as const;
+
+type Wrapped = (
+  exports: unknown,
+  require: (name: string) => unknown,
+  module: LoadedModule,
+  path: string,
+  directory: string,
+) => void;
+
+interface LoadedModule {
+  exports: unknown;
+}
+
+interface LoadedFile {
+  readonly module: LoadedModule;
+  readonly script: Script;
+  /** Undefined if compiled code is not to be stored. */
+  readonly codeFile: CodeFile | undefined;
+  /** The number of runs that have stored the compiled code of this one; 0 if it was compiled anew. */
+  readonly generation: number;
+}
+
+export interface ProgramFilesOptions {
+  readonly directory: string;
+  /** The digests of the files, in hexadecimal digits, by their names. */
+  readonly digests: Readonly<Record<string, string>>;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export class ProgramFiles {
+  readonly #options: ProgramFilesOptions;
+  readonly #loaded = new Map<string, LoadedFile>();
+
+  constructor(options: ProgramFilesOptions) {
+    this.#options = options;
+  }
+
+  /** The `require` of the files: loads a file of the program, or a module of Node or of another package. */
+  readonly load = (name: string): unknown => {
+    if (!name.startsWith('./')) return require(name);
+    const loaded = this.#loaded.get(name) ?? this.#loadFile(name);
+    return loaded.module.exports;
+  };
+
+  /** Stores the compiled code of the loaded files for the next start. */
+  keepCompiledCode(): void {
+    for (const { codeFile, generation, script } of this.#loaded.values()) {
+      if (generation < GENERATIONS) codeFile?.write({ code: script.createCachedData(), generation: generation + 1 });
+    }
+  }
+
+  #loadFile(name: string): LoadedFile {
+    const { directory, digests, argv, env } = this.#options;
+    const path = join(directory, name);
+    const digest = digests[basename(name)];
+    const codeFile = digest === undefined ? undefined : findCodeFile({ file: basename(name), argv, env, digest });
+    const kept = codeFile?.read();
+    // Outside of comments the file is ASCII: esbuild escapes everything except regular expressions, which a test checks.
+    const source = WRAPPER.join(readFileSync(path, 'latin1'));
+    const script = new Script(source, { filename: path, cachedData: kept?.code });
+    const generation = kept === undefined || script.cachedDataRejected ? 0 : kept.generation;
+    const loaded: LoadedFile = { module: { exports: {} }, script, codeFile, generation };
+    this.#loaded.set(name, loaded);
+    const run = script.runInThisContext() as Wrapped;
+    run(loaded.module.exports, this.load, loaded.module, path, directory);
+    return loaded;
+  }
+}
