@@ -18,7 +18,8 @@ import { Outbox, type Outgoing } from '../remote/link-messages.ts';
 import { postRequest } from '../remote/post-requests.ts';
 import { type PostEnd, PostedCall, type PostHost, type Posting, useOfBody } from '../remote/posted-call.ts';
 import { PostedCalls } from '../remote/posted-calls.ts';
-import type { SessionEnvironment } from '../remote/remote-environment.ts';
+import type { RemoteLinkOptions } from '../remote/remote-dialer.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { createSessionKey } from '../remote/session-key.ts';
 import { StreamMessages } from '../server-messages.ts';
 
@@ -33,24 +34,13 @@ export const LINGERING_LIMITS = { count: 64, bytes: 8 * 1024 * 1024, least: 1 };
 
 const POST_HEADERS = { 'Content-Type': JSON_TYPE, Accept: '*/*' };
 
-export interface HttpSseLinkOptions {
-  readonly environment: SessionEnvironment;
-  /**
-   * Called with undefined when the server announced its endpoint, otherwise with the reason why it could not be
-   * reached.
-   */
-  readonly reachable: (error: BridgeError | undefined) => void;
-  /** Called when either side has ended the link. */
-  readonly left: () => void;
-}
-
 /** Options for the POSTs to the endpoint that the server announced. */
 interface EndpointPosting extends Posting {
-  readonly environment: SessionEnvironment;
+  readonly environment: RemoteEnvironment;
 }
 
 /** Posts to this URL. The response says only if the server accepted the message; answers come on the stream. */
-function postingTo(url: URL, environment: SessionEnvironment): EndpointPosting {
+function postingTo(url: URL, environment: RemoteEnvironment): EndpointPosting {
   return {
     environment: { ...environment, url },
     useOf: (head) => (useOfBody(head) === 'refusal' ? 'refusal' : 'nothing'),
@@ -78,7 +68,7 @@ type LinkState =
  * stream and cannot be resumed.
  */
 export class HttpSseLink extends Connection implements EventStreamListener, PostHost {
-  readonly #options: HttpSseLinkOptions;
+  readonly #options: RemoteLinkOptions;
   readonly #log: Logger;
   readonly #outbox: Outbox;
   readonly #messages: StreamMessages;
@@ -93,7 +83,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
   /** The URL of the stream after redirects, which the endpoint is relative to. */
   #streamUrl: URL;
 
-  constructor(options: HttpSseLinkOptions) {
+  constructor(options: RemoteLinkOptions) {
     super();
     const { environment } = options;
     const { http, url, maxMessageBytes, idWarnings, log } = environment;

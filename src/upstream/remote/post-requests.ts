@@ -5,7 +5,7 @@ import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Outgoing } from './link-messages.ts';
 import type { ResumedStream } from './posted-call.ts';
-import { type SessionEnvironment, tracedHeaders } from './remote-environment.ts';
+import { type RemoteEnvironment, tracedHeaders } from './remote-environment.ts';
 
 /**
  * Time limit for a request of the bridge's own. A client's call waits for it, and no client notices that it is not
@@ -15,7 +15,7 @@ const OWN_CALL_MS = 60_000;
 
 /** Creates the POST of a message in a session. */
 export function postRequest(
-  environment: SessionEnvironment,
+  environment: RemoteEnvironment,
   { frame, exchange, reply }: Outgoing,
   headers: Readonly<Record<string, string>>,
 ): HttpRequest {
@@ -37,7 +37,7 @@ export function postRequest(
  * GET, also for a stream that a POST opened.
  */
 export function resumeRequest(
-  { url, cookies, caller, timeouts }: SessionEnvironment,
+  { url, cookies, caller, timeouts }: RemoteEnvironment,
   { message: { reply, session }, lastEventId, elapsedMs }: ResumedStream,
 ): HttpRequest {
   const limits = timeoutsFor(reply, timeouts);

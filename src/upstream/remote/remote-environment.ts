@@ -8,6 +8,7 @@ import type { Clock, Deps } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpClient } from '../../http/client/client.ts';
 import type { SessionCookies } from '../../http/client/cookies.ts';
+import type { Credentials } from '../../http/client/credentials.ts';
 import { traceHeadersOf } from '../../mcp/classify/trace-context.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Readiness } from '../../relay/ports.ts';
@@ -26,6 +27,8 @@ export interface RemoteDialerOptions {
   readonly tracing: RemoteTracing;
   /** Reads the envelopes of all answers. */
   readonly scanner: EnvelopeScanner;
+  /** Closed with the dialer. */
+  readonly credentials?: Pick<Credentials, 'close'> | undefined;
   readonly deps: Deps;
 }
 
@@ -37,6 +40,7 @@ export interface RemoteEnvironment {
   readonly http: HttpClient;
   readonly url: URL;
   readonly cookies: SessionCookies;
+  readonly caller: CallerHeaders;
   /** Reads the envelopes of all answers. */
   readonly scanner: EnvelopeScanner;
   readonly timeouts: RemoteTimeouts;
@@ -45,11 +49,6 @@ export interface RemoteEnvironment {
   /** Warnings about the server's ids, shared by all its links. */
   readonly idWarnings: IdWarnings;
   readonly log: Logger;
-}
-
-/** Options shared by all requests of a link that lasts for a session. */
-export interface SessionEnvironment extends RemoteEnvironment {
-  readonly caller: CallerHeaders;
 }
 
 /** Returns the headers of a message, with those of its trace if tracing is on. */

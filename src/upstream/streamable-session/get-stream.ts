@@ -3,7 +3,7 @@ import type { SkippedEnds } from '../../wire/byte-collector.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import { isPassing } from '../remote/refusal.ts';
-import type { SessionEnvironment } from '../remote/remote-environment.ts';
+import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamMessages, type StreamMessagesOptions } from '../server-messages.ts';
 
@@ -11,7 +11,7 @@ import { StreamMessages, type StreamMessagesOptions } from '../server-messages.t
 const SETTLE_MS = 1000;
 
 export interface GetStreamOptions {
-  readonly environment: SessionEnvironment;
+  readonly environment: RemoteEnvironment;
   readonly session: SessionKey;
   readonly isPaused: boolean;
   readonly messages: StreamMessagesOptions;

@@ -21,17 +21,15 @@ import { postRequest, resumeRequest } from '../remote/post-requests.ts';
 import { type PostEnd, PostedCall, type PostHost, type Posting, useOfBody } from '../remote/posted-call.ts';
 import { PostedCalls } from '../remote/posted-calls.ts';
 import { type Refusal, sessionVerdictOf, sessionVerdictOfAnswer } from '../remote/refusal.ts';
-import { isOutOfReach, type SessionEnvironment } from '../remote/remote-environment.ts';
+import type { RemoteLinkOptions } from '../remote/remote-dialer.ts';
+import { isOutOfReach } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { GetStream } from './get-stream.ts';
 import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
 
-export interface StreamableLinkOptions {
-  readonly environment: SessionEnvironment;
+export interface StreamableLinkOptions extends Omit<RemoteLinkOptions, 'left'> {
   /** A new session, or one that was opened by another bridge and is continued here. The link keeps it up to date. */
   readonly session: SessionState;
-  /** Called with undefined when the server answered, otherwise with the reason why it could not be reached. */
-  readonly reachable: (error: BridgeError | undefined) => void;
   /** Called when the link is closed. The session, if there was one, should then be ended at the server. */
   readonly left: (session: SessionKey) => void;
 }

@@ -5,6 +5,7 @@ import type { CallQuestion } from '../remote/login-question.ts';
 import type { PostedCall, PostHost } from '../remote/posted-call.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import type { PostedMessage } from './posting.ts';
+import type { StatelessServer } from './server-state.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
 /** Carries a message of the client to the server, and returns the messages that belong to it. */
@@ -33,14 +34,11 @@ export interface StatelessEnvironment extends RemoteEnvironment {
 export interface StatelessCallHost {
   readonly environment: StatelessEnvironment;
   readonly tools: ToolHeaders;
+  readonly server: StatelessServer;
   /** Asks the client to have its user log in. */
   readonly question: CallQuestion;
   /** True if the client does not read. Responses to new requests are then not read before `resume`. */
   readonly isPaused: boolean;
-  /** Returns a unique id for a request to the server. */
-  nextId(): number;
-  /** Returns a random number from 0 to 1. */
-  random(): number;
   /** Called when the message's bytes have been sent. */
   left(call: Call): void;
   /** Called when the server responds. */
@@ -53,10 +51,6 @@ export interface StatelessCallHost {
   drop(frame: Frame): void;
   /** Passes on a notification that came before the answer, in the form that the client is to see. */
   notify(call: Call, notification: Frame): void;
-  /**
-   * Called when the server rejects the request in a way that no modern server does, before the rejection is passed on.
-   */
-  doubted(call: Call): void;
   /**
    * Ends a call with an answer, of the server or of the bridge in its place. Each call ends with one of `answered`,
    * `failed` and `ended`.

@@ -5,66 +5,43 @@ import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { CANCELLED, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import { type Frame, hasPlainId, idToken, type JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
+import { Connection } from '../connection.ts';
 import { Backlog, Outgoing } from '../remote/link-messages.ts';
 import { CallQuestion } from '../remote/login-question.ts';
 import { PostedCall, type PostHost, type Posting } from '../remote/posted-call.ts';
-import { CallerHeaders, isOutOfReach } from '../remote/remote-environment.ts';
+import type { RemoteLinkOptions } from '../remote/remote-dialer.ts';
+import { isOutOfReach } from '../remote/remote-environment.ts';
 import type { Call, StatelessCallHost, StatelessEnvironment } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
 import { NotificationCall } from './notification-call.ts';
 import { createPosting, type PostedMessage, postRequest } from './posting.ts';
 import { RequestCall } from './request-call.ts';
+import type { StatelessServer } from './server-state.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
 /** Limit of requests of one client that are posted at a time. Others wait for one of them to be answered. */
 const MAX_POSTED = 128;
 
-/** State shared by all links to one server. */
-export interface StatelessServer {
-  /** Returns an id for a request, which is never used twice. */
-  nextId(): number;
-  /** Returns a random number from 0 to 1. */
-  random(): number;
-  /** Notes that the server answered, or the reason why it could not be reached. */
-  reachable(error: BridgeError | undefined): void;
-  /**
-   * Counts a new subscription. Returns false if the server has as many as are allowed. Each counted one has to be
-   * removed.
-   */
-  addSubscription(): boolean;
-  removeSubscription(): void;
-  /**
-   * Called when the server rejects a client's request in a way that no modern server does, before the rejection is
-   * passed on.
-   */
-  doubted(exchange: Exchange | undefined): void;
-  /** Called when the link is closed. */
-  left(link: UpstreamLink): void;
-}
-
-export interface StatelessLinkOptions {
+export interface StatelessLinkOptions extends RemoteLinkOptions {
   readonly environment: StatelessEnvironment;
-  readonly listener: ServerListener;
   readonly tools: ToolHeaders;
   readonly server: StatelessServer;
 }
 
 /**
  * A client's link to a modern server over HTTP. Each request is a separate POST, and only this object connects them.
- * [spec 2026-07-28 transports/streamable-http] After `close` the listener is not called any more.
+ * [spec 2026-07-28 transports/streamable-http]
  */
-export class StatelessLink implements UpstreamLink, StatelessCallHost {
+export class StatelessLink extends Connection implements StatelessCallHost {
   readonly environment: StatelessEnvironment;
   readonly tools: ToolHeaders;
+  readonly server: StatelessServer;
   readonly question = new CallQuestion();
-  readonly #server: StatelessServer;
+  readonly #options: StatelessLinkOptions;
   readonly #log: Logger;
-  readonly #listener: ServerListener;
   readonly #posting: Posting;
-  readonly #caller: CallerHeaders;
   readonly #questions = new ModernQuestions();
   /** Calls that the server has, or is about to get. */
   readonly #calls = new Set<Call>();
@@ -75,14 +52,15 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   #isPaused = false;
   #isClosed = false;
 
-  constructor({ environment, listener, tools, server }: StatelessLinkOptions) {
+  constructor(options: StatelessLinkOptions) {
+    super();
+    const { environment, tools, server } = options;
+    this.#options = options;
     this.environment = environment;
-    this.#posting = createPosting(environment);
-    this.#caller = new CallerHeaders(environment.forwarded);
     this.tools = tools;
-    this.#server = server;
+    this.server = server;
     this.#log = environment.log;
-    this.#listener = listener;
+    this.#posting = createPosting(environment);
   }
 
   // ---- from the relay
@@ -106,10 +84,10 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     const repeated = this.question.findRepeated(frame);
     if (repeated?.kind === 'declined') {
       const refusal = errorFrame(idToken(frame), rpcErrorOf(repeated.prompt.error));
-      this.#listener.fromServer(refusal, exchange);
+      this.inbox.fromServer(refusal, exchange);
       return !this.#backlog.isFull;
     }
-    this.#caller.note(frame, exchange);
+    this.environment.caller.note(frame, exchange);
     const call = this.#createCall(repeated?.frame ?? frame, exchange);
     this.#backlog.add(call);
     this.#begin(call);
@@ -117,12 +95,13 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   }
 
   #createCall(frame: Frame, exchange: Exchange | undefined): Call {
-    if (frame.kind !== 'request') return new NotificationCall(this, frame, exchange, this.#caller.of(frame, exchange));
+    if (frame.kind !== 'request')
+      return new NotificationCall(this, frame, exchange, this.environment.caller.of(frame, exchange));
     return frame.method === LISTEN ? new ListenCall(this, frame, exchange) : new RequestCall(this, frame, exchange);
   }
 
   #begin(call: Call): void {
-    if (call instanceof ListenCall && !this.#server.addSubscription()) {
+    if (call instanceof ListenCall && !this.server.addSubscription()) {
       this.left(call);
       return this.#deliver(call, errorFrame(idToken(call.frame), rpcErrorOf(TOO_MANY_SUBSCRIPTIONS)));
     }
@@ -151,12 +130,12 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     this.#over(call);
   }
 
-  pause(): void {
+  protected override pauseSource(): void {
     this.#isPaused = true;
     for (const call of this.#calls) call.pause();
   }
 
-  resume(): void {
+  protected override resumeSource(): void {
     this.#isPaused = false;
     for (const call of this.#calls) call.resume();
   }
@@ -166,6 +145,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   }
 
   close(reason: BridgeError): void {
+    this.inbox.close();
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#log.debug({ code: reason.code, open: this.#calls.size }, 'link closed, withdrawing what is open');
@@ -174,26 +154,18 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
       call.abort();
       this.#over(call);
     }
-    this.#server.left(this);
+    this.#options.left();
   }
 
   // ---- from the calls
 
-  nextId(): number {
-    return this.#server.nextId();
-  }
-
-  random(): number {
-    return this.#server.random();
-  }
-
   /** Call this when the call's bytes have been sent or will not be. A second call has no effect. */
   left(call: Call): void {
-    if (this.#backlog.remove(call) && !this.#isClosed) this.#listener.serverDrained();
+    if (this.#backlog.remove(call) && !this.#isClosed) this.inbox.serverDrained();
   }
 
   responded(): void {
-    this.#server.reachable(undefined);
+    this.#options.reachable(undefined);
   }
 
   post(owner: PostHost, message: PostedMessage): PostedCall {
@@ -215,12 +187,8 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     else this.environment.idWarnings.unknown(frame.id as JsonRpcId);
   }
 
-  doubted({ exchange }: Call): void {
-    this.#server.doubted(exchange);
-  }
-
   notify(call: Call, notification: Frame): void {
-    if (!this.#isClosed && isAwaited(call)) this.#listener.fromServer(notification, call.exchange);
+    if (!this.#isClosed && isAwaited(call)) this.inbox.fromServer(notification, call.exchange);
   }
 
   answered(call: Call, answer: Frame): void {
@@ -229,15 +197,15 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
   }
 
   #deliver(call: Call, answer: Frame): void {
-    if (!this.#isClosed && isAwaited(call)) this.#listener.fromServer(answer, call.exchange);
+    if (!this.#isClosed && isAwaited(call)) this.inbox.fromServer(answer, call.exchange);
   }
 
   failed(call: Call, error: BridgeError): void {
-    if (isOutOfReach(error)) this.#server.reachable(error);
+    if (isOutOfReach(error)) this.#options.reachable(error);
     this.#over(call);
     const { kind, id } = call.frame;
     if (this.#isClosed || kind !== 'request' || !isAwaited(call)) return;
-    this.#listener.serverFault({ error, kind: 'error', id });
+    this.inbox.serverFault({ error, kind: 'error', id });
   }
 
   ended(call: Call): void {
@@ -250,7 +218,7 @@ export class StatelessLink implements UpstreamLink, StatelessCallHost {
     const waiting = this.#waiting.indexOf(call);
     if (waiting !== -1) this.#waiting.splice(waiting, 1);
     if (!this.#calls.delete(call)) return;
-    if (call instanceof ListenCall) return this.#server.removeSubscription();
+    if (call instanceof ListenCall) return this.server.removeSubscription();
     this.#posted -= 1;
     const next = this.#waiting.shift();
     if (next !== undefined) this.#begin(next);

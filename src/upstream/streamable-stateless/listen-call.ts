@@ -48,7 +48,7 @@ export class ListenCall implements Call, PostHost {
   start(): void {
     const { environment, isPaused } = this.#host;
     const { frame: original, exchange } = this;
-    const id = this.#host.nextId();
+    const id = this.#host.server.nextId();
     const { frame } = rewriteForPost(original, id);
     const forwarded = forwardedWith(environment, exchange);
     const post = this.#host.post(this, { frame, headers: messageHeaders(original), forwarded });
@@ -168,7 +168,7 @@ export class ListenCall implements Call, PostHost {
     if (!this.#isAcknowledged) return this.#fail(error);
     const { environment } = this.#host;
     if (this.#openedMs !== undefined) this.#pause.lived(this.#now - this.#openedMs);
-    const delayMs = this.#pause.next(this.#host.random(), error.retryAfterMs);
+    const delayMs = this.#pause.next(this.#host.server.random(), error.retryAfterMs);
     environment.log.debug({ code: error.code, delayMs }, `a subscription was interrupted: ${error.message}`);
     this.#state = { kind: 'waiting', cancel: environment.http.clock.after(delayMs, () => this.start()) };
   }

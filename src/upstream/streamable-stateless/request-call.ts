@@ -99,7 +99,7 @@ export class RequestCall implements Call, PostHost {
     const headers = [...messageHeaders(original), ...paramHeaders];
     const fault = findHeaderFault(headers);
     if (fault !== undefined) return this.#refuse(unfitHeaders(fault));
-    this.#request = rewriteForPost(original, this.#host.nextId());
+    this.#request = rewriteForPost(original, this.#host.server.nextId());
     const { frame } = this.#request;
     const post = this.#host.post(this, { frame, headers, forwarded: forwardedWith(environment, exchange) });
     if (isPaused) post.pause();
@@ -185,7 +185,7 @@ export class RequestCall implements Call, PostHost {
     if (answer?.kind === 'result') return;
     const code = answer && readField(answer, 'code');
     const { method } = this.frame;
-    if (isForeignRefusal({ method, status, code })) this.#host.doubted(this);
+    if (isForeignRefusal({ method, status, code })) this.#host.server.doubted(this.exchange);
   }
 
   #answered(answer: Frame): void {
@@ -280,7 +280,7 @@ export function listToolsFor(
   const untilMs = clock.now() + LIST_TIMEOUT_MS;
   return (cursor) => {
     if ('fault' in metadata) return Promise.reject(new BridgeError('ERR_WIRE_MESSAGE', metadata.fault));
-    const request = createRequest(host.nextId(), metadata, cursor);
+    const request = createRequest(host.server.nextId(), metadata, cursor);
     return postOnce(request, {
       host,
       forwarded: forwardedWith(host.environment, exchange),

@@ -18,20 +18,18 @@ import type { Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
 import { readRefusal } from '../remote/refusal.ts';
-import type { SessionEnvironment } from '../remote/remote-environment.ts';
+import type { RemoteLinkOptions } from '../remote/remote-dialer.ts';
 import { takeMessages } from '../server-messages.ts';
 
 /** Limits of messages that wait for the connection. Clients send little before their first response. */
 const WAITING_LIMITS = { maxItems: 1024, maxBytes: 1024 * 1024 };
 
-export interface WebSocketCarrierOptions {
-  readonly environment: SessionEnvironment;
+/** Time for the close frame to be sent at the end. */
+const LAST_WORDS_MS = 1000;
+
+export interface WebSocketCarrierOptions extends Omit<RemoteLinkOptions, 'listener'> {
   /** Interval of pings, or undefined for the default of all WebSockets. */
   readonly pingMs: number | undefined;
-  /** Called with undefined when the connection was opened, otherwise with the reason why it was not. */
-  readonly reachable: (error: BridgeError | undefined) => void;
-  /** Called when either side has ended the connection. */
-  readonly left: () => void;
 }
 
 interface Waiting {
@@ -50,7 +48,7 @@ type CarrierState =
   | { readonly kind: 'fresh' }
   | { readonly kind: 'opening'; readonly opening: WebSocketOpening }
   | { readonly kind: 'open'; readonly connection: WebSocketConnection }
-  | { readonly kind: 'closed'; readonly connection: WebSocketConnection | undefined };
+  | { readonly kind: 'closed' };
 
 /** A WebSocket to a server. It cannot be resumed: when it breaks, its session is lost. */
 export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketListener {
@@ -137,13 +135,6 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
     const code = reason === SHUTTING_DOWN ? CLOSE_CODES.goingAway : CLOSE_CODES.normal;
     this.#log.debug({ code: reason.code }, 'link closed, ending the connection');
     this.#leave(code);
-  }
-
-  /** Resolves when all sent messages and the close frame have been written. */
-  flush(): Promise<void> {
-    const state = this.#state;
-    const connection = state.kind === 'open' || state.kind === 'closed' ? state.connection : undefined;
-    return connection?.flush() ?? Promise.resolve();
   }
 
   // ---- the handshake
@@ -247,11 +238,22 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
     const state = this.#state;
     if (state.kind === 'closed') return;
     const connection = state.kind === 'open' ? state.connection : undefined;
-    this.#state = { kind: 'closed', connection };
+    this.#state = { kind: 'closed' };
     if (state.kind === 'opening') state.opening.abort();
     connection?.close(code, '');
     this.#waiting.takeAll();
-    this.#options.left();
+    this.#options.left(connection && this.#flush(connection));
+  }
+
+  /** Resolves when all sent messages and the close frame have been written, or after LAST_WORDS_MS. */
+  #flush(connection: WebSocketConnection): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.environment.http.clock.after(LAST_WORDS_MS, resolve);
+      void connection.flush().then(() => {
+        cancel();
+        resolve();
+      });
+    });
   }
 }
 

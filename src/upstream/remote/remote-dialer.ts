@@ -1,0 +1,108 @@
+import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
+import { SessionCookies } from '../../http/client/cookies.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import type { CallContext, Readiness } from '../../relay/ports.ts';
+import { SessionState } from '../../relay/sessions/session-state.ts';
+import { IdWarnings } from '../answer-ids.ts';
+import type { Connection, Connector } from '../connection.ts';
+import { CallerHeaders, Reachability, type RemoteDialerOptions, type RemoteEnvironment } from './remote-environment.ts';
+
+/** Everything that a new connection to a remote server gets from its connector. */
+export interface RemoteLinkOptions {
+  readonly environment: RemoteEnvironment;
+  /** Call with undefined when the server has answered, otherwise with the reason why it could not be reached. */
+  readonly reachable: (error: BridgeError | undefined) => void;
+  /**
+   * Call once, when the connection is closed.
+   * @param farewell for this the connector waits before it closes the sockets
+   */
+  readonly left: (farewell?: Promise<unknown>) => void;
+}
+
+/** The client that a connection is for: a session, or modern requests of one caller. */
+export type RemoteClient =
+  | { readonly kind: 'session'; readonly session: SessionState }
+  | { readonly kind: 'calls'; readonly context: CallContext };
+
+/** Creates a connection over one transport. */
+export type ConnectRemote = (options: RemoteLinkOptions, client: RemoteClient) => Connection;
+
+/** Opens connections to one remote server, over any transport that uses HTTP. */
+export class RemoteDialer implements Connector {
+  readonly name: string;
+  readonly #options: RemoteDialerOptions;
+  readonly #create: ConnectRemote;
+  readonly #reachability: Reachability;
+  readonly #idWarnings: IdWarnings;
+  readonly #connections = new Set<Connection>();
+  readonly #farewells = new Set<Promise<unknown>>();
+  #isClosed = false;
+
+  constructor(options: RemoteDialerOptions, create: ConnectRemote) {
+    this.name = showUrl(options.url);
+    this.#options = options;
+    this.#create = create;
+    this.#reachability = new Reachability(options.deps.clock);
+    this.#idWarnings = new IdWarnings(this.name, options.deps.log);
+  }
+
+  connect(session = new SessionState()): Connection {
+    return this.#open({ kind: 'session', session }, undefined);
+  }
+
+  /** Opens a connection for modern requests of one caller. Throws what `connect` throws. */
+  connectCalls(context: CallContext): Connection {
+    return this.#open({ kind: 'calls', context }, context.headers);
+  }
+
+  #open(client: RemoteClient, forwarded: CallContext['headers']): Connection {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
+    }
+    const { deps, credentials: _, ...remote } = this.#options;
+    const environment: RemoteEnvironment = {
+      ...remote,
+      // Cookies of one client are never sent with requests of another.
+      cookies: new SessionCookies(),
+      caller: new CallerHeaders(forwarded),
+      idWarnings: this.#idWarnings,
+      log: deps.log,
+    };
+    const connection = this.#create(
+      {
+        environment,
+        reachable: (error) => this.#reachability.note(error),
+        left: (farewell) => {
+          this.#connections.delete(connection);
+          if (farewell !== undefined) this.#waitFor(farewell);
+        },
+      },
+      client,
+    );
+    this.#connections.add(connection);
+    return connection;
+  }
+
+  #waitFor(farewell: Promise<unknown>): void {
+    this.#farewells.add(farewell);
+    void farewell.finally(() => this.#farewells.delete(farewell));
+  }
+
+  readiness(): Readiness {
+    return this.#reachability.readiness();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#options.credentials?.close();
+    for (const connection of [...this.#connections]) connection.close(SHUTTING_DOWN);
+    await Promise.all(this.#farewells);
+    this.#options.http.close();
+  }
+
+  killNow(): void {
+    this.#isClosed = true;
+    this.#options.credentials?.close();
+    this.#options.http.close();
+  }
+}
