@@ -24,7 +24,7 @@ import {
   LIST_TOOLS,
   PING,
 } from '../vocabulary/methods.ts';
-import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from '../vocabulary/payload.ts';
+import { asFields, encodeJson, type Fields, MAX_PARSED_VALUES, parseSpan } from '../vocabulary/payload.ts';
 
 export interface RequestMetadata {
   /** The revision as the client named it; not checked. */
@@ -203,16 +203,16 @@ export function stampMetadata(frame: Frame, metadata: RequestMetadata): Frame {
   if (params === undefined) {
     // PHP writes an empty object as an empty array.
     const isFree = payloadStart === -1 || isEmptyArray(bytes, payloadStart);
-    return isFree ? withParams(frame, encode({ [META]: envelopeOf(metadata) })) : frame;
+    return isFree ? withParams(frame, encodeJson({ [META]: envelopeOf(metadata) })) : frame;
   }
   const envelope = envelopeOf(metadata);
   const meta = ObjectEditor.readIn(frame, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
   if (meta === undefined) {
-    params.set(META, encode(envelope));
+    params.set(META, encodeJson(envelope));
   } else {
     for (const key of ENVELOPE_KEYS) {
       if (envelope[key] === undefined) meta.remove(key);
-      else meta.set(key, encode(envelope[key]));
+      else meta.set(key, encodeJson(envelope[key]));
     }
     params.edit(META, meta.edits());
   }
@@ -231,10 +231,6 @@ function envelopeOf({ revision, capabilities, clientInfo, logLevel }: RequestMet
     [META_CLIENT_INFO]: clientInfo,
     [META_LOG_LEVEL]: logLevel,
   };
-}
-
-function encode(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
 }
 
 /** Envelopes remembered at a time, because more clients rarely call at once. The oldest is replaced first. */

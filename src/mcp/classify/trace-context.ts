@@ -5,7 +5,7 @@ import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { findAllUnmistakable, findUnmistakable } from '../../wire/json/outline.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
 import { META, TRACE_KEYS, type TraceContext } from '../vocabulary/meta.ts';
-import { asFields, type Fields } from '../vocabulary/payload.ts';
+import { asFields, encodeJson, type Fields } from '../vocabulary/payload.ts';
 
 const META_KEYS = [META];
 
@@ -39,12 +39,12 @@ export function readTraceContext(frame: Frame): TraceContext | undefined {
  * its server rejects it.
  */
 export function withTraceContext(frame: Frame, context: TraceContext): Frame {
-  if (frame.payloadStart === -1) return withParams(frame, encode({ [META]: context }));
+  if (frame.payloadStart === -1) return withParams(frame, encodeJson({ [META]: context }));
   const meta = findUnmistakable(frame, frame.payloadStart, META);
   const params = ObjectEditor.readIn(frame, frame.payloadStart, META_KEYS);
   if (params === undefined || meta === 'unclear') return frame;
   if (meta === undefined) {
-    params.set(META, encode(context));
+    params.set(META, encodeJson(context));
     return editFrame(frame, params.edits());
   }
   if (frame.bytes[meta.start] !== OPEN_BRACE) return frame;
@@ -53,7 +53,7 @@ export function withTraceContext(frame: Frame, context: TraceContext): Frame {
   for (const key of TRACE_KEYS) {
     const text = context[key];
     if (text === undefined) members.remove(key);
-    else members.set(key, encode(text));
+    else members.set(key, encodeJson(text));
   }
   params.edit(META, members.edits());
   return editFrame(frame, params.edits());
@@ -81,8 +81,4 @@ export function withoutTraceContext(params: Fields): Fields {
   const { [META]: _traced, ...others } = params;
   const kept = Object.entries(meta).filter(([key]) => !(TRACE_KEYS as readonly string[]).includes(key));
   return kept.length === 0 ? others : { ...others, [META]: Object.fromEntries(kept) };
-}
-
-function encode(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
 }

@@ -9,7 +9,7 @@ import { itemEditors, itemSpans, ObjectEditor } from '../../wire/json/object-edi
 import { findMember } from '../../wire/json/outline.ts';
 import { type Edit, findText, isStringToken, type Span } from '../../wire/json/scan-json.ts';
 import { CALL_TOOL, GET_PROMPT, LIST_TOOLS } from '../vocabulary/methods.ts';
-import { asFields, type Fields, PartReader, parseSpan, showText } from '../vocabulary/payload.ts';
+import { asFields, encodeJson, type Fields, PartReader, parseSpan, showText } from '../vocabulary/payload.ts';
 import { featuresOf, type RevisionFeatures, type RevisionId } from '../vocabulary/revisions.ts';
 import { isNameMap, isSchemaKeyword } from '../vocabulary/schema-keywords.ts';
 
@@ -73,7 +73,7 @@ export function downgradeTools(frame: Frame, clientRevision: RevisionId): Downgr
 function wrapOutput(tool: ObjectEditor, schema: unknown): void {
   const fields = asFields(schema);
   if (fields === undefined) tool.remove('outputSchema');
-  else tool.set('outputSchema', encode(wrapOutputSchema(fields)));
+  else tool.set('outputSchema', encodeJson(wrapOutputSchema(fields)));
 }
 
 type ItemEdits = (parts: PartReader, item: Span, index: number) => readonly Edit[];
@@ -136,7 +136,7 @@ function isText(bytes: Buffer, blockStart: number): boolean {
  * list is set directly.
  */
 function textEdits(bytes: Buffer, result: ObjectEditor, { start, end }: Span): readonly Edit[] {
-  const block = encode(textBlock(bytes.toString('utf8', start, end)));
+  const block = encodeJson(textBlock(bytes.toString('utf8', start, end)));
   const content = result.value('content');
   const items = content && itemSpans(bytes, content.start);
   if (content === undefined || items === undefined) {
@@ -167,11 +167,7 @@ function blockEdits(parts: PartReader, block: Span, { features, index }: BlockCo
   if (type === undefined || findText(bytes, type.start, type.end, newTypes) === undefined) return [];
   const fields = asFields(parts.read(block));
   const older = fields && downgradeBlock(fields, features, index);
-  return older === undefined || older === fields ? [] : [{ ...block, replacement: encode(older) }];
-}
-
-function encode(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
+  return older === undefined || older === fields ? [] : [{ ...block, replacement: encodeJson(older) }];
 }
 
 // ---- Content blocks for clients of a revision without their type

@@ -5,7 +5,15 @@ import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { CALL_TOOL, GET_PROMPT, READ_RESOURCE } from '../vocabulary/methods.ts';
-import { asFields, type Fields, readField, readFields, readPayload, showText } from '../vocabulary/payload.ts';
+import {
+  asFields,
+  encodeJson,
+  type Fields,
+  readField,
+  readFields,
+  readPayload,
+  showText,
+} from '../vocabulary/payload.ts';
 import {
   HEADER_MISMATCH,
   INTERNAL_ERROR,
@@ -151,8 +159,8 @@ export function translatedError(frame: Frame, { id, said, meant }: ErrorTranslat
   const error = ObjectEditor.read(frame.bytes, frame.payloadStart, ['code', 'message', 'data']);
   // The payload is not JSON, or not an object that can be edited.
   if (written === undefined || error === undefined) return answer;
-  if (written.code !== meant.code) error.set('code', encode(meant.code));
-  if (written.message !== meant.message) error.set('message', encode(meant.message));
+  if (written.code !== meant.code) error.set('code', encodeJson(meant.code));
+  if (written.message !== meant.message) error.set('message', encodeJson(meant.message));
   if (said.data !== meant.data) changeData(frame.bytes, error, [said.data, meant.data]);
   const { bytes, payloadStart } = editFrame(frame, error.edits());
   return withPayload(answer, bytes.subarray(payloadStart, skipValue(bytes, payloadStart)));
@@ -162,17 +170,13 @@ function changeData(bytes: Buffer, error: ObjectEditor, [said, meant]: readonly 
   const [before, after] = [asFields(said), asFields(meant)];
   const changed = Object.keys(after ?? {}).filter((key) => !isSame(key, before ?? {}, after ?? {}));
   const data = before && after && ObjectEditor.read(bytes, error.value('data')?.start ?? -1, changed);
-  if (data === undefined) return error.set('data', encode(meant));
-  for (const key of changed) data.set(key, encode(after?.[key]));
+  if (data === undefined) return error.set('data', encodeJson(meant));
+  for (const key of changed) data.set(key, encodeJson(after?.[key]));
   error.edit('data', data.edits());
 }
 
 function isSame(key: string, before: Fields, after: Fields): boolean {
   return Object.hasOwn(before, key) && before[key] === after[key];
-}
-
-function encode(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
 }
 
 // ---- Errors for clients that do not know their code.

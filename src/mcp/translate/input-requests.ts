@@ -8,7 +8,7 @@ import { skipValue } from '../../wire/json/scan-json.ts';
 import { type IdOrToken, joinMembers, resultFrame } from '../../wire/write-message.ts';
 import { META_RELATED_TASK, META_SERVER_INFO } from '../vocabulary/meta.ts';
 import { ELICIT, LIST_ROOTS } from '../vocabulary/methods.ts';
-import type { Fields } from '../vocabulary/payload.ts';
+import { encodeJson, type Fields } from '../vocabulary/payload.ts';
 
 /** The key of a call's n-th input request: unique within the call and readable in a log. */
 export function inputKey(method: string, n: number): string {
@@ -67,14 +67,10 @@ export interface InputRequiredParts {
 export function inputRequiredFrame(id: IdOrToken, parts: InputRequiredParts): Frame {
   const { requests, requestState, serverInfo } = parts;
   const members = new Map([
-    ['resultType', encode('input_required')],
+    ['resultType', encodeJson('input_required')],
     ['inputRequests', joinMembers(requests)],
-    ['requestState', encode(requestState)],
+    ['requestState', encodeJson(requestState)],
   ]);
-  if (serverInfo !== undefined) members.set('_meta', encode({ [META_SERVER_INFO]: serverInfo }));
+  if (serverInfo !== undefined) members.set('_meta', encodeJson({ [META_SERVER_INFO]: serverInfo }));
   return withPayload(resultFrame(id, null), joinMembers(members));
-}
-
-function encode(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
 }

@@ -9,7 +9,7 @@ import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { type Edit, isStringToken } from '../../wire/json/scan-json.ts';
 import { META_RELATED_TASK, META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../vocabulary/meta.ts';
 import { CALL_TOOL, isCacheable, isSpecified, LIST_TOOLS } from '../vocabulary/methods.ts';
-import { asFields, type Fields } from '../vocabulary/payload.ts';
+import { asFields, encodeJson, type Fields } from '../vocabulary/payload.ts';
 import { MODERN_REVISION_IDS, type RevisionId } from '../vocabulary/revisions.ts';
 import { toDiscoverCapabilities, toInitializeCapabilities } from './capabilities.ts';
 import { modernToolEdits } from './modern-tools.ts';
@@ -68,13 +68,13 @@ function setHints(result: ObjectEditor, method: string, cache: CacheHints): void
     ['ttlMs', cache.ttlMs],
     ['cacheScope', cache.cacheScope],
   ] as const) {
-    if (isSpecified(method) || result.value(key) === undefined) result.set(key, encode(value));
+    if (isSpecified(method) || result.value(key) === undefined) result.set(key, encodeJson(value));
   }
 }
 
 const MODERN_MEMBERS = ['resultType', '_meta', 'ttlMs', 'cacheScope', 'content', 'tools'];
-const COMPLETE = encode('complete');
-const EMPTY_LIST = encode([]);
+const COMPLETE = encodeJson('complete');
+const EMPTY_LIST = encodeJson([]);
 
 /** Returns true if the member is absent or null, because servers in some languages write an empty list as null. */
 function isMissing(bytes: Buffer, object: ObjectEditor, key: string): boolean {
@@ -124,7 +124,7 @@ function changeMeta(
     return;
   }
   for (const key of removed) meta.remove(key);
-  if (serverInfo !== undefined) meta.set(META_SERVER_INFO, encode(serverInfo));
+  if (serverInfo !== undefined) meta.set(META_SERVER_INFO, encodeJson(serverInfo));
   const edits = meta.edits();
   if (edits.length > 0 && meta.isEmpty) result.remove('_meta');
   else editValue(result, '_meta', edits);
@@ -136,7 +136,7 @@ const metas = new WeakMap<Fields, Buffer>();
 function metaOf(serverInfo: Fields): Buffer {
   let meta = metas.get(serverInfo);
   if (meta === undefined) {
-    meta = encode({ [META_SERVER_INFO]: serverInfo });
+    meta = encodeJson({ [META_SERVER_INFO]: serverInfo });
     metas.set(serverInfo, meta);
   }
   return meta;
@@ -144,10 +144,6 @@ function metaOf(serverInfo: Fields): Buffer {
 
 function editValue(object: ObjectEditor, key: string, edits: ReturnType<ObjectEditor['edits']>): void {
   if (edits.length > 0) object.edit(key, edits);
-}
-
-function encode(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
 }
 
 export interface DiscoverOptions {

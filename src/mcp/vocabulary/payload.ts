@@ -43,6 +43,11 @@ export function showText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
+/** Encodes a value of the bridge's own as JSON text. */
+export function encodeJson(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
 /** Parses a whole message. Returns undefined under the conditions of `readPayload`. */
 export function readMembers(frame: Frame): Fields | undefined {
   if (isTooMuch(frame.bytes)) return undefined;

@@ -1,17 +1,13 @@
 import { BridgeError, ERROR_CODES, type ErrorCode } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { RpcError } from '../../wire/write-message.ts';
 import { asFields, readFields, showText } from './payload.ts';
 import { INTERNAL_ERROR } from './rpc-codes.ts';
 
+export type { RpcError } from '../../wire/write-message.ts';
+
 /** The bridge's own messages are shorter; a longer one comes from a server and is cut. */
 const MAX_RETOLD_LENGTH = 1000;
-
-/** The `error` member of a JSON-RPC response. */
-export interface RpcError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
 
 /** Converts a failure of the bridge to a JSON-RPC error. `error.data.bridge` has its stable code and details. */
 export function rpcErrorOf(error: BridgeError): RpcError {
