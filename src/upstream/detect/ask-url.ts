@@ -114,9 +114,9 @@ async function post(target: HttpTarget, question: HttpQuestion): Promise<Answer<
 type SeenResponse = Pick<Answer<ProbeOutcome>, 'outcome' | 'head' | 'error'>;
 
 /** Reads a response of any status, unless it cannot contain an answer. */
-function createPosting({ http, url, cookies, maxMessageBytes }: HttpTarget): Posting {
+function createPosting({ http, url, maxMessageBytes }: HttpTarget): Posting {
   return {
-    environment: { http, url, cookies, maxMessageBytes, scanner: new EnvelopeScanner(), log: SILENT },
+    environment: { http, url, maxMessageBytes, scanner: new EnvelopeScanner(), log: SILENT },
     useOf: ({ status, headers }, { kind }) => {
       if (status === 202 || status === 204 || kind !== 'request') return 'nothing';
       return classifyAnswer(headers['content-type']) === 'events' ? 'events' : 'json';

@@ -66,8 +66,7 @@ export interface Posting {
   readonly resume: ((resumed: ResumedStream) => HttpRequest) | undefined;
 }
 
-export interface PostingEnvironment
-  extends Pick<RemoteEnvironment, 'http' | 'url' | 'cookies' | 'scanner' | 'maxMessageBytes'> {
+export interface PostingEnvironment extends Pick<RemoteEnvironment, 'http' | 'url' | 'scanner' | 'maxMessageBytes'> {
   readonly log: Pick<Logger, 'debug' | 'error'>;
 }
 

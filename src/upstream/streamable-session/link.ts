@@ -221,21 +221,17 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
 
   responded({ message }: PostedCall, { status, headers }: ResponseHead): void {
     this.#options.reachable(undefined);
-    const { kind, method } = message.frame;
-    if (method === INITIALIZE) this.#keeper.named(headers[SESSION_ID_HEADER]);
-    if (kind !== 'request' && status >= 200 && status < 300) return this.#taken(message);
+    const { frame, reply } = message;
+    if (frame.method === INITIALIZE) this.#keeper.named(headers[SESSION_ID_HEADER]);
+    if (frame.kind !== 'request' && status >= 200 && status < 300) {
+      // A notification or response is complete when its POST is accepted. Only the status counts, because the server may
+      // leave the HTTP response open.
+      this.#settled(message);
+      return reply?.(frame, 'unrelated');
+    }
     // Messages that wait for `notifications/initialized` also wait for the event stream, which is requested only after
     // that notification has arrived. `#settled` completes both in this order.
-    if (method !== INITIALIZED) this.#outbox.answered(message);
-  }
-
-  /**
-   * Completes a notification or response when its POST is accepted. Only the status counts, because the server may
-   * leave the HTTP response open.
-   */
-  #taken(message: Outgoing): void {
-    this.#settled(message);
-    message.reply?.(message.frame, 'unrelated');
+    if (frame.method !== INITIALIZED) this.#outbox.answered(message);
   }
 
   received({ message: { exchange } }: PostedCall, frame: Frame): void {
@@ -315,21 +311,16 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     }
   }
 
-  /**
-   * Ends the call of a request whose cancellation has been delivered. Its connection is not closed earlier, because a
-   * broken connection is not a cancellation. [spec 2025-11-25 transports#sending-messages-to-the-server]
-   */
-  #letGo(exchange: Exchange): void {
-    const call = this.#calls.find(exchange);
-    if (call !== undefined) this.#calls.abort(call);
-  }
-
   /** Call this when the server has accepted the message or never will. */
   #settled(message: Outgoing): void {
     const { frame, exchange, reply } = message;
     if (frame.method === INITIALIZED && reply === undefined) this.#keeper.initialized();
     this.#outbox.answered(message);
-    if (frame.method === CANCELLED && exchange !== undefined) this.#letGo(exchange);
+    if (frame.method !== CANCELLED || exchange === undefined) return;
+    // The canceled call ends only now that its cancellation has been delivered, because a broken connection is not a
+    // cancellation. [spec 2025-11-25 transports#sending-messages-to-the-server]
+    const canceled = this.#calls.find(exchange);
+    if (canceled !== undefined) this.#calls.abort(canceled);
   }
 
   #refused(message: Outgoing, refusal: Refusal): void {
