@@ -107,6 +107,10 @@ export class GivenOptions {
     return this.isInFile(name) ? this.placeOf(name) : `${this.placeOf(name)} ${shown}`;
   }
 
+  get spelling(): OptionUse['spelling'] {
+    return this.#use.spelling;
+  }
+
   /** Returns what the user of the command line or of the library calls an option. */
   nameOf(name: OptionName): string {
     return this.#use.spelling === 'fields' ? name : flagOf(name);

@@ -183,6 +183,8 @@ test('paths of files are those beside the workspace, or of the home folder', asy
       tlsCert: 'cert.pem',
       authJwks: 'https://issuer.example/keys',
       authTokens: ['alice=file:tokens/alice', 'bob=env:BOB', 'file:~/token'],
+      statusToken: 'file:tokens/status',
+      clusterKey: 'file:~/cluster-key',
     },
   });
   t.deepEqual(plain({ options, target: { kind: 'command', command: '', args: [] } } as never).options, {
@@ -193,6 +195,8 @@ test('paths of files are those beside the workspace, or of the home folder', asy
       { name: 'bob', kind: 'env', place: 'BOB' },
       { name: 'client', kind: 'file', place: '/home/me/token' },
     ],
+    statusToken: [{ name: 'client', kind: 'file', place: '/home/me/project/tokens/status' }],
+    clusterKey: [{ kind: 'file', place: '/home/me/cluster-key' }],
   });
 });
 

@@ -99,6 +99,7 @@ const listener = {
   },
   access: { allowHosts: [], allowOrigins: [], auth: undefined },
   maxHeaderBytes: 16_384,
+  spelling: 'flags',
   proxyEnv: {},
 } as const;
 
@@ -367,6 +368,7 @@ const listening = {
     },
   },
   maxHeaderBytes: 32_768,
+  spelling: 'flags',
   proxyEnv: {},
 };
 const hubs = ['wss://hub.example/a?key=b', 'ws://localhost:1/hub'].map((url) => ({

@@ -33,7 +33,9 @@ export function parseListener(
   const proxyEnv = pickProxyEnvironment(env);
   const { tls } = listen;
   // `leadStreams` fills in `streams` later, once the servers that they lead to are parsed.
-  const listener = { kind: 'http', addresses, streams: [], tls, endpoints, access, maxHeaderBytes, proxyEnv } as const;
+  const { spelling } = given;
+  const parts = { addresses, streams: [], tls, endpoints, access, maxHeaderBytes, spelling, proxyEnv };
+  const listener: HttpListenerConfig = { kind: 'http', ...parts };
   return { listener, streams, warnings };
 }
 
