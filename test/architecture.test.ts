@@ -222,6 +222,9 @@ const ORDERS: readonly (readonly string[])[] = [
   ['wire/json', 'wire'],
   ['http/client', 'http/login'],
   ['http/server', 'http/auth'],
+  ['replicas/store', 'replicas/ownership', 'replicas/stored'],
+  ['replicas/store', 'replicas/ownership', 'replicas/limits'],
+  ['replicas/ownership', 'replicas/forwarding'],
 ];
 /** Folders beside each other that know nothing of each other. */
 const UNRELATED: readonly (readonly [string, string])[] = [

@@ -5,6 +5,7 @@ import type { OtherReplicas } from '../observe/status/other-replicas.ts';
 import type { Readiness } from '../relay/ports.ts';
 import { Forwarder } from './forwarding/forwarder.ts';
 import { EntryLinks } from './forwarding/link/entry-links.ts';
+import { LinkSecrets } from './forwarding/link/link-secrets.ts';
 import { OwnerLinks } from './forwarding/link/owner-links.ts';
 import type { LeavingStage } from './forwarding/passed-request.ts';
 import { ReplicaQueries } from './forwarding/replica-queries.ts';
@@ -12,10 +13,10 @@ import { Router } from './forwarding/router.ts';
 import { ClusterLimits } from './limits/cluster-limits.ts';
 import { CallerOwners } from './ownership/caller-owners.ts';
 import { Cluster } from './ownership/cluster.ts';
-import { ExclusiveValue } from './ownership/exclusive-value.ts';
 import { ReplicatedServer, type ServerToReplicate } from './replicated-server.ts';
 import { ClusterKey } from './store/cluster-key.ts';
 import { connectRedisStore } from './store/redis/redis-store.ts';
+import { ExclusiveValue } from './stored/exclusive-value.ts';
 import { SharedUsage } from './stored/shared-usage.ts';
 
 const LOST = new BridgeError(
@@ -52,6 +53,7 @@ const MOVING_MS = 500;
 const LINKS_END_MS = 500;
 
 interface ReplicaOptions extends Pick<ClusterConfig, 'limits'> {
+  readonly key: ClusterKey;
   readonly marks: readonly [string, ...string[]];
 }
 
@@ -91,17 +93,18 @@ export class Replica {
     try {
       const cluster = await Cluster.join(options);
       if (config.limits === 'of-all-replicas') await untilSettled(cluster, deps);
-      return new Replica(cluster, { limits: config.limits, marks: marksOf(key, prefix) }, deps);
+      return new Replica(cluster, { limits: config.limits, key, marks: marksOf(key, prefix) }, deps);
     } catch (thrown) {
       await store.close();
       throw thrown;
     }
   }
 
-  constructor(cluster: Cluster, { limits, marks }: ReplicaOptions, deps: Deps) {
+  constructor(cluster: Cluster, { limits, key, marks }: ReplicaOptions, deps: Deps) {
     this.marks = marks;
     this.#limits = limits === 'of-all-replicas' ? new ClusterLimits(cluster, deps.clock) : undefined;
-    const { links: secrets, peers, leaseMs } = cluster;
+    const { peers, leaseMs } = cluster;
+    const secrets = new LinkSecrets(key, () => cluster.ids);
     this.#cluster = cluster;
     this.#deps = deps;
     this.links = new OwnerLinks({ secrets, deps });

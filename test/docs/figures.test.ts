@@ -77,7 +77,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
     '16 KiB': { of: 'Node, which reads no longer head of a response' },
     'four minutes': ['http/login/patience.ts', 'LOGIN_TIMEOUT_MS'],
     'a minute': ['observe/audit/audit-file.ts', 'COMPLAINT_PERIOD_MS'],
-    'six minutes': ['replicas/ownership/exclusive-value.ts', 'MAX_WAIT_MS'],
+    'six minutes': ['replicas/stored/exclusive-value.ts', 'MAX_WAIT_MS'],
   },
   'docs/reference/metrics.md': { '50 client': ['observe/metrics/bounded-labels.ts', 'MAX_CLIENTS'] },
   'docs/reference/status-page.md': {

@@ -1,6 +1,5 @@
 import type { Deps } from '../../deps.ts';
 import { toBridgeError } from '../../errors.ts';
-import { LinkSecrets } from '../forwarding/link/link-secrets.ts';
 import type { ClusterKey } from '../store/cluster-key.ts';
 import type { Store } from '../store/store.ts';
 import { Members } from './members.ts';
@@ -38,7 +37,6 @@ const REJOIN_MS = 1000;
 export class Cluster {
   readonly store: Store;
   readonly tags: OwnerTags;
-  readonly links: LinkSecrets;
   readonly peers: PeerLeases;
   readonly members: Members;
   readonly leaseMs: number;
@@ -74,7 +72,6 @@ export class Cluster {
     this.leaseMs = leaseMs;
     this.tags = new OwnerTags(key);
     this.#identity = this.#createIdentity();
-    this.links = new LinkSecrets(key, () => [this.self.id, ...this.#former.map(({ owner }) => owner.id)]);
     this.peers = new PeerLeases({ leases: store.leases, ttlMs: leaseMs, clock });
     const self = (): Owner => this.self;
     this.members = new Members({ store, peers: this.peers, leaseMs, self, clock, wallClock, randomId });
@@ -115,6 +112,11 @@ export class Cluster {
       lost,
     });
     return { owner, tag: this.tags.seal(owner), lease };
+  }
+
+  /** The ids of this replica: the current one first, then former ones that may still have processes here. */
+  get ids(): readonly [string, ...string[]] {
+    return [this.self.id, ...this.#former.map(({ owner }) => owner.id)];
   }
 
   get self(): Owner {

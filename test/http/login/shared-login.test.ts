@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/cli/system-deps.ts';
 import type { LoginConfig } from '../../../src/config/remote.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { SharedLogin } from '../../../src/http/login/login-storage.ts';
-import { ExclusiveValue } from '../../../src/replicas/ownership/exclusive-value.ts';
+import { ExclusiveValue } from '../../../src/replicas/stored/exclusive-value.ts';
 import { startBoundWorld } from '../../support/bound-world.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
 import { MemoryStore } from '../../support/memory-store.ts';

@@ -1,9 +1,9 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import type { Cluster } from '../ownership/cluster.ts';
+import type { PeerLeases } from '../ownership/peer-leases.ts';
 import type { Ownership, StoredRecord } from '../store/store.ts';
-import { NOBODY } from '../stored/session-records.ts';
-import type { Cluster } from './cluster.ts';
-import type { PeerLeases } from './peer-leases.ts';
+import { NOBODY } from './session-records.ts';
 
 /** Time to live of the record. An unchanged value is of no use after this time. */
 const KEPT_MS = 90 * 24 * 3_600_000;

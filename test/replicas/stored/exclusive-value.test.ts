@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ExclusiveValue, MAX_TURN_MS, MAX_WAIT_MS } from '../../../src/replicas/ownership/exclusive-value.ts';
+import { ExclusiveValue, MAX_TURN_MS, MAX_WAIT_MS } from '../../../src/replicas/stored/exclusive-value.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
