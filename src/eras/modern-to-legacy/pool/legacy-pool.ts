@@ -107,7 +107,7 @@ export class LegacyPool implements SessionPool {
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
     const entry = group?.find(({ session }) => this.#suits(session, link)) ?? group?.at(-1) ?? this.#open(wanted);
     if (entry === undefined) throw this.#limitReached(wanted, 'are in use');
-    this.#join(entry, link, false);
+    this.#join(entry, link);
   }
 
   /**
@@ -135,7 +135,7 @@ export class LegacyPool implements SessionPool {
     const entry = group.find(isFree) ?? this.#open(wanted);
     if (entry === undefined) return false;
     try {
-      this.#join(entry, link, true);
+      this.#join(entry, link);
       return true;
     } catch (thrown) {
       // No more processes may run than do: one of them will be free.
@@ -149,7 +149,7 @@ export class LegacyPool implements SessionPool {
     return !this.#keepsApart || session.isClearFor(identity);
   }
 
-  #join(entry: Entry, link: SessionLink, isAlone: boolean): void {
+  #join(entry: Entry, link: SessionLink): void {
     const { session } = entry;
     this.#used(entry);
     try {
@@ -158,8 +158,8 @@ export class LegacyPool implements SessionPool {
       if (session.isIdle) this.#end(session);
       throw thrown;
     }
-    if (isAlone) entry.askable += 1;
-    link.joined(session, isAlone);
+    if (link.isAskable) entry.askable += 1;
+    link.joined(session);
   }
 
   /** Moves the session to the end of the order of use. */
@@ -255,11 +255,11 @@ export class LegacyPool implements SessionPool {
     );
   }
 
-  left(session: LegacySession, wasAlone: boolean): void {
+  left({ isAskable }: SessionLink, session: LegacySession): void {
     const entry = this.#entries.get(session);
-    if (entry !== undefined && wasAlone) entry.askable -= 1;
+    if (entry !== undefined && isAskable) entry.askable -= 1;
     if (entry !== undefined && session.isIdle) this.#idle(entry);
-    if (wasAlone || session.isIdle) this.#serve();
+    if (isAskable || session.isIdle) this.#serve();
   }
 
   #idle(entry: Entry): void {

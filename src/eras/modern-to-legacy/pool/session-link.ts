@@ -34,7 +34,7 @@ export interface SessionPool {
   /** Joins a session that no other call uses which may be asked something, at once or later. */
   lease(link: SessionLink): void;
   /** Called when a link has left a session. */
-  left(session: LegacySession, wasAlone: boolean): void;
+  left(link: SessionLink, session: LegacySession): void;
 }
 
 /** The lane of a request to a session leads to no client: the one who asked may be gone while the server goes on. */
@@ -58,21 +58,21 @@ export class SessionRequest extends Exchange {
 /**
  * - `none`: no session was asked for.
  * - `waiting`: in the queue of the pool, for a session to itself.
- * - `joined`: a client of the session. `isAlone`: no other call uses it that may be asked something.
+ * - `joined`: a client of the session.
  * - `left`: for good.
  */
 type LinkState =
   | { readonly kind: 'none' | 'left' }
   | { readonly kind: 'waiting'; readonly leave: () => void }
-  | { readonly kind: 'joined'; readonly session: LegacySession; readonly isAlone: boolean };
+  | { readonly kind: 'joined'; readonly session: LegacySession };
 
 const NONE: LinkState = { kind: 'none' };
 const LEFT: LinkState = { kind: 'left' };
 
 /**
- * A link to a session of the pool, from the time a session is asked for until the link is closed. It is also the client
- * that the session's server keeps in its list. The session has shaken hands in the name of that client, and the user
- * knows its messages by their exchanges, so they pass as they are.
+ * A link to a session of the pool, from the time a session is asked for until the link is closed. The link is also the
+ * client that the session's server keeps in its list. Unlike the client of a relay, it makes no handshake and needs no
+ * message changed: the session has shaken hands in its name, and its user translates for the modern client.
  */
 export class SessionLink extends ListMember implements SharedClient<LegacyClient>, LegacyClient, ServerListener {
   readonly wanted: SessionWanted;
@@ -84,6 +84,8 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
   readonly state: LegacyClient = this;
   readonly isInitialized = true;
   isIntroduced = false;
+  /** True for a call that may be asked something, which has its session to itself among such calls. */
+  isAskable = false;
   openCalls = 0;
   readonly #pool: SessionPool;
   #state: LinkState = NONE;
@@ -106,6 +108,7 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
 
   /** Waits for a session that no other call uses which may be asked something. Throws as `open` does. */
   openAlone(): void {
+    this.isAskable = true;
     this.#pool.lease(this);
   }
 
@@ -142,7 +145,7 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     if (state.kind === 'waiting') state.leave();
     if (state.kind !== 'joined') return;
     state.session.leave(this);
-    this.#pool.left(state.session, state.isAlone);
+    this.#pool.left(this, state.session);
   }
 
   // ---- from the pool
@@ -164,9 +167,9 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
   }
 
   /** Called when the link has become a client of the session, before `granted`. */
-  joined(session: LegacySession, isAlone: boolean): void {
+  joined(session: LegacySession): void {
     this.leaveQueue();
-    this.#state = { kind: 'joined', session, isAlone };
+    this.#state = { kind: 'joined', session };
   }
 
   /** Called when there was no session in time, or there will be none. */

@@ -30,9 +30,9 @@ export class FakeSessionUser implements SessionLinkUser {
       this.session = session;
     };
     class NotingLink extends SessionLink {
-      override joined(session: LegacySession, isAlone: boolean): void {
+      override joined(session: LegacySession): void {
         noteSession(session);
-        super.joined(session, isAlone);
+        super.joined(session);
       }
     }
     this.link = new NotingLink(pool, wanted, this);
