@@ -21,10 +21,10 @@ export function createCalls(
   { limits, callers }: Pick<ServerConfig, 'limits'> & { readonly callers: CallerPolicy },
   { shared, ...parts }: RegistryParts,
 ): CallRegistry {
-  const perCaller = haveNames(callers) ? { maxPerCaller: limits.maxInFlightPerSession } : {};
-  const { requestTimeoutMs, maxCallMs } = limits;
+  const perCaller = haveNames(callers) ? { maxSessionInFlight: limits.maxSessionInFlight } : {};
+  const { requestTimeoutMs, maxCallTimeMs } = limits;
   const widerLimits = shared?.limits?.ofCalls;
-  return new CallRegistry({ ...parts, ...perCaller, widerLimits, requestTimeoutMs, maxCallMs });
+  return new CallRegistry({ ...parts, ...perCaller, widerLimits, requestTimeoutMs, maxCallTimeMs });
 }
 
 /** Creates the registry of legacy clients' sessions, and of their equivalents on stdio. */
@@ -37,11 +37,11 @@ export function createSessions(
     storage: shared?.sessions,
     widerLimits: shared?.limits?.ofSessions,
     maxSessions: sessions.maxSessions,
-    maxPerCaller: sessions.maxSessionsPerCaller,
-    maxCallsPerSession: limits.maxInFlightPerSession,
+    maxCallerSessions: sessions.maxCallerSessions,
+    maxSessionInFlight: limits.maxSessionInFlight,
     sessionTimeoutMs: sessions.sessionTimeoutMs,
     idleTimeouts: sessions.idleTimeouts,
     requestTimeoutMs: limits.requestTimeoutMs,
-    maxCallMs: limits.maxCallMs,
+    maxCallTimeMs: limits.maxCallTimeMs,
   });
 }

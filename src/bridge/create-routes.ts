@@ -38,7 +38,7 @@ export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 
 /** The settings of one server that its routes depend on. */
 export interface RoutedServer extends Pick<ServerConfig, 'limits'> {
   readonly remote: Pick<ServerConfig['remote'], 'forwardHeaders'>;
-  readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs' | 'maxSessions' | 'maxSessionsPerCaller'>;
+  readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs' | 'maxSessions' | 'maxCallerSessions'>;
   readonly callers: CallerPolicy;
   readonly listener: RoutedListener;
 }
@@ -48,7 +48,7 @@ type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 
 /** Creates the WebSocket endpoint, which also serves clients that did not arrive through this listener, as at a hub. */
 export function createWebSocketEndpoint(
-  { limits, remote, sessions: { maxSessions, maxSessionsPerCaller } }: RoutedServer,
+  { limits, remote, sessions: { maxSessions, maxCallerSessions } }: RoutedServer,
   { sessions, bodies, deps }: Pick<EndpointParts, 'sessions' | 'bodies' | 'deps'>,
 ): WebSocketEndpoint {
   const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = limits;
@@ -63,7 +63,7 @@ export function createWebSocketEndpoint(
     untakenTimeoutMs,
     bodies,
     maxConnections: maxSessions,
-    maxConnectionsPerCaller: maxSessionsPerCaller,
+    maxConnectionsPerCaller: maxCallerSessions,
     deps,
   });
 }
@@ -87,7 +87,7 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Create
   const { endpoints } = server.listener;
   const { path, ssePath, messagePath, wsPath, baseUrl, httpSse, webSocket } = endpoints;
   const { wallClock } = parts.deps;
-  const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = server.limits;
+  const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxSessionStreams: maxStreams } = server.limits;
   const bodies = {
     maxMessageBytes,
     messages: { ...CLIENT_LIMITS, maxDepth: maxJsonDepth },

@@ -118,7 +118,7 @@ export interface SessionConfig {
    */
   readonly idleTimeouts: { readonly leftMs: number; readonly quietMs: number };
   readonly maxSessions: number;
-  readonly maxSessionsPerCaller: number;
+  readonly maxCallerSessions: number;
   /** Number of sessions with a legacy server for clients that have no session of their own. */
   readonly poolSize: number;
   /** Age at which a stream's connection is closed, for clients that can resume it; 0: never. */
@@ -138,9 +138,9 @@ export interface ServerLimits {
   /** Nested arrays and objects in a client's message. */
   readonly maxJsonDepth: number;
   /** Open calls of one session, or of one named caller without sessions. */
-  readonly maxInFlightPerSession: number;
+  readonly maxSessionInFlight: number;
   /** Event streams of one Streamable HTTP session, including calls whose response may become a stream. */
-  readonly maxStreamsPerSession: number;
+  readonly maxSessionStreams: number;
   /** Bytes of a session's streams that are kept for clients that reconnect. */
   readonly maxReplayBytes: number;
   /** Calls that wait for their client's answer to an input request. */
@@ -150,7 +150,7 @@ export interface ServerLimits {
   /** Limit for the silence of a call; 0: none. */
   readonly requestTimeoutMs: number;
   /** Limit for the whole duration of a call; 0: none. */
-  readonly maxCallMs: number;
+  readonly maxCallTimeMs: number;
   /** Time for a process that serves several clients to answer a liveness request; 0: none is sent. */
   readonly hangTimeoutMs: number;
 }

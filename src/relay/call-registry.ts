@@ -29,7 +29,7 @@ export interface CallRegistryOptions extends CallTimes {
   /** Shared with the sessions. Subscriptions count, because they are calls that stay open. */
   readonly exchanges: Exchanges;
   /** Calls that one caller may have open, so that others get some too. Default: as many as all callers together. */
-  readonly maxPerCaller?: number;
+  readonly maxSessionInFlight?: number;
   /** Limits on the total of several bridges. Undefined if this bridge is the only one. */
   readonly widerLimits?: Pick<WiderLimits, 'refusalFor'> | undefined;
 }
@@ -48,7 +48,7 @@ export interface CallRequest extends CallOrigin {
 export class CallRegistry {
   readonly #options: CallRegistryOptions;
   readonly exchanges: Exchanges;
-  readonly #maxPerCaller: number;
+  readonly #maxSessionInFlight: number;
   readonly #calls = new LinkedList<CallRelay>();
   #size = 0;
   readonly #callerLinks: CallerLinks;
@@ -60,7 +60,7 @@ export class CallRegistry {
     this.#options = options;
     this.#callerLinks = new CallerLinks(options.dialers, options.deps);
     this.exchanges = options.exchanges;
-    this.#maxPerCaller = options.maxPerCaller ?? options.exchanges.maxOpen;
+    this.#maxSessionInFlight = options.maxSessionInFlight ?? options.exchanges.maxOpen;
   }
 
   get log(): Deps['log'] {
@@ -112,8 +112,8 @@ export class CallRegistry {
     }
     const refusal = this.exchanges.refusalOf(frame);
     if (refusal !== undefined) throw refusal;
-    if (this.countOf(principal) >= this.#maxPerCaller) {
-      const message = `${this.#maxPerCaller} calls are open for this caller, the most allowed; wait for answers, or close subscriptions, before sending more.`;
+    if (this.countOf(principal) >= this.#maxSessionInFlight) {
+      const message = `${this.#maxSessionInFlight} calls are open for this caller, the most allowed; wait for answers, or close subscriptions, before sending more.`;
       throw new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
     const wider = this.#options.widerLimits?.refusalFor(principal);

@@ -43,7 +43,7 @@ export interface CallTimes {
   /** Longest silence. 0 means no limit. */
   readonly requestTimeoutMs: number;
   /** Longest time from the request to its answer, whatever progress is reported. 0 or undefined mean no limit. */
-  readonly maxCallMs?: number | undefined;
+  readonly maxCallTimeMs?: number | undefined;
 }
 
 export interface ExchangesOptions extends Observing {
@@ -341,8 +341,8 @@ export function sweepPeriodOf(limitMs: number): number {
 }
 
 /** Returns the shortest limit of a call. Infinity if there is none. */
-export function shortestOf({ requestTimeoutMs, maxCallMs = 0 }: CallTimes): number {
-  return Math.min(requestTimeoutMs || Number.POSITIVE_INFINITY, maxCallMs || Number.POSITIVE_INFINITY);
+export function shortestOf({ requestTimeoutMs, maxCallTimeMs = 0 }: CallTimes): number {
+  return Math.min(requestTimeoutMs || Number.POSITIVE_INFINITY, maxCallTimeMs || Number.POSITIVE_INFINITY);
 }
 
 const DRAIN_POLL_MS = 20;
@@ -363,11 +363,11 @@ export async function drained(clock: Clock, graceMs: number, hasOpenCalls: () =>
 function overdue(
   exchange: Exchange,
   nowMs: number,
-  { requestTimeoutMs, maxCallMs = 0 }: CallTimes,
+  { requestTimeoutMs, maxCallTimeMs = 0 }: CallTimes,
 ): BridgeError | undefined {
   const { method, openedAtMs, lastActiveMs, openQuestions } = exchange;
   if (method === LISTEN) return undefined;
-  if (maxCallMs > 0 && nowMs - openedAtMs >= maxCallMs) return lengthError(method, maxCallMs);
+  if (maxCallTimeMs > 0 && nowMs - openedAtMs >= maxCallTimeMs) return lengthError(method, maxCallTimeMs);
   const isSilent = requestTimeoutMs > 0 && openQuestions === 0 && nowMs - lastActiveMs >= requestTimeoutMs;
   return isSilent ? silenceError(method, requestTimeoutMs) : undefined;
 }

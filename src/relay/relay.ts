@@ -25,7 +25,7 @@ export interface RelayOptions extends CallTimes {
   /** The era of both ends. A modern relay is `ready` from the start, and its server asks nothing. */
   readonly era: Era;
   /** Calls that this client may have open. Default: MAX_OPEN_EXCHANGES. */
-  readonly maxOpenExchanges?: number | undefined;
+  readonly maxSessionInFlight?: number | undefined;
   /** Called when the handshake has succeeded. */
   readonly onReady: (revision: Revision) => void;
   /**
@@ -81,7 +81,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#log = options.log;
     this.#rules = ERAS[options.era];
     this.#exchanges = options.exchanges;
-    this.#open = new ExchangeTable(options.maxOpenExchanges);
+    this.#open = new ExchangeTable(options.maxSessionInFlight);
     this.#questions = new Questions(options.exchanges.clock);
     this.#presence = new ClientPresence(options.exchanges, options.origin, options.era);
     this.#state = this.#rules.begins === 'initialize' ? 'opening' : 'ready';

@@ -115,7 +115,7 @@ async function startList(
 const DEFAULT = configOf('--', 'server').servers[0];
 
 function listed(name: string, more: Partial<Listing> = {}, maxSessions = 10): ServerConfig {
-  const sessions = { ...DEFAULT.sessions, maxSessions, maxSessionsPerCaller: maxSessions };
+  const sessions = { ...DEFAULT.sessions, maxSessions, maxCallerSessions: maxSessions };
   const listing = { name, segment: name.replaceAll(' ', '-'), isRequired: false, callers: undefined, ...more };
   return { ...DEFAULT, sessions, listing };
 }

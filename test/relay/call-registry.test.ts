@@ -53,7 +53,7 @@ test('a peer that cannot be made lets its link go', (t) => {
 });
 
 test('one caller may have so many calls open and no more, which leaves some for others', (t) => {
-  const bench = new CallBench({ maxPerCaller: 3 });
+  const bench = new CallBench({ maxSessionInFlight: 3 });
   const calls = Array.from({ length: 3 }, () => bench.open({ principal: 'greedy' }));
   const refused = { code: 'ERR_SESSION_BUSY', message: /3 calls .* for this caller/ } as const;
   t.like(
@@ -120,7 +120,7 @@ test('any message of the server is a sign of life', (t) => {
 });
 
 test('no sign of life keeps a call open for ever', (t) => {
-  const bench = new CallBench({ requestTimeoutMs: 0, maxCallMs: TIMEOUT_MS });
+  const bench = new CallBench({ requestTimeoutMs: 0, maxCallTimeMs: TIMEOUT_MS });
   const { client, says, linkHeard } = bench.open({ id: 5 });
   linkHeard();
   for (let n = 0; n < 5; n += 1) {

@@ -18,7 +18,7 @@ import { FakeLane } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
 const GONE = new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited');
-const TIMES = { requestTimeoutMs: 10, maxCallMs: 100 };
+const TIMES = { requestTimeoutMs: 10, maxCallTimeMs: 100 };
 
 interface Opened {
   readonly clock: FakeClock;
@@ -147,20 +147,20 @@ function phaseAt(nowMs: number, times: CallTimes, change: Partial<Exchange> = {}
 test('a call is overdue when nothing has happened for so long', (t) => {
   t.is(phaseAt(29, TIMES, { lastActiveMs: 20 }), undefined);
   t.is(phaseAt(30, TIMES, { lastActiveMs: 20 }), 'response');
-  t.is(phaseAt(1e9, { requestTimeoutMs: 0, maxCallMs: 0 }), undefined);
+  t.is(phaseAt(1e9, { requestTimeoutMs: 0, maxCallTimeMs: 0 }), undefined);
 });
 
 test('a call is overdue when it is open for so long, whatever has happened and whoever is being asked', (t) => {
   const asking = { lastActiveMs: 99, openQuestions: 1 };
   t.is(phaseAt(99, TIMES, asking), undefined);
   t.regex(String(phaseAt(100, TIMES, asking)), /tools\/call within 100 ms.*raise --max-call-time/);
-  t.is(phaseAt(1e9, { requestTimeoutMs: 10, maxCallMs: 0 }, asking), undefined);
+  t.is(phaseAt(1e9, { requestTimeoutMs: 10, maxCallTimeMs: 0 }, asking), undefined);
 });
 
 test('the time of a call begins when it comes, and its error says how to give it more', (t) => {
   const { clock, exchanges, owner, open: opened } = open();
   clock.advance(1000);
-  const times = { requestTimeoutMs: 0, maxCallMs: 100 };
+  const times = { requestTimeoutMs: 0, maxCallTimeMs: 100 };
   const exchange = opened();
   t.is(exchanges.timeOut(owner, exchange, 1099, times), undefined);
   t.not(exchanges.timeOut(owner, exchange, 1100, times), undefined);
@@ -183,9 +183,9 @@ test('a subscription is never overdue', (t) => {
 
 test('the shortest limit of a call counts', (t) => {
   t.is(shortestOf(TIMES), 10);
-  t.is(shortestOf({ requestTimeoutMs: 0, maxCallMs: 5 }), 5);
+  t.is(shortestOf({ requestTimeoutMs: 0, maxCallTimeMs: 5 }), 5);
   t.is(shortestOf({ requestTimeoutMs: 7 }), 7);
-  t.is(shortestOf({ requestTimeoutMs: 0, maxCallMs: 0 }), Number.POSITIVE_INFINITY);
+  t.is(shortestOf({ requestTimeoutMs: 0, maxCallTimeMs: 0 }), Number.POSITIVE_INFINITY);
 });
 
 test('the shortest limit says how often to look', (t) => {

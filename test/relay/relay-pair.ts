@@ -21,7 +21,7 @@ const INITIALIZE_RESULT = {
 
 export interface RelayPairOptions {
   readonly requestTimeoutMs?: number;
-  readonly maxCallMs?: number;
+  readonly maxCallTimeMs?: number;
   /** False: the test joins the two ends itself. */
   readonly joined?: boolean;
   readonly era?: Era;
@@ -39,7 +39,13 @@ export class RelayPair {
   readonly exchanges: Exchanges;
   readonly observer = new FakeObserver();
 
-  constructor({ requestTimeoutMs = 0, maxCallMs = 0, joined = true, era = 'legacy', tools }: RelayPairOptions = {}) {
+  constructor({
+    requestTimeoutMs = 0,
+    maxCallTimeMs = 0,
+    joined = true,
+    era = 'legacy',
+    tools,
+  }: RelayPairOptions = {}) {
     const { log, clock } = createFakeDeps();
     this.clock = clock;
     this.exchanges = createExchanges(clock, { observer: this.observer, tools });
@@ -49,7 +55,7 @@ export class RelayPair {
       origin: ORIGIN,
       era,
       requestTimeoutMs,
-      maxCallMs,
+      maxCallTimeMs,
       onReady: (revision) => void this.ready.push(revision),
       onEnd: (reason) => void this.ends.push(reason),
     });

@@ -95,7 +95,7 @@ for (const [title, finish] of [
 }
 
 test('a call has an end, whatever progress it reports and whoever is being asked', (t) => {
-  const pair = readyPair({ maxCallMs: TIMEOUT_MS });
+  const pair = readyPair({ maxCallTimeMs: TIMEOUT_MS });
   pair.call(1, 'tools/call', { _meta: { progressToken: 'p' } });
   pair.server({ id: 'q', method: 'elicitation/create', params: {} });
   wait(pair, TIMEOUT_MS - 1);

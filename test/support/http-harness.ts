@@ -47,8 +47,8 @@ export interface HttpHarnessOptions {
   readonly sessionTimeoutMs?: number;
   readonly idleTimeouts?: IdleTimeouts;
   readonly requestTimeoutMs?: number;
-  readonly maxPerCaller?: number;
-  readonly maxCallsPerSession?: number;
+  readonly maxCallerSessions?: number;
+  readonly maxSessionInFlight?: number;
   /** Calls of all clients together. */
   readonly maxInFlight?: number;
   readonly observer?: Observer;
@@ -177,7 +177,7 @@ function serverOf(options: HttpHarnessOptions): ServerConfig {
     sessions: {
       ...server.sessions,
       maxSessions,
-      maxSessionsPerCaller: options.maxPerCaller ?? maxSessions,
+      maxCallerSessions: options.maxCallerSessions ?? maxSessions,
       sessionTimeoutMs,
       idleTimeouts: options.idleTimeouts ?? { leftMs: sessionTimeoutMs, quietMs: sessionTimeoutMs },
       pollAfterMs: options.pollAfterMs ?? 0,
@@ -186,10 +186,10 @@ function serverOf(options: HttpHarnessOptions): ServerConfig {
       ...server.limits,
       maxMessageBytes: options.maxMessageBytes ?? server.limits.maxMessageBytes,
       maxReplayBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
-      maxStreamsPerSession: options.maxStreams ?? 100,
-      maxInFlightPerSession: options.maxCallsPerSession ?? server.limits.maxInFlightPerSession,
+      maxSessionStreams: options.maxStreams ?? 100,
+      maxSessionInFlight: options.maxSessionInFlight ?? server.limits.maxSessionInFlight,
       requestTimeoutMs: options.requestTimeoutMs ?? 0,
-      maxCallMs: 0,
+      maxCallTimeMs: 0,
     },
   };
 }

@@ -23,11 +23,11 @@ export interface SessionRegistryOptions extends CallTimes {
   readonly deps: Deps;
   readonly maxSessions: number;
   /** Sessions of one caller. Default: as many as all callers together. */
-  readonly maxPerCaller?: number;
+  readonly maxCallerSessions?: number;
   /** Limits on the total of several bridges. Undefined if this bridge is the only one. */
   readonly widerLimits?: WiderLimits | undefined;
   /** Calls that one session may have open. Default: the relay's. */
-  readonly maxCallsPerSession?: number;
+  readonly maxSessionInFlight?: number;
   /** Shared by all sessions and the other calls of the bridge. */
   readonly exchanges: Exchanges;
   /**
@@ -134,7 +134,7 @@ export class SessionRegistry {
     createPeer: (id: string, listener: ClientListener) => Peer,
   ): Session<Peer> {
     const { principal, era } = client;
-    const { deps, exchanges, requestTimeoutMs, maxCallMs, maxCallsPerSession, storage } = this.#options;
+    const { deps, exchanges, requestTimeoutMs, maxCallTimeMs, maxSessionInFlight, storage } = this.#options;
     const log = deps.log.child({ session: id.slice(0, 6) });
     const relay = new Relay({
       log,
@@ -142,8 +142,8 @@ export class SessionRegistry {
       origin,
       era,
       requestTimeoutMs,
-      maxCallMs,
-      maxOpenExchanges: maxCallsPerSession,
+      maxCallTimeMs,
+      maxSessionInFlight: maxSessionInFlight,
       goesOn: ({ id: call }) => state?.isHandedOver === true && state.positions.isResumable(call),
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {
@@ -184,10 +184,13 @@ export class SessionRegistry {
         retryAfterMs: 1000,
       });
     }
-    const { maxSessions, maxPerCaller = maxSessions } = this.#options;
-    const isOfCaller = maxPerCaller < maxSessions && this.countOf(principal) >= maxPerCaller;
+    const { maxSessions, maxCallerSessions = maxSessions } = this.#options;
+    const isOfCaller = maxCallerSessions < maxSessions && this.countOf(principal) >= maxCallerSessions;
     if (isOfCaller && !this.#evict(principal, 'own')) {
-      throw this.#limitReached(`This caller has ${maxPerCaller} sessions, the most allowed`, '--max-caller-sessions');
+      throw this.#limitReached(
+        `This caller has ${maxCallerSessions} sessions, the most allowed`,
+        '--max-caller-sessions',
+      );
     }
     if (this.#entries.size >= maxSessions && !this.#evict(principal, 'all')) {
       throw this.#limitReached(`All ${maxSessions} sessions are taken`, '--max-sessions');

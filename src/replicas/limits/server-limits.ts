@@ -43,33 +43,29 @@ export class ServerLimits implements SharedLimits {
   readonly #callsOfCallers: CallerLimits | undefined;
 
   constructor({ limits, name, config, haveNames, registries }: ServerLimitsOptions) {
-    const { maxSessions, maxSessionsPerCaller } = config.sessions;
-    const { maxInFlightPerSession } = config.limits;
+    const { maxSessions, maxCallerSessions } = config.sessions;
+    const { maxSessionInFlight } = config.limits;
     this.#sessions = limits.of(`sessions of ${name}`, maxSessions, () => registries()?.sessions.size ?? 0);
     this.#sessionsOfCallers =
-      maxSessionsPerCaller < maxSessions
+      maxCallerSessions < maxSessions
         ? limits.perCaller(
             `sessions of ${name}`,
-            maxSessionsPerCaller,
+            maxCallerSessions,
             (caller) => registries()?.sessions.countOf(caller) ?? 0,
           )
         : undefined;
     this.#callsOfCallers =
       config.target.kind === 'url' && haveNames
-        ? limits.perCaller(
-            `calls of ${name}`,
-            maxInFlightPerSession,
-            (caller) => registries()?.calls.countOf(caller) ?? 0,
-          )
+        ? limits.perCaller(`calls of ${name}`, maxSessionInFlight, (caller) => registries()?.calls.countOf(caller) ?? 0)
         : undefined;
     this.ofSessions = {
       refusal: () => toRefusal(refusalOf(this.#sessions.limit), () => allSessionsTaken(maxSessions)),
       refusalFor: (caller) =>
-        toRefusal(this.#sessionsOfCallers?.refusalFor(caller), () => callersSessionsTaken(maxSessionsPerCaller)),
+        toRefusal(this.#sessionsOfCallers?.refusalFor(caller), () => callersSessionsTaken(maxCallerSessions)),
     };
     this.ofCalls = {
       refusalFor: (caller) =>
-        toRefusal(this.#callsOfCallers?.refusalFor(caller), () => callersCallsTaken(maxInFlightPerSession)),
+        toRefusal(this.#callsOfCallers?.refusalFor(caller), () => callersCallsTaken(maxSessionInFlight)),
     };
   }
 

@@ -62,7 +62,7 @@ const server = {
     sessionTimeoutMs: 1_800_000,
     idleTimeouts: { leftMs: 300_000, quietMs: 1_800_000 },
     maxSessions: 256,
-    maxSessionsPerCaller: 256,
+    maxCallerSessions: 256,
     poolSize: 16,
     pollAfterMs: 0,
   },
@@ -71,13 +71,13 @@ const server = {
     maxMessageBytes: 16_777_216,
     maxLineBytes: undefined,
     maxJsonDepth: 1000,
-    maxInFlightPerSession: 1024,
-    maxStreamsPerSession: 2048,
+    maxSessionInFlight: 1024,
+    maxSessionStreams: 2048,
     maxReplayBytes: 5_242_880,
     maxParkedCalls: 1024,
     maxParkedBytes: 67_108_864,
     requestTimeoutMs: 300_000,
-    maxCallMs: 86_400_000,
+    maxCallTimeMs: 86_400_000,
     hangTimeoutMs: 30_000,
   },
 } as const;
@@ -385,13 +385,13 @@ const always = {
     maxMessageBytes: 1_048_576,
     maxLineBytes: 1_048_576,
     maxJsonDepth: 64,
-    maxInFlightPerSession: 10,
-    maxStreamsPerSession: 12,
+    maxSessionInFlight: 10,
+    maxSessionStreams: 12,
     maxReplayBytes: 65_536,
     maxParkedCalls: 50,
     maxParkedBytes: 131_072,
     requestTimeoutMs: 0,
-    maxCallMs: 7_200_000,
+    maxCallTimeMs: 7_200_000,
     hangTimeoutMs: 30_000,
   },
 };
@@ -489,7 +489,7 @@ const everyOptionAsConfig = {
         sessionTimeoutMs: 3_600_000,
         idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
         maxSessions: 5,
-        maxSessionsPerCaller: 4,
+        maxCallerSessions: 4,
         poolSize: 3,
         pollAfterMs: 30_000,
       },
@@ -512,7 +512,7 @@ const everyOptionAsConfig = {
         sessionTimeoutMs: 3_600_000,
         idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
         maxSessions: 5,
-        maxSessionsPerCaller: 4,
+        maxCallerSessions: 4,
         poolSize: 3,
         pollAfterMs: 30_000,
       },
@@ -700,7 +700,7 @@ test('where callers have several names, one of them gets half of the sessions un
   const tokens = { A: 'a-long-token-of-alice', B: 'b-long-token-of-bob' };
   const [alice, bob] = ['--auth-token=alice=env:A', '--auth-token=bob=env:B'];
   const limitOf = (...options: string[]) =>
-    parseLine(['--max-sessions', '9', ...options, '--', 'x'], tokens).config.servers[0].sessions.maxSessionsPerCaller;
+    parseLine(['--max-sessions', '9', ...options, '--', 'x'], tokens).config.servers[0].sessions.maxCallerSessions;
   t.is(limitOf(), 9);
   t.is(limitOf(alice), 9);
   t.is(limitOf(alice, bob), 5);

@@ -101,7 +101,7 @@ test('refuses one connection more than there may be, until one ends', async (t) 
 
 test('leaves a part of the connections to other callers', async (t) => {
   const principalOf = (request: { headers: object }) => String((request.headers as { 'x-who'?: string })['x-who']);
-  const harness = await startHttpHarness(t, { maxSessions: 4, maxPerCaller: 1, principalOf });
+  const harness = await startHttpHarness(t, { maxSessions: 4, maxCallerSessions: 1, principalOf });
   const alice = await new RawClient(harness.port, { headers: { 'X-Who': 'alice' } }).initialized();
   const { status, body } = await new RawClient(harness.port, { headers: { 'X-Who': 'alice' } }).refused();
   t.is(status, 503);

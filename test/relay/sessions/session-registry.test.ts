@@ -334,7 +334,7 @@ test('a session that somebody is connected to, or that has an open call, is not 
 });
 
 test('a caller at its own limit ends its own abandoned session, and nobody else’s', (t) => {
-  const registry = new Registry({ maxSessions: 4, maxPerCaller: 2 });
+  const registry = new Registry({ maxSessions: 4, maxCallerSessions: 2 });
   // Its client never came back, so it would go first if that helped.
   const bobs = registry.open(new FakePeer(), BOB);
   bobs.peer.isConnected = false;
@@ -424,7 +424,7 @@ test('the idle time begins with the end of the last call, and the session timeou
 });
 
 test('one caller may have so many sessions and no more, which leaves some for others', (t) => {
-  const registry = new Registry({ maxSessions: 4, maxPerCaller: 2 });
+  const registry = new Registry({ maxSessions: 4, maxCallerSessions: 2 });
   const [first] = [registry.open(), registry.open()] as const;
   const error = t.throws(() => registry.open(), { message: /2 sessions, the most allowed.*--max-caller-sessions/ });
   t.like(error, { code: 'ERR_SESSION_LIMIT', retryAfterMs: SESSION_TIMEOUT_MS });
@@ -474,7 +474,7 @@ test('initialize takes no place of a call that others may need, nor needs one', 
 });
 
 test('one session may have as many calls open as it is told', (t) => {
-  const registry = new Registry({ maxCallsPerSession: 2 });
+  const registry = new Registry({ maxSessionInFlight: 2 });
   const [one, other] = [registry.open(), registry.open()];
   for (const id of [1, 2, 3]) call(one, id);
   t.like(

@@ -38,7 +38,7 @@ export function parseSessions(given: GivenOptions, { target, access, mapHeaders,
     sessionTimeoutMs,
     idleTimeouts: { leftMs: idleMs ?? LEFT_MS, quietMs: idleMs ?? sessionTimeoutMs },
     maxSessions,
-    maxSessionsPerCaller:
+    maxCallerSessions:
       given.get('maxCallerSessions') ??
       (hubs.length > 0 || hasSeveralNames(access, mapHeaders) ? Math.ceil(maxSessions / 2) : maxSessions),
     poolSize,
