@@ -34,6 +34,7 @@ export const PARTS = {
     'src/relay/sessions/abandoned-sessions.ts',
     'src/relay/sessions/session-registry.ts',
     'src/upstream/answer-ids.ts',
+    'src/upstream/connection.ts',
     'src/upstream/detect/connection-dialer.ts',
     'src/upstream/detect/detecting-link.ts',
     'src/upstream/detect/opened-connections.ts',
