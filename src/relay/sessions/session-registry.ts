@@ -143,7 +143,7 @@ export class SessionRegistry {
       era,
       requestTimeoutMs,
       maxCallTimeMs,
-      maxSessionInFlight: maxSessionInFlight,
+      maxSessionInFlight,
       goesOn: ({ id: call }) => state?.isHandedOver === true && state.positions.isResumable(call),
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {

@@ -1,10 +1,9 @@
 import type { BridgeError } from '../../errors.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { CallQuestion } from '../remote/login-question.ts';
 import type { PostedCall, PostHost } from '../remote/posted-call.ts';
-import type { RemoteEnvironment } from '../remote/remote-environment.ts';
-import type { PostedMessage } from './posting.ts';
+import type { PostedMessage, StatelessEnvironment } from './posting.ts';
 import type { StatelessServer } from './server-state.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
@@ -22,12 +21,6 @@ export interface Call {
   abort(): void;
   pause(): void;
   resume(): void;
-}
-
-/** Options shared by all requests of one link. */
-export interface StatelessEnvironment extends RemoteEnvironment {
-  /** Headers of the client that opened the link, forwarded with messages that have none of their own. */
-  readonly forwarded: Lane['headers'];
 }
 
 /** The link as its calls use it. */

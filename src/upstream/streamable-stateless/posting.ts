@@ -18,12 +18,17 @@ import { decodeString } from '../../wire/json/scan-json.ts';
 import { isBreak } from '../remote/answer-reader.ts';
 import { type PostEnd, type Posting, useOfBody } from '../remote/posted-call.ts';
 import type { Refusal } from '../remote/refusal.ts';
-import { tracedHeaders } from '../remote/remote-environment.ts';
+import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 import { ACCEPT_ANSWER } from '../remote/session-key.ts';
-import type { StatelessEnvironment } from './call-host.ts';
 
 /** Time that a response may stay open after everything needed has been received. Then its connection is closed. */
 const LINGER_MS = 1000;
+
+/** Options shared by all requests of one link. */
+export interface StatelessEnvironment extends RemoteEnvironment {
+  /** Headers of the client that opened the link, forwarded with messages that have none of their own. */
+  readonly forwarded: Lane['headers'];
+}
 
 /**
  * Options and rules for all messages of a link. The response to a request holds its answer: a JSON text, or a stream for
