@@ -19,6 +19,7 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
 import { asSessionDialer, type Connector } from '../connection.ts';
 import { describeRpcError } from './answer.ts';
 import {
@@ -43,7 +44,7 @@ export interface ConnectionDialerOptions {
   /** Opens new connections to the server. Closed with the dialer. */
   readonly connections: Connector;
   /** Opens connections for sessions of legacy clients at a legacy server. Default: a new connection each. */
-  readonly ownSessions?: Pick<SessionDialer, 'dial'>;
+  readonly ownSessions?: OwnSessions;
   readonly transport: DuplexTransport;
   /**
    * `one-caller`: a connection begins with the headers of its first message, so it serves no other caller, and what the
@@ -77,6 +78,12 @@ export function createConnectionDialer(options: ConnectionDialerOptions): Upstre
   return new ConnectionDialer(options);
 }
 
+/** Gives sessions of legacy clients at a legacy server their connections. */
+export interface OwnSessions extends Pick<SessionDialer, 'dial'> {
+  /** Called with the `initialize` of a client that got its connection otherwise. */
+  note?(initialize: Frame): void;
+}
+
 interface AttemptsInName extends Pick<ConnectionAttemptsOptions, 'initialize' | 'signal'> {
   readonly prober: Prober;
   /** Headers of the client that needs the detection. */
@@ -88,7 +95,7 @@ type Speaks = 'unknown' | 'yes' | 'no';
 
 class ConnectionDialer implements UpstreamDialer {
   readonly #options: ConnectionDialerOptions;
-  readonly #ownSessions: Pick<SessionDialer, 'dial'>;
+  readonly #ownSessions: OwnSessions;
   readonly #legacy: OpenedConnections;
   readonly #modern: OpenedConnections;
   /** Created with the first client, since translators are a third of the code of a bridge. */
@@ -162,6 +169,7 @@ class ConnectionDialer implements UpstreamDialer {
     // Until the client sends `initialize`, messages pass between the client and the server.
     const first = { kind: 'initialize-after', started: prober.open(listener) } as const;
     return this.#links.dial(listener, first, async (initialize, signal) => {
+      this.#ownSessions.note?.(initialize.frame);
       const headers = initialize.exchange?.lane.headers;
       const attempts = this.#attempts({ prober, headers, signal, initialize: () => prober.try(initialize) });
       const leave = (): void => prober.close(toBridgeError(signal.reason));
