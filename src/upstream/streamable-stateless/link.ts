@@ -42,7 +42,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
   readonly #options: StatelessLinkOptions;
   readonly #log: Logger;
   readonly #posting: Posting;
-  readonly #questions = new ModernQuestions();
+  #questions: ModernQuestions | undefined;
   /** Calls that the server has, or is about to get. */
   readonly #calls = new Set<Call>();
   /** Requests that wait for a posted one to end. */
@@ -183,8 +183,9 @@ export class StatelessLink extends Connection implements StatelessCallHost {
    * [spec 2026-07-28 transports/streamable-http#receiving-messages]
    */
   drop(frame: Frame): void {
-    if (frame.kind === 'request') this.#questions.ignore(frame, this.#log);
-    else this.environment.idWarnings.unknown(frame.id as JsonRpcId);
+    if (frame.kind !== 'request') return this.environment.idWarnings.unknown(frame.id as JsonRpcId);
+    this.#questions ??= new ModernQuestions();
+    this.#questions.ignore(frame, this.#log);
   }
 
   notify(call: Call, notification: Frame): void {
