@@ -40,7 +40,7 @@ export const PARTS = {
     'src/upstream/detect/opened-connections.ts',
     'src/upstream/name-target.ts',
     'src/upstream/stdio/child-limit.ts',
-    'src/upstream/stdio/dialer.ts',
+    'src/upstream/stdio/connector.ts',
     'src/upstream/stdio/start-trials.ts',
     'src/wire/ndjson.ts',
   ],

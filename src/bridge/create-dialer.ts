@@ -40,7 +40,7 @@ import { PreparedConnections } from '../upstream/resilience/prepared-connections
 import { createRevivingDialer, keepStoredSessions } from '../upstream/resilience/reviving-dialer.ts';
 import { createWatchingDialer } from '../upstream/resilience/watching-dialer.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
-import { createStdioDialer } from '../upstream/stdio/dialer.ts';
+import { createStdioConnector } from '../upstream/stdio/connector.ts';
 import { DialerByEnvironment } from '../upstream/stdio/dialer-by-environment.ts';
 import { CLIENT_INFO } from '../version.ts';
 import type { CallerPolicy } from './caller-policy.ts';
@@ -90,9 +90,9 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
   });
 }
 
-/** Dials a server as a child process. Throws what `createStdioDialer` throws. */
+/** Dials a server as a child process. Throws what `createStdioConnector` throws. */
 function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): UpstreamDialer {
-  const processes = createStdioDialer({
+  const processes = createStdioConnector({
     target,
     child: server.child,
     children: server.children,
@@ -111,11 +111,11 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
 
 /** Dials a server on a byte stream. */
 async function dialStream(server: ServerToDial, { address }: StreamTarget, deps: Deps): Promise<UpstreamDialer> {
-  const { createByteStreamDialer } = await import('../upstream/byte-stream/dialer.ts');
+  const { createByteStreamConnector } = await import('../upstream/byte-stream/connector.ts');
   const { remote, limits, bound } = server;
   const { maxMessageBytes } = limits;
   const { tls, timeouts } = remote;
-  const streams = createByteStreamDialer({
+  const streams = createByteStreamConnector({
     address,
     tls,
     connectTimeoutMs: timeouts.connectMs,
@@ -129,10 +129,10 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
 
 /** Dials a server over WebSocket. */
 async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
-  const { createRemoteWebSocketDialer } = await import('../upstream/websocket/dialer.ts');
+  const { createRemoteWebSocketConnector } = await import('../upstream/websocket/connector.ts');
   const { remote, limits } = server;
   const credentials = await createCredentials(server, target, deps);
-  const webSockets = createRemoteWebSocketDialer({
+  const webSockets = createRemoteWebSocketConnector({
     target,
     remote,
     maxMessageBytes: limits.maxMessageBytes,

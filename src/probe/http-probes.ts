@@ -27,7 +27,7 @@ import { type Answer, describeStatus } from '../upstream/detect/answer.ts';
 import { askBesideStream, askEventStream, askHttp, type HttpTarget, SILENCE_MS } from '../upstream/detect/ask-url.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
 import { Prober } from '../upstream/detect/prober.ts';
-import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
+import { createHttpSseConnector } from '../upstream/http-sse/connector.ts';
 import { endSession } from '../upstream/remote/end-session.ts';
 import { createSessionKey, type SessionKey } from '../upstream/remote/session-key.ts';
 import type { Frame } from '../wire/frame.ts';
@@ -149,7 +149,7 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   const { url } = target;
   const { timeouts } = remote;
   const scanner = new EnvelopeScanner();
-  const dialer = createHttpSseDialer({ url, http, timeouts, maxMessageBytes, tracing: 'off', scanner, deps });
+  const dialer = createHttpSseConnector({ url, http, timeouts, maxMessageBytes, tracing: 'off', scanner, deps });
   const client = new Prober(dialer, deps.clock);
   probe.onClose(async () => client.close());
   const ask = (frame: Frame): Promise<Answer<ProbeOutcome>> =>

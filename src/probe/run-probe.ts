@@ -8,7 +8,7 @@ import type { Connector } from '../upstream/connection.ts';
 import { createHttpClient } from '../upstream/detect/url-sessions.ts';
 import { nameTarget } from '../upstream/name-target.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
-import { createStdioDialer, type StdioDialerOptions } from '../upstream/stdio/dialer.ts';
+import { createStdioConnector, type StdioConnectorOptions } from '../upstream/stdio/connector.ts';
 import { VERSION } from '../version.ts';
 import { adviseClients, showTarget } from './clients.ts';
 import { Findings, type ProbeConfig, StepLog } from './findings.ts';
@@ -90,8 +90,8 @@ async function createProbe(
     return new ConnectionProbe({ connector, transport: 'stdio', protocol, timeoutMs, clientInfo, ...context });
   }
   if (target.kind === 'stream') {
-    const { createByteStreamDialer } = await import('../upstream/byte-stream/dialer.ts');
-    const connector = createByteStreamDialer({
+    const { createByteStreamConnector } = await import('../upstream/byte-stream/connector.ts');
+    const connector = createByteStreamConnector({
       address: target.address,
       tls: remote.tls,
       // The overall time limit applies instead.
@@ -106,8 +106,15 @@ async function createProbe(
   const server = handshakeUrlOf(url);
   const credentials = remote.login === undefined ? undefined : await createLogin(server, remote, remote.login, context);
   if (isWebSocketUrl(url)) {
-    const { createRemoteWebSocketDialer } = await import('../upstream/websocket/dialer.ts');
-    const connector = createRemoteWebSocketDialer({ target, remote, maxMessageBytes, clientInfo, credentials, deps });
+    const { createRemoteWebSocketConnector } = await import('../upstream/websocket/connector.ts');
+    const connector = createRemoteWebSocketConnector({
+      target,
+      remote,
+      maxMessageBytes,
+      clientInfo,
+      credentials,
+      deps,
+    });
     return new ConnectionProbe({ connector, transport: 'websocket', protocol, timeoutMs, clientInfo, ...context });
   }
   const http = createHttpClient({ target, remote, clientInfo, credentials, deps });
@@ -119,9 +126,9 @@ const CLOSE_GRACE_MS = 2000;
 
 /** Throws BridgeError ERR_UPSTREAM_SPAWN if the program does not exist. */
 function createProcessDialer(
-  server: Pick<StdioDialerOptions, 'target' | 'child' | 'maxMessageBytes' | 'deps'>,
+  server: Pick<StdioConnectorOptions, 'target' | 'child' | 'maxMessageBytes' | 'deps'>,
 ): Connector {
-  return createStdioDialer({
+  return createStdioConnector({
     ...server,
     shutdownGraceMs: CLOSE_GRACE_MS,
     // The report has the reason, so the log need not warn.

@@ -3,9 +3,9 @@ import test, { type ExecutionContext } from 'ava';
 import { SHUTTING_DOWN } from '../../src/errors.ts';
 import { Exchange } from '../../src/relay/exchange.ts';
 import type { Connection, Connector } from '../../src/upstream/connection.ts';
-import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
-import { createStreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
-import { createWebSocketDialer } from '../../src/upstream/websocket/dialer.ts';
+import { createHttpSseConnector } from '../../src/upstream/http-sse/connector.ts';
+import { createStreamableConnector } from '../../src/upstream/streamable-session/connector.ts';
+import { createWebSocketConnector } from '../../src/upstream/websocket/connector.ts';
 import type { JsonRpcId } from '../../src/wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../src/wire/write-message.ts';
 import { createTestDeps } from '../process/collected-log.ts';
@@ -53,7 +53,7 @@ const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<Serve
   },
   WebSocket: async (t) => {
     const server = await startWebSocketServer();
-    const connector = createWebSocketDialer(dialerOptions(server.url));
+    const connector = createWebSocketConnector(dialerOptions(server.url));
     t.teardown(async () => {
       await connector.close();
       if (server.open.size > 0) await server.stop();
@@ -62,11 +62,11 @@ const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<Serve
   },
   'HTTP+SSE': async (t) => {
     const server = await startHttpSse();
-    return overHttp(t, server, createHttpSseDialer(dialerOptions(server.url)));
+    return overHttp(t, server, createHttpSseConnector(dialerOptions(server.url)));
   },
   'Streamable HTTP': async (t) => {
     const server = await startStreamable();
-    return overHttp(t, server, createStreamableDialer(dialerOptions(server.url)));
+    return overHttp(t, server, createStreamableConnector(dialerOptions(server.url)));
   },
 };
 

@@ -12,11 +12,11 @@ import type {
 } from '../../src/relay/ports.ts';
 import { asSessionDialer, Connection, type Connector } from '../../src/upstream/connection.ts';
 import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
-import { createStdioDialer, type StdioDialerOptions } from '../../src/upstream/stdio/dialer.ts';
+import { createStdioConnector, type StdioConnectorOptions } from '../../src/upstream/stdio/connector.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 
 /** What a dialer of processes is told that shares nothing with others, and about which nobody asks. */
-export function loneDialer(): Pick<StdioDialerOptions, 'children' | 'failureLevel' | 'urgency' | 'trialClient'> {
+export function loneDialer(): Pick<StdioConnectorOptions, 'children' | 'failureLevel' | 'urgency' | 'trialClient'> {
   return { children: new ChildLimit(), failureLevel: 'warn', urgency: undefined, trialClient: undefined };
 }
 
@@ -32,7 +32,7 @@ export function dialScript(path: string, options: ScriptOptions): SessionDialer 
 
 /** Connections to a script that Node runs, each to a process of its own. */
 export function connectScript(path: string, { deps, args = [] }: ScriptOptions): Connector {
-  return createStdioDialer({
+  return createStdioConnector({
     ...loneDialer(),
     target: { kind: 'command', command: process.execPath, args: [path, ...args] },
     child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },

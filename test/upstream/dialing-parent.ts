@@ -1,12 +1,12 @@
 /** argv: a server script. Dials it, shakes hands, prints the server's pid and stays until it is killed. */
-import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
+import { createStdioConnector } from '../../src/upstream/stdio/connector.ts';
 import { requestFrame } from '../../src/wire/write-message.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { loneDialer } from '../support/dialers.ts';
 import { RecordingServerListener } from './recording-server-listener.ts';
 
 const [script = ''] = process.argv.slice(2);
-const dialer = createStdioDialer({
+const dialer = createStdioConnector({
   ...loneDialer(),
   target: { kind: 'command', command: process.execPath, args: [script] },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },

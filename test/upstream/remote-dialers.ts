@@ -5,11 +5,11 @@ import type { Clock } from '../../src/deps.ts';
 import type { HttpClientOptions } from '../../src/http/client/client.ts';
 import type { SessionDialer, UpstreamDialer } from '../../src/relay/ports.ts';
 import { asSessionDialer } from '../../src/upstream/connection.ts';
-import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
-import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-environment.ts';
-import { createStreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
+import { createHttpSseConnector } from '../../src/upstream/http-sse/connector.ts';
+import type { RemoteConnectorOptions } from '../../src/upstream/remote/remote-environment.ts';
+import { createStreamableConnector } from '../../src/upstream/streamable-session/connector.ts';
 import { createStatelessDialer } from '../../src/upstream/streamable-stateless/dialer.ts';
-import { createWebSocketDialer } from '../../src/upstream/websocket/dialer.ts';
+import { createWebSocketConnector } from '../../src/upstream/websocket/connector.ts';
 import { EnvelopeScanner } from '../../src/wire/scan-envelope.ts';
 import { createClient } from '../http/recorded-call.ts';
 
@@ -23,23 +23,23 @@ export interface DialOptions {
 }
 
 export const dialStreamable = (url: URL, options?: DialOptions): SessionDialer =>
-  asSessionDialer(createStreamableDialer(dialerOptions(url, options)));
+  asSessionDialer(createStreamableConnector(dialerOptions(url, options)));
 
 export const dialHttpSse = (url: URL, options?: DialOptions): SessionDialer =>
-  asSessionDialer(createHttpSseDialer(dialerOptions(url, options)));
+  asSessionDialer(createHttpSseConnector(dialerOptions(url, options)));
 
 export const dialStateless = (url: URL, options?: DialOptions): UpstreamDialer =>
   createStatelessDialer({ ...dialerOptions(url, options), doubted: () => {} });
 
 export const dialWebSocket = (url: URL, options?: DialOptions & { readonly pingMs?: number }): SessionDialer =>
   asSessionDialer(
-    createWebSocketDialer({ ...dialerOptions(url, options), ...(options?.pingMs && { pingMs: options.pingMs }) }),
+    createWebSocketConnector({ ...dialerOptions(url, options), ...(options?.pingMs && { pingMs: options.pingMs }) }),
   );
 
 export function dialerOptions(
   url: URL,
   { client, timeouts, maxMessageBytes, log, clock }: DialOptions = {},
-): RemoteDialerOptions {
+): RemoteConnectorOptions {
   const deps = createSystemDeps(log ?? pino({ level: 'silent' }));
   return {
     url,

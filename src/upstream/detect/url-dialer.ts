@@ -30,9 +30,9 @@ import { FirstFailures } from './detection-errors.ts';
 import type { JoinEras, JoinedDialers } from './joined-dialers.ts';
 import { OwnAttempts } from './url-attempts.ts';
 import {
+  connectorOptions,
   createHttpClient,
   createSessionDialer,
-  dialerOptions,
   type ModernServers,
   type RemoteOptions,
 } from './url-sessions.ts';
@@ -88,7 +88,7 @@ class UrlDialer implements UpstreamDialer {
     this.#sessionVerdicts = new VerdictCache(deps.clock, learned);
     this.#requestVerdicts = new VerdictCache(deps.clock, learned);
     this.#modern = createStatelessDialer({
-      ...dialerOptions(options),
+      ...connectorOptions(options),
       doubted: (exchange) => this.#doubted(exchange),
     });
     // The pool never asks for the modern era, and its verdicts are of no use to the other era. Its sessions are

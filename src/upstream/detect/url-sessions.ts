@@ -14,9 +14,9 @@ import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { asSessionDialer, type Connection, type Connector } from '../connection.ts';
-import { createHttpSseDialer } from '../http-sse/dialer.ts';
-import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-environment.ts';
-import { createStreamableDialer } from '../streamable-session/dialer.ts';
+import { createHttpSseConnector } from '../http-sse/connector.ts';
+import type { RemoteConnectorOptions, RemoteTracing } from '../remote/remote-environment.ts';
+import { createStreamableConnector } from '../streamable-session/connector.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline } from './deadline.ts';
 import { DetectingLinks, dialWith, type FoundLink, type Request } from './detecting-link.ts';
@@ -74,15 +74,18 @@ export function createSessionDialer(options: RemoteOptions, knowledge: SessionKn
   const { protocol, remote } = options;
   const { transport } = remote;
   if (transport === 'sse') {
-    return new DecoratedSessions(asSessionDialer(createHttpSseDialer(dialerOptions(options))), options.keepStored);
+    return new DecoratedSessions(
+      asSessionDialer(createHttpSseConnector(connectorOptions(options))),
+      options.keepStored,
+    );
   }
   if (transport === 'streamable-http' && protocol === 'legacy' && knowledge.modern.kind === 'unasked') {
-    return asSessionDialer(createStreamableDialer(dialerOptions(options)));
+    return asSessionDialer(createStreamableConnector(connectorOptions(options)));
   }
   return new UrlSessions(options, knowledge);
 }
 
-export function dialerOptions(options: Omit<RemoteOptions, 'keepStored'>): RemoteDialerOptions {
+export function connectorOptions(options: Omit<RemoteOptions, 'keepStored'>): RemoteConnectorOptions {
   const { target, remote, maxMessageBytes, tracing, deps } = options;
   const { timeouts } = remote;
   const http = createHttpClient(options);
@@ -156,14 +159,14 @@ class UrlSessions implements SessionDialer {
   #isClosed = false;
 
   constructor(options: RemoteOptions, knowledge: SessionKnowledge) {
-    const shared = dialerOptions(options);
+    const shared = connectorOptions(options);
     this.name = showUrl(options.target.url);
     this.#options = options;
     this.#knowledge = knowledge;
     this.#http = shared.http;
-    this.#streamable = createStreamableDialer(shared);
+    this.#streamable = createStreamableConnector(shared);
     // A separate HTTP client, because each dialer closes its own.
-    this.#httpSse = createHttpSseDialer({ ...shared, http: createHttpClient(options) });
+    this.#httpSse = createHttpSseConnector({ ...shared, http: createHttpClient(options) });
     this.#steps = LEGACY_FIRST.filter(
       (step) =>
         !(step === 'discover' && options.protocol === 'legacy') &&

@@ -18,7 +18,7 @@ import { Outbox, type Outgoing } from '../remote/link-messages.ts';
 import { postRequest } from '../remote/post-requests.ts';
 import { type PostEnd, PostedCall, type PostHost, type Posting, useOfBody } from '../remote/posted-call.ts';
 import { PostedCalls } from '../remote/posted-calls.ts';
-import type { RemoteLinkOptions } from '../remote/remote-dialer.ts';
+import type { RemoteLinkOptions } from '../remote/remote-connector.ts';
 import type { RemoteEnvironment } from '../remote/remote-environment.ts';
 import { createSessionKey } from '../remote/session-key.ts';
 import { StreamMessages } from '../server-messages.ts';

@@ -17,7 +17,7 @@ import type { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { IdWarnings } from '../answer-ids.ts';
 
 /** Options of every dialer of a remote server. */
-export interface RemoteDialerOptions {
+export interface RemoteConnectorOptions {
   /** The URL of the server, without userinfo. */
   readonly url: URL;
   /** Closed with the dialer. */

@@ -21,7 +21,7 @@ import { postRequest, resumeRequest } from '../remote/post-requests.ts';
 import { type PostEnd, PostedCall, type PostHost, type Posting, useOfBody } from '../remote/posted-call.ts';
 import { PostedCalls } from '../remote/posted-calls.ts';
 import { type Refusal, sessionVerdictOf, sessionVerdictOfAnswer } from '../remote/refusal.ts';
-import type { RemoteLinkOptions } from '../remote/remote-dialer.ts';
+import type { RemoteLinkOptions } from '../remote/remote-connector.ts';
 import { isOutOfReach } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { GetStream } from './get-stream.ts';

@@ -1,12 +1,12 @@
 import type { Exchange } from '../../relay/exchange.ts';
 import type { UpstreamDialer } from '../../relay/ports.ts';
 import { asSessionDialer } from '../connection.ts';
-import { RemoteDialer } from '../remote/remote-dialer.ts';
-import type { RemoteDialerOptions } from '../remote/remote-environment.ts';
+import { RemoteConnector } from '../remote/remote-connector.ts';
+import type { RemoteConnectorOptions } from '../remote/remote-environment.ts';
 import { StatelessLink } from './link.ts';
 import { StatelessServer } from './server-state.ts';
 
-export interface StatelessDialerOptions extends RemoteDialerOptions {
+export interface StatelessDialerOptions extends RemoteConnectorOptions {
   /**
    * Called when the server rejects a request in a way that no modern server does, which may mean that the server has
    * been replaced. Called before the rejection is passed on.
@@ -17,7 +17,7 @@ export interface StatelessDialerOptions extends RemoteDialerOptions {
 /** Creates links to a modern server over Streamable HTTP, which has no sessions. */
 export function createStatelessDialer({ doubted, ...options }: StatelessDialerOptions): UpstreamDialer {
   const server = new StatelessServer(options.deps, doubted);
-  const connections = new RemoteDialer(options, (shared, client) => {
+  const connections = new RemoteConnector(options, (shared, client) => {
     // Nothing is known about the callers of a session, whose requests are translated between the eras.
     const context = client.kind === 'calls' ? client.context : undefined;
     const environment = { ...shared.environment, forwarded: context?.headers };

@@ -11,7 +11,7 @@ import { Connection } from '../connection.ts';
 import { Backlog, Outgoing } from '../remote/link-messages.ts';
 import { CallQuestion } from '../remote/login-question.ts';
 import { PostedCall, type PostHost, type Posting } from '../remote/posted-call.ts';
-import type { RemoteLinkOptions } from '../remote/remote-dialer.ts';
+import type { RemoteLinkOptions } from '../remote/remote-connector.ts';
 import { isOutOfReach } from '../remote/remote-environment.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';

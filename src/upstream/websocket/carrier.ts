@@ -18,7 +18,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
 import { readRefusal } from '../remote/refusal.ts';
-import type { RemoteLinkOptions } from '../remote/remote-dialer.ts';
+import type { RemoteLinkOptions } from '../remote/remote-connector.ts';
 import { takeMessages } from '../server-messages.ts';
 
 /** Limits of messages that wait for the connection. Clients send little before their first response. */

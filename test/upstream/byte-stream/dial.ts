@@ -1,13 +1,16 @@
 import type { StreamAddress } from '../../../src/config/server.ts';
-import { type ByteStreamDialerOptions, createByteStreamDialer } from '../../../src/upstream/byte-stream/dialer.ts';
+import {
+  type ByteStreamConnectorOptions,
+  createByteStreamConnector,
+} from '../../../src/upstream/byte-stream/connector.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 
 export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 /** A dialer to a byte stream, and what it says in the log. */
-export function dialByteStream(address: StreamAddress, options: Partial<ByteStreamDialerOptions> = {}) {
+export function dialByteStream(address: StreamAddress, options: Partial<ByteStreamConnectorOptions> = {}) {
   const { deps, entries } = createTestDeps();
-  const dialer = createByteStreamDialer({
+  const dialer = createByteStreamConnector({
     address,
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
     connectTimeoutMs: 10_000,

@@ -14,7 +14,7 @@ import {
 import { type Detection, type DetectOptions, detect } from '../../../src/upstream/detect/detection.ts';
 import type { Attempt } from '../../../src/upstream/detect/detection-errors.ts';
 import { Prober } from '../../../src/upstream/detect/prober.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
+import { createStdioConnector } from '../../../src/upstream/stdio/connector.ts';
 import { fixture } from '../../process/child-spec.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { loneDialer } from '../../support/dialers.ts';
@@ -39,7 +39,7 @@ const CLIENT_INFO = { name: 'test', version: '1' };
 function setUp(t: ExecutionContext, name: string, args: readonly string[] = []): Setup {
   const { deps } = createTestDeps();
   const dialer = new RecordingConnector(
-    createStdioDialer({
+    createStdioConnector({
       ...loneDialer(),
       target: { kind: 'command', command: process.execPath, args: [fixture(name), ...args] },
       child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },

@@ -11,7 +11,7 @@ import {
 } from '../../../src/upstream/detect/connection-dialer.ts';
 import type { JoinEras } from '../../../src/upstream/detect/joined-dialers.ts';
 import { HANDOVER_MS } from '../../../src/upstream/detect/opened-connections.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
+import { createStdioConnector } from '../../../src/upstream/stdio/connector.ts';
 import { RelayedClient } from '../../contract/relayed-client.ts';
 import { fixture } from '../../process/child-spec.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
@@ -47,7 +47,7 @@ function start(
 ): Setup {
   const { deps } = createTestDeps();
   const processes = new RecordingConnector(
-    createStdioDialer({
+    createStdioConnector({
       ...loneDialer(),
       target: { kind: 'command', command: process.execPath, args: [fixture(name), ...args] },
       child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },

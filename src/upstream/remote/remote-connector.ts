@@ -5,7 +5,12 @@ import type { CallContext, Readiness } from '../../relay/ports.ts';
 import { SessionState } from '../../relay/sessions/session-state.ts';
 import { IdWarnings } from '../answer-ids.ts';
 import type { Connection, Connector } from '../connection.ts';
-import { CallerHeaders, Reachability, type RemoteDialerOptions, type RemoteEnvironment } from './remote-environment.ts';
+import {
+  CallerHeaders,
+  Reachability,
+  type RemoteConnectorOptions,
+  type RemoteEnvironment,
+} from './remote-environment.ts';
 
 /** Everything that a new connection to a remote server gets from its connector. */
 export interface RemoteLinkOptions {
@@ -28,9 +33,9 @@ export type RemoteClient =
 export type ConnectRemote = (options: RemoteLinkOptions, client: RemoteClient) => Connection;
 
 /** Opens connections to one remote server, over any transport that uses HTTP. */
-export class RemoteDialer implements Connector {
+export class RemoteConnector implements Connector {
   readonly name: string;
-  readonly #options: RemoteDialerOptions;
+  readonly #options: RemoteConnectorOptions;
   readonly #create: ConnectRemote;
   readonly #reachability: Reachability;
   readonly #idWarnings: IdWarnings;
@@ -38,7 +43,7 @@ export class RemoteDialer implements Connector {
   readonly #farewells = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  constructor(options: RemoteDialerOptions, create: ConnectRemote) {
+  constructor(options: RemoteConnectorOptions, create: ConnectRemote) {
     this.name = showUrl(options.url);
     this.#options = options;
     this.#create = create;

@@ -12,7 +12,7 @@ import type { Implementation } from '../../../src/mcp/vocabulary/meta.ts';
 import { loadOpenPty } from '../../../src/process/pty-child.ts';
 import type { Connection, Connector } from '../../../src/upstream/connection.ts';
 import { ChildLimit } from '../../../src/upstream/stdio/child-limit.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
+import { createStdioConnector } from '../../../src/upstream/stdio/connector.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { fixture } from '../../process/child-spec.ts';
 import { createTestDeps, type LogEntry } from '../../process/collected-log.ts';
@@ -67,7 +67,7 @@ function createDialer(
     script = fixture(name),
     clock = deps.clock,
   } = settings;
-  const dialer = createStdioDialer({
+  const dialer = createStdioConnector({
     ...loneDialer(),
     target: { kind: 'command', command, args: [script, ...args] },
     child: { cwd, env: { PATH: process.env.PATH ?? '' }, withheldEnv, pty },

@@ -4,11 +4,11 @@ import type { Connector } from '../connection.ts';
 import { createHttpClient, type RemoteOptions } from '../detect/url-sessions.ts';
 import type { CarrierListener } from '../duplex/carrier.ts';
 import { DuplexConnection } from '../duplex/connection.ts';
-import { RemoteDialer } from '../remote/remote-dialer.ts';
-import type { RemoteDialerOptions } from '../remote/remote-environment.ts';
+import { RemoteConnector } from '../remote/remote-connector.ts';
+import type { RemoteConnectorOptions } from '../remote/remote-environment.ts';
 import { WebSocketCarrier } from './carrier.ts';
 
-export interface WebSocketDialerOptions extends RemoteDialerOptions {
+export interface WebSocketConnectorOptions extends RemoteConnectorOptions {
   /** Silence after which the connection is pinged. Defaults to that of all WebSockets. */
   readonly pingMs?: number;
 }
@@ -22,13 +22,13 @@ export type RemoteWebSocketOptions = Pick<
  * Creates the dialer for a server from the user's configuration.
  * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
  */
-export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): Connector {
+export function createRemoteWebSocketConnector(options: RemoteWebSocketOptions): Connector {
   const { target, remote, maxMessageBytes, deps } = options;
   const { timeouts } = remote;
   // All pings have to fit into the user's limit on silence.
   const allowed = timeouts.idleMs > 0 ? Math.ceil(timeouts.idleMs / (MAX_MISSED_PINGS + 1)) : PING_MS;
   const pingMs = Math.min(PING_MS, allowed);
-  return createWebSocketDialer({
+  return createWebSocketConnector({
     url: target.url,
     http: createHttpClient(options),
     timeouts,
@@ -43,8 +43,8 @@ export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): Co
 }
 
 /** Creates connections to a server over WebSocket. Each carries messages of either era. */
-export function createWebSocketDialer({ pingMs, ...options }: WebSocketDialerOptions): Connector {
-  return new RemoteDialer(options, (shared) => {
+export function createWebSocketConnector({ pingMs, ...options }: WebSocketConnectorOptions): Connector {
+  return new RemoteConnector(options, (shared) => {
     const { idWarnings, log } = shared.environment;
     const carry = (connected: CarrierListener) => new WebSocketCarrier({ ...shared, pingMs }, connected);
     return new DuplexConnection({ idWarnings, log, carry });

@@ -20,7 +20,7 @@ import { StdioCarrier } from './carrier.ts';
 import type { ChildLimit, ChildSlot } from './child-limit.ts';
 import { StartTrials } from './start-trials.ts';
 
-export interface StdioDialerOptions {
+export interface StdioConnectorOptions {
   readonly target: CommandTarget;
   readonly child: ChildConfig;
   readonly maxMessageBytes: number;
@@ -45,18 +45,18 @@ export interface StdioDialerOptions {
  * @throws BridgeError at once when the command cannot be started as it is: ERR_UPSTREAM_SPAWN when there is no such
  * program, ERR_CONFIG_OPTION when --pty is not available here
  */
-export function createStdioDialer(options: StdioDialerOptions): Connector {
+export function createStdioConnector(options: StdioConnectorOptions): Connector {
   const { target, child, deps } = options;
   const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
   deps.log.debug({ file: showFile(file) }, 'found the server');
   // What starts processes is loaded with the first of them.
   const startWithPipes: StartChild = (spec, listener) => createPipeStarter(deps)(spec, listener);
-  return new StdioDialer(options, child.pty ? createPtyStarter(deps) : startWithPipes);
+  return new StdioConnector(options, child.pty ? createPtyStarter(deps) : startWithPipes);
 }
 
-class StdioDialer implements Connector {
+class StdioConnector implements Connector {
   readonly name: string;
-  readonly #options: StdioDialerOptions;
+  readonly #options: StdioConnectorOptions;
   readonly #spec: ChildSpec;
   readonly #startChild: StartChild;
   readonly #policy: RestartPolicy;
@@ -68,7 +68,7 @@ class StdioDialer implements Connector {
   readonly #children = new Set<Child>();
   #isClosed = false;
 
-  constructor(options: StdioDialerOptions, startChild: StartChild) {
+  constructor(options: StdioConnectorOptions, startChild: StartChild) {
     const { target, child, deps, shutdownGraceMs } = options;
     this.name = nameCommand(target.command, target.args);
     this.#options = options;

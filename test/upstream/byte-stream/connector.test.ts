@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import type { StreamAddress } from '../../../src/config/server.ts';
 import { CLOSE_GRACE_MS } from '../../../src/upstream/byte-stream/carrier.ts';
-import type { ByteStreamDialerOptions } from '../../../src/upstream/byte-stream/dialer.ts';
+import type { ByteStreamConnectorOptions } from '../../../src/upstream/byte-stream/connector.ts';
 import { requestFrame } from '../../../src/wire/write-message.ts';
 import { createFakeDeps } from '../../support/fake-peers.ts';
 import { ownPort } from '../../support/own-port.ts';
@@ -36,13 +36,13 @@ async function listen(t: ExecutionContext, server: Server): Promise<number> {
 async function dialTo(
   t: ExecutionContext,
   serve: (socket: Socket) => void,
-  options: Partial<ByteStreamDialerOptions> = {},
+  options: Partial<ByteStreamConnectorOptions> = {},
 ) {
   const port = await listen(t, createServer({ allowHalfOpen: true }, serve));
   return dial(t, tcp(port), options);
 }
 
-function dial(t: ExecutionContext, address: StreamAddress, options: Partial<ByteStreamDialerOptions> = {}) {
+function dial(t: ExecutionContext, address: StreamAddress, options: Partial<ByteStreamConnectorOptions> = {}) {
   const { dialer, entries } = dialByteStream(address, options);
   t.teardown(() => dialer.killNow());
   const listener = new RecordingServerListener();

@@ -1,14 +1,14 @@
 import { SessionState } from '../../relay/sessions/session-state.ts';
 import type { Connector } from '../connection.ts';
 import { endSession } from '../remote/end-session.ts';
-import { type RemoteClient, RemoteDialer, type RemoteLinkOptions } from '../remote/remote-dialer.ts';
-import type { RemoteDialerOptions } from '../remote/remote-environment.ts';
+import { type RemoteClient, RemoteConnector, type RemoteLinkOptions } from '../remote/remote-connector.ts';
+import type { RemoteConnectorOptions } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamableLink } from './link.ts';
 
 /** Creates sessions with a server over Streamable HTTP, in all revisions that have sessions. */
-export function createStreamableDialer(options: RemoteDialerOptions): Connector {
-  return new RemoteDialer(options, connect);
+export function createStreamableConnector(options: RemoteConnectorOptions): Connector {
+  return new RemoteConnector(options, connect);
 }
 
 function connect(shared: RemoteLinkOptions, client: RemoteClient): StreamableLink {

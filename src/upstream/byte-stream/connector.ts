@@ -21,7 +21,7 @@ import { ByteStreamCarrier } from './carrier.ts';
  */
 const TCP_KEEP_ALIVE_MS = 30_000;
 
-export interface ByteStreamDialerOptions {
+export interface ByteStreamConnectorOptions {
   readonly address: StreamAddress;
   /** Trusted CAs and the client certificate, used if the address asks for TLS. */
   readonly tls: RemoteConfig['tls'];
@@ -40,20 +40,20 @@ export interface ByteStreamDialerOptions {
  * client.
  * @throws BridgeError ERR_CONFIG_OPTION when a file for TLS cannot be used
  */
-export function createByteStreamDialer(options: ByteStreamDialerOptions): Connector {
-  return new ByteStreamDialer(options);
+export function createByteStreamConnector(options: ByteStreamConnectorOptions): Connector {
+  return new ByteStreamConnector(options);
 }
 
-class ByteStreamDialer implements Connector {
+class ByteStreamConnector implements Connector {
   readonly name: string;
-  readonly #options: ByteStreamDialerOptions;
+  readonly #options: ByteStreamConnectorOptions;
   readonly #secureContext: SecureContext | undefined;
   readonly #reachability: Reachability;
   readonly #idWarnings: IdWarnings;
   readonly #connections = new Set<DuplexConnection<ByteStreamCarrier>>();
   #isClosed = false;
 
-  constructor(options: ByteStreamDialerOptions) {
+  constructor(options: ByteStreamConnectorOptions) {
     this.name = showStreamAddress(options.address);
     this.#options = options;
     this.#secureContext = readSecureContext(options.tls);
