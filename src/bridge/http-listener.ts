@@ -9,6 +9,7 @@ import {
 } from '../downstream/listener/http-server.ts';
 import { Admission } from '../http/auth/callers.ts';
 import { AccessPolicy } from '../http/server/access-policy.ts';
+import { wordsOfHttp } from '../http/server/listen.ts';
 import { boundAddress } from '../http/server/listen-addresses.ts';
 import type { Authentication } from './create-authentication.ts';
 import { ServerList, type ServerListParts } from './server-list.ts';
@@ -51,6 +52,7 @@ export class HttpListener {
       links: replica?.links,
       onRefused,
       deps,
+      words: wordsOfHttp(listener.spelling),
     });
   }
 

@@ -13,6 +13,7 @@ import { SHUTTING_DOWN } from '../errors.ts';
 import { principalOf } from '../http/auth/callers.ts';
 import { BRIDGE_MARK_HEADER } from '../http/headers.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
+import { wordsOfStreams } from '../http/server/listen.ts';
 import { BodyCapacity } from '../http/server/read-body.ts';
 import type { Inspection } from '../observe/inspection.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
@@ -231,7 +232,11 @@ async function drain(http: HttpListener, replica: Replica | undefined, graceMs: 
   await replica.drain(graceMs, () => Promise.all([http.drain(graceMs), http.http.answered(graceMs)]));
 }
 
-function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerList, deps: Deps): StreamListener {
+function listenForStreams(
+  { streams, tls, spelling }: HttpListenerConfig,
+  servers: ServerList,
+  deps: Deps,
+): StreamListener {
   const isEncrypted = tls !== undefined && streams.some(({ address }) => address.kind === 'tcp');
   return new StreamListener({
     places: streams.map(({ address, segment }) => ({
@@ -241,6 +246,7 @@ function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerL
     // A renewed certificate is reported only once, so each listener needs its own source.
     certificate: isEncrypted ? new CertificateFiles({ ...tls, log: deps.log, clock: deps.clock }) : undefined,
     deps,
+    words: wordsOfStreams(spelling),
   });
 }
 

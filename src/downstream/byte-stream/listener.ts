@@ -4,7 +4,7 @@ import type { BoundAddress } from '../../config/listener.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
-import { explainListenError, type Listening, listenAt, STREAM_OPTIONS } from '../../http/server/listen.ts';
+import { explainListenError, type Listening, type ListenOptionWords, listenAt } from '../../http/server/listen.ts';
 import type { CertificateSource } from '../listener/http-server.ts';
 import { type StreamReach, sayOnSocket } from './endpoint.ts';
 
@@ -39,6 +39,8 @@ export interface StreamListenerOptions {
   /** Certificate for TCP ports; undefined: connections are not encrypted. */
   readonly certificate: CertificateSource | undefined;
   readonly deps: Deps;
+  /** Names of the options for addresses in errors. */
+  readonly words: ListenOptionWords;
 }
 
 interface ListeningServer extends StreamPlace {
@@ -61,7 +63,7 @@ export class StreamListener {
     this.failed = new Promise((resolve) => {
       for (const { address, server } of this.#servers) {
         server.on('error', (error) => {
-          if (server.listening) resolve(explainListenError(error, address, STREAM_OPTIONS));
+          if (server.listening) resolve(explainListenError(error, address, options.words));
         });
       }
     });
@@ -111,7 +113,7 @@ export class StreamListener {
   async listen(): Promise<readonly BoundAddress[]> {
     try {
       for (const { address, server } of this.#servers) {
-        this.#listening = [...this.#listening, await listenAt(server, address, STREAM_OPTIONS)];
+        this.#listening = [...this.#listening, await listenAt(server, address, this.#options.words)];
       }
     } catch (error) {
       this.close();

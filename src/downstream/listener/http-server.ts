@@ -16,7 +16,7 @@ import {
 } from '../../http/auth/callers.ts';
 import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
-import { explainListenError, HTTP_OPTIONS, type Listening, listenAt } from '../../http/server/listen.ts';
+import { explainListenError, type Listening, type ListenOptionWords, listenAt } from '../../http/server/listen.ts';
 import { boundAddress } from '../../http/server/listen-addresses.ts';
 import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
 import { handleUpgrades } from '../../http/server/upgrades.ts';
@@ -67,6 +67,8 @@ export interface HttpServerOptions {
   readonly onRefused: OnRefused | undefined;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
+  /** Names of the options for addresses in errors. */
+  readonly words: ListenOptionWords;
 }
 
 /** Links that other replicas have opened, on which they pass requests on to this one. */
@@ -220,7 +222,7 @@ export class HttpServer {
     this.failed = new Promise((resolve) => {
       for (const { address, server } of this.#servers) {
         server.on('error', (error) => {
-          if (server.listening) resolve(explainListenError(error, address, HTTP_OPTIONS));
+          if (server.listening) resolve(explainListenError(error, address, options.words));
         });
       }
     });
@@ -233,7 +235,7 @@ export class HttpServer {
   async listen(): Promise<readonly BoundAddress[]> {
     try {
       for (const { address, server } of this.#servers) {
-        this.#listening = [...this.#listening, await listenAt(server, address, HTTP_OPTIONS)];
+        this.#listening = [...this.#listening, await listenAt(server, address, this.#options.words)];
       }
     } catch (error) {
       this.close();

@@ -1,6 +1,6 @@
 /** Starts listening on a port, on a local socket, or on an inherited socket. */
 import type { AddressInfo, Server } from 'node:net';
-import type { BoundAddress, ListenAddress, TcpAddress } from '../../config/listener.ts';
+import type { BoundAddress, HttpListenerConfig, ListenAddress, TcpAddress } from '../../config/listener.ts';
 import { BridgeError } from '../../errors.ts';
 import { isPipePath } from '../socket-addresses.ts';
 import { begin } from './begin-listening.ts';
@@ -23,18 +23,21 @@ export interface ListenOptionWords {
   readonly socket: string;
 }
 
-export const HTTP_OPTIONS: ListenOptionWords = {
-  port: '--port',
-  anyPort: '--port 0',
-  thisMachine: '--host 127.0.0.1',
-  socket: '--socket',
-};
-export const STREAM_OPTIONS: ListenOptionWords = {
-  port: '--stream',
-  anyPort: 'port 0',
-  thisMachine: '127.0.0.1',
-  socket: '--stream',
-};
+type Spelling = HttpListenerConfig['spelling'];
+
+export function wordsOfHttp(spelling: Spelling): ListenOptionWords {
+  const [port, host, socket] = spell(spelling, 'port', 'host', 'socket');
+  return { port, anyPort: `${port} 0`, thisMachine: `${host} 127.0.0.1`, socket };
+}
+
+export function wordsOfStreams(spelling: Spelling): ListenOptionWords {
+  const [stream] = spell(spelling, 'stream');
+  return { port: stream, anyPort: 'port 0', thisMachine: '127.0.0.1', socket: stream };
+}
+
+function spell<const N extends readonly string[]>(spelling: Spelling, ...names: N): { [K in keyof N]: string } {
+  return names.map((name) => (spelling === 'flags' ? `--${name}` : name)) as { [K in keyof N]: string };
+}
 
 /** Rejects with ERR_CONFIG_LISTEN. */
 export async function listenAt(server: Server, address: ListenAddress, options: ListenOptionWords): Promise<Listening> {

@@ -4,6 +4,7 @@ import type { Deps } from '../../../src/deps.ts';
 import { ByteStreamClients } from '../../../src/downstream/byte-stream/clients.ts';
 import { StreamListener, type StreamListenerOptions } from '../../../src/downstream/byte-stream/listener.ts';
 import { SHUTTING_DOWN } from '../../../src/errors.ts';
+import { wordsOfStreams } from '../../../src/http/server/listen.ts';
 import { BodyCapacity } from '../../../src/http/server/read-body.ts';
 import { forEveryCaller } from '../../../src/relay/passing-link.ts';
 import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
@@ -51,6 +52,7 @@ export async function openStreamBridge(t: ExecutionContext, options: StreamBridg
     places: [{ address, accept: (socket, reach) => clients.add(socket, reach) }],
     certificate,
     deps,
+    words: wordsOfStreams('flags'),
   });
   const [bound] = await listener.listen();
   t.teardown(() => {

@@ -12,6 +12,7 @@ import { HttpServer } from '../../../src/downstream/listener/http-server.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { Admission, ANONYMOUS, type Authenticator } from '../../../src/http/auth/callers.ts';
 import { AccessPolicy } from '../../../src/http/server/access-policy.ts';
+import { wordsOfHttp } from '../../../src/http/server/listen.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { LinkSecrets } from '../../../src/replicas/forwarding/link/link-secrets.ts';
 import { OwnerLinks } from '../../../src/replicas/forwarding/link/owner-links.ts';
@@ -322,6 +323,7 @@ async function open(): Promise<void> {
     links: new OwnerLinks({ secrets: new LinkSecrets(CLUSTER_KEY, () => ['owner']), deps: harness.deps }),
     onRefused: undefined,
     deps: harness.deps,
+    words: wordsOfHttp('flags'),
   });
   ends.push(() => server.close());
   const secured = portOf(await server.listen());
