@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { build } from 'esbuild';
 import { bundleProgram, LIBRARY } from './bundle-program.js';
 import { PACKAGES } from './program-parts.js';
@@ -74,12 +75,14 @@ const publicTypes = renderPublicTypes();
 const program = await bundleProgram({ ...OPTIONS, define });
 const packages = await build({ ...OPTIONS, define, entryPoints: PACKAGES.map((name) => ({ in: name, out: name })) });
 const files = [...program.files, ...packages.outputFiles];
-const digests = Object.fromEntries(
-  files.filter(({ path }) => path.endsWith('.cjs')).map(({ path, contents }) => [basename(path), digestOf(contents)]),
+const built = Object.fromEntries(
+  files
+    .filter(({ path }) => path.endsWith('.cjs'))
+    .map(({ path, contents }) => [basename(path), { digest: digestOf(contents), checksum: crc32(contents) }]),
 );
 const starter = await build({
   ...OPTIONS,
-  define: { ...define, PROGRAM_DIGESTS: JSON.stringify(digests) },
+  define: { ...define, PROGRAM_FILES: JSON.stringify(built) },
   entryPoints: ['src/start.ts'],
 });
 const types = await publicTypes;

@@ -2,11 +2,11 @@
  * The entry point of bin/: runs the command line with code that V8 compiled at earlier starts. This file is built
  * separately and is small.
  */
-import { ProgramFiles } from './start/program-files.ts';
+import { type BuiltFile, ProgramFiles } from './start/program-files.ts';
 import { VERSION } from './version.ts';
 
-/** The digests of the files of the program, by their names; scripts/build.js puts them here. */
-declare const PROGRAM_DIGESTS: Readonly<Record<string, string>>;
+/** The files of the program by their names; scripts/build.js puts them here. */
+declare const PROGRAM_FILES: Readonly<Record<string, BuiltFile>>;
 
 interface CommandLine {
   main(keepCompiledCode: () => void): Promise<void>;
@@ -16,7 +16,7 @@ interface CommandLine {
 export function start(): void {
   const argv = process.argv.slice(2);
   if (isVersionOnly(argv)) return printVersion();
-  const files = new ProgramFiles({ directory: __dirname, digests: PROGRAM_DIGESTS, argv, env: process.env });
+  const files = new ProgramFiles({ directory: __dirname, built: PROGRAM_FILES, argv, env: process.env });
   const { modules } = files.load('./cli.cjs') as { readonly modules: { readonly 'src/program.ts': CommandLine } };
   void modules['src/program.ts'].main(() => files.keepCompiledCode());
 }

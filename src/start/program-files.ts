@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Script } from 'node:vm';
+import { crc32 } from 'node:zlib';
 import { type CodeFile, findCodeFile } from './code-file.ts';
 
 /** Number of runs that store the compiled code again, because later runs use functions that the first one did not. */
@@ -31,10 +32,18 @@ interface LoadedFile {
   readonly generation: number;
 }
 
+/** A file of the program as it was built. */
+export interface BuiltFile {
+  /** SHA-256 in hexadecimal digits. */
+  readonly digest: string;
+  /** CRC-32, which is checked each time the file is loaded. */
+  readonly checksum: number;
+}
+
 export interface ProgramFilesOptions {
   readonly directory: string;
-  /** The digests of the files, in hexadecimal digits, by their names. */
-  readonly digests: Readonly<Record<string, string>>;
+  /** The files of the program by their names. */
+  readonly built: Readonly<Record<string, BuiltFile>>;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -62,13 +71,14 @@ export class ProgramFiles {
   }
 
   #loadFile(name: string): LoadedFile {
-    const { directory, digests, argv, env } = this.#options;
+    const { directory, built, argv, env } = this.#options;
     const path = join(directory, name);
-    const digest = digests[basename(name)];
-    const codeFile = digest === undefined ? undefined : findCodeFile({ file: basename(name), argv, env, digest });
+    const file = built[basename(name)];
+    if (file === undefined) throw new Error(`${name} is no file of the program`);
+    const text = readUnchanged(path, file);
+    const codeFile = findCodeFile({ file: basename(name), argv, env, digest: file.digest });
     const kept = codeFile?.read();
-    // Outside of comments the file is ASCII: esbuild escapes everything except regular expressions, which a test checks.
-    const source = WRAPPER.join(readFileSync(path, 'latin1'));
+    const source = WRAPPER.join(text);
     const script = new Script(source, { filename: path, cachedData: kept?.code });
     const generation = kept === undefined || script.cachedDataRejected ? 0 : kept.generation;
     const loaded: LoadedFile = { module: { exports: {} }, script, codeFile, generation };
@@ -77,4 +87,24 @@ export class ProgramFiles {
     run(loaded.module.exports, this.load, loaded.module, path, directory);
     return loaded;
   }
+}
+
+/**
+ * Reads a file of the program. A file that was replaced since the start, as by an upgrade, would not fit the files that
+ * are loaded already.
+ */
+function readUnchanged(path: string, { checksum }: BuiltFile): string {
+  let bytes: Buffer | undefined;
+  try {
+    bytes = readFileSync(path);
+  } catch (cause) {
+    throw new Error(replaced(path), { cause });
+  }
+  if (crc32(bytes) !== checksum) throw new Error(replaced(path));
+  // Outside of comments the file is ASCII: esbuild escapes everything except regular expressions, which a test checks.
+  return bytes.toString('latin1');
+}
+
+function replaced(path: string): string {
+  return `${path} is missing, or another one than when mcp-portage was started, as after an upgrade; restart mcp-portage.`;
 }
