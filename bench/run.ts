@@ -10,6 +10,7 @@ import { Records } from './measure/records.ts';
 import { describeRun, type LastRun } from './report/last-run.ts';
 import { renderPage } from './report/page.ts';
 import { renderPlot } from './report/plot.ts';
+import { renderRun } from './report/run-text.ts';
 import { renderStalls } from './report/stall-table.ts';
 import { renderGaps, renderTables } from './report/tables.ts';
 import { renderTargets } from './report/target-table.ts';
@@ -55,12 +56,12 @@ await stop(server.started);
 
 const run = describeRun(given, records, (performance.now() - startedAt) / 1000);
 if (given.mode === 'full') {
-  writeFileSync(LAST_RUN, `${JSON.stringify(run, undefined, 1)}\n`);
+  writeFileSync(LAST_RUN, renderRun(run));
   console.log(renderTables(run));
   console.log(renderTargets(run));
   console.log(renderStalls(run));
 }
-if (given.jsonPath !== undefined) writeFileSync(given.jsonPath, `${JSON.stringify(run, undefined, 1)}\n`);
+if (given.jsonPath !== undefined) writeFileSync(given.jsonPath, renderRun(run));
 console.log(renderGaps(run));
 
 // What a peer gets wrong is a finding; what we or the floor get wrong is a mistake.

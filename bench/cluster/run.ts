@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { readVersion, rootPath } from '../bridges/programs.ts';
 import { renderCapacity } from '../report/capacity.ts';
 import { type ClusterRun, describeClusterRun } from '../report/cluster-run.ts';
+import { renderRun } from '../report/run-text.ts';
 import { type CallEffort, MEASURED_CALLS, measureCalls } from './calls.ts';
 import { type HoldingEffort, measureRest, measureSessions } from './holdings.ts';
 import { MEASURED_PAIRS, measurePairs, type PairEffort } from './pairs.ts';
@@ -102,7 +103,7 @@ if (effort === FULL) {
   const rounds = sets * effort.rounds;
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   const run = describeClusterRun({ seconds, rounds, callsOfARound, calls, pairs, rest, sessions }, versions);
-  writeFileSync(LAST_RUN, `${JSON.stringify(run, undefined, 1)}\n`);
+  writeFileSync(LAST_RUN, renderRun(run));
   console.log(renderCapacity(run));
 }
 console.log(`${calls.length + pairs.length + 2} passed, 0 failed`);
