@@ -2,7 +2,7 @@ import { CellMap } from '../collections/short-lived-values.ts';
 import { BridgeError } from '../errors.ts';
 import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZE, isInteractive } from '../mcp/vocabulary/methods.ts';
-import { idOfOtherType, type JsonRpcId } from '../wire/frame.ts';
+import { type Frame, idOfOtherType, type JsonRpcId } from '../wire/frame.ts';
 import type { EndCall } from './observer.ts';
 
 /**
@@ -94,6 +94,12 @@ export class Exchange {
   #leaveOpen(): void {
     if (this.#state.kind !== 'open') throw new Error(`exchange is ${this.#state.kind} already`);
   }
+}
+
+/** A request of a client, with the exchange it came by. */
+export interface ClientRequest {
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
 }
 
 /** Calls that one client may have open at once. A client with more is not waiting for answers. */

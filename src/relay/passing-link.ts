@@ -1,6 +1,6 @@
 import type { BridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { Exchange } from './exchange.ts';
+import type { ClientRequest, Exchange } from './exchange.ts';
 import type {
   CallContext,
   CallerDialers,
@@ -69,14 +69,8 @@ export type DecorateSession = (
   dialer: SessionDialer,
   listener: ServerListener,
   session: SessionState | undefined,
-  sent?: SentRequest,
+  sent?: ClientRequest,
 ) => UpstreamLink;
-
-/** A client's request, and its exchange. */
-export interface SentRequest {
-  readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
-}
 
 /** A dialer that wraps the link of each session. */
 export class DecoratedSessions<Decorated extends SessionDialer = SessionDialer> implements SessionDialer {

@@ -2,16 +2,10 @@ import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts'
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-
-/** A client's request, and its exchange. */
-export interface Request {
-  readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
-}
 
 /** A connection that was found, or a dialer for one. Either `open` or `close` is called, once. */
 export interface FoundLink {
@@ -25,7 +19,7 @@ export interface FoundLink {
 }
 
 /** Returns a way to a connection on which the client's first message still has to be sent. */
-export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, exchange }: Request): FoundLink {
+export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, exchange }: ClientRequest): FoundLink {
   return {
     open(client) {
       const link = dialer.dial(client);
@@ -37,7 +31,7 @@ export function dialWith(dialer: Pick<SessionDialer, 'dial'>, { frame, exchange 
 }
 
 /** Finds a link with the client's first message. Rejects with a BridgeError, or with the reason of the signal. */
-export type FindLink = (first: Request, signal: AbortSignal) => Promise<FoundLink>;
+export type FindLink = (first: ClientRequest, signal: AbortSignal) => Promise<FoundLink>;
 
 /** Messages that a client may send before its server is found. At the limit its side is paused. */
 export const MAX_HELD = 100;
@@ -88,7 +82,7 @@ export interface DetectingLinkOptions {
 /** A link whose server is found with the client's first message. Other messages wait until then. */
 export class DetectingLink implements UpstreamLink {
   readonly #options: DetectingLinkOptions;
-  readonly #held = new ByteQueue<Request>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
+  readonly #held = new ByteQueue<ClientRequest>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
   /** True if the client's side was paused, so that `serverDrained` has to follow. */
   #owesDrain = false;
   #state: LinkState = { kind: 'waiting' };
@@ -196,13 +190,13 @@ export class DetectingLink implements UpstreamLink {
 
   // ---- the decision
 
-  #begin(first: Request): void {
+  #begin(first: ClientRequest): void {
     const controller = new AbortController();
     this.#state = { kind: 'deciding', controller };
     void this.#decide(first, controller.signal);
   }
 
-  async #decide(first: Request, signal: AbortSignal): Promise<void> {
+  async #decide(first: ClientRequest, signal: AbortSignal): Promise<void> {
     try {
       const found = await this.#options.findLink(first, signal);
       if (this.#isClosed) found.close(CLIENT_LEFT);

@@ -6,6 +6,7 @@ import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/h
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import type { ClientRequest } from '../../relay/exchange.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import type { Connector } from '../connection.ts';
 import { endSession } from '../remote/end-session.ts';
@@ -13,7 +14,6 @@ import { readRefusal } from '../remote/refusal.ts';
 import type { Answer } from './answer.ts';
 import { askBesideStream, askEventStream, askHttp, type HttpTarget } from './ask-url.ts';
 import { untilAborted } from './deadline.ts';
-import type { Request } from './detecting-link.ts';
 import type { Attempts, Step } from './detection.ts';
 import { type Attempt, detectError } from './detection-errors.ts';
 import { Prober } from './prober.ts';
@@ -99,7 +99,7 @@ const NO_BODY = Buffer.alloc(0);
 
 export interface TrialAttemptsOptions extends OwnAttemptsOptions {
   /** The client's `initialize`. */
-  readonly request: Request;
+  readonly request: ClientRequest;
   readonly streamable: Connector;
   readonly httpSse: Connector;
 }

@@ -8,7 +8,7 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
 import type { DecorateSession } from '../../relay/passing-link.ts';
 import type {
   CallContext,
@@ -24,7 +24,7 @@ import { isOutOfReach, Reachability } from '../remote/remote-environment.ts';
 import { createStatelessDialer } from '../streamable-stateless/dialer.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline, untilAborted } from './deadline.ts';
-import { DetectingLinks, type FoundLink, type Request } from './detecting-link.ts';
+import { DetectingLinks, type FoundLink } from './detecting-link.ts';
 import { detect } from './detection.ts';
 import { FirstFailures } from './detection-errors.ts';
 import type { JoinEras, JoinedDialers } from './joined-dialers.ts';
@@ -252,7 +252,7 @@ export class UrlRequests {
   }
 
   /** Rejects with a BridgeError if the server cannot be asked now, or with the reason of the signal. */
-  async #find(context: CallContext, { exchange }: Request, signal: AbortSignal): Promise<FoundLink> {
+  async #find(context: CallContext, { exchange }: ClientRequest, signal: AbortSignal): Promise<FoundLink> {
     const { verdicts, keyOf } = this.#options;
     const forwarded = exchange?.lane.headers;
     // The detection goes on if the client that caused it leaves, because others may wait for it.

@@ -9,6 +9,7 @@ import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
+import type { ClientRequest } from '../../relay/exchange.ts';
 import { DecoratedSessions, type DecorateSession } from '../../relay/passing-link.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
@@ -19,7 +20,7 @@ import type { RemoteConnectorOptions, RemoteTracing } from '../remote/remote-env
 import { createStreamableConnector } from '../streamable-session/connector.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline } from './deadline.ts';
-import { DetectingLinks, dialWith, type FoundLink, type Request } from './detecting-link.ts';
+import { DetectingLinks, dialWith, type FoundLink } from './detecting-link.ts';
 import { type Detection, detect, LEGACY_FIRST, type Step } from './detection.ts';
 import type { FirstFailures } from './detection-errors.ts';
 import type { Prober } from './prober.ts';
@@ -113,7 +114,7 @@ export function createHttpClient({
 class NothingFound extends Error {}
 
 /** A client's first request, and the state of its session. */
-interface FirstRequest extends Request {
+interface FirstRequest extends ClientRequest {
   readonly session: SessionState | undefined;
 }
 

@@ -7,8 +7,7 @@ import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
-import { Exchange, type Lane } from '../../relay/exchange.ts';
-import type { SentRequest } from '../../relay/passing-link.ts';
+import { type ClientRequest, Exchange, type Lane } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Restoration, type RestoredConnection, type TimeLimit } from '../../relay/sessions/restore-session.ts';
 import { isStanding, type SessionState } from '../../relay/sessions/session-state.ts';
@@ -46,7 +45,7 @@ export interface RestoringOptions {
    */
   readonly begins: 'at-once' | 'with-a-request';
   /** The client's first request, if it was sent already on the connection that is dialled first. */
-  readonly sent?: SentRequest | undefined;
+  readonly sent?: ClientRequest | undefined;
 }
 
 /**
