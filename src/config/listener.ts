@@ -16,7 +16,7 @@ export interface HttpListenerConfig {
   readonly access: AccessConfig;
   /** Limit for the head of a request. */
   readonly maxHeaderBytes: number;
-  /** How errors name the options of addresses: as on the command line, or as the fields of a program's options. */
+  /** Errors name the options of addresses as flags of the command line, or as fields of a program's options. */
   readonly spelling: 'flags' | 'fields';
   /**
    * The proxy for connections to an issuer of access tokens: HTTP_PROXY, HTTPS_PROXY, NO_PROXY from the environment.

@@ -23,7 +23,7 @@ import { StoredOutcomes } from './stored/stored-outcomes.ts';
 
 /** A server of this bridge that the other replicas serve, too. */
 export interface ServerToReplicate {
-  /** Its name, the same on all replicas. */
+  /** The name of the server, which is the same on all replicas. */
   readonly name: string;
   readonly config: ServerConfig;
   readonly callers: {
@@ -59,7 +59,7 @@ interface ReplicaParts {
 const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 
 /**
- * One server as the replicas serve it together: the state that they share, and the replica that serves each request.
+ * A server as the replicas serve it together: the state that they share, and the replica that serves each request.
  */
 export class ReplicatedServer implements Placement {
   readonly state: SharedState & { readonly limits: ServerLimits | undefined };

@@ -17,7 +17,7 @@ export const MAX_UNHEARD = 100;
 /** Bytes that a connection keeps while nobody listens; a message that exceeds the limit is still taken. */
 export const MAX_UNHEARD_BYTES = 1024 * 1024;
 
-/** What arrived on a connection, in the words of its listener. */
+/** An event of a connection, as its listener is told of it. */
 export type Arrival =
   | { readonly kind: 'message'; readonly frame: Frame; readonly exchange: Exchange | undefined }
   | { readonly kind: 'fault'; readonly fault: ServerFault }
@@ -93,7 +93,7 @@ export class Inbox implements ServerListener {
 
   #keep(arrival: Arrival): void {
     const isTaken = this.#listener === undefined && this.#onUnheard?.(arrival) === 'taken';
-    // Whoever was shown the arrival may have taken over the connection, or closed it.
+    // The function that was shown the arrival may have taken over the connection, or closed it.
     if (isTaken || this.#isClosed) return;
     this.#unheard ??= new ByteQueue({ maxItems: MAX_UNHEARD, maxBytes: MAX_UNHEARD_BYTES }, bytesOf);
     this.#unheard.add(arrival);

@@ -14,7 +14,7 @@ export interface ValuesOfKey {
   readonly values: readonly ReadValue[];
 }
 
-/** The same, as they would be written on the command line. */
+/** The values of a key, as they would be written on the command line. */
 export interface TextsOfKey {
   readonly key: string;
   readonly texts: readonly string[];

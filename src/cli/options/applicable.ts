@@ -19,7 +19,7 @@ export interface OptionUse {
   readonly verb: BridgeVerb;
   /** `any` if there may be servers of several kinds. */
   readonly target: Target['kind'] | 'any';
-  /** How messages spell the names of options: for the command line, or, with `fields`, for a program. */
+  /** Messages spell the names of options as flags of the command line, or as fields of a program's options. */
   readonly spelling: 'flags' | 'fields';
 }
 
@@ -63,7 +63,7 @@ function explain({ name, flag, verbs, targets = [] }: Option, use: OptionUse): s
     return `${flag} is about a server or how it is served; ${WHY_NOT[use.verb]}. Leave it out.`;
   }
   if (!verbs.includes(use.verb)) {
-    // Where `snippet` takes an option of `serve`, it is to describe what is served.
+    // An option that `snippet` shares with `serve` only describes there what is served.
     const named = verbs.filter((verb) => verb !== 'snippet' || !verbs.includes('serve'));
     const places = named.map((verb) => `\`${verb}\``).join(' and ');
     return `${flag} is for ${places}; ${WHY_NOT[use.verb]}. Leave it out${askForRelated(name, use)}`;

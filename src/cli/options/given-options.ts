@@ -18,7 +18,7 @@ import {
 import type { ReadingContext } from './value-type.ts';
 
 /**
- * Where an option was set, as messages call it: `--port`, `MCP_PORTAGE_PORT`, `mcp.json:2:27 (mcpServers.a.portage.port)`
+ * The place where an option was set, as messages call it: `--port`, `MCP_PORTAGE_PORT`, `mcp.json:2:27 (mcpServers.a.portage.port)`
  * in a file, or `server.portage.port` in the options of a program.
  */
 export interface Place {

@@ -1,4 +1,4 @@
-/** How the name of an option is written in each place: `maxSessions`, `--max-sessions`, `MCP_PORTAGE_MAX_SESSIONS`. */
+/** Converts the name of an option between the spellings of its places: `maxSessions`, `--max-sessions`, `MCP_PORTAGE_MAX_SESSIONS`. */
 
 /** The prefix of all variables that the bridge reads from its environment. Children never inherit variables with it. */
 export const ENV_PREFIX = 'MCP_PORTAGE_';

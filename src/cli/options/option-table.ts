@@ -73,7 +73,7 @@ const REACH_SERVERS = [...USE_SERVERS, 'login', 'logout'] as const;
  */
 export type OptionScope = 'process' | 'server' | 'one-server' | 'entry' | 'call';
 
-/** Where an option applies: the commands, the kinds of servers (all kinds if absent), and the places in a file. */
+/** The use of an option is limited to some commands, kinds of servers (all kinds if absent), and places in a file. */
 export interface Application {
   readonly scope: OptionScope;
   readonly verbs: readonly BridgeVerb[];
@@ -85,7 +85,7 @@ interface Group extends Application {
   readonly title: string;
 }
 
-/** What a row adds to its kind of value, and where it applies otherwise than its group. */
+/** A row adds this to its kind of value. It may apply elsewhere than its group does. */
 interface RowDetails extends Partial<Application> {
   /** The default, as a user would write it. Absent: the option is not set by default. */
   readonly default?: string;

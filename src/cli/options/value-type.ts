@@ -13,7 +13,7 @@ export interface Explained {
   readonly problem: string;
 }
 
-/** What the meaning of a text depends on, apart from the text: the place where it was written. */
+/** The place where a text was written, as far as the meaning of the text depends on it. */
 export interface ReadingContext {
   /** Makes a path absolute: relative to the current folder, or in a file to the folder of its workspace. */
   readonly resolvePath: (path: string) => string;
@@ -25,7 +25,7 @@ export interface ReadingContext {
 }
 
 /**
- * One kind of value. `read` is pure and takes what a user writes on the command line, in a variable, or in a file as a
+ * A kind of value. `read` is pure and takes what a user writes on the command line, in a variable, or in a file as a
  * text or a number. Help, completion, schema and the types of the library describe the kind by the other members.
  */
 export interface ValueType<T> {

@@ -75,7 +75,7 @@ export const tokenSource = { placeholder: 'source', read: parseTokenSource, isSe
 export const keySource = { placeholder: 'env:NAME|file:PATH', read: parseKeySource, isSecret: true } as const;
 export const issuer: ValueType<string> = { placeholder: 'url', read: parseIssuer };
 export const keyLocation = { placeholder: 'source', completes: 'file', read: parseKeyLocation } as const;
-/** One scope, or several with spaces between them. */
+/** A scope, or several with spaces between them. */
 export const scopes: ValueType<readonly string[]> = { placeholder: 'scope', read: parseScopes };
 
 export const storePrefix: ValueType<string> = { placeholder: 'text', read: value.parseStorePrefix };

@@ -25,7 +25,7 @@ import { type ParsedServer, parseServer } from './servers/server.ts';
 export interface Surroundings extends RemoteSurroundings {
   readonly platform: NodeJS.Platform;
   readonly stderrIsTerminal: boolean;
-  /** How messages spell the names of options; by default as on the command line. */
+  /** Messages spell the names of options like this; by default as on the command line. */
   readonly spelling?: OptionUse['spelling'];
 }
 

@@ -137,16 +137,16 @@ export interface Revision extends RevisionRow {
 
 // ---- Eras
 
-/** How an era works, for the code that serves both. */
+/** The rules of an era, for code that serves both eras. */
 export interface EraRules {
   /**
-   * What a client begins with: `initialize`, which opens a session and says who the client is, or any request, each of
-   * which says so. Without sessions, a client over HTTP is known only by its requests.
+   * A client begins with `initialize`, which opens a session and says who the client is, or with any request, because
+   * each request says so. Without sessions, a client over HTTP is known only by its requests.
    */
   readonly begins: 'initialize' | 'any-request';
-  /** How a server asks its client: with requests of its own, or in an `input_required` result. */
+  /** A server asks its client with requests of its own, or in an `input_required` result. */
   readonly serverAsks: 'requests' | 'input-required';
-  /** How a client hears of changes: without being asked, or on the stream of a `subscriptions/listen` that stays open. */
+  /** Clients hear of changes without having asked, or on the stream of a `subscriptions/listen` that stays open. */
   readonly changes: 'unasked' | 'on-a-subscription';
   /** The request that every server of the era must answer, and can answer at once. */
   readonly lifeQuestion: 'ping' | 'server/discover';

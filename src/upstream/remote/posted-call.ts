@@ -1,4 +1,4 @@
-/** One message that is posted to a server, whatever the transport, and everything received in answer to it. */
+/** A message that is posted to a server over any transport, and everything received in answer to it. */
 import type { Logger } from 'pino';
 import { ListMember } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';

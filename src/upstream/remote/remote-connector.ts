@@ -12,7 +12,7 @@ import {
   type RemoteEnvironment,
 } from './remote-environment.ts';
 
-/** Everything that a new connection to a remote server gets from its connector. */
+/** The options that a new connection to a remote server gets from its connector. */
 export interface RemoteLinkOptions {
   readonly environment: RemoteEnvironment;
   /** Call with undefined when the server has answered, otherwise with the reason why it could not be reached. */

@@ -190,8 +190,7 @@ export class PreparedConnections implements Connector, SessionDialer {
   }
 
   #lost(lost: PreparedConnection, reason: BridgeError): void {
-    // Otherwise a server that refuses the handshake, or ends before the client comes, might be started for it again and
-    // again.
+    // A server that refuses the handshake, or ends before the client comes, might be started for it again and again.
     if (isAsked(lost)) this.#forgetHandshake();
     if (this.#take((prepared) => prepared === lost) === undefined) return;
     if (!this.#isClosed) logFailure(this.#deps.log, reason, 'a spare server is gone');

@@ -49,7 +49,7 @@ export function createStdioConnector(options: StdioConnectorOptions): Connector 
   const { target, child, deps } = options;
   const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
   deps.log.debug({ file: showFile(file) }, 'found the server');
-  // What starts processes is loaded with the first of them.
+  // The code that starts processes is loaded with the first process.
   const startWithPipes: StartChild = (spec, listener) => createPipeStarter(deps)(spec, listener);
   return new StdioConnector(options, child.pty ? createPtyStarter(deps) : startWithPipes);
 }

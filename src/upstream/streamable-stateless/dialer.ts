@@ -18,7 +18,7 @@ export interface StatelessDialerOptions extends RemoteConnectorOptions {
 export function createStatelessDialer({ doubted, ...options }: StatelessDialerOptions): UpstreamDialer {
   const server = new StatelessServer(options.deps, doubted);
   const connections = new RemoteConnector(options, (shared, client) => {
-    // Nothing is known about the callers of a session, whose requests are translated between the eras.
+    // The requests of a session are translated between the eras, and their callers are not known.
     const context = client.kind === 'calls' ? client.context : undefined;
     const environment = { ...shared.environment, forwarded: context?.headers };
     return new StatelessLink({ ...shared, environment, tools: server.toolsOf(context?.principal), server });

@@ -1,4 +1,4 @@
-/** How messages are posted to a modern server, and what the end of a POST means for a request. */
+/** Posts messages to a modern server, and interprets the end of a POST for its request. */
 import { BridgeError } from '../../errors.ts';
 import type { HttpRequest } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/headers.ts';

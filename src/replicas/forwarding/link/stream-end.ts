@@ -16,8 +16,8 @@ export interface StreamEndOptions {
 const NOTHING = Buffer.alloc(0);
 
 /**
- * One end of a stream. From the other end come a head and then a body, which this class checks for their order and
- * size; the same may be sent there.
+ * An end of a stream. Each end sends a head and then a body, and this class checks the order and size of what the other
+ * end has sent.
  */
 export abstract class StreamEnd {
   readonly id: number;
