@@ -1,20 +1,15 @@
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Carrier } from './carrier.ts';
 
 /** Limits of the messages that wait. Clients send little before their first response. */
 const WAITING_LIMITS = { maxItems: 100, maxBytes: 1024 * 1024 };
 
-interface Waiting {
-  readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
-}
-
 /** Keeps the messages for a carrier that cannot be opened yet. */
 export class WaitingCarrier implements Carrier {
   readonly process = undefined;
-  readonly #waiting = new ByteQueue<Waiting>(WAITING_LIMITS, frameBytes);
+  readonly #waiting = new ByteQueue<ClientRequest>(WAITING_LIMITS, frameBytes);
   readonly #closed: () => void;
   #isPaused = false;
   #isClosed = false;

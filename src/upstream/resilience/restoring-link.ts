@@ -62,11 +62,6 @@ type LinkState =
   | { readonly kind: 'pausing'; readonly cancel: () => void }
   | { readonly kind: 'awaiting' | 'closed' };
 
-interface Waiting {
-  readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
-}
-
 interface OpenCall {
   readonly exchange: Exchange;
   /** The request, if its success changes the state of the session. */
@@ -96,7 +91,7 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
   readonly #open = new Map<JsonRpcId, OpenCall>();
   readonly #questions = new Set<JsonRpcId>();
   readonly #own = new Map<JsonRpcId, OwnRequest>();
-  readonly #waiting = new ByteQueue<Waiting>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
+  readonly #waiting = new ByteQueue<ClientRequest>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
   /**
    * Notifications of possible changes. The client gets them when the server has answered everything that restores the
    * session, because the server reports later changes itself.

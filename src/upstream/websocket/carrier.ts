@@ -13,7 +13,7 @@ import {
   type WebSocketListener,
 } from '../../http/websocket/connection.ts';
 import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
@@ -30,11 +30,6 @@ const LAST_WORDS_MS = 1000;
 export interface WebSocketCarrierOptions extends Omit<RemoteLinkOptions, 'listener'> {
   /** Interval of pings, or undefined for the default of all WebSockets. */
   readonly pingMs: number | undefined;
-}
-
-interface Waiting {
-  readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
 }
 
 /**
@@ -57,7 +52,7 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
   readonly #listener: CarrierListener;
   readonly #log: Logger;
   readonly #name: string;
-  readonly #waiting = new ByteQueue<Waiting>(WAITING_LIMITS, ({ frame }) => frame.bytes.length);
+  readonly #waiting = new ByteQueue<ClientRequest>(WAITING_LIMITS, ({ frame }) => frame.bytes.length);
   readonly #scanner = new EnvelopeScanner();
   #isPaused = false;
   /** True after the first message that could not be read, so that the log warns of it only once per connection. */
