@@ -19,7 +19,7 @@ import {
   withdrawal,
 } from './exchanges.ts';
 import type { ClientIntroduction, ObservedClient, Transport } from './observer.ts';
-import type { CallerDialers, CallerEnvironment, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
+import type { CallerDialers, CallerEnvironment, LinkOwner, ServerFault, UpstreamLink } from './ports.ts';
 import type { WiderLimits } from './shared-state.ts';
 
 export interface CallRegistryOptions extends CallTimes {
@@ -228,7 +228,7 @@ const OVER: CallState = { kind: 'over' };
  * nothing has to be looked up. The request is answered exactly once, or withdrawn. Each request has a relay, so a relay
  * has no timer, no table and no log of its own.
  */
-export class CallRelay extends ListMember implements ServerListener, CallListener, ExchangeOwner {
+export class CallRelay extends ListMember implements LinkOwner, CallListener, ExchangeOwner {
   readonly principal: string;
   readonly #transport: Transport;
   readonly #introduction: ClientIntroduction | undefined;
@@ -276,6 +276,10 @@ export class CallRelay extends ListMember implements ServerListener, CallListene
   }
 
   // ---- from the server
+
+  serverFound(link: UpstreamLink): void {
+    if (this.#state.kind === 'open') this.#state = { ...this.#state, link };
+  }
 
   fromServer(frame: Frame, known?: Exchange): void {
     if (this.#state.kind !== 'open') return;

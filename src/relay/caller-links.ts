@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Lane } from './exchange.ts';
-import type { CallerDialers, CallerEnvironment, ServerListener, UpstreamLink } from './ports.ts';
+import type { CallerDialers, CallerEnvironment, LinkOwner, UpstreamLink } from './ports.ts';
 
 /** Number of callers that have a link. Beyond it, the least recently used link is closed. */
 export const MAX_CALLER_LINKS = 64;
@@ -26,7 +26,7 @@ export interface NotifyingCaller {
 }
 
 interface CallerLink {
-  readonly link: UpstreamLink;
+  link: UpstreamLink;
   lastUsedMs: number;
   /** True while the link does not take more. Notifications wait until it has drained. */
   isFull: boolean;
@@ -103,7 +103,10 @@ export class CallerLinks {
   }
 
   #dial(key: string, { principal, environment, headers }: NotifyingCaller): CallerLink {
-    const listener: ServerListener = {
+    const owner: LinkOwner = {
+      serverFound: (link) => {
+        taken.link = link;
+      },
       fromServer: () => {},
       serverFault: () => {},
       serverDrained: () => this.#drained(taken),
@@ -111,7 +114,7 @@ export class CallerLinks {
         if (this.#links.get(key) === taken) this.#links.delete(key);
       },
     };
-    const link = this.#dialers.forCaller(environment).dialCalls(listener, { principal, metadata: undefined, headers });
+    const link = this.#dialers.forCaller(environment).dialCalls(owner, { principal, metadata: undefined, headers });
     const taken: CallerLink = { link, lastUsedMs: 0, isFull: false, waiting: new ByteQueue(KEPT_LIMITS, sizeOf) };
     return taken;
   }

@@ -4,9 +4,9 @@ import type { ClientRequest, Exchange } from './exchange.ts';
 import type {
   CallContext,
   CallerDialers,
+  LinkOwner,
   Readiness,
   ServerFault,
-  ServerListener,
   ServerProcess,
   SessionDialer,
   UpstreamDialer,
@@ -15,12 +15,12 @@ import type {
 import type { SessionState } from './sessions/session-state.ts';
 
 /** A link that wraps a link. A subclass changes some messages, and all others pass unchanged in both directions. */
-export abstract class PassingLink implements UpstreamLink, ServerListener {
-  protected readonly listener: ServerListener;
+export abstract class PassingLink implements UpstreamLink, LinkOwner {
+  protected readonly listener: LinkOwner;
   /** The wrapped link. It was dialled with this link as its listener. */
   protected abstract link: UpstreamLink;
 
-  constructor(listener: ServerListener) {
+  constructor(listener: LinkOwner) {
     this.listener = listener;
   }
 
@@ -56,6 +56,10 @@ export abstract class PassingLink implements UpstreamLink, ServerListener {
     this.listener.serverDrained();
   }
 
+  serverFound(link: UpstreamLink): void {
+    this.link = link;
+  }
+
   serverClosed(reason: BridgeError): void {
     this.listener.serverClosed(reason);
   }
@@ -67,7 +71,7 @@ export abstract class PassingLink implements UpstreamLink, ServerListener {
  */
 export type DecorateSession = (
   dialer: SessionDialer,
-  listener: ServerListener,
+  listener: LinkOwner,
   session: SessionState | undefined,
   sent?: ClientRequest,
 ) => UpstreamLink;
@@ -87,7 +91,7 @@ export class DecoratedSessions<Decorated extends SessionDialer = SessionDialer> 
     return this.dialer.name;
   }
 
-  dial(listener: ServerListener, session?: SessionState): UpstreamLink {
+  dial(listener: LinkOwner, session?: SessionState): UpstreamLink {
     return this.#decorate(this.dialer, listener, session);
   }
 
@@ -106,7 +110,7 @@ export class DecoratedSessions<Decorated extends SessionDialer = SessionDialer> 
 
 /** Wraps sessions only. A modern request is over with its answer, so its link is not wrapped. */
 export class DecoratedDialer extends DecoratedSessions<UpstreamDialer> implements UpstreamDialer {
-  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+  dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
     return this.dialer.dialCalls(listener, context);
   }
 }
@@ -117,7 +121,7 @@ export class CallsOverSessions extends DecoratedSessions implements UpstreamDial
     super(dialer, (own, listener) => own.dial(listener));
   }
 
-  dialCalls(listener: ServerListener): UpstreamLink {
+  dialCalls(listener: LinkOwner): UpstreamLink {
     return this.dialer.dial(listener);
   }
 }

@@ -101,6 +101,12 @@ export interface ServerListener {
   serverClosed(reason: BridgeError): void;
 }
 
+/** Owns a link to a server that may still have to be found when it is dialled. */
+export interface LinkOwner extends ServerListener {
+  /** Called once the server is found. The owner listens to `link` already, which takes the place of the dialled link. */
+  serverFound(link: UpstreamLink): void;
+}
+
 /**
  * A message that had to be dropped. Its kind and id are known only if the scan of its first and last bytes found them.
  */
@@ -149,14 +155,19 @@ export interface Dialer {
   killNow(): void;
 }
 
-/** Opens connections to a server. Implemented in upstream/, and wrapped by the pool and by relay/shared/. */
+/** Opens links for sessions, to a server that may still have to be found. */
 export interface SessionDialer extends Dialer {
   /**
-   * Opens a new connection, for one session of the legacy era or for modern requests of the clients that share it.
-   * Throws a BridgeError if none can be opened now.
+   * Opens a new link, for one session of the legacy era or for modern requests of the clients that share it. Throws a
+   * BridgeError if none can be opened now.
    * @param session state that a link to a server with sessions keeps up to date, and continues if the session has begun
    *   elsewhere. Undefined if the state is not needed.
    */
+  dial(owner: LinkOwner, session?: SessionState): UpstreamLink;
+}
+
+/** Opens links to a server that is known. */
+export interface KnownServerDialer extends SessionDialer {
   dial(listener: ServerListener, session?: SessionState): UpstreamLink;
 }
 
@@ -166,7 +177,7 @@ export interface CallDialer extends Dialer {
    * Opens a new link for requests of the client that the context describes. With metadata, the link is for one request
    * only. Throws a BridgeError if none can be opened now.
    */
-  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink;
+  dialCalls(owner: LinkOwner, context: CallContext): UpstreamLink;
 }
 
 /** Opens connections to one server for clients of both eras. */

@@ -14,7 +14,7 @@ import { type Exchange, ExchangeTable, INITIALIZE_TOO_LARGE, type Lane } from '.
 import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
 import { createsTask, findAddressee, findCallOf, TaskTokens } from './notifications.ts';
 import type { ClientOrigin, ObservedClient } from './observer.ts';
-import type { ClientListener, DownstreamPeer, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
+import type { ClientListener, DownstreamPeer, LinkOwner, ServerFault, ServerProcess, UpstreamLink } from './ports.ts';
 import { Questions } from './questions.ts';
 
 export interface RelayOptions extends CallTimes {
@@ -59,7 +59,7 @@ type RelayState = 'opening' | 'ready' | 'draining' | 'closed';
  * Joins one client with one server. Both speak the same era, so messages pass unchanged. The relay decides the
  * recipient of each message, and ensures that every request is answered exactly once or withdrawn.
  */
-export class Relay implements ClientListener, ServerListener, ExchangeOwner {
+export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
   readonly #options: RelayOptions;
   readonly #log: Logger;
   readonly #exchanges: Exchanges;
@@ -108,6 +108,11 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   wasAsked(id: JsonRpcId, { id: call }: Frame): void {
     const exchange = this.#open.find(call as JsonRpcId);
     if (exchange !== undefined) this.#questions.open(id, exchange);
+  }
+
+  /** The process of the server, if this client has one to itself. */
+  get process(): ServerProcess | undefined {
+    return this.#link?.process;
   }
 
   get isClosed(): boolean {
@@ -233,6 +238,10 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   // ---- from the server
+
+  serverFound(link: UpstreamLink): void {
+    this.#link = link;
+  }
 
   fromServer(frame: Frame, known?: Exchange): void {
     if (this.isClosed) return;

@@ -3,10 +3,10 @@ import type { BridgeError } from '../errors.ts';
 import type { Exchange } from '../relay/exchange.ts';
 import type {
   Dialer,
+  KnownServerDialer,
   ServerFault,
   ServerListener,
   ServerProcess,
-  SessionDialer,
   UpstreamLink,
 } from '../relay/ports.ts';
 import type { SessionState } from '../relay/sessions/session-state.ts';
@@ -229,7 +229,7 @@ export interface Connector extends Dialer {
 }
 
 /** Gives each session a connection of its own. */
-export function asSessionDialer(connector: Connector): SessionDialer {
+export function asSessionDialer(connector: Connector): KnownServerDialer {
   return {
     name: connector.name,
     dial(listener, session) {

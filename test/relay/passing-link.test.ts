@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { CallsOverSessions, DecoratedDialer, PassingLink } from '../../src/relay/passing-link.ts';
-import type { ServerListener, SessionDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import type { LinkOwner, SessionDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { FakeDialer, FakeLink, FakeServerListener } from '../support/fake-peers.ts';
 import { FakeServer } from '../support/fake-server.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
@@ -11,7 +11,7 @@ const GONE = new BridgeError('ERR_SESSION_CLOSED', 'gone');
 class PlainLink extends PassingLink {
   protected readonly link: UpstreamLink;
 
-  constructor(listener: ServerListener, link: UpstreamLink) {
+  constructor(listener: LinkOwner, link: UpstreamLink) {
     super(listener);
     this.link = link;
   }
@@ -64,7 +64,7 @@ test('what the server says passes', (t) => {
 
 test('sessions are decorated, and modern requests pass by', (t) => {
   const server = new FakeServer();
-  const decorated: [SessionDialer, ServerListener][] = [];
+  const decorated: [SessionDialer, LinkOwner][] = [];
   const dialer = new DecoratedDialer(server, (below, listener) => {
     decorated.push([below, listener]);
     return below.dial(listener);

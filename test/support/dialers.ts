@@ -5,7 +5,7 @@ import type { DecorateSession } from '../../src/relay/passing-link.ts';
 import type {
   CallContext,
   CallDialer,
-  ServerListener,
+  LinkOwner,
   SessionDialer,
   UpstreamDialer,
   UpstreamLink,
@@ -14,6 +14,7 @@ import { asSessionDialer, Connection, type Connector } from '../../src/upstream/
 import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
 import { createStdioConnector, type StdioConnectorOptions } from '../../src/upstream/stdio/connector.ts';
 import type { Frame } from '../../src/wire/frame.ts';
+import { followLink } from './fake-peers.ts';
 
 /** What a dialer of processes is told that shares nothing with others, and about which nobody asks. */
 export function loneDialer(): Pick<StdioConnectorOptions, 'children' | 'failureLevel' | 'urgency' | 'trialClient'> {
@@ -58,7 +59,7 @@ class SessionConnection extends Connection {
 
   constructor(dialer: SessionDialer) {
     super();
-    this.#link = dialer.dial(this.inbox);
+    this.#link = followLink(this.inbox, (owner) => dialer.dial(owner));
   }
 
   get process() {
@@ -93,11 +94,11 @@ export function asUpstream(dialer: SessionDialer | CallDialer): UpstreamDialer {
     readiness: () => dialer.readiness(),
     close: () => dialer.close(),
     killNow: () => dialer.killNow(),
-    dial(listener: ServerListener): UpstreamLink {
+    dial(listener: LinkOwner): UpstreamLink {
       if ('dial' in dialer) return dialer.dial(listener);
       throw new Error(`${dialer.name} has no sessions`);
     },
-    dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+    dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
       return 'dialCalls' in dialer ? dialer.dialCalls(listener, context) : dialer.dial(listener);
     },
   };

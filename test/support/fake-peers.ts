@@ -6,6 +6,7 @@ import type { Revision } from '../../src/mcp/vocabulary/revisions.ts';
 import type { Exchange, Lane } from '../../src/relay/exchange.ts';
 import type {
   DownstreamPeer,
+  LinkOwner,
   Readiness,
   ServerFault,
   ServerListener,
@@ -145,13 +146,19 @@ export function remainsOf(link: Pick<FakeLink, 'process'>): { readonly end: () =
 }
 
 /** Keeps what a link tells the client's side. */
-export class FakeServerListener implements ServerListener {
+export class FakeServerListener implements LinkOwner {
   readonly received: Sent[] = [];
   readonly faults: ServerFault[] = [];
   readonly closedWith: BridgeError[] = [];
   drains = 0;
+  /** The link that took the place of the dialled one. */
+  found: UpstreamLink | undefined;
   /** Called with each message. */
   onFrame: (sent: Sent) => void = () => {};
+
+  serverFound(link: UpstreamLink): void {
+    this.found = link;
+  }
 
   fromServer(frame: Frame, exchange?: Exchange): void {
     const sent = { frame, exchange };
@@ -170,6 +177,30 @@ export class FakeServerListener implements ServerListener {
   serverClosed(reason: BridgeError): void {
     this.closedWith.push(reason);
   }
+}
+
+/** Dials for a listener. The returned link passes on to the link that takes the place of the dialled one. */
+export function followLink(listener: ServerListener, dial: (owner: LinkOwner) => UpstreamLink): UpstreamLink {
+  let current: UpstreamLink;
+  const owner: LinkOwner = {
+    serverFound: (link) => {
+      current = link;
+    },
+    fromServer: (frame, exchange) => listener.fromServer(frame, exchange),
+    serverFault: (fault) => listener.serverFault(fault),
+    serverDrained: () => listener.serverDrained(),
+    serverClosed: (reason) => listener.serverClosed(reason),
+  };
+  current = dial(owner);
+  return {
+    get process() {
+      return current.process;
+    },
+    send: (frame, exchange) => current.send(frame, exchange),
+    pause: () => current.pause(),
+    resume: () => current.resume(),
+    close: (reason) => current.close(reason),
+  };
 }
 
 /** One connection a dialer made, with both its ends. */

@@ -1,16 +1,18 @@
 import type { BridgeError } from '../../src/errors.ts';
-import type { ServerFault, ServerListener } from '../../src/relay/ports.ts';
+import type { LinkOwner, ServerFault } from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Keeps what an upstream link tells the relay. */
-export class RecordingServerListener implements ServerListener {
+export class RecordingServerListener implements LinkOwner {
   readonly frames: Frame[] = [];
   readonly faults: ServerFault[] = [];
   drains = 0;
   closings: BridgeError[] = [];
   /** Called for each frame. */
   onFrame: (frame: Frame) => void = () => undefined;
+
+  serverFound(): void {}
 
   fromServer(frame: Frame): void {
     if (this.closings.length > 0) throw new Error('a message after the end');

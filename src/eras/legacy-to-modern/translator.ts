@@ -12,7 +12,7 @@ import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
-import type { ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { LinkOwner, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import type { ParkedBytes } from '../parked-bytes.ts';
@@ -66,13 +66,13 @@ type TranslatorState =
  * One session of a legacy client with a modern server. It is a link towards the relay, and the listener of the link
  * below. The session exists here only, and each request carries the part of it that the server needs.
  */
-export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySeeker, Asker {
+export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker, Asker {
   readonly #options: TranslatorOptions;
   readonly #serverName: string;
   readonly #listener: ServerListener;
   readonly #requests: UpstreamRequests;
   readonly #findDiscovery: (lane: Lane) => SharedDiscovery;
-  readonly #link: UpstreamLink;
+  #link: UpstreamLink;
   readonly #questions = new ModernQuestions();
   #state: TranslatorState = { kind: 'opening' };
 
@@ -232,6 +232,11 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   }
 
   // ---- from the server
+
+  serverFound(link: UpstreamLink): void {
+    this.#link = link;
+    this.#requests.join(link);
+  }
 
   fromServer(frame: Frame, exchange?: Exchange): void {
     switch (frame.kind) {

@@ -6,7 +6,7 @@ import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
-import type { ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { LinkOwner, ServerFault, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { skipValue } from '../../wire/json/scan-json.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
@@ -40,7 +40,7 @@ export interface ContinuedCallOptions extends FollowedCallOptions {
  * A call that another bridge has sent to the server, and that waited for its client there. It is not sent again: the server is
  * asked for the rest of what it says, and gets the answers to what it has asked. It has a connection to itself.
  */
-export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements ServerListener {
+export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements LinkOwner {
   readonly #exchange: Exchange;
   readonly #progress = new CallProgress();
   readonly #questions: CallQuestions;
@@ -141,6 +141,10 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
   }
 
   // ---- what comes from the server
+
+  serverFound(link: UpstreamLink): void {
+    this.#link = link;
+  }
 
   fromServer(frame: Frame, exchange: Exchange | undefined): void {
     switch (frame.kind) {

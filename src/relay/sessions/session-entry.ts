@@ -1,4 +1,4 @@
-import type { DownstreamPeer, UpstreamLink } from '../ports.ts';
+import type { DownstreamPeer } from '../ports.ts';
 import type { Relay } from '../relay.ts';
 import type { SessionUse } from './abandoned-sessions.ts';
 import type { SessionState } from './session-state.ts';
@@ -14,7 +14,6 @@ export interface Session<Peer extends DownstreamPeer = DownstreamPeer> {
 }
 
 interface EntryParts {
-  readonly link: UpstreamLink;
   readonly principal: string | undefined;
   readonly state: SessionState | undefined;
   readonly nowMs: number;
@@ -25,7 +24,6 @@ export class SessionEntry implements Session, SessionUse {
   readonly id: string;
   readonly peer: DownstreamPeer;
   readonly relay: Relay;
-  readonly link: UpstreamLink;
   readonly principal: string | undefined;
   /** Undefined if the session is not stored. */
   readonly state: SessionState | undefined;
@@ -34,11 +32,10 @@ export class SessionEntry implements Session, SessionUse {
   lastSeenMs: number;
   lastUsedMs: number;
 
-  constructor(session: Session, { link, principal, state, nowMs }: EntryParts) {
+  constructor(session: Session, { principal, state, nowMs }: EntryParts) {
     this.id = session.id;
     this.peer = session.peer;
     this.relay = session.relay;
-    this.link = link;
     this.principal = principal;
     this.state = state;
     this.lastSeenMs = nowMs;

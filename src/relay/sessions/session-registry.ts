@@ -163,7 +163,7 @@ export class SessionRegistry {
     relay.join(peer, link);
     // The client may be gone already. Then its session is over, and an entry for it would stay for ever.
     if (!relay.isClosed) {
-      this.#entries.set(id, new SessionEntry({ id, peer, relay }, { link, principal, state, nowMs: deps.clock.now() }));
+      this.#entries.set(id, new SessionEntry({ id, peer, relay }, { principal, state, nowMs: deps.clock.now() }));
       this.#count(principal, 1);
       this.#startSweep();
       log.debug({ open: this.#entries.size }, 'session opened');
@@ -232,7 +232,7 @@ export class SessionRegistry {
 
   #evict(principal: string | undefined, among: 'own' | 'all' | 'processes'): boolean {
     const entries = [...this.#entries.values()].filter(
-      ({ link }) => among !== 'processes' || link.process !== undefined,
+      ({ relay }) => among !== 'processes' || relay.process !== undefined,
     );
     const abandoned = findAbandoned(entries, { principal, among: among === 'own' ? 'own' : 'all' });
     if (abandoned === undefined) return false;

@@ -4,7 +4,15 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { separateMessages } from '../../wire/read-message.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Dialer, Readiness, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../ports.ts';
+import type {
+  Dialer,
+  KnownServerDialer,
+  LinkOwner,
+  Readiness,
+  ServerFault,
+  SessionDialer,
+  UpstreamLink,
+} from '../ports.ts';
 import {
   ClientLink,
   type ClientLinkHost,
@@ -44,7 +52,7 @@ export interface SharedEra<State> {
   /** Deals with a message that the server need not get. Returns false if the server has to get it. */
   takeUnsent(message: ClientMessage<State>): boolean;
   /** A child was started. */
-  started(link: UpstreamLink, lifecycle: ServerLifecycle): void;
+  started(lifecycle: ServerLifecycle): void;
   /** The child is gone, or could not be started: nothing is answered any more, neither by it nor to it. */
   ended(end: ServerEnd): void;
   close(): void;
@@ -58,14 +66,16 @@ export interface ServerEnd {
 /** Takes the outcome of the handshake of an era. */
 export interface ServerLifecycle {
   readonly name: string;
+  /** The link to the child that was started. A server that is found later replaces it. */
+  readonly link: UpstreamLink;
   /** Called when the handshake has succeeded. */
-  serving(link: UpstreamLink): void;
+  serving(): void;
   /** Sends what has waited and lets the clients go on, unless that filled the server's pipe. */
   letGo(): void;
   /** Called when the handshake has failed. */
-  giveUp(link: UpstreamLink, reason: BridgeError): void;
+  giveUp(reason: BridgeError): void;
   /** Called when the handshake has to be made again, which takes another connection. */
-  startOver(link: UpstreamLink, reason: BridgeError): void;
+  startOver(reason: BridgeError): void;
 }
 
 export interface SharedServerOptions {
@@ -94,7 +104,7 @@ type ServerState =
  * A server for several clients, as with `--isolation shared`. One child serves all clients that have joined, and is
  * replaced when it ends. The era decides what passes between them, and brings a new child to where the old one was.
  */
-export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHost<State>, ServerLifecycle {
+export class SharedServer<State> implements Dialer, LinkOwner, ClientLinkHost<State>, ServerLifecycle {
   readonly #options: SharedServerOptions;
   readonly #era: SharedEra<State>;
   readonly #held = new HeldMessages<State>();
@@ -218,11 +228,20 @@ export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHo
     const link = this.#options.dialer.dial(this);
     this.#state = { kind: this.#era.firstState, link };
     this.#era.withdrawn.clear();
-    this.#era.started(link, this);
+    this.#era.started(this);
   }
 
-  serving(link: UpstreamLink): void {
-    this.#state = { kind: 'serving', link };
+  get link(): UpstreamLink {
+    if (!('link' in this.#state)) throw new Error('no server runs');
+    return this.#state.link;
+  }
+
+  serverFound(link: UpstreamLink): void {
+    if ('link' in this.#state) this.#state = { ...this.#state, link };
+  }
+
+  serving(): void {
+    this.#state = { kind: 'serving', link: this.link };
     this.#pause.served();
   }
 
@@ -231,13 +250,14 @@ export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHo
     if (hasCapacity) this.serverDrained();
   }
 
-  giveUp(link: UpstreamLink, reason: BridgeError): void {
+  giveUp(reason: BridgeError): void {
     // The link says nothing more, not even that it ended.
-    link.close(reason);
+    this.link.close(reason);
     this.#ended(reason);
   }
 
-  startOver(link: UpstreamLink, reason: BridgeError): void {
+  startOver(reason: BridgeError): void {
+    const { link } = this;
     link.close(reason);
     this.#replacement.awaitExit(link);
     this.#tryStart();
@@ -296,7 +316,7 @@ export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHo
   fromServer(frame: Frame, exchange?: Exchange): void {
     const state = this.#state;
     if (!('link' in state)) return;
-    if (state.kind === 'unheard') this.serving(state.link);
+    if (state.kind === 'unheard') this.serving();
     const several = separateMessages(frame);
     if (several === undefined) return this.#era.fromServer.take(state.link, frame, exchange);
     for (const one of several) this.#era.fromServer.take(state.link, one, exchange);
@@ -307,7 +327,7 @@ export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHo
     if (!('link' in state)) return;
     // Only the handshake is open during `handshaking`, so the fault is the reason why there is no server.
     const isHandshake = state.kind === 'handshaking' && fault.kind !== 'request' && fault.kind !== 'notification';
-    if (isHandshake) this.giveUp(state.link, fault.error);
+    if (isHandshake) this.giveUp(fault.error);
     else this.#era.fromServer.fault(state.link, fault);
   }
 
@@ -333,7 +353,10 @@ export class SharedServer<State> implements Dialer, ServerListener, ClientLinkHo
 }
 
 /** Dials a shared server for relays: each gets a client link, which it takes for a link of its own. */
-export function clientLinks<State>(server: SharedServer<State>, newClient: () => State): Pick<SessionDialer, 'dial'> {
+export function clientLinks<State>(
+  server: SharedServer<State>,
+  newClient: () => State,
+): Pick<KnownServerDialer, 'dial'> {
   return {
     dial: (listener) => {
       const client = new ClientLink(server, listener, newClient());

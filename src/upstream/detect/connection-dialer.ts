@@ -13,8 +13,8 @@ import type {
   CallContext,
   CallDialer,
   Dialer,
+  LinkOwner,
   Readiness,
-  ServerListener,
   SessionDialer,
   UpstreamDialer,
   UpstreamLink,
@@ -135,7 +135,7 @@ class ConnectionDialer implements UpstreamDialer {
     return this.#options.connections.name;
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  dial(listener: LinkOwner): UpstreamLink {
     this.#checkOpen();
     const { sessions } = this.#joined;
     return sessions.kind === 'own' ? this.#dialOwn(listener) : this.#dialShared(listener, sessions.dialer);
@@ -148,7 +148,7 @@ class ConnectionDialer implements UpstreamDialer {
 
   // ---- sessions of legacy clients
 
-  #dialOwn(listener: ServerListener): UpstreamLink {
+  #dialOwn(listener: LinkOwner): UpstreamLink {
     switch (this.#speaksLegacy) {
       case 'yes':
         return this.#ownSessions.dial(listener);
@@ -163,7 +163,7 @@ class ConnectionDialer implements UpstreamDialer {
    * Treats a server as legacy, without asking anything before the client's `initialize`. The server's answer belongs to
    * the client, unless it is that of a modern server, whose connection is kept for modern requests.
    */
-  #meet(listener: ServerListener): UpstreamLink {
+  #meet(listener: LinkOwner): UpstreamLink {
     const { connections, deps } = this.#options;
     const prober = new Prober(connections, deps.clock);
     // Until the client sends `initialize`, messages pass between the client and the server.
@@ -204,7 +204,7 @@ class ConnectionDialer implements UpstreamDialer {
    * Serves clients that share one server. The bridge makes their common handshake, so no client's `initialize` could be
    * the first attempt.
    */
-  #dialShared(listener: ServerListener, shared: SessionDialer): UpstreamLink {
+  #dialShared(listener: LinkOwner, shared: SessionDialer): UpstreamLink {
     const known = this.#knownForShared(shared);
     if (known !== undefined) return known.dial(listener);
     return this.#links.dial(listener, { kind: 'any' }, async (_first, signal) => {
@@ -248,7 +248,7 @@ class ConnectionDialer implements UpstreamDialer {
 
   // ---- requests of modern clients
 
-  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+  dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
     this.#checkOpen();
     const known = this.#knownForRequests;
     if (known !== undefined) return known.dialCalls(listener, context);

@@ -3,7 +3,7 @@ import { BridgeError, toBridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
-import type { ServerListener, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { LinkOwner, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 
@@ -13,7 +13,7 @@ export interface FoundLink {
    * Gives the connection to the client, which gets the messages that the server has sent so far. Throws a BridgeError
    * if a connection still has to be dialled and cannot be.
    */
-  open(client: ServerListener): UpstreamLink;
+  open(client: LinkOwner): UpstreamLink;
   /** Called if the client has left in the meantime. */
   close(reason: BridgeError): void;
 }
@@ -62,24 +62,25 @@ const NOT_INITIALIZED = new BridgeError(
 /**
  * - `waiting`: no message has come that the server can be found with.
  * - `deciding`: such a message has come, and the server is being found.
- * - `open`: the server is found, and messages pass.
- * - `closed`: the relay has closed the link, or has been notified of its end.
+ * - `over`: the owner has the link that was found, has closed this one, or has been notified of its end.
  */
 type LinkState =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'deciding'; readonly controller: AbortController }
-  | { readonly kind: 'open'; readonly link: UpstreamLink }
-  | { readonly kind: 'closed' };
+  | { readonly kind: 'over' };
 
 export interface DetectingLinkOptions {
-  readonly listener: ServerListener;
+  readonly owner: LinkOwner;
   readonly first: FirstMessage;
   readonly findLink: FindLink;
-  /** Called once, when the link is closed. */
+  /** Called once, when the link is over. */
   readonly left: () => void;
 }
 
-/** A link whose server is found with the client's first message. Other messages wait until then. */
+/**
+ * The link of a session or call until its server is found with the client's first message. Other messages wait until
+ * then.
+ */
 export class DetectingLink implements UpstreamLink {
   readonly #options: DetectingLinkOptions;
   readonly #held = new ByteQueue<ClientRequest>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
@@ -87,15 +88,13 @@ export class DetectingLink implements UpstreamLink {
   #owesDrain = false;
   #state: LinkState = { kind: 'waiting' };
   #isPaused = false;
-  /** The link that was found. It is kept after the end, because its process may still be exiting. */
-  #found: UpstreamLink | undefined;
 
   constructor(options: DetectingLinkOptions) {
     this.#options = options;
   }
 
   get process(): ServerProcess | undefined {
-    return (this.#found ?? this.#started)?.process;
+    return this.#started?.process;
   }
 
   get #started(): UpstreamLink | undefined {
@@ -107,9 +106,7 @@ export class DetectingLink implements UpstreamLink {
 
   send(frame: Frame, exchange?: Exchange): boolean {
     switch (this.#state.kind) {
-      case 'open':
-        return this.#state.link.send(frame, exchange);
-      case 'closed':
+      case 'over':
         return true;
       case 'waiting':
         return this.#options.first.kind === 'any' ? this.#any(frame, exchange) : this.#opening(frame, exchange);
@@ -133,32 +130,25 @@ export class DetectingLink implements UpstreamLink {
     }
     if (this.#started !== undefined) return this.#started.send(frame, exchange);
     if (frame.kind !== 'request') return this.#hold(frame, exchange);
-    this.#options.listener.fromServer(errorFrame(frame.id as JsonRpcId, rpcErrorOf(NOT_INITIALIZED)), exchange);
+    this.#options.owner.fromServer(errorFrame(frame.id as JsonRpcId, rpcErrorOf(NOT_INITIALIZED)), exchange);
     return true;
   }
 
   pause(): void {
     this.#isPaused = true;
-    this.#joined?.pause();
+    if (!this.#isOver) this.#started?.pause();
   }
 
   resume(): void {
     this.#isPaused = false;
-    this.#joined?.resume();
-  }
-
-  /** The link that exchanges messages with the client now. */
-  get #joined(): UpstreamLink | undefined {
-    if (this.#state.kind === 'open') return this.#state.link;
-    return this.#state.kind === 'closed' ? undefined : this.#started;
+    if (!this.#isOver) this.#started?.resume();
   }
 
   close(reason: BridgeError): void {
     const state = this.#state;
-    if (!this.#leave()) return;
+    if (!this.#end()) return;
     if (state.kind === 'waiting') this.#started?.close(reason);
     if (state.kind === 'deciding') state.controller.abort(reason);
-    if (state.kind === 'open') state.link.close(reason);
   }
 
   // ---- messages that wait
@@ -181,11 +171,11 @@ export class DetectingLink implements UpstreamLink {
   }
 
   /** Sends the waiting messages. A client that is gone by now does no harm, because a closed link ignores messages. */
-  #sendHeld(link: UpstreamLink): void {
+  #sendHeld(held: readonly ClientRequest[], link: UpstreamLink): void {
     let hasCapacity = true;
-    for (const { frame, exchange } of this.#held.takeAll()) hasCapacity = link.send(frame, exchange) && hasCapacity;
+    for (const { frame, exchange } of held) hasCapacity = link.send(frame, exchange) && hasCapacity;
     // If there is no capacity, the link itself calls `serverDrained` later.
-    if (this.#owesDrain && hasCapacity) this.#options.listener.serverDrained();
+    if (this.#owesDrain && hasCapacity) this.#options.owner.serverDrained();
   }
 
   // ---- the decision
@@ -199,31 +189,32 @@ export class DetectingLink implements UpstreamLink {
   async #decide(first: ClientRequest, signal: AbortSignal): Promise<void> {
     try {
       const found = await this.#options.findLink(first, signal);
-      if (this.#isClosed) found.close(CLIENT_LEFT);
-      else this.#open(found);
+      if (this.#isOver) found.close(CLIENT_LEFT);
+      else this.#handOver(found);
     } catch (thrown) {
-      if (this.#leave()) this.#options.listener.serverClosed(toBridgeError(thrown));
+      if (this.#end()) this.#options.owner.serverClosed(toBridgeError(thrown));
     }
   }
 
-  get #isClosed(): boolean {
-    return this.#state.kind === 'closed';
-  }
-
-  #open(found: FoundLink): void {
-    const link = found.open(this.#options.listener);
-    this.#found = link;
+  #handOver(found: FoundLink): void {
+    const { owner } = this.#options;
+    const link = found.open(owner);
+    const held = this.#held.takeAll();
     // The messages of the server so far may have made the client leave.
-    if (this.#isClosed) return link.close(CLIENT_LEFT);
-    this.#state = { kind: 'open', link };
+    if (!this.#end()) return link.close(CLIENT_LEFT);
+    owner.serverFound(link);
     if (this.#isPaused) link.pause();
-    this.#sendHeld(link);
+    this.#sendHeld(held, link);
   }
 
-  /** Returns false if the link was closed before. */
-  #leave(): boolean {
-    if (this.#isClosed) return false;
-    this.#state = { kind: 'closed' };
+  get #isOver(): boolean {
+    return this.#state.kind === 'over';
+  }
+
+  /** Returns false if the link was over before. */
+  #end(): boolean {
+    if (this.#isOver) return false;
+    this.#state = { kind: 'over' };
     this.#held.takeAll();
     this.#options.left();
     return true;
@@ -234,10 +225,10 @@ export class DetectingLink implements UpstreamLink {
 export class DetectingLinks {
   readonly #links = new Set<DetectingLink>();
 
-  /** Never throws. The listener gets each failure as the end of the link. */
-  dial(listener: ServerListener, first: FirstMessage, findLink: FindLink): UpstreamLink {
+  /** Never throws. The owner gets each failure as the end of the link. */
+  dial(owner: LinkOwner, first: FirstMessage, findLink: FindLink): UpstreamLink {
     const left = (): void => void this.#links.delete(link);
-    const link = new DetectingLink({ listener, first, findLink, left });
+    const link = new DetectingLink({ owner, first, findLink, left });
     this.#links.add(link);
     return link;
   }

@@ -13,8 +13,8 @@ import type { DecorateSession } from '../../relay/passing-link.ts';
 import type {
   CallContext,
   CallDialer,
+  LinkOwner,
   Readiness,
-  ServerListener,
   SessionDialer,
   UpstreamDialer,
   UpstreamLink,
@@ -155,12 +155,12 @@ class UrlDialer implements UpstreamDialer {
     this.#calls = this.#firstCalls();
   }
 
-  dial(listener: ServerListener, session?: SessionState): UpstreamLink {
+  dial(listener: LinkOwner, session?: SessionState): UpstreamLink {
     this.#checkOpen();
     return (this.#protocol === 'modern' ? this.#joined.legacyToModern : this.#sessions).dial(listener, session);
   }
 
-  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+  dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
     this.#checkOpen();
     return this.#calls.dialCalls(listener, context);
   }
@@ -238,7 +238,7 @@ export class UrlRequests {
     return this.#reachability.readiness();
   }
 
-  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+  dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
     const { isOneServer, verdicts, keyOf } = this.#options;
     const known = isOneServer ? verdicts.find(keyOf(undefined)) : undefined;
     if (known !== undefined) return this.#dialerFor(known).dialCalls(listener, context);

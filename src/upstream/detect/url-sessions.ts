@@ -11,7 +11,7 @@ import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { ClientRequest } from '../../relay/exchange.ts';
 import { DecoratedSessions, type DecorateSession } from '../../relay/passing-link.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { LinkOwner, Readiness, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { asSessionDialer, type Connection, type Connector } from '../connection.ts';
@@ -175,7 +175,7 @@ class UrlSessions implements SessionDialer {
     );
   }
 
-  dial(listener: ServerListener, session?: SessionState): UpstreamLink {
+  dial(listener: LinkOwner, session?: SessionState): UpstreamLink {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
@@ -184,7 +184,7 @@ class UrlSessions implements SessionDialer {
     return this.#options.keepStored(this.#anew, listener, session);
   }
 
-  #dialNew(listener: ServerListener, session: SessionState | undefined): UpstreamLink {
+  #dialNew(listener: LinkOwner, session: SessionState | undefined): UpstreamLink {
     return this.#links.dial(listener, { kind: 'initialize' }, (frame, signal) =>
       this.#find({ ...frame, session }, signal),
     );
@@ -272,7 +272,7 @@ class UrlSessions implements SessionDialer {
   /** Keeps the state of a session over HTTP+SSE, of which the server itself remembers nothing. */
   #keepStored(prober: Prober, { frame, exchange, session }: FirstRequest): FoundLink {
     if (session === undefined) return prober;
-    const found = { name: this.name, dial: (listener: ServerListener): Connection => prober.open(listener) };
+    const found = { name: this.name, dial: (listener: LinkOwner): Connection => prober.open(listener) };
     return {
       open: (client) =>
         this.#options.keepStored({ ...asSessionDialer(this.#httpSse), ...found }, client, session, { frame, exchange }),

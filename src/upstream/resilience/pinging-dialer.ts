@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import { CANCELLED, INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
 import { DecoratedDialer, DecoratedSessions, type DecorateSession, PassingLink } from '../../relay/passing-link.ts';
-import type { ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { LinkOwner, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 
@@ -46,7 +46,7 @@ interface PingedServer {
 function pingWith(options: PingOptions): DecorateSession {
   const server: PingedServer = { answersPings: false, hasWarned: false };
   return (dialer, listener, session) => {
-    const dial = (own: ServerListener): UpstreamLink => dialer.dial(own, session);
+    const dial = (own: LinkOwner): UpstreamLink => dialer.dial(own, session);
     const link = new PingingLink(dialer.name, listener, { ...options, server, dial });
     // The session is past its handshake.
     if (session?.isInitialized === true) link.watch();
@@ -65,11 +65,11 @@ const NO_LANE: Lane = { isOpen: false };
 
 interface PingingLinkOptions extends PingOptions {
   readonly server: PingedServer;
-  readonly dial: (listener: ServerListener) => UpstreamLink;
+  readonly dial: (listener: LinkOwner) => UpstreamLink;
 }
 
 class PingingLink extends PassingLink {
-  protected readonly link: UpstreamLink;
+  protected link: UpstreamLink;
   readonly #name: string;
   readonly #deps: Deps;
   readonly #idleMs: number;
@@ -87,11 +87,7 @@ class PingingLink extends PassingLink {
   /** True while the client does not keep up. The server is then not read, so its answer would not be seen. */
   #isPaused = false;
 
-  constructor(
-    name: string,
-    listener: ServerListener,
-    { idleMs, requestTimeoutMs, deps, server, dial }: PingingLinkOptions,
-  ) {
+  constructor(name: string, listener: LinkOwner, { idleMs, requestTimeoutMs, deps, server, dial }: PingingLinkOptions) {
     super(listener);
     this.#name = name;
     this.#idleMs = idleMs;

@@ -3,7 +3,7 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { logFailure } from '../../relay/log-failure.ts';
-import type { Readiness, ServerListener, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { LinkOwner, Readiness, ServerProcess, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Frame } from '../../wire/frame.ts';
 import type { Arrival, Connection, Connector } from '../connection.ts';
 
@@ -107,10 +107,10 @@ export class PreparedConnections implements Connector, SessionDialer {
     return this.#connectUnasked();
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  dial(owner: LinkOwner): UpstreamLink {
     this.#scheduleRefill(REFILL_AFTER_MS);
     const first = this.#take(isAsked) ?? this.#connectUnasked();
-    const link = new PooledLink({ listener, first, pool: this });
+    const link = new PooledLink({ owner, first, pool: this });
     // With a single prepared connection nothing is sent ahead, so the first message decides nothing.
     return this.#size === 1 && !(first instanceof PreparedConnection) ? first : link;
   }
@@ -219,75 +219,85 @@ function isAsked(prepared: PreparedConnection): boolean {
 }
 
 interface PooledLinkOptions {
-  readonly listener: ServerListener;
+  readonly owner: LinkOwner;
   /** A connection on which a handshake was sent ahead, or one on which nothing was sent. */
   readonly first: PreparedConnection | Connection;
   readonly pool: PreparedConnections;
 }
 
-/** The link of a client whose first message decides which connection it gets. */
+/**
+ * - `asked`: a handshake was sent ahead on this connection. The client's first message shows if it is the same.
+ * - `unasked`: the client has this connection, whatever it sends first.
+ * - `over`: the first message has come, or the client has left.
+ */
+type PooledState =
+  | { readonly kind: 'asked'; readonly prepared: PreparedConnection }
+  | { readonly kind: 'unasked'; readonly connection: Connection }
+  | { readonly kind: 'over' };
+
+/** The link of a client until its first message decides which connection it gets. */
 class PooledLink implements UpstreamLink {
-  readonly #listener: ServerListener;
+  readonly #owner: LinkOwner;
   readonly #pool: PreparedConnections;
-  /** Connection on which a handshake was sent ahead, until the client's first message shows if it is the same. */
-  #asked: PreparedConnection | undefined;
-  /** The connection of the client, once it is chosen. */
-  #connection: Connection | undefined;
-  #isFirst = true;
+  #state: PooledState;
 
-  constructor({ listener, first, pool }: PooledLinkOptions) {
-    this.#listener = listener;
+  constructor({ owner, first, pool }: PooledLinkOptions) {
+    this.#owner = owner;
     this.#pool = pool;
-    if (first instanceof PreparedConnection) this.#asked = first;
-    else this.#use(first);
-  }
-
-  #use(connection: Connection): Connection {
-    this.#connection = connection;
-    connection.listener = this.#listener;
-    return connection;
+    if (first instanceof PreparedConnection) {
+      this.#state = { kind: 'asked', prepared: first };
+    } else {
+      first.listener = owner;
+      this.#state = { kind: 'unasked', connection: first };
+    }
   }
 
   get process(): ServerProcess | undefined {
-    return this.#connection?.process;
+    return this.#state.kind === 'unasked' ? this.#state.connection.process : undefined;
   }
 
   send(frame: Frame, exchange?: Exchange): boolean {
-    if (!this.#isFirst) return this.#connection?.send(frame, exchange) ?? true;
-    this.#isFirst = false;
-    this.#pool.note(frame);
-    const asked = this.#asked;
-    this.#asked = undefined;
-    if (asked === undefined) return this.#connection?.send(frame, exchange) ?? true;
-    if (asked.wasAsked(frame)) {
-      this.#use(asked.connection);
-      return true;
+    const state = this.#state;
+    this.#state = { kind: 'over' };
+    switch (state.kind) {
+      case 'asked':
+        this.#pool.note(frame);
+        return this.#sendFirst(state.prepared, frame, exchange);
+      case 'unasked':
+        this.#pool.note(frame);
+        this.#owner.serverFound(state.connection);
+        return state.connection.send(frame, exchange);
+      case 'over':
+        return true;
     }
-    return this.#sendElsewhere(asked, frame, exchange);
   }
 
-  #sendElsewhere(asked: PreparedConnection, frame: Frame, exchange: Exchange | undefined): boolean {
+  #sendFirst(prepared: PreparedConnection, frame: Frame, exchange: Exchange | undefined): boolean {
+    const wasSent = prepared.wasAsked(frame);
     try {
-      return this.#use(this.#pool.exchange(asked)).send(frame, exchange);
+      const connection = wasSent ? prepared.connection : this.#pool.exchange(prepared);
+      connection.listener = this.#owner;
+      this.#owner.serverFound(connection);
+      return wasSent || connection.send(frame, exchange);
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      queueMicrotask(() => this.#listener.serverClosed(error));
+      queueMicrotask(() => this.#owner.serverClosed(error));
       return true;
     }
   }
 
   pause(): void {
-    this.#connection?.pause();
+    if (this.#state.kind === 'unasked') this.#state.connection.pause();
   }
 
   resume(): void {
-    this.#connection?.resume();
+    if (this.#state.kind === 'unasked') this.#state.connection.resume();
   }
 
   close(reason: BridgeError): void {
-    this.#isFirst = false;
-    if (this.#asked !== undefined) this.#pool.giveBack(this.#asked);
-    this.#asked = undefined;
-    this.#connection?.close(reason);
+    const state = this.#state;
+    this.#state = { kind: 'over' };
+    if (state.kind === 'asked') this.#pool.giveBack(state.prepared);
+    if (state.kind === 'unasked') state.connection.close(reason);
   }
 }

@@ -8,7 +8,7 @@ import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import { type ClientRequest, Exchange, type Lane } from '../../relay/exchange.ts';
-import type { ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { LinkOwner, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Restoration, type RestoredConnection, type TimeLimit } from '../../relay/sessions/restore-session.ts';
 import { isStanding, type SessionState } from '../../relay/sessions/session-state.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -80,7 +80,7 @@ interface OwnRequest {
  * A session whose connection can be replaced. Each new connection gets the handshake, the log level and the
  * subscriptions. Open calls on a lost connection fail, and are never repeated.
  */
-export class RestoringLink implements UpstreamLink, ServerListener, RestoredConnection {
+export class RestoringLink implements UpstreamLink, LinkOwner, RestoredConnection {
   readonly delivery = 'pipe';
   readonly timeLimit: TimeLimit;
   readonly log: Logger;
@@ -211,6 +211,10 @@ export class RestoringLink implements UpstreamLink, ServerListener, RestoredConn
   }
 
   // ---- from the server
+
+  serverFound(link: UpstreamLink): void {
+    if (this.#state.kind === 'live' || this.#state.kind === 'reviving') this.#state = { ...this.#state, link };
+  }
 
   fromServer(frame: Frame, exchange?: Exchange): void {
     if (frame.isResponse) return this.#answered(frame, exchange);

@@ -6,7 +6,7 @@ import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { DecoratedSessions, PassingLink } from '../../relay/passing-link.ts';
-import type { ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { LinkOwner, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 export interface WatchOptions {
@@ -50,7 +50,7 @@ export function createWatchingDialer(watched: SessionDialer, options: WatchOptio
 type LinkState = 'open' | 'paused' | 'closed';
 
 class WatchedLink extends PassingLink {
-  protected readonly link: UpstreamLink;
+  protected link: UpstreamLink;
   readonly #name: string;
   readonly #options: WatchOptions;
   /**
@@ -63,7 +63,7 @@ class WatchedLink extends PassingLink {
   #cancelVerdict: (() => void) | undefined;
   #state: LinkState = 'open';
 
-  constructor(dialer: SessionDialer, listener: ServerListener, options: WatchOptions) {
+  constructor(dialer: SessionDialer, listener: LinkOwner, options: WatchOptions) {
     super(listener);
     this.#name = dialer.name;
     this.#options = options;

@@ -4,8 +4,8 @@ import { PassingLink } from '../../relay/passing-link.ts';
 import type {
   CallerDialers,
   CallerEnvironment,
+  LinkOwner,
   Readiness,
-  ServerListener,
   UpstreamDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
@@ -71,8 +71,8 @@ export class DialerByEnvironment implements CallerDialers {
   /** Dials with the caller's dialer, and keeps that dialer open as long as the link. */
   #count(
     { key, environment }: Caller,
-    listener: ServerListener,
-    dial: (dialer: UpstreamDialer, own: ServerListener) => UpstreamLink,
+    listener: LinkOwner,
+    dial: (dialer: UpstreamDialer, own: LinkOwner) => UpstreamLink,
   ): UpstreamLink {
     const entry = this.#entries.get(key) ?? this.#create(environment);
     entry.cancelEnd?.();
@@ -139,10 +139,10 @@ export class DialerByEnvironment implements CallerDialers {
 
 /** A link that calls `onEnd` once when either end has ended it. */
 class CountedLink extends PassingLink {
-  protected readonly link: UpstreamLink;
+  protected link: UpstreamLink;
   #onEnd: (() => void) | undefined;
 
-  constructor(listener: ServerListener, dial: (own: ServerListener) => UpstreamLink, onEnd: () => void) {
+  constructor(listener: LinkOwner, dial: (own: LinkOwner) => UpstreamLink, onEnd: () => void) {
     super(listener);
     this.link = dial(this);
     this.#onEnd = onEnd;

@@ -2,7 +2,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { CallsOverSessions } from '../../../src/relay/passing-link.ts';
-import type { ServerListener, SessionDialer, UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { LinkOwner, SessionDialer, UpstreamDialer } from '../../../src/relay/ports.ts';
+
 import { createSharedLegacyServer } from '../../../src/relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import {
@@ -22,6 +23,7 @@ import {
   FakeDialer,
   FakeLink,
   FakeServerListener,
+  followLink,
   messagesOf,
   remainsOf,
 } from '../../support/fake-peers.ts';
@@ -292,7 +294,9 @@ test('a server that is being looked at ends with the dialer', async (t) => {
 test('all requests of one pipe go through one link, and wait for the verdict together', async (t) => {
   const { processes, dialer } = start(t, 'modern-only');
   const listener = new FakeServerListener();
-  const link = dialer.dialCalls(listener, { principal: 'pipe', metadata: undefined, headers: undefined });
+  const link = followLink(listener, (owner) =>
+    dialer.dialCalls(owner, { principal: 'pipe', metadata: undefined, headers: undefined }),
+  );
   for (const id of [1, 2]) link.send(modernFrame(id, 'tools/list', {}));
   await waitFor(() => listener.received.length === 2, { message: 'both answers' });
   t.deepEqual(
@@ -471,7 +475,7 @@ const REFUSAL = { id: 1, error: { code: -32601, message: 'no' } };
 test('a process is started when the session is dialled, and what comes up to initialize passes at once', async (t) => {
   const { processes, dialer } = startFake();
   const listener = new FakeServerListener();
-  const link = dialer.dial(listener);
+  const link = followLink(listener, (owner) => dialer.dial(owner));
   const server = processes.latest;
   link.send(clientFrame({ id: 0, method: 'ping' }));
   link.send(INITIALIZE);
@@ -499,7 +503,7 @@ test('a session after the first that succeeded has nothing between it and its pr
 test('while a server that refused is asked for its era the client waits, and learns of the refusal if that is all', async (t) => {
   const { processes, dialer, clock } = startFake();
   const listener = new FakeServerListener();
-  const link = dialer.dial(listener);
+  const link = followLink(listener, (owner) => dialer.dial(owner));
   link.send(INITIALIZE);
   const server = processes.latest;
   server.listener.fromServer(serverFrame(REFUSAL));
@@ -516,7 +520,7 @@ test('while a server that refused is asked for its era the client waits, and lea
 test('what a client says before its initialize is answered waits, but for what the server may be waiting for', async (t) => {
   const { processes, dialer } = startFake();
   const listener = new FakeServerListener();
-  const link = dialer.dial(listener);
+  const link = followLink(listener, (owner) => dialer.dial(owner));
   const { link: server, listener: fromServer } = processes.latest;
   link.send(INITIALIZE);
   link.send(clientFrame({ method: 'notifications/initialized' }));
@@ -561,7 +565,7 @@ test('a server that exits when it is asked for its era leaves its refusal, and t
 
 test('a client that leaves while its server is asked takes the process with it, and no timer stays', async (t) => {
   const { processes, dialer, clock } = startFake();
-  const link = dialer.dial(new FakeServerListener());
+  const link = followLink(new FakeServerListener(), (owner) => dialer.dial(owner));
   link.send(INITIALIZE);
   processes.latest.listener.fromServer(serverFrame(REFUSAL));
   await settled();
@@ -606,7 +610,7 @@ test('a process that ended before anybody wanted it is not given out', async (t)
 test('a process whose client could not keep up is handed on without a halt', async (t) => {
   const { processes, dialer } = startFake({
     joinEras: ({ modern, legacy }) => {
-      const dial = (listener: ServerListener) => {
+      const dial = (listener: LinkOwner) => {
         modern.dial(listener);
         return new FakeLink();
       };
@@ -618,7 +622,7 @@ test('a process whose client could not keep up is handed on without a halt', asy
       };
     },
   });
-  const link = dialer.dial(new FakeServerListener());
+  const link = followLink(new FakeServerListener(), (owner) => dialer.dial(owner));
   link.send(INITIALIZE);
   link.pause();
   t.true(processes.latest.link.isPaused);

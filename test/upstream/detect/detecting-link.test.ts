@@ -6,7 +6,7 @@ import { FakeLane, FakeServerListener, messagesOf } from '../../support/fake-pee
 import { clientFrame } from '../../support/frames.ts';
 
 const createLink = (listener: FakeServerListener, findLink: FindLink = () => new Promise<never>(() => {})) =>
-  new DetectingLink({ listener, first: { kind: 'initialize' }, findLink, left: () => {} });
+  new DetectingLink({ owner: listener, first: { kind: 'initialize' }, findLink, left: () => {} });
 
 test('answers a request before initialize with an error: nothing would ever come of it', (t) => {
   const listener = new FakeServerListener();
@@ -31,7 +31,7 @@ test('holds requests that come while the server is being found', (t) => {
 
 const createUndecided = () =>
   new DetectingLink({
-    listener: new FakeServerListener(),
+    owner: new FakeServerListener(),
     first: { kind: 'any' },
     findLink: () => new Promise<never>(() => {}),
     left: () => {},

@@ -22,7 +22,7 @@ import {
 import { createTestDeps } from '../../process/collected-log.ts';
 import { asConnector, keepsNothing } from '../../support/dialers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { FakeServerListener } from '../../support/fake-peers.ts';
+import { FakeServerListener, followLink } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { REMOTE } from '../../support/remote-config.ts';
 import { scripted, serve } from '../../support/servers-of-a-test.ts';
@@ -287,7 +287,7 @@ test('an initialize that the server turns down is answered with its own words, b
     what === 'POST initialize' ? { text: refusal, headers: { 'Content-Type': 'application/json' } } : undefined,
   );
   const listener = new FakeServerListener();
-  const link = connectTo(t, server.url).dial(listener);
+  const link = followLink(listener, (owner) => connectTo(t, server.url).dial(owner));
   link.send(clientFrame({ id: 7, method: 'initialize', params: INITIALIZE_PARAMS }));
   await waitFor(() => listener.received.length > 0);
   t.is(listener.received[0]?.frame.bytes.toString(), refusal);
@@ -298,7 +298,7 @@ test('an initialize that the server turns down is answered with its own words, b
 test('messages wait for the verdict, bounded, and the client is told when there is capacity', async (t) => {
   const server = await serve(t, 'stateful');
   const listener = new FakeServerListener();
-  const link = connectTo(t, server.url).dial(listener);
+  const link = followLink(listener, (owner) => connectTo(t, server.url).dial(owner));
   t.true(link.send(clientFrame({ id: 0, method: 'initialize', params: INITIALIZE_PARAMS })));
   for (let id = 1; id < MAX_HELD; id++) t.true(link.send(clientFrame({ id, method: 'tools/list' })));
   t.false(link.send(clientFrame({ id: MAX_HELD, method: 'tools/list' })));
@@ -327,7 +327,7 @@ test('a server that never answers initialize is given up, and its connection let
   const server = await scripted(t, () => 'hang');
   const clock = new FakeClock();
   const listener = new FakeServerListener();
-  const link = connectTo(t, server.url, { clock }).dial(listener);
+  const link = followLink(listener, (owner) => connectTo(t, server.url, { clock }).dial(owner));
   link.send(clientFrame({ id: 1, method: 'initialize', params: INITIALIZE_PARAMS }));
   await waitFor(() => server.asked.length === 1);
   clock.advance(DECISION_TIMEOUT_MS);
@@ -339,7 +339,7 @@ test('a server that never answers initialize is given up, and its connection let
 test('a link that is paused while its server is being found stays so', async (t) => {
   const server = await serve(t, 'stateful');
   const listener = new FakeServerListener();
-  const link = connectTo(t, server.url).dial(listener);
+  const link = followLink(listener, (owner) => connectTo(t, server.url).dial(owner));
   link.send(clientFrame({ id: 1, method: 'initialize', params: INITIALIZE_PARAMS }));
   link.pause();
   link.send(clientFrame({ method: 'notifications/initialized' }));

@@ -3,7 +3,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import { PreparedConnections } from '../../../src/upstream/resilience/prepared-connections.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { FakeConnector } from '../../support/fake-connections.ts';
-import { createFakeDeps, FakeServerListener } from '../../support/fake-peers.ts';
+import { createFakeDeps, FakeServerListener, followLink } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'exited');
@@ -264,7 +264,7 @@ function acquainted(name = 'usual') {
   const { clock, pool, dialer } = made;
   const open = (opensAs: string) => {
     const client = new FakeServerListener();
-    const link = pool.dial(client);
+    const link = followLink(client, (owner) => pool.dial(owner));
     link.send(initialize(opensAs));
     return { client, link };
   };
@@ -383,7 +383,7 @@ test('a server that refuses a handshake ahead of its client is given none until 
 test('a server that ends before its client has sent anything is replaced by one that has heard nothing', async (t) => {
   const { dialer, pool } = acquainted();
   const client = new FakeServerListener();
-  const link = pool.dial(client);
+  const link = followLink(client, (owner) => pool.dial(owner));
   dialer.dialled[3]?.listener.serverClosed(EXITED);
   link.send(initialize('usual'));
   await settle();

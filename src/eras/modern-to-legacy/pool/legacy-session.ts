@@ -3,7 +3,7 @@ import { BridgeError } from '../../../errors.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { Exchange, Lane } from '../../../relay/exchange.ts';
-import type { ServerListener, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
+import type { LinkOwner, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import { SessionState } from '../../../relay/sessions/session-state.ts';
 import type { SharedClient } from '../../../relay/shared/client-link.ts';
 import { ABANDONED_MS, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
@@ -93,7 +93,7 @@ export class LegacySession {
     this.elicitations = this.#owner.elicitations;
     this.tasks = this.#owner.tasks;
     this.#era = new LegacyEra(this.#state, this.#owner, options);
-    const dial = (listener: ServerListener): UpstreamLink => dialer.dial(listener, this.#beginProgress());
+    const dial = (owner: LinkOwner): UpstreamLink => dialer.dial(owner, this.#beginProgress());
     this.server = new SharedServer(this.#era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
   }
 

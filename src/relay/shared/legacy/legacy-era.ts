@@ -9,7 +9,7 @@ import { LATEST_LEGACY_REVISION } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
-import type { SessionDialer, UpstreamLink } from '../../ports.ts';
+import type { SessionDialer } from '../../ports.ts';
 import {
   type RestorableSession,
   Restoration,
@@ -83,7 +83,7 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   #isSuccessor = false;
   #restoration: Restoration | undefined;
   /** The server that serves. */
-  #link: UpstreamLink | undefined;
+  #server: ServerLifecycle | undefined;
   #stopHolding: () => void = () => {};
   /** The answer to a handshake that was made before the server is started. */
   #made: Frame | undefined;
@@ -112,14 +112,14 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     return isStarted;
   }
 
-  started(link: UpstreamLink, lifecycle: ServerLifecycle): void {
-    this.#restoration = new Restoration(this, this.#connection(link, lifecycle));
+  started(server: ServerLifecycle): void {
+    this.#restoration = new Restoration(this, this.#connection(server));
     this.#restoration.start();
   }
 
-  #connection(link: UpstreamLink, lifecycle: ServerLifecycle): RestoredConnection {
+  #connection(server: ServerLifecycle): RestoredConnection {
     const { deps, handshakeTimeoutMs: timeoutMs } = this.#options;
-    const { name } = lifecycle;
+    const { name } = server;
     return {
       log: deps.log,
       delivery: 'pipe',
@@ -131,36 +131,36 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
         const { lane } = this.#policy;
         const isSeen = lane !== undefined && method === INITIALIZE;
         const exchange = isSeen ? new Exchange(id, method, lane, undefined, deps.clock.now()) : undefined;
-        link.send(requestFrame(id, method, params), exchange);
+        server.link.send(requestFrame(id, method, params), exchange);
       },
       tell: (method, taken) => {
-        link.send(notificationFrame(method));
+        server.link.send(notificationFrame(method));
         this.#introduced(name);
         taken();
       },
-      offered: (_offer, answer) => this.#offered(answer, link, lifecycle),
+      offered: (_offer, answer) => this.#offered(answer, server),
       refusal: (answer) => refusalOf(name, answer),
       restored: (missed) => {
-        for (const notification of missed) this.fromServer.take(link, notification, undefined);
-        lifecycle.letGo();
+        for (const notification of missed) this.fromServer.take(server.link, notification, undefined);
+        server.letGo();
       },
-      failed: (reason) => lifecycle.giveUp(link, reason),
+      failed: (reason) => server.giveUp(reason),
     };
   }
 
-  #offered(answer: Frame, link: UpstreamLink, lifecycle: ServerLifecycle): boolean {
+  #offered(answer: Frame, server: ServerLifecycle): boolean {
     const offer = readInitializeResult(answer);
     if (offer === undefined) {
-      lifecycle.giveUp(link, refusalOf(lifecycle.name, answer));
+      server.giveUp(refusalOf(server.name, answer));
       return false;
     }
     if (this.#policy.redeclares(offer)) {
-      lifecycle.startOver(link, TOLD_ANEW);
+      server.startOver(TOLD_ANEW);
       return false;
     }
     this.#state.offer = offer;
-    this.#link = link;
-    lifecycle.serving(link);
+    this.#server = server;
+    server.serving();
     return true;
   }
 
@@ -213,7 +213,7 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   holdLevelOf(client: SharedClient<LegacyClient>): void {
     const { levels } = this.#state;
     const level = levels.get(client);
-    if (level === undefined || this.#link === undefined) return;
+    if (level === undefined || this.#server === undefined) return;
     levels.hold(level);
     this.#stopHolding();
     this.#stopHolding = this.#options.deps.clock.after(LEVEL_HOLD_MS, () => this.#releaseLevel());
@@ -224,7 +224,8 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     const before = levels.mostVerbose();
     levels.release();
     const wanted = levels.mostVerbose() ?? QUIETEST;
-    if (this.#link !== undefined && wanted !== before) this.#state.tell(this.#link, SET_LEVEL, { level: wanted });
+    if (this.#server !== undefined && wanted !== before)
+      this.#state.tell(this.#server.link, SET_LEVEL, { level: wanted });
   }
 
   /** No server serves any more. */
@@ -232,7 +233,7 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     this.#restoration?.cancel();
     this.#stopHolding();
     this.#state.levels.release();
-    this.#link = undefined;
+    this.#server = undefined;
     this.#state.offer = undefined;
   }
 

@@ -16,6 +16,7 @@ import { type ClientMessage, refuse, WithdrawnRequests } from '../client-link.ts
 import {
   clientLinks,
   type ServerEnd,
+  type ServerLifecycle,
   type SharedEra,
   SharedServer,
   type SharedServerOptions,
@@ -63,7 +64,7 @@ export class ModernEra implements SharedEra<number> {
     return message.frame.method === CANCELLED && this.fromClients.withdraw(message) !== undefined;
   }
 
-  started(link: UpstreamLink): void {
+  started({ link }: ServerLifecycle): void {
     this.fromClients.listenAgain(link);
   }
 
