@@ -19,14 +19,8 @@ import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { Observing } from '../relay/client-presence.ts';
 import type { DuplexTransport, ObservedServer } from '../relay/observer.ts';
-import {
-  CallsOverSessions,
-  DecoratedDialer,
-  DecoratedSessions,
-  type DecorateSession,
-  forEveryCaller,
-} from '../relay/passing-link.ts';
-import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
+import { CallsOverSessions, forEveryCaller } from '../relay/passing-link.ts';
+import type { CallerDialers, CallerEnvironment, RestorePolicy, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
@@ -37,7 +31,6 @@ import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialer
 import { nameTarget } from '../upstream/name-target.ts';
 import { createPingingDialer, createPingingSessions, type PingOptions } from '../upstream/resilience/pinging-dialer.ts';
 import { PreparedConnections } from '../upstream/resilience/prepared-connections.ts';
-import { createRevivingDialer, keepStoredSessions } from '../upstream/resilience/reviving-dialer.ts';
 import { createWatchingDialer } from '../upstream/resilience/watching-dialer.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { createStdioConnector } from '../upstream/stdio/connector.ts';
@@ -78,9 +71,9 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
   const { target, child } = server;
   if (target.kind === 'url') {
     const dial = isWebSocketUrl(target.url) ? dialWebSocket : dialUrl;
-    return forEveryCaller(await dial(server, target, deps));
+    return forEveryCaller(await dial(server, target, deps), restorePolicyOf(server));
   }
-  if (target.kind === 'stream') return forEveryCaller(await dialStream(server, target, deps));
+  if (target.kind === 'stream') return forEveryCaller(await dialStream(server, target, deps), restorePolicyOf(server));
   if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
   // Processes that get the variables of different callers share nothing.
   return new DialerByEnvironment({
@@ -151,10 +144,9 @@ function dialConnections(
   deps: Deps,
 ): UpstreamDialer {
   const pings = pingsOf(server, deps);
-  let dialer = findEras({ connections }, transport, server, deps, pings);
+  const dialer = findEras({ connections }, transport, server, deps, pings);
   // Sessions that share a server have no connections of their own to be pinged.
-  if (pings !== undefined && server.sessions.isolation !== 'shared') dialer = createPingingDialer(dialer, pings);
-  return keepAlive(new DecoratedDialer(dialer, keepStored(server, deps)), server, deps);
+  return pings === undefined || server.sessions.isolation === 'shared' ? dialer : createPingingDialer(dialer, pings);
 }
 
 /** Dials a server whose connections carry either era, for clients of both. */
@@ -242,8 +234,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
   const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
   const { protocol, remote, limits } = server;
   const credentials = await createCredentials(server, target, deps);
-  const stored = keepStored(server, deps);
-  let dialer = createUrlDialer({
+  const dialer = createUrlDialer({
     target,
     protocol,
     remote,
@@ -252,18 +243,16 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     clientInfo: CLIENT_INFO,
     credentials,
     learned: (spoken) => server.observing.speech.learn(spoken),
-    keepStored: stored,
     deps,
     joinEras: ({ legacy, modern }) => ({
       modern,
-      legacyToModern: new DecoratedSessions(toModern(modern, deps), stored),
+      legacyToModern: toModern(modern, deps),
       modernToLegacy: toLegacy(legacy, server, deps),
       sessions: { kind: 'own' },
     }),
   });
   const pings = pingsOf(server, deps);
-  if (pings !== undefined) dialer = createPingingDialer(dialer, pings);
-  return keepAlive(dialer, server, deps);
+  return pings === undefined ? dialer : createPingingDialer(dialer, pings);
 }
 
 /** Returns the settings of pings; undefined: none are sent. */
@@ -273,18 +262,15 @@ function pingsOf({ remote, limits }: ServerToDial, deps: Deps): PingOptions | un
 }
 
 /**
- * Reconnects when the connection to a server is lost, for a client on stdio. A client over HTTP is told to open a new
- * session instead.
+ * Returns the rules for sessions at a remote server. A client on a pipe cannot be made to open a new session, so its
+ * session goes on after a loss.
  */
-function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, deps: Deps): UpstreamDialer {
-  if (callers.kind !== 'pipe') return dialer;
-  return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
-}
-
-/** Keeps sessions in the store, for another replica to continue. */
-function keepStored({ remote, limits }: ServerToDial, deps: Deps): DecorateSession {
-  const begins = dependsOnCaller(remote) ? 'with-a-request' : 'at-once';
-  return keepStoredSessions({ deps, handshakeTimeoutMs: limits.requestTimeoutMs, begins });
+function restorePolicyOf({ callers, remote, limits }: ServerToDial): RestorePolicy {
+  return {
+    afterLoss: callers.kind === 'pipe' ? 'goes-on' : 'ends',
+    begins: callers.kind !== 'pipe' && dependsOnCaller(remote) ? 'with-a-request' : 'at-once',
+    handshakeTimeoutMs: limits.requestTimeoutMs,
+  };
 }
 
 /** Loaded where they may be needed: a server whose token is given asks for no login. */

@@ -6,6 +6,7 @@ import type {
   CallerDialers,
   LinkOwner,
   Readiness,
+  RestorePolicy,
   ServerFault,
   ServerProcess,
   SessionDialer,
@@ -16,7 +17,7 @@ import type { SessionState } from './sessions/session-state.ts';
 
 /** A link that wraps a link. A subclass changes some messages, and all others pass unchanged in both directions. */
 export abstract class PassingLink implements UpstreamLink, LinkOwner {
-  protected readonly listener: LinkOwner;
+  listener: LinkOwner;
   /** The wrapped link. It was dialled with this link as its listener. */
   protected abstract link: UpstreamLink;
 
@@ -127,9 +128,10 @@ export class CallsOverSessions extends DecoratedSessions implements UpstreamDial
 }
 
 /** Gives all callers the same dialer, because the server's processes get no variables that describe a caller. */
-export function forEveryCaller(dialer: UpstreamDialer): CallerDialers {
+export function forEveryCaller(dialer: UpstreamDialer, restores?: RestorePolicy): CallerDialers {
   return {
     name: dialer.name,
+    restores,
     forCaller: () => dialer,
     readiness: () => dialer.readiness(),
     close: () => dialer.close(),

@@ -67,6 +67,8 @@ export interface ServerProcess {
 
 /** The server as the relay sees it. Implemented in upstream/ and in relay/shared/. */
 export interface UpstreamLink {
+  /** The listener is called for everything that happens from its assignment on. */
+  listener: ServerListener | undefined;
   /** The process that the server runs in. Undefined if the bridge has started none, or has not started it yet. */
   readonly process: ServerProcess | undefined;
   /**
@@ -186,8 +188,30 @@ export interface UpstreamDialer extends SessionDialer, CallDialer {}
 /** Environment variables for a process that is started for one caller alone. */
 export type CallerEnvironment = Readonly<Record<string, string>>;
 
+/** The rules for sessions that can outlive their connection to a server. */
+export interface RestorePolicy {
+  /**
+   * The consequence of a lost connection.
+   * - `goes-on`: the session continues on another connection, even if the server there offers something else, for a
+   *   client that cannot be made to open a new session.
+   * - `ends`: the session ends, and its client opens a new one. Only a stored session is restored, when it has begun
+   *   elsewhere. It also ends if the connection that it is restored on speaks another revision.
+   */
+  readonly afterLoss: 'goes-on' | 'ends';
+  /**
+   * The time of the first connection for a session that has begun elsewhere.
+   * - `at-once`: immediately.
+   * - `with-a-request`: at the client's first request, whose headers the server requires.
+   */
+  readonly begins: 'at-once' | 'with-a-request';
+  /** Time limit for the handshake of a new connection. 0 means no limit. */
+  readonly handshakeTimeoutMs: number;
+}
+
 /** Opens connections to one server whose processes may get variables that describe their caller. */
 export interface CallerDialers extends Dialer {
+  /** Undefined if each session ends with its connection. */
+  readonly restores?: RestorePolicy | undefined;
   /** Returns the dialer for callers with these variables. Undefined stands for processes that get none. */
   forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial' | 'dialCalls'>;
 }

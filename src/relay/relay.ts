@@ -8,7 +8,7 @@ import { readField } from '../mcp/vocabulary/payload.ts';
 import { ERAS, type Era, type EraRules, type Revision, servedRevision } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { encodeId, type Frame, type JsonRpcId } from '../wire/frame.ts';
-import { errorFrame } from '../wire/write-message.ts';
+import { errorFrame, notificationFrame } from '../wire/write-message.ts';
 import { ClientPresence } from './client-presence.ts';
 import { type Exchange, ExchangeTable, INITIALIZE_TOO_LARGE, type Lane } from './exchange.ts';
 import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
@@ -16,6 +16,7 @@ import { createsTask, findAddressee, findCallOf, TaskTokens } from './notificati
 import type { ClientOrigin, ObservedClient } from './observer.ts';
 import type { ClientListener, DownstreamPeer, LinkOwner, ServerFault, ServerProcess, UpstreamLink } from './ports.ts';
 import { Questions } from './questions.ts';
+import type { SessionRestorer } from './sessions/session-restorer.ts';
 
 export interface RelayOptions extends CallTimes {
   readonly log: Logger;
@@ -70,6 +71,8 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
   #state: RelayState;
   #peer: DownstreamPeer | undefined;
   #link: UpstreamLink | undefined;
+  /** Keeps the state of the session, if that can outlive its connection. */
+  #restorer: SessionRestorer | undefined;
   #endReason: BridgeError | undefined;
   #unasked: ModernQuestions | undefined;
   #taskTokens: TaskTokens | undefined;
@@ -88,9 +91,10 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
   }
 
   /** Called once, before the first message. If the relay has already ended, both ends are closed. */
-  join(peer: DownstreamPeer, link: UpstreamLink): void {
+  join(peer: DownstreamPeer, link: UpstreamLink, restorer?: SessionRestorer): void {
     this.#peer = peer;
     this.#link = link;
+    this.#restorer = restorer;
     if (this.#endReason !== undefined) this.#closeEnds(this.#endReason);
   }
 
@@ -204,6 +208,8 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
   }
 
   #toServer(frame: Frame, exchange?: Exchange): void {
+    const refusal = this.#restorer?.sending(frame, exchange);
+    if (refusal !== undefined && exchange !== undefined) return this.#answerFromServer(refusal, exchange);
     if (this.#link !== undefined && !this.#link.send(frame, exchange)) this.#peer?.pause();
   }
 
@@ -263,6 +269,7 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
     if (exchange?.state.kind !== 'open') {
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
+    this.#restorer?.answered(exchange, frame);
     const answer = this.#exchanges.answer(this, exchange, frame);
     if (exchange.progressToken !== undefined && createsTask(frame)) {
       this.#taskTokens ??= new TaskTokens();
@@ -400,7 +407,13 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
   }
 
   serverClosed(reason: BridgeError): void {
-    this.close(reason);
+    const link = this.isClosed ? undefined : this.#restorer?.lost();
+    if (link === undefined) return this.close(reason);
+    this.#link = link;
+    for (const exchange of this.#open.all()) if (exchange.state.kind === 'open') this.#fail(exchange, reason);
+    for (const requestId of this.#questions.takeAll()) {
+      this.#toClient(notificationFrame(CANCELLED, { requestId, reason: 'the server is gone' }));
+    }
   }
 
   // ---- time and end
@@ -463,6 +476,7 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
 
   ended(exchange: Exchange): void {
     this.#open.remove(exchange);
+    this.#restorer?.ended(exchange);
   }
 
   describe(request: Frame): ObservedClient {

@@ -1,7 +1,6 @@
 import type { Deps } from '../../src/deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
-import type { DecorateSession } from '../../src/relay/passing-link.ts';
 import type {
   CallContext,
   CallDialer,
@@ -83,9 +82,6 @@ class SessionConnection extends Connection {
     this.#link.close(reason);
   }
 }
-
-/** No session is stored. */
-export const keepsNothing: DecorateSession = (dialer, listener, session) => dialer.dial(listener, session);
 
 /** A dialer for clients of one era where one for both is wanted. Requests go over sessions where there is nothing else. */
 export function asUpstream(dialer: SessionDialer | CallDialer): UpstreamDialer {

@@ -90,6 +90,7 @@ const GONE_AT_ONCE = {
 } as unknown as Promise<void>;
 
 export class FakeLink implements UpstreamLink {
+  listener: ServerListener | undefined;
   /** What `send` answers. */
   hasCapacity = true;
   isPaused = false;
@@ -193,6 +194,7 @@ export function followLink(listener: ServerListener, dial: (owner: LinkOwner) =>
   };
   current = dial(owner);
   return {
+    listener,
     get process() {
       return current.process;
     },
@@ -206,7 +208,7 @@ export function followLink(listener: ServerListener, dial: (owner: LinkOwner) =>
 /** One connection a dialer made, with both its ends. */
 export interface Dialled {
   readonly link: FakeLink;
-  /** Who hears what the server says. */
+  /** Who hears what the server says: whoever it was handed to last. */
   readonly listener: ServerListener;
   /** What is kept up to date of the session. */
   readonly session: SessionState | undefined;
@@ -232,7 +234,15 @@ export class FakeDialer implements UpstreamDialer {
 
   dial(listener: ServerListener, session?: SessionState): UpstreamLink {
     if (this.failure !== undefined) throw this.failure;
-    const dialled = { link: new FakeLink(), listener, session };
+    const link = new FakeLink();
+    link.listener = listener;
+    const dialled: Dialled = {
+      link,
+      get listener() {
+        return link.listener ?? listener;
+      },
+      session,
+    };
     this.dialled.push(dialled);
     this.onDial(dialled);
     return dialled.link;

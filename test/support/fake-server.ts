@@ -106,7 +106,7 @@ export class FakeConnection implements UpstreamLink {
   readonly context: CallContext | undefined;
   /** What its process would have been told of the caller. */
   environment: CallerEnvironment | undefined;
-  readonly #listener: ServerListener;
+  listener: ServerListener;
   readonly #scripts: ReadonlyMap<string, RequestScript>;
   readonly #seen = new Set<Frame>();
   #resumed: (() => void)[] = [];
@@ -114,7 +114,7 @@ export class FakeConnection implements UpstreamLink {
 
   constructor(listener: ServerListener, scripts: ReadonlyMap<string, RequestScript>, context: CallContext | undefined) {
     this.context = context;
-    this.#listener = listener;
+    this.listener = listener;
     this.#scripts = scripts;
   }
 
@@ -169,7 +169,7 @@ export class FakeConnection implements UpstreamLink {
   }
 
   say(frame: Frame | string): void {
-    this.#listener.fromServer(typeof frame === 'string' ? serverFrame(frame) : frame);
+    this.listener.fromServer(typeof frame === 'string' ? serverFrame(frame) : frame);
   }
 
   answer(request: Frame, result: unknown = {}): void {
@@ -189,7 +189,7 @@ export class FakeConnection implements UpstreamLink {
   }
 
   fault(fault: ServerFault): void {
-    this.#listener.serverFault(fault);
+    this.listener.serverFault(fault);
   }
 
   /** Resolves as soon as the bridge lets this server speak. */
@@ -200,16 +200,16 @@ export class FakeConnection implements UpstreamLink {
   /** Takes some messages, and is full again with the next. */
   drainBriefly(): void {
     this.isFull = true;
-    this.#listener.serverDrained();
+    this.listener.serverDrained();
   }
 
   /** Takes messages again after having been full. */
   drain(): void {
     this.isFull = false;
-    this.#listener.serverDrained();
+    this.listener.serverDrained();
   }
 
   die(reason: BridgeError): void {
-    this.#listener.serverClosed(reason);
+    this.listener.serverClosed(reason);
   }
 }

@@ -4,7 +4,6 @@ import test, { type ExecutionContext } from 'ava';
 import { createUrlDialer } from '../../src/upstream/detect/url-dialer.ts';
 import { createUser } from '../http/login/logged-in.ts';
 import { createTestDeps } from '../process/collected-log.ts';
-import { keepsNothing } from '../support/dialers.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type LoginWorld, startLoginWorld } from '../support/login-world.ts';
 import { REMOTE } from '../support/remote-config.ts';
@@ -49,7 +48,6 @@ function connectTo(t: ExecutionContext, world: LoginWorld) {
     tracing: 'off',
     clientInfo: CLIENT_INFO,
     credentials: user.login,
-    keepStored: keepsNothing,
     learned: () => undefined,
     deps,
     joinEras: joinErasWith(deps),

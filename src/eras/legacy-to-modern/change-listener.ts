@@ -47,7 +47,8 @@ export interface ChangeListenerOptions {
    * time.
    */
   readonly random: () => number;
-  readonly listener: ServerListener;
+  /** The session of the client, whose listener gets the messages. */
+  readonly client: { readonly listener: ServerListener };
   readonly requests: UpstreamRequests;
   /** Lists whose changes the server announces. */
   readonly lists: ListFlags;
@@ -83,7 +84,7 @@ export class ChangeListener implements ListenOwner {
   constructor(options: ChangeListenerOptions) {
     this.#options = options;
     this.#lists = options.lists;
-    this.#pending = new PendingSubscribes(options.listener);
+    this.#pending = new PendingSubscribes(options.client);
     this.#recent = new RecentChanges(options.clock);
   }
 
@@ -108,7 +109,7 @@ export class ChangeListener implements ListenOwner {
   unsubscribe(uri: string, exchange: Exchange): void {
     this.#pending.grant(uri);
     this.#drop(uri);
-    this.#options.listener.fromServer(resultFrame(exchange.id, {}), exchange);
+    this.#options.client.listener.fromServer(resultFrame(exchange.id, {}), exchange);
   }
 
   /** Withdraws a subscribe request that was not answered. */
@@ -194,7 +195,7 @@ export class ChangeListener implements ListenOwner {
   }
 
   #tellMissed(brings: ListenFilter): void {
-    const { listener } = this.#options;
+    const { listener } = this.#options.client;
     if (brings.toolsListChanged) listener.fromServer(notificationFrame(TOOLS_CHANGED));
     if (brings.promptsListChanged) listener.fromServer(notificationFrame(PROMPTS_CHANGED));
     if (brings.resourcesListChanged) listener.fromServer(notificationFrame(RESOURCES_CHANGED));
@@ -209,7 +210,7 @@ export class ChangeListener implements ListenOwner {
     // asked for is passed on, because it can be part of one that was.
     if (typeof uri === 'string' && !this.#uris.has(uri) && stream.asked.resourceSubscriptions.includes(uri)) return;
     if (this.#isRepeated(stream, `${frame.method} ${typeof uri === 'string' ? uri : ''}`)) return;
-    this.#options.listener.fromServer(withoutSubscriptionId(frame));
+    this.#options.client.listener.fromServer(withoutSubscriptionId(frame));
   }
 
   #isRepeated(stream: ServerSubscription, change: string): boolean {

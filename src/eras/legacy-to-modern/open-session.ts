@@ -63,7 +63,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
   readonly clock: Deps['clock'];
   readonly randomId: () => string;
   readonly profile: ClientProfile;
-  readonly listener: ServerListener;
+  listener: ServerListener;
   readonly requests: UpstreamRequests;
   readonly pendingInputs = new PendingInputs();
   readonly openHeld: () => HeldBytes;
@@ -99,7 +99,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
       log: deps.log,
       clock: deps.clock,
       random,
-      listener,
+      client: this,
       requests,
       lists: announcedLists(capabilities),
       lane,

@@ -169,11 +169,11 @@ const REFUSED: RpcError = { code: INVALID_PARAMS, message: 'The server does not 
 
 /** Subscribe requests of the client that wait until the server has acknowledged or refused their resource. */
 export class PendingSubscribes {
-  readonly #listener: ServerListener;
+  readonly #client: { readonly listener: ServerListener };
   readonly #waiting = new Map<string, Exchange[]>();
 
-  constructor(listener: ServerListener) {
-    this.#listener = listener;
+  constructor(client: { readonly listener: ServerListener }) {
+    this.#client = client;
   }
 
   add(uri: string, exchange: Exchange): void {
@@ -196,11 +196,11 @@ export class PendingSubscribes {
   }
 
   grant(uri: string): void {
-    for (const exchange of this.#take(uri)) this.#listener.fromServer(resultFrame(exchange.id, {}), exchange);
+    for (const exchange of this.#take(uri)) this.#client.listener.fromServer(resultFrame(exchange.id, {}), exchange);
   }
 
   refuse(uri: string, error: RpcError = REFUSED): void {
-    for (const exchange of this.#take(uri)) this.#listener.fromServer(errorFrame(exchange.id, error), exchange);
+    for (const exchange of this.#take(uri)) this.#client.listener.fromServer(errorFrame(exchange.id, error), exchange);
   }
 
   has(uri: string): boolean {

@@ -69,7 +69,7 @@ type TranslatorState =
 export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker, Asker {
   readonly #options: TranslatorOptions;
   readonly #serverName: string;
-  readonly #listener: ServerListener;
+  #listener: ServerListener;
   readonly #requests: UpstreamRequests;
   readonly #findDiscovery: (lane: Lane) => SharedDiscovery;
   #link: UpstreamLink;
@@ -97,6 +97,15 @@ export class LegacyToModern implements UpstreamLink, LinkOwner, DiscoverySeeker,
   /** Undefined, because the server's process serves other clients too. */
   get process(): undefined {
     return undefined;
+  }
+
+  get listener(): ServerListener {
+    return this.#listener;
+  }
+
+  set listener(listener: ServerListener) {
+    this.#listener = listener;
+    if (this.#state.kind === 'ready') this.#state.session.listener = listener;
   }
 
   send(frame: Frame, exchange?: Exchange): boolean {

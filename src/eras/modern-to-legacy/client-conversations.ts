@@ -21,13 +21,15 @@ export interface ClientConversationsOptions {
  * its exchange leads to; there is nothing else that two requests have in common.
  */
 export class ClientConversations implements UpstreamLink {
-  readonly #options: ClientConversationsOptions;
+  listener: ServerListener;
+  readonly #options: Pick<ClientConversationsOptions, 'log' | 'converse'>;
   readonly #open = new Map<Exchange, UpstreamLink>();
   /** The metadata of the latest request: a notification may come without any, and is of the same client. */
   #latest: RequestMetadata | undefined;
   #isClosed = false;
 
   constructor(options: ClientConversationsOptions) {
+    this.listener = options.listener;
     this.#options = options;
   }
 
@@ -50,18 +52,18 @@ export class ClientConversations implements UpstreamLink {
     if ('fault' in metadata) return this.#refuse(frame, exchange, { code: INVALID_PARAMS, message: metadata.fault });
     this.#latest = metadata;
     if (this.#open.size >= MAX_OPEN_EXCHANGES) return this.#refuse(frame, exchange, rpcErrorOf(TOO_MANY));
-    const { listener, converse } = this.#options;
+    const { converse } = this.#options;
     const conversation = converse(
       {
         fromServer: (told) => {
           if (told.isResponse) this.#open.delete(exchange);
-          listener.fromServer(told, exchange);
+          this.listener.fromServer(told, exchange);
         },
-        serverFault: (fault) => listener.serverFault(fault),
-        serverDrained: () => listener.serverDrained(),
+        serverFault: (fault) => this.listener.serverFault(fault),
+        serverDrained: () => this.listener.serverDrained(),
         serverClosed: (reason) => {
           this.#open.delete(exchange);
-          listener.fromServer(errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
+          this.listener.fromServer(errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
         },
       },
       metadata,
@@ -86,13 +88,13 @@ export class ClientConversations implements UpstreamLink {
       return true;
     }
     const serverDrained = (): void => {
-      if (!this.#isClosed) this.#options.listener.serverDrained();
+      if (!this.#isClosed) this.listener.serverDrained();
     };
     return this.#options.converse({ ...DEAF, serverDrained }, metadata).send(frame);
   }
 
   #refuse(frame: Frame, exchange: Exchange, error: RpcError): void {
-    this.#options.listener.fromServer(errorFrame(idToken(frame), error), exchange);
+    this.listener.fromServer(errorFrame(idToken(frame), error), exchange);
   }
 
   /** The server is not paused, because that would stop it for its other clients. */

@@ -97,7 +97,8 @@ const NO_ID = encodeId(0);
  */
 export class Conversation implements UpstreamLink, Follower {
   /** No more of the metadata is kept than these fields: each call would keep whatever its client has put into it. */
-  readonly #options: Pick<ConversationOptions, 'services' | 'listener'>;
+  listener: ServerListener;
+  readonly #services: ConversationOptions['services'];
   readonly #wanted: SessionWanted;
   readonly #client: TaskClient;
   readonly logLevel: LogLevel | undefined;
@@ -109,7 +110,8 @@ export class Conversation implements UpstreamLink, Follower {
 
   constructor(options: ConversationOptions) {
     const { services, listener, wanted, metadata } = options;
-    this.#options = { services, listener };
+    this.listener = listener;
+    this.#services = services;
     const { capabilitiesBytes = 0 } = metadata;
     const isTooLarge = capabilitiesBytes > MAX_CAPABILITIES_BYTES;
     this.#refusal = isTooLarge ? tooManyCapabilities(capabilitiesBytes) : undefined;
@@ -137,15 +139,15 @@ export class Conversation implements UpstreamLink, Follower {
 
   #pass(notification: Frame): boolean {
     if (this.#refusal !== undefined || isAmbiguous(notification)) return true;
-    const { services, listener } = this.#options;
+    const services = this.#services;
     const { pool, deps } = services;
-    const drained = (): void => listener.serverDrained();
+    const drained = (): void => this.listener.serverDrained();
     return passNotification(notification, { pool, wanted: this.#wanted, log: deps.log, drained });
   }
 
   #request(frame: Frame, exchange: Exchange | undefined): void {
     if (this.#state.kind !== 'fresh') {
-      return this.#options.listener.fromServer(errorFrame(idToken(frame), ONE_REQUEST), exchange);
+      return this.listener.fromServer(errorFrame(idToken(frame), ONE_REQUEST), exchange);
     }
     this.#id = idToken(frame);
     this.#state = { kind: 'following', exchange, call: undefined };
@@ -168,14 +170,14 @@ export class Conversation implements UpstreamLink, Follower {
     this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
     const state = isInteractive(method) ? readRequestState(frame) : undefined;
     if (state !== undefined) return this.#retry(frame, state.text);
-    const { services } = this.#options;
+    const services = this.#services;
     const call = new LegacyCall({ services, wanted: this.#wanted, client: this.#client, request: frame }, this);
     this.#followed(call);
     call.start();
   }
 
   #retry(frame: Frame, state: string | undefined): void {
-    const { states, calls, outcomes } = this.#options.services;
+    const { states, calls, outcomes } = this.#services;
     const { principal } = this.#wanted;
     const digest = requestDigest(frame);
     const opened = states.open(state, { principal, digest });
@@ -216,12 +218,12 @@ export class Conversation implements UpstreamLink, Follower {
 
   /** Goes on with a call here, unless that goes on here already. False: there is nothing left to come back to. */
   #goOn({ callId, round, request }: UnsealedRetry, text: string): boolean {
-    const call = this.#options.services.calls.find(callId) ?? this.#continue(callId, request, text);
+    const call = this.#services.calls.find(callId) ?? this.#continue(callId, request, text);
     return call !== undefined && this.#follow(call, round, request);
   }
 
   #continue(callId: string, request: Frame, text: string): ParkedCall<Follower> | undefined {
-    const { services } = this.#options;
+    const services = this.#services;
     if (services.outcomes?.isHeld === false) throw MAYBE_ELSEWHERE;
     const waiting = decodeWaitingCall(text);
     if (waiting === undefined) return undefined;
@@ -234,7 +236,7 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #listen(frame: Frame, exchange: Exchange | undefined): void {
-    const { services, listener } = this.#options;
+    const services = this.#services;
     const tasks = tasksToWatch(frame, this.#client, services.hostedTasks);
     if ('code' in tasks) return this.#refuse(tasks);
     const refusal = services.subscriptionSlots.take(this.#wanted.principal);
@@ -247,8 +249,8 @@ export class Conversation implements UpstreamLink, Follower {
       request: frame,
       tasks,
       host: {
-        tell: (told) => (told.isResponse ? this.#answer(told) : listener.fromServer(told, exchange)),
-        serverDrained: () => listener.serverDrained(),
+        tell: (told) => (told.isResponse ? this.#answer(told) : this.listener.fromServer(told, exchange)),
+        serverDrained: () => this.listener.serverDrained(),
       },
     });
     this.#state = { kind: 'listening', exchange, stream };
@@ -256,7 +258,7 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #discover(exchange: Exchange | undefined): void {
-    const known = this.#options.services.pool.knownResult(this.#wanted);
+    const known = this.#services.pool.knownResult(this.#wanted);
     if (known !== undefined) return this.#discovered(known);
     const user: SessionLinkUser = {
       opened: (result) => this.#discovered(result),
@@ -265,7 +267,7 @@ export class Conversation implements UpstreamLink, Follower {
       fromServer: () => {},
       serverDrained: () => {},
     };
-    const link = new SessionLink(this.#options.services.pool, this.#wanted, user);
+    const link = new SessionLink(this.#services.pool, this.#wanted, user);
     this.#state = { kind: 'discovering', exchange, link };
     link.open();
   }
@@ -276,7 +278,7 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #askOfTask(request: Frame, exchange: Exchange | undefined): void {
-    const { pool, hostedTasks: tasks, outcomes } = this.#options.services;
+    const { pool, hostedTasks: tasks, outcomes } = this.#services;
     const state: LookingState = { kind: 'looking', exchange, stop: () => {} };
     this.#state = state;
     const client = this.#client;
@@ -297,7 +299,7 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   notify(frame: Frame): void {
-    if (this.#state.kind === 'following') this.#options.listener.fromServer(frame, this.#state.exchange);
+    if (this.#state.kind === 'following') this.listener.fromServer(frame, this.#state.exchange);
   }
 
   settle(outcome: Frame): void {
@@ -305,7 +307,7 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   serverDrained(): void {
-    this.#options.listener.serverDrained();
+    this.listener.serverDrained();
   }
 
   #refuse(error: RpcError): void {
@@ -316,7 +318,7 @@ export class Conversation implements UpstreamLink, Follower {
     const state = this.#state;
     if (state.kind === 'fresh' || state.kind === 'over') return;
     this.#leave(state);
-    this.#options.listener.fromServer(frame, state.exchange);
+    this.listener.fromServer(frame, state.exchange);
   }
 
   #leave(state: ConversationState): void {
@@ -327,7 +329,7 @@ export class Conversation implements UpstreamLink, Follower {
         return;
       case 'listening':
         state.stream.close();
-        this.#options.services.subscriptionSlots.release(this.#wanted.principal);
+        this.#services.subscriptionSlots.release(this.#wanted.principal);
         return;
       case 'discovering':
         state.link.close();

@@ -9,13 +9,15 @@ import type {
   CallerEnvironment,
   ClientListener,
   DownstreamPeer,
+  LinkOwner,
   UpstreamLink,
 } from '../ports.ts';
 import { Relay } from '../relay.ts';
 import type { WiderLimits, WiderRefusal } from '../shared-state.ts';
 import { EvictionLog, findAbandoned } from './abandoned-sessions.ts';
 import { type Session, SessionEntry } from './session-entry.ts';
-import type { SessionState } from './session-state.ts';
+import { SessionRestorer } from './session-restorer.ts';
+import { SessionState } from './session-state.ts';
 import type { ReplayLog, SessionStorage } from './session-storage.ts';
 
 export interface SessionRegistryOptions extends CallTimes {
@@ -152,7 +154,8 @@ export class SessionRegistry {
         log.debug({ code: reason.code, open: this.#entries.size }, `session ended: ${reason.message}`);
       },
     });
-    const link = this.#dial(relay, client, state);
+    const restorer = era === 'legacy' ? this.#restorerFor(relay, client, state) : undefined;
+    const link = this.#dial(relay, client, state, restorer);
     let peer: Peer;
     try {
       peer = createPeer(id, relay);
@@ -160,7 +163,7 @@ export class SessionRegistry {
       link.close(toBridgeError(thrown));
       throw thrown;
     }
-    relay.join(peer, link);
+    relay.join(peer, link, restorer);
     // The client may be gone already. Then its session is over, and an entry for it would stay for ever.
     if (!relay.isClosed) {
       this.#entries.set(id, new SessionEntry({ id, peer, relay }, { principal, state, nowMs: deps.clock.now() }));
@@ -212,11 +215,28 @@ export class SessionRegistry {
     if (!isOneLess || ask() !== undefined) throw refusal.error;
   }
 
+  /** Returns the keeper of a session that can outlive its connection. */
+  #restorerFor(owner: Relay, client: SessionClient, stored: SessionState | undefined): SessionRestorer | undefined {
+    const { dialers, deps } = this.#options;
+    const { restores: policy, name } = dialers;
+    if (policy === undefined || (stored === undefined && policy.afterLoss === 'ends')) return undefined;
+    const dialer = dialers.forCaller(client.environment);
+    const dial = (listener: LinkOwner): UpstreamLink => dialer.dial(listener);
+    return new SessionRestorer({ deps, policy, state: stored ?? new SessionState(), dialer: { name, dial }, owner });
+  }
+
   /**
    * Dials a link. All server processes that may exist can belong to sessions, so an abandoned one is ended if there are
    * too many.
    */
-  #dial(relay: Relay, client: SessionClient, state: SessionState | undefined): UpstreamLink {
+  #dial(
+    relay: Relay,
+    client: SessionClient,
+    state: SessionState | undefined,
+    restorer: SessionRestorer | undefined,
+  ): UpstreamLink {
+    const isOver = state?.offer !== undefined && state.continuation === 'new-session';
+    if (restorer !== undefined && isOver) return restorer.begin();
     const { principal, environment } = client;
     const dialer = this.#options.dialers.forCaller(environment);
     const dial = (): UpstreamLink =>

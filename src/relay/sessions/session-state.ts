@@ -54,8 +54,8 @@ export class SessionState implements RestorableSession {
   #level: string | undefined;
   readonly #subscribed = new SubscribedUris();
   #sessionId: string | undefined;
-  /** Set by the link that opens the session, before `initialize` counts as successful. */
-  continuation: Continuation = 'same-session';
+  /** Set by a link to a server that keeps sessions, before `initialize` counts as successful. */
+  continuation: Continuation = 'new-session';
   /** True if another bridge continues the session. The session then ends here without notice to the server. */
   isHandedOver = false;
   /** Called after each change of the stored part. */

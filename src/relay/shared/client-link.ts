@@ -29,7 +29,7 @@ export interface ClientLinkHost<State> {
 
 /** A client that is the link of a relay: to the relay a link like any other. */
 export class ClientLink<State> extends ListMember implements SharedClient<State>, UpstreamLink {
-  readonly listener: ServerListener;
+  listener: ServerListener;
   readonly state: State;
   readonly #host: ClientLinkHost<State>;
   openCalls = 0;

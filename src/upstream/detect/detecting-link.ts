@@ -82,6 +82,7 @@ export interface DetectingLinkOptions {
  * then.
  */
 export class DetectingLink implements UpstreamLink {
+  listener: LinkOwner;
   readonly #options: DetectingLinkOptions;
   readonly #held = new ByteQueue<ClientRequest>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
   /** True if the client's side was paused, so that `serverDrained` has to follow. */
@@ -91,6 +92,7 @@ export class DetectingLink implements UpstreamLink {
 
   constructor(options: DetectingLinkOptions) {
     this.#options = options;
+    this.listener = options.owner;
   }
 
   get process(): ServerProcess | undefined {
@@ -130,7 +132,7 @@ export class DetectingLink implements UpstreamLink {
     }
     if (this.#started !== undefined) return this.#started.send(frame, exchange);
     if (frame.kind !== 'request') return this.#hold(frame, exchange);
-    this.#options.owner.fromServer(errorFrame(frame.id as JsonRpcId, rpcErrorOf(NOT_INITIALIZED)), exchange);
+    this.listener.fromServer(errorFrame(frame.id as JsonRpcId, rpcErrorOf(NOT_INITIALIZED)), exchange);
     return true;
   }
 
@@ -175,7 +177,7 @@ export class DetectingLink implements UpstreamLink {
     let hasCapacity = true;
     for (const { frame, exchange } of held) hasCapacity = link.send(frame, exchange) && hasCapacity;
     // If there is no capacity, the link itself calls `serverDrained` later.
-    if (this.#owesDrain && hasCapacity) this.#options.owner.serverDrained();
+    if (this.#owesDrain && hasCapacity) this.listener.serverDrained();
   }
 
   // ---- the decision
@@ -192,17 +194,17 @@ export class DetectingLink implements UpstreamLink {
       if (this.#isOver) found.close(CLIENT_LEFT);
       else this.#handOver(found);
     } catch (thrown) {
-      if (this.#end()) this.#options.owner.serverClosed(toBridgeError(thrown));
+      if (this.#end()) this.listener.serverClosed(toBridgeError(thrown));
     }
   }
 
   #handOver(found: FoundLink): void {
-    const { owner } = this.#options;
-    const link = found.open(owner);
+    const { listener } = this;
+    const link = found.open(listener);
     const held = this.#held.takeAll();
     // The messages of the server so far may have made the client leave.
     if (!this.#end()) return link.close(CLIENT_LEFT);
-    owner.serverFound(link);
+    listener.serverFound(link);
     if (this.#isPaused) link.pause();
     this.#sendHeld(held, link);
   }

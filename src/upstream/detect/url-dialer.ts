@@ -9,7 +9,6 @@ import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
-import type { DecorateSession } from '../../relay/passing-link.ts';
 import type {
   CallContext,
   CallDialer,
@@ -91,10 +90,8 @@ class UrlDialer implements UpstreamDialer {
       ...connectorOptions(options),
       doubted: (exchange) => this.#doubted(exchange),
     });
-    // The pool never asks for the modern era, and its verdicts are of no use to the other era. Its sessions are
-    // continued elsewhere only if the server remembers them.
-    const keepStored: DecorateSession = (dialer, listener) => dialer.dial(listener);
-    const pooled: RemoteOptions = { ...options, protocol: 'legacy', keepStored };
+    // The pool never asks for the modern era, and its verdicts are of no use to the other era.
+    const pooled: RemoteOptions = { ...options, protocol: 'legacy' };
     const pooledVerdicts = new VerdictCache(deps.clock, learned);
     this.#legacy = this.#createSessions(pooled, pooledVerdicts, { kind: 'refused' });
     this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });

@@ -10,11 +10,10 @@ import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { ClientRequest } from '../../relay/exchange.ts';
-import { DecoratedSessions, type DecorateSession } from '../../relay/passing-link.ts';
 import type { LinkOwner, Readiness, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
-import { asSessionDialer, type Connection, type Connector } from '../connection.ts';
+import { asSessionDialer, type Connector } from '../connection.ts';
 import { createHttpSseConnector } from '../http-sse/connector.ts';
 import type { RemoteConnectorOptions, RemoteTracing } from '../remote/remote-environment.ts';
 import { createStreamableConnector } from '../streamable-session/connector.ts';
@@ -23,7 +22,6 @@ import { Deadline } from './deadline.ts';
 import { DetectingLinks, dialWith, type FoundLink } from './detecting-link.ts';
 import { type Detection, detect, LEGACY_FIRST, type Step } from './detection.ts';
 import type { FirstFailures } from './detection-errors.ts';
-import type { Prober } from './prober.ts';
 import { TrialAttempts } from './url-attempts.ts';
 import type { KeyOf, Verdict, VerdictCache } from './verdict-cache.ts';
 
@@ -37,11 +35,6 @@ export interface RemoteOptions {
   readonly clientInfo: Implementation;
   /** Credentials that all clients share, or a set for each caller. */
   readonly credentials: Credentials | CallerCredentials | undefined;
-  /**
-   * Makes the link of a session whose state has to be kept and restored, because the server itself does not remember
-   * it.
-   */
-  readonly keepStored: DecorateSession;
   readonly deps: Deps;
 }
 
@@ -75,10 +68,7 @@ export function createSessionDialer(options: RemoteOptions, knowledge: SessionKn
   const { protocol, remote } = options;
   const { transport } = remote;
   if (transport === 'sse') {
-    return new DecoratedSessions(
-      asSessionDialer(createHttpSseConnector(connectorOptions(options))),
-      options.keepStored,
-    );
+    return asSessionDialer(createHttpSseConnector(connectorOptions(options)));
   }
   if (transport === 'streamable-http' && protocol === 'legacy' && knowledge.modern.kind === 'unasked') {
     return asSessionDialer(createStreamableConnector(connectorOptions(options)));
@@ -86,7 +76,7 @@ export function createSessionDialer(options: RemoteOptions, knowledge: SessionKn
   return new UrlSessions(options, knowledge);
 }
 
-export function connectorOptions(options: Omit<RemoteOptions, 'keepStored'>): RemoteConnectorOptions {
+export function connectorOptions(options: RemoteOptions): RemoteConnectorOptions {
   const { target, remote, maxMessageBytes, tracing, deps } = options;
   const { timeouts } = remote;
   const http = createHttpClient(options);
@@ -148,11 +138,6 @@ class UrlSessions implements SessionDialer {
   readonly #steps: readonly Step[];
   readonly #links = new DetectingLinks();
   /**
-   * Restores stored sessions on new connections. The server may now speak another transport than when a session was
-   * opened.
-   */
-  readonly #anew = new DecoratedSessions(this, (_, listener) => this.#dialNew(listener, undefined));
-  /**
    * True if the server was found once. Until then the address may be wrong, so `failures` logs the errors. A later loss
    * is logged where it happens.
    */
@@ -179,12 +164,8 @@ class UrlSessions implements SessionDialer {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
-    if (session?.offer === undefined) return this.#dialNew(listener, session);
-    if (session.continuation === 'same-session') return asSessionDialer(this.#streamable).dial(listener, session);
-    return this.#options.keepStored(this.#anew, listener, session);
-  }
-
-  #dialNew(listener: LinkOwner, session: SessionState | undefined): UpstreamLink {
+    // A session that has begun elsewhere is continued at a server that remembers it.
+    if (session?.offer !== undefined) return asSessionDialer(this.#streamable).dial(listener, session);
     return this.#links.dial(listener, { kind: 'initialize' }, (frame, signal) =>
       this.#find({ ...frame, session }, signal),
     );
@@ -258,8 +239,7 @@ class UrlSessions implements SessionDialer {
       }
       const prober = attempts.take();
       if (prober === undefined) throw new Error('a transport was found without a connection');
-      const isHttpSse = detection.kind === 'legacy' && detection.by === 'eventStream';
-      return { ...detection, link: isHttpSse ? this.#keepStored(prober, initialize) : prober };
+      return { ...detection, link: prober };
     } catch (thrown) {
       if (!signal.aborted) this.#failed(key, toBridgeError(thrown));
       throw thrown;
@@ -267,17 +247,6 @@ class UrlSessions implements SessionDialer {
       deadline.clear();
       void attempts.close();
     }
-  }
-
-  /** Keeps the state of a session over HTTP+SSE, of which the server itself remembers nothing. */
-  #keepStored(prober: Prober, { frame, exchange, session }: FirstRequest): FoundLink {
-    if (session === undefined) return prober;
-    const found = { name: this.name, dial: (listener: LinkOwner): Connection => prober.open(listener) };
-    return {
-      open: (client) =>
-        this.#options.keepStored({ ...asSessionDialer(this.#httpSse), ...found }, client, session, { frame, exchange }),
-      close: (reason) => prober.close(reason),
-    };
   }
 
   #failed(key: string, error: BridgeError): void {

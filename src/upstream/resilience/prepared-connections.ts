@@ -237,12 +237,12 @@ type PooledState =
 
 /** The link of a client until its first message decides which connection it gets. */
 class PooledLink implements UpstreamLink {
-  readonly #owner: LinkOwner;
+  listener: LinkOwner;
   readonly #pool: PreparedConnections;
   #state: PooledState;
 
   constructor({ owner, first, pool }: PooledLinkOptions) {
-    this.#owner = owner;
+    this.listener = owner;
     this.#pool = pool;
     if (first instanceof PreparedConnection) {
       this.#state = { kind: 'asked', prepared: first };
@@ -265,7 +265,7 @@ class PooledLink implements UpstreamLink {
         return this.#sendFirst(state.prepared, frame, exchange);
       case 'unasked':
         this.#pool.note(frame);
-        this.#owner.serverFound(state.connection);
+        this.listener.serverFound(state.connection);
         return state.connection.send(frame, exchange);
       case 'over':
         return true;
@@ -276,12 +276,12 @@ class PooledLink implements UpstreamLink {
     const wasSent = prepared.wasAsked(frame);
     try {
       const connection = wasSent ? prepared.connection : this.#pool.exchange(prepared);
-      connection.listener = this.#owner;
-      this.#owner.serverFound(connection);
+      connection.listener = this.listener;
+      this.listener.serverFound(connection);
       return wasSent || connection.send(frame, exchange);
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      queueMicrotask(() => this.#owner.serverClosed(error));
+      queueMicrotask(() => this.listener.serverClosed(error));
       return true;
     }
   }

@@ -98,6 +98,7 @@ export class SessionKeeper implements RestoredConnection {
   /** Notes a result of a client's request, which may open the session. */
   succeeded(request: Frame, answer: Frame): void {
     if (request.method === INITIALIZE && this.#state !== 'none') return;
+    this.session.continuation = 'same-session';
     this.session.succeeded(request, answer);
     if (request.method !== INITIALIZE) return;
     this.#state = 'open';

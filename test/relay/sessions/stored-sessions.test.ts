@@ -256,6 +256,7 @@ test('abandoned sessions end here, and are neither forgotten nor handed over', (
 /** A session that another bridge has stored. */
 function elsewhere(change: (state: SessionState) => void = () => {}): SessionState {
   const state = new SessionState();
+  state.continuation = 'same-session';
   accept(state);
   change(state);
   return state;

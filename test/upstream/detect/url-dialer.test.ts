@@ -22,7 +22,6 @@ import {
 } from '../../fixtures/http-servers/replies.ts';
 import { answerResult, listenScripted } from '../../fixtures/http-servers/scripted.ts';
 import { collectLog, createTestDeps } from '../../process/collected-log.ts';
-import { keepsNothing } from '../../support/dialers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { REMOTE } from '../../support/remote-config.ts';
 import { scripted, serve } from '../../support/servers-of-a-test.ts';
@@ -49,7 +48,6 @@ function connectTo(
     protocol,
     remote: { ...REMOTE, ...remote },
     credentials: undefined,
-    keepStored: keepsNothing,
     learned,
     maxMessageBytes: 1024 * 1024,
     tracing: 'off',

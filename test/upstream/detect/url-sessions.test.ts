@@ -20,7 +20,7 @@ import {
   serveReplies,
 } from '../../fixtures/http-servers/replies.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
-import { asConnector, keepsNothing } from '../../support/dialers.ts';
+import { asConnector } from '../../support/dialers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeServerListener, followLink } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
@@ -53,7 +53,6 @@ function connectTo(
       protocol,
       remote,
       credentials: undefined,
-      keepStored: keepsNothing,
       maxMessageBytes: 1024 * 1024,
       tracing: 'off',
       clientInfo: { name: 'mcp-portage', version: '0' },

@@ -1,18 +1,15 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { Exchange } from '../../../src/relay/exchange.ts';
-import type { UpstreamLink } from '../../../src/relay/ports.ts';
 import { SessionState } from '../../../src/relay/sessions/session-state.ts';
-import { keepStoredSessions } from '../../../src/upstream/resilience/reviving-dialer.ts';
 import type { JsonRpcId } from '../../../src/wire/frame.ts';
-import { notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
-import { createFakeDeps, FakeDialer, FakeLane, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
+import { notificationFrame, resultFrame } from '../../../src/wire/write-message.ts';
+import { type FakeDialer, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
+import { RestorableSession, SERVER } from './restorable-session.ts';
 
 const LOST = new BridgeError('ERR_UPSTREAM_CLOSED', 'the connection broke');
 const REVISION = '2025-06-18';
 const CLIENT = { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: 'c', version: '1' } };
-const SERVER = { protocolVersion: REVISION, capabilities: { tools: { listChanged: true }, resources: {} } };
 
 /** A session with a level and a subscription, as another bridge has stored it. */
 function storedSession(): SessionState {
@@ -25,26 +22,8 @@ function storedSession(): SessionState {
   return SessionState.from(JSON.stringify(state));
 }
 
-function setUp(session: SessionState, begins: 'at-once' | 'with-a-request' = 'at-once') {
-  const deps = createFakeDeps();
-  const dialer = new FakeDialer();
-  const listener = new FakeServerListener();
-  const link = keepStoredSessions({ deps, handshakeTimeoutMs: 300_000, begins })(dialer, listener, session);
-  return { deps, dialer, listener, link };
-}
-
-/** Sends a request as the relay does. */
-function call(
-  link: UpstreamLink,
-  id: JsonRpcId,
-  method: string,
-  params: object = {},
-  headers?: Readonly<Record<string, string>>,
-): Exchange {
-  const lane = Object.assign(new FakeLane(), headers && { headers });
-  const exchange = new Exchange(id, method, lane, undefined, 0);
-  link.send(requestFrame(id, method, params), exchange);
-  return exchange;
+function setUp(state: SessionState, begins: 'at-once' | 'with-a-request' = 'at-once'): RestorableSession {
+  return new RestorableSession({ policy: { afterLoss: 'ends', begins, handshakeTimeoutMs: 300_000 }, state });
 }
 
 /** Answers what the newest connection is asked on behalf of the bridge, handshake first. */
@@ -64,22 +43,16 @@ function answerAll({ latest }: FakeDialer): readonly unknown[] {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('without a session to keep, nothing stands between', (t) => {
-  const deps = createFakeDeps();
-  const dialer = new FakeDialer();
-  const keep = keepStoredSessions({ deps, handshakeTimeoutMs: 0, begins: 'at-once' });
-  t.is(keep(dialer, new FakeServerListener(), undefined), dialer.latest.link);
-});
-
 test('what a client sets up is kept as a session that is opened anew elsewhere', (t) => {
-  const session = new SessionState();
-  const { dialer, link } = setUp(session);
-  call(link, 0, 'initialize', CLIENT);
+  const state = new SessionState();
+  const session = setUp(state);
+  const { dialer } = session;
+  session.call(0, 'initialize', CLIENT);
   dialer.latest.listener.fromServer(resultFrame(0, SERVER));
-  link.send(notificationFrame('notifications/initialized'));
-  call(link, 1, 'resources/subscribe', { uri: 'a:/1' });
+  session.say(notificationFrame('notifications/initialized'));
+  session.call(1, 'resources/subscribe', { uri: 'a:/1' });
   dialer.latest.listener.fromServer(resultFrame(1, {}));
-  const stored = SessionState.from(JSON.stringify(session));
+  const stored = SessionState.from(JSON.stringify(state));
   t.is(stored.continuation, 'new-session');
   t.true(stored.isInitialized);
   t.deepEqual(stored.initialize, CLIENT);
@@ -87,9 +60,10 @@ test('what a client sets up is kept as a session that is opened anew elsewhere',
 });
 
 test('a session from elsewhere begins with its handshake, level and subscriptions, and its calls wait for that', async (t) => {
-  const { dialer, listener, link } = setUp(storedSession());
+  const session = setUp(storedSession());
+  const { dialer } = session;
   t.is(dialer.dialled.length, 0);
-  const exchange = call(link, 7, 'tools/call');
+  const lane = session.call(7, 'tools/call');
   t.is(dialer.dialled.length, 1);
   await turn();
   t.is(dialer.dialled.length, 1);
@@ -103,79 +77,87 @@ test('a session from elsewhere begins with its handshake, level and subscription
     { id: 7, method: 'tools/call' },
   ]);
   // What may have changed is told when the server tells of changes, and the answer is the client's own.
-  t.like(messagesOf(listener.received), [
+  t.like(messagesOf(session.received), [
     { method: 'notifications/tools/list_changed' },
     { method: 'notifications/resources/updated', params: { uri: 'a:/1' } },
     { id: 7, result: {} },
   ]);
-  t.is(listener.received.at(-1)?.exchange, exchange);
+  t.is(session.received.at(-1)?.exchange?.lane, lane);
 });
 
 test('it begins by itself where no request comes', async (t) => {
-  const { dialer } = setUp(storedSession());
+  const session = setUp(storedSession());
+  const { dialer } = session;
   await turn();
   t.like(messagesOf(dialer.latest.link.sent), [{ method: 'initialize' }]);
 });
 
 test('where the server wants to see headers of its client, it begins with a request that has them', async (t) => {
-  const { dialer, link } = setUp(storedSession(), 'with-a-request');
+  const session = setUp(storedSession(), 'with-a-request');
+  const { dialer } = session;
   await turn();
-  link.send(notificationFrame('notifications/roots/list_changed'));
+  session.say(notificationFrame('notifications/roots/list_changed'));
   t.is(dialer.dialled.length, 0);
   const headers = { 'x-api-key': 'of-alice' };
-  call(link, 7, 'tools/call', {}, headers);
+  session.call(7, 'tools/call', {}, headers);
   t.deepEqual(dialer.latest.link.sent[0]?.exchange?.lane.headers, headers);
 });
 
 test('a server that cannot be reached fails the calls that wait, not the session', async (t) => {
-  const { deps, dialer, listener, link } = setUp(storedSession());
-  call(link, 7, 'tools/call');
+  const session = setUp(storedSession());
+  const { deps, dialer } = session;
+  session.call(7, 'tools/call');
   dialer.latest.listener.serverClosed(LOST);
-  t.like(messagesOf(listener.received), [{ id: 7, error: { data: { bridge: { reason: LOST.code } } } }]);
+  t.like(messagesOf(session.received), [{ id: 7, error: { data: { bridge: { reason: LOST.code } } } }]);
   deps.clock.advance(1000);
   accept(dialer);
-  call(link, 8, 'tools/call');
+  session.call(8, 'tools/call');
   answerAll(dialer);
-  t.like(messagesOf(listener.received).at(-1), { id: 8, result: {} });
-  t.deepEqual(listener.closedWith, []);
+  t.like(messagesOf(session.received).at(-1), { id: 8, result: {} });
+  t.deepEqual(session.ends, []);
 });
 
 test('a server that speaks another revision by now ends it: its client opens a new one', (t) => {
-  const { dialer, listener, link } = setUp(storedSession());
-  call(link, 7, 'tools/call');
+  const session = setUp(storedSession());
+  const { dialer } = session;
+  session.call(7, 'tools/call');
   accept(dialer, { ...SERVER, protocolVersion: '2025-03-26' });
   t.deepEqual(
-    listener.closedWith.map(({ code }) => code),
+    session.ends.map(({ code }) => code),
     ['ERR_UPSTREAM_PROTOCOL'],
   );
   t.is(dialer.latest.link.closedWith.length, 1);
 });
 
 test('a connection that is lost once the session goes on ends it, as it ends one that began here', (t) => {
-  const { deps, dialer, listener, link } = setUp(storedSession());
-  call(link, 7, 'tools/call');
+  const session = setUp(storedSession());
+  const { deps, dialer } = session;
+  session.call(7, 'tools/call');
   accept(dialer);
   answerAll(dialer);
   dialer.latest.listener.serverClosed(LOST);
-  t.deepEqual(listener.closedWith, [LOST]);
+  t.deepEqual(session.ends, [LOST]);
   t.is(deps.clock.pendingTimers, 0);
 });
 
 test('a client that does not keep up holds back the server of the new connection, once that has let it in', (t) => {
-  const { dialer, link } = setUp(storedSession());
-  link.pause();
-  call(link, 7, 'tools/call');
+  const session = setUp(storedSession());
+  const { dialer } = session;
+  session.peer.hasCapacity = false;
+  session.relay.fromServer(notificationFrame('x-vendor/event'));
+  session.call(7, 'tools/call');
   t.false(dialer.latest.link.isPaused);
   accept(dialer);
   t.true(dialer.latest.link.isPaused);
-  link.resume();
+  session.relay.clientDrained();
   t.false(dialer.latest.link.isPaused);
 });
 
 test('its end leaves nothing behind, wherever it has come to', async (t) => {
   for (const begins of ['at-once', 'with-a-request'] as const) {
-    const { deps, dialer, link } = setUp(storedSession(), begins);
-    link.close(LOST);
+    const session = setUp(storedSession(), begins);
+    const { deps, dialer } = session;
+    session.relay.close(LOST);
     await turn();
     t.is(dialer.dialled.length, 0);
     t.is(deps.clock.pendingTimers, 0);
