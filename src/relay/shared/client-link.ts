@@ -94,7 +94,7 @@ function heldBytes(held: Held<unknown>): number {
 
 /** Messages of clients, and clients, that wait while the server takes nothing. */
 export class HeldMessages<State> {
-  /** Undefined until the first has to wait: most servers always hear. */
+  /** Undefined while nothing has to wait, which is nearly always. */
   #held: ByteQueue<Held<State>> | undefined;
 
   get isFull(): boolean {
@@ -108,7 +108,9 @@ export class HeldMessages<State> {
 
   /** Takes everything that waits, in its order. */
   takeAll(): readonly Held<State>[] {
-    return this.#held?.takeAll() ?? [];
+    const held = this.#held?.takeAll() ?? [];
+    this.#held = undefined;
+    return held;
   }
 
   /** Passes on what has waited and is still wanted. False: the server is full. `send` says whether it is not. */

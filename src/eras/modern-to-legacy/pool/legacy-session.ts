@@ -5,7 +5,6 @@ import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { Exchange, Lane } from '../../../relay/exchange.ts';
 import type { LinkOwner, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import { SessionState } from '../../../relay/sessions/session-state.ts';
-import type { SharedClient } from '../../../relay/shared/client-link.ts';
 import { ABANDONED_MS, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
@@ -67,7 +66,6 @@ export class LegacySession {
   readonly #owner: SoleOwner;
   /** The server, whose clients are the users of the session. */
   readonly server: SharedServer<LegacyClient>;
-  readonly #era: LegacyEra;
   /** The state of the latest connection; undefined: its calls do not go on elsewhere. */
   #progress: Progress | undefined;
   #isHandedOver = false;
@@ -92,9 +90,9 @@ export class LegacySession {
     this.roots = this.#owner.roots;
     this.elicitations = this.#owner.elicitations;
     this.tasks = this.#owner.tasks;
-    this.#era = new LegacyEra(this.#state, this.#owner, options);
+    const era = new LegacyEra(this.#state, this.#owner, options);
     const dial = (owner: LinkOwner): UpstreamLink => dialer.dial(owner, this.#beginProgress());
-    this.server = new SharedServer(this.#era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
+    this.server = new SharedServer(era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
   }
 
   /** True while the session has no user. */
@@ -109,11 +107,6 @@ export class LegacySession {
   /** The server's answer to `initialize`; undefined while no server serves. */
   get initializeResult(): InitializeResult | undefined {
     return this.#state.offer;
-  }
-
-  leave(user: SharedClient<LegacyClient>): void {
-    this.#era.holdLevelOf(user);
-    this.server.leave(user);
   }
 
   /** True if nothing that the server asks there can be meant for a call that another client has abandoned. */

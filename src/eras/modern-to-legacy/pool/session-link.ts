@@ -144,7 +144,7 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     this.#state = LEFT;
     if (state.kind === 'waiting') state.leave();
     if (state.kind !== 'joined') return;
-    state.session.leave(this);
+    state.session.server.leave(this);
     this.#pool.left(this, state.session);
   }
 

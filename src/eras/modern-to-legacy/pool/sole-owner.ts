@@ -3,12 +3,14 @@ import { BridgeError } from '../../../errors.ts';
 import { findRelatedTask } from '../../../mcp/classify/correlators.ts';
 import { refuseInput } from '../../../mcp/classify/input-required.ts';
 import { correctedDeclaration } from '../../../mcp/translate/capabilities.ts';
+import type { LogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import { ELICIT, isInteractive, LIST_ROOTS, mayAsk, TOOLS_CHANGED } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { findRevision } from '../../../mcp/vocabulary/revisions.ts';
 import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../../relay/exchange.ts';
+import type { UpstreamLink } from '../../../relay/ports.ts';
 import type { SharedClient } from '../../../relay/shared/client-link.ts';
 import { attributeQuestion } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
@@ -22,6 +24,7 @@ import { skipValue } from '../../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import { RootsQuestions } from '../questions/roots-questions.ts';
 import { Elicitations } from '../questions/url-elicitations.ts';
+import { LevelHold } from './level-hold.ts';
 import { UnclearQuestions } from './unclear-questions.ts';
 
 /**
@@ -75,6 +78,8 @@ export class SoleOwner implements SharingPolicy {
   readonly #options: SoleOwnerOptions;
   /** The questions that may belong to several calls; made for the first of them. */
   #unclear: UnclearQuestions | undefined = undefined;
+  /** Keeps the log levels of users that have left; made for the first of them. */
+  #levelHold: LevelHold | undefined = undefined;
   /** The capabilities that the server is told. Some revisions have no words for all that the client declares. */
   #declared: Fields;
   /** Grows whenever the server may have other tools than before. */
@@ -207,6 +212,11 @@ export class SoleOwner implements SharingPolicy {
     return concerned.size > 0 ? concerned : subscriptions.clients();
   }
 
+  levelUnwanted(level: LogLevel, link: UpstreamLink): void {
+    this.#levelHold ??= new LevelHold(this.#state, this.#options.clock);
+    this.#levelHold.keep(level, link);
+  }
+
   listChanged(method: string | undefined): void {
     if (method === TOOLS_CHANGED) this.#toolsVersion += 1;
   }
@@ -249,6 +259,7 @@ export class SoleOwner implements SharingPolicy {
 
   ended({ wasServing }: ServerEnd): void {
     this.#unclear?.clear();
+    this.#levelHold?.stop();
     this.#options.onAbandonedLess();
     if (!wasServing) return;
     this.roots.lost();
@@ -259,6 +270,7 @@ export class SoleOwner implements SharingPolicy {
     this.roots.close();
     this.elicitations.close();
     this.#unclear?.clear();
+    this.#levelHold?.stop();
   }
 }
 

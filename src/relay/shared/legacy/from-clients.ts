@@ -235,9 +235,23 @@ export class FromClients {
 
   /** Withdraws what the client had open; the server goes on without it. */
   leave(link: UpstreamLink | undefined, client: Client): void {
-    const { calls, questions, withdrawn, levels } = this.#state;
     client.state.left();
+    // Most clients that stand for one request have their answer by then, and have set up nothing.
+    if (client.openCalls === 0 && !this.#state.remembers(client)) return;
     if (link === undefined) return void this.#state.forget(client);
+    this.#abandonAll(link, client);
+    const { questions, levels } = this.#state;
+    for (const { serverId } of questions.takeOf(client)) link.send(errorFrame(serverId, rpcErrorOf(CLIENT_LEFT)));
+    const level = levels.get(client);
+    if (level !== undefined) this.#policy.levelUnwanted(level, link);
+    const mostVerbose = level && levels.mostVerbose();
+    for (const uri of this.#state.forget(client)) this.#state.tell(link, UNSUBSCRIBE, { uri });
+    const wanted = mostVerbose && levels.mostVerbose();
+    if (wanted !== undefined && wanted !== mostVerbose) this.#state.tell(link, SET_LEVEL, { level: wanted });
+  }
+
+  #abandonAll(link: UpstreamLink, client: Client): void {
+    const { calls, withdrawn } = this.#state;
     for (const call of calls.takeOf(client)) {
       const { exchange, upstream, bytes } = call;
       withdrawn.add(bytes);
@@ -246,11 +260,6 @@ export class FromClients {
       link.send(notificationFrame(CANCELLED, params), upstream);
       this.#abandon(call);
     }
-    for (const { serverId } of questions.takeOf(client)) link.send(errorFrame(serverId, rpcErrorOf(CLIENT_LEFT)));
-    const mostVerbose = levels.get(client) && levels.mostVerbose();
-    for (const uri of this.#state.forget(client)) this.#state.tell(link, UNSUBSCRIBE, { uri });
-    const wanted = mostVerbose && levels.mostVerbose();
-    if (wanted !== undefined && wanted !== mostVerbose) this.#state.tell(link, SET_LEVEL, { level: wanted });
   }
 }
 

@@ -1,9 +1,8 @@
 import type { Deps } from '../../../deps.ts';
 import { BridgeError, MAY_BE_FRAMED } from '../../../errors.ts';
 import { changeNotifications } from '../../../mcp/translate/change-notifications.ts';
-import type { LogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
-import { INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE } from '../../../mcp/vocabulary/methods.ts';
+import { INITIALIZE, INITIALIZED, SUBSCRIBE } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { LATEST_LEGACY_REVISION } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../../wire/frame.ts';
@@ -17,7 +16,7 @@ import {
   type Wish,
 } from '../../sessions/restore-session.ts';
 import { wishesOf } from '../../sessions/session-state.ts';
-import type { ClientMessage, SharedClient } from '../client-link.ts';
+import type { ClientMessage } from '../client-link.ts';
 import {
   clientLinks,
   type ServerEnd,
@@ -82,9 +81,6 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   /** The child took the place of one that the clients may have missed something of. */
   #isSuccessor = false;
   #restoration: Restoration | undefined;
-  /** The server that serves. */
-  #server: ServerLifecycle | undefined;
-  #stopHolding: () => void = () => {};
   /** The answer to a handshake that was made before the server is started. */
   #made: Frame | undefined;
 
@@ -159,7 +155,6 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
       return false;
     }
     this.#state.offer = offer;
-    this.#server = server;
     server.serving();
     return true;
   }
@@ -206,34 +201,9 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     }
   }
 
-  /**
-   * Keeps the server as verbose as a client wants that leaves now, for a moment: where each request is a client, they
-   * come in quick succession, and the server is not told of each that it may be quieter again.
-   */
-  holdLevelOf(client: SharedClient<LegacyClient>): void {
-    const { levels } = this.#state;
-    const level = levels.get(client);
-    if (level === undefined || this.#server === undefined) return;
-    levels.hold(level);
-    this.#stopHolding();
-    this.#stopHolding = this.#options.deps.clock.after(LEVEL_HOLD_MS, () => this.#releaseLevel());
-  }
-
-  #releaseLevel(): void {
-    const { levels } = this.#state;
-    const before = levels.mostVerbose();
-    levels.release();
-    const wanted = levels.mostVerbose() ?? QUIETEST;
-    if (this.#server !== undefined && wanted !== before)
-      this.#state.tell(this.#server.link, SET_LEVEL, { level: wanted });
-  }
-
   /** No server serves any more. */
   #forgetServer(): void {
     this.#restoration?.cancel();
-    this.#stopHolding();
-    this.#state.levels.release();
-    this.#server = undefined;
     this.#state.offer = undefined;
   }
 
@@ -250,11 +220,6 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     this.#policy.close();
   }
 }
-
-/** Time for which a log level is held. */
-export const LEVEL_HOLD_MS = 5000;
-/** The quietest level there is; none turns log messages off. */
-const QUIETEST: LogLevel = 'emergency';
 
 const TOLD_ANEW = new BridgeError('ERR_SESSION_CLOSED', 'The server is initialized again with other capabilities.');
 

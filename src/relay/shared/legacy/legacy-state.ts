@@ -55,6 +55,12 @@ export class LegacyState {
     link.send(requestFrame(this.nextId(), method, params));
   }
 
+  /** Returns true if the client may be being asked something, or has set up what it wants to hear. */
+  remembers(client: SharedClient<LegacyClient>): boolean {
+    const { questions, levels, subscriptions } = this;
+    return !questions.isEmpty || levels.get(client) !== undefined || subscriptions.hasAny(client);
+  }
+
   /** Forgets what the client wanted to hear. Returns the resources nobody is left for. */
   forget(client: SharedClient<LegacyClient>): readonly string[] {
     this.levels.set(client, undefined);
@@ -85,6 +91,11 @@ export class SubscriptionTable<Client> {
 
   has(uri: string): boolean {
     return this.#byUri.has(uri);
+  }
+
+  /** Returns true if the client has subscribed to anything. */
+  hasAny(client: Client): boolean {
+    return this.#ofClient.has(client);
   }
 
   isGranted(uri: string): boolean {
@@ -211,6 +222,11 @@ export class ServerQuestions {
   readonly #byServerId = new Map<JsonRpcId, Question>();
   readonly #elicitations = new RecentNames<SharedClient<LegacyClient>>(ELICITATION_LIMITS);
   #lastId = 0;
+
+  /** True if no client is being asked anything, or was sent to a URL whose visit is not complete. */
+  get isEmpty(): boolean {
+    return this.#byId.size === 0 && this.#elicitations.size === 0;
+  }
 
   open(client: SharedClient<LegacyClient>, serverId: JsonRpcId): Question {
     this.#lastId += 1;

@@ -142,6 +142,7 @@ export class SeveralClients implements SharingPolicy {
     client.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
   }
 
+  levelUnwanted(): void {}
   listChanged(): void {}
 
   redeclares(): boolean {

@@ -1,4 +1,5 @@
 import type { BridgeError } from '../../../errors.ts';
+import type { LogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import type { Exchange, Lane } from '../../exchange.ts';
@@ -52,6 +53,9 @@ export interface SharingPolicy {
   abandonedAnswered(call: AbandonedCall): void;
   /** Tells the client that its call ended with the child. */
   callLost(call: PendingCall, reason: BridgeError): void;
+
+  /** A client leaves that wanted log messages of this level. Called before the server may be told to be quieter. */
+  levelUnwanted(level: LogLevel, link: UpstreamLink): void;
 
   /** The server announces that one of its lists has changed; all clients hear of it, too. */
   listChanged(method: string | undefined): void;
