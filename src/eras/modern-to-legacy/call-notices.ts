@@ -8,10 +8,17 @@ import type { Exchange } from '../../relay/exchange.ts';
 import { ownBytes } from '../../wire/byte-collector.ts';
 import { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import type { FollowedCall, Follower } from './followed-call.ts';
+import type { Follower } from './questions/parked-call.ts';
+
+/** A call, as its notices need it. */
+export interface NoticedCall {
+  readonly followers: Iterable<Follower>;
+  /** The client is being asked something, and no request follows. */
+  readonly isParked: boolean;
+}
 
 export interface CallNoticesOptions {
-  readonly call: Pick<FollowedCall, 'followers' | 'isParked'>;
+  readonly call: NoticedCall;
   /** Opens the account for the bytes of kept notifications. Called for the first of them, which is rare. */
   readonly openBytes: () => HeldBytes;
   /** The log level of the request that followed the call last. */
@@ -37,7 +44,7 @@ export class CallNotices {
   }
 
   /** A request follows the call, or comes for the outcome. It gets the notifications that were kept. */
-  joined(follower: Follower): void {
+  followed(follower: Follower): void {
     this.#logLevel = follower.logLevel;
     const kept = this.#kept;
     if (kept === undefined) return;

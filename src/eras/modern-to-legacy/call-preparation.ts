@@ -5,7 +5,7 @@ import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { ToolListing } from '../../relay/tool-catalogue.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { SessionLink } from './pool/session-link.ts';
+import type { SessionUser } from './pool/session-user.ts';
 import { listTaskTools, offersTasks, type TaskTools } from './tasks/task-tools.ts';
 
 /** A server that takes longer to set its log level serves the call as it is. */
@@ -21,7 +21,7 @@ export function setsLevel({ capabilities }: InitializeResult): boolean {
 
 export interface CallPreparationOptions {
   readonly clock: Clock;
-  readonly link: Pick<SessionLink, 'ask' | 'session'>;
+  readonly user: Pick<SessionUser, 'ask' | 'session'>;
   readonly taskTools: TaskTools;
   readonly server: InitializeResult;
   /** The client's. */
@@ -84,15 +84,15 @@ export class CallPreparation {
 
   #sendLevel(level: LogLevel, answered: () => void): void {
     this.#level = level;
-    this.#options.link.ask(SET_LEVEL, { level }, answered);
+    this.#options.user.ask(SET_LEVEL, { level }, answered);
   }
 
   /** Finds out how the tool is called, where there is a choice. */
   lookUp(): void {
     this.stop();
-    const { link, taskTools, server, request, ready } = this.#options;
+    const { user, taskTools, server, request, ready } = this.#options;
     if (!hasChoice(request.method ?? '', server)) return ready('plain');
-    const { session } = link;
+    const { session } = user;
     const isTask = taskTools.isRequired(session, this.#toolName);
     if (isTask === undefined) return this.#ask({ listing: listTaskTools(), toolsVersion: session.toolsVersion }, {});
     ready(isTask ? 'task' : 'plain');
@@ -104,7 +104,7 @@ export class CallPreparation {
 
   #ask(list: TaskToolList, params: object): void {
     this.#state = LISTING;
-    this.#options.link.ask(LIST_TOOLS, params, (answer) => this.#listed(list, answer));
+    this.#options.user.ask(LIST_TOOLS, params, (answer) => this.#listed(list, answer));
   }
 
   #listed(list: TaskToolList, answer: Frame): void {
@@ -113,9 +113,9 @@ export class CallPreparation {
     const cursor = listing.nextCursor;
     if (cursor !== undefined) return this.#ask(list, { cursor });
     this.stop();
-    const { link, taskTools, ready } = this.#options;
+    const { user, taskTools, ready } = this.#options;
     // A list that could not be read is asked for again with the next call.
-    if (answer.kind === 'result') taskTools.learn(link.session, toolsVersion, listing.tools);
+    if (answer.kind === 'result') taskTools.learn(user.session, toolsVersion, listing.tools);
     const name = this.#toolName;
     ready(typeof name === 'string' && listing.tools.find(name) !== undefined ? 'task' : 'plain');
   }

@@ -25,8 +25,9 @@ import { editFrame, type Frame, idToken, withParams } from '../../wire/frame.ts'
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { errorFrame, joinMembers, notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import { SessionLink, type SessionLinkUser } from './pool/session-link.ts';
+import { SessionUser } from './pool/session-user.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
+import type { Follower } from './questions/parked-call.ts';
 import type { HostedTask } from './tasks/hosted-task.ts';
 
 /** A resource whose server has not agreed by then is left out. */
@@ -35,12 +36,8 @@ export const SUBSCRIBE_MS = 5000;
 export const MAX_EARLY = 1000;
 export const MAX_EARLY_BYTES = 1024 * 1024;
 
-/** Takes the messages of a subscription. */
-export interface ListenHost {
-  /** A message on the stream; a response is the last one. */
-  tell(frame: Frame): void;
-  serverDrained(): void;
-}
+/** Takes the messages of a subscription: the request that has opened it. */
+export type ListenHost = Pick<Follower, 'notify' | 'settle' | 'serverDrained'>;
 
 export interface ListenOptions {
   readonly clock: Clock;
@@ -51,6 +48,8 @@ export interface ListenOptions {
   /** The tasks whose changes the client subscribes to, too. */
   readonly tasks: readonly HostedTask[];
   readonly host: ListenHost;
+  /** Called once, when the subscription has ended. */
+  readonly closed: () => void;
 }
 
 /**
@@ -70,9 +69,8 @@ const CLOSED: ListenState = { kind: 'closed' };
 /**
  * A `subscriptions/listen` of a modern client. It is kept with the subscriptions and notifications of a legacy server.
  */
-export class ClientSubscription implements SessionLinkUser {
+export class ClientSubscription extends SessionUser {
   readonly #options: ListenOptions;
-  readonly #link: SessionLink;
   readonly #id: Buffer;
   readonly #granted: string[] = [];
   readonly #watches: TaskWatch[] = [];
@@ -84,8 +82,8 @@ export class ClientSubscription implements SessionLinkUser {
   #serverInfo: Fields | undefined;
 
   constructor(options: ListenOptions) {
+    super(options.pool, options.wanted);
     this.#options = options;
-    this.#link = new SessionLink(options.pool, options.wanted, this);
     this.#id = idToken(options.request);
   }
 
@@ -94,7 +92,7 @@ export class ClientSubscription implements SessionLinkUser {
     const filter = readListenFilter(this.#options.request);
     if (filter === undefined) return this.#fail(NO_FILTER);
     this.#filter = filter;
-    this.#link.open();
+    this.joinSession();
   }
 
   opened(result: InitializeResult): void {
@@ -113,14 +111,14 @@ export class ClientSubscription implements SessionLinkUser {
     const uris = [...named].slice(0, MAX_SUBSCRIBED);
     const cancel = clock.after(SUBSCRIBE_MS, () => this.#acknowledge());
     this.#state = { kind: 'subscribing', open: new Set(uris), cancel };
-    for (const uri of uris) this.#link.ask(SUBSCRIBE, { uri }, (answer) => this.#subscribed(uri, answer));
+    for (const uri of uris) this.ask(SUBSCRIBE, { uri }, (answer) => this.#subscribed(uri, answer));
     if (uris.length === 0) this.#acknowledge();
   }
 
-  fromServer(frame: Frame): void {
+  heard(frame: Frame): void {
     if (frame.kind !== 'notification') return;
     if (!this.#isWanted(frame.method)) return this.#unwanted(frame);
-    if (this.#state.kind === 'listening') return this.#options.host.tell(stampSubscription(frame, this.#id));
+    if (this.#state.kind === 'listening') return this.#options.host.notify(stampSubscription(frame, this.#id));
     // The server may say any amount before it serves, and nothing can be acknowledged by then; of each list it is
     // enough to keep that it has changed.
     this.#keepEarly(this.#state.kind === 'opening' ? notificationFrame(frame.method ?? '') : frame);
@@ -181,19 +179,15 @@ export class ClientSubscription implements SessionLinkUser {
       ...(this.#granted.length > 0 && { resourceSubscriptions: this.#granted }),
       ...(tasks.length > 0 && { taskIds: tasks.map(({ id }) => id) }),
     };
-    host.tell(stampSubscription(notificationFrame(LISTEN_ACKNOWLEDGED, { notifications }), this.#id));
+    host.notify(stampSubscription(notificationFrame(LISTEN_ACKNOWLEDGED, { notifications }), this.#id));
     // Early notifications were kept by the filter that the client wanted, and the granted one may be narrower.
-    for (const frame of this.#early.values()) if (this.#isWanted(frame.method)) host.tell(frame);
+    for (const frame of this.#early.values()) if (this.#isWanted(frame.method)) host.notify(frame);
     this.#early.clear();
-    const tell = (frame: Frame): void => host.tell(stampSubscription(frame, this.#id));
+    const tell = (frame: Frame): void => host.notify(stampSubscription(frame, this.#id));
     for (const task of tasks) this.#watches.push(new TaskWatch(task, tell));
   }
 
-  refused(error: RpcError): void {
-    this.#fail(error);
-  }
-
-  /** Called when the server does not come back. A restart is not reported here: the session subscribes again. */
+  /** Called when there is no server, or it does not come back. A restart is not reported here: the session subscribes again. */
   lost(reason: BridgeError): void {
     if (this.#state.kind === 'listening') this.#end(this.#gracefulEnd());
     else this.#fail(rpcErrorOf(reason));
@@ -213,8 +207,8 @@ export class ClientSubscription implements SessionLinkUser {
 
   #end(answer: Frame): void {
     if (this.#state.kind === 'closed') return;
-    this.close();
-    this.#options.host.tell(answer);
+    this.detach();
+    this.#options.host.settle(answer);
   }
 
   serverDrained(): void {
@@ -222,11 +216,13 @@ export class ClientSubscription implements SessionLinkUser {
   }
 
   /** Ends the subscription. The server is told of those that no other client has. */
-  close(): void {
+  detach(): void {
+    if (this.#state.kind === 'closed') return;
     if (this.#state.kind === 'subscribing') this.#state.cancel();
     this.#state = CLOSED;
     for (const watch of this.#watches.splice(0)) watch.stop();
-    this.#link.close();
+    this.leaveSession();
+    this.#options.closed();
   }
 }
 

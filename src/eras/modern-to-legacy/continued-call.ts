@@ -2,7 +2,6 @@ import { BridgeError } from '../../errors.ts';
 import { refuseInput } from '../../mcp/classify/input-required.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
 import { CANCELLED, PING } from '../../mcp/vocabulary/methods.ts';
-import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
@@ -12,8 +11,8 @@ import { skipValue } from '../../wire/json/scan-json.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import { type Answered, modernFailure, modernOutcome, refusedAnswer } from './call-messages.ts';
 import { CallNotices } from './call-notices.ts';
-import { FollowedCall, type FollowedCallOptions, type Follower, type ParkingServices } from './followed-call.ts';
-import type { ParkedCall } from './questions/parked-call.ts';
+import type { SessionWanted } from './pool/session-wanted.ts';
+import { type Follower, ParkedCall, type ParkedCallHost, type ParkingServices } from './questions/parked-call.ts';
 import { CallQuestions } from './questions/questions.ts';
 import { CallProgress, type Continuation, type WaitingCall } from './questions/waiting-call.ts';
 
@@ -31,8 +30,13 @@ export interface ContinuingServices extends ParkingServices {
   readonly continued: Set<ContinuedCall>;
 }
 
-export interface ContinuedCallOptions extends FollowedCallOptions {
+export interface ContinuedCallOptions {
   readonly services: ContinuingServices;
+  readonly wanted: SessionWanted;
+  /** The client's request that comes back to the call, which is the same as its first one. */
+  readonly request: Frame;
+  /** The id that the call had at the other bridge. */
+  readonly id: string;
   readonly waiting: WaitingCall;
 }
 
@@ -40,7 +44,9 @@ export interface ContinuedCallOptions extends FollowedCallOptions {
  * A call that another bridge has sent to the server, and that waited for its client there. It is not sent again: the server is
  * asked for the rest of what it says, and gets the answers to what it has asked. It has a connection to itself.
  */
-export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements LinkOwner {
+export class ContinuedCall implements ParkedCallHost, LinkOwner {
+  readonly #options: ContinuedCallOptions;
+  readonly #park: ParkedCall;
   readonly #exchange: Exchange;
   readonly #progress = new CallProgress();
   readonly #questions: CallQuestions;
@@ -49,28 +55,27 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
   #cancelTimer: () => void = () => {};
 
   constructor(options: ContinuedCallOptions) {
-    super(options, undefined);
-    const { services, wanted, waiting } = options;
+    this.#options = options;
+    const { services, wanted, request, id, waiting } = options;
     const { deps, calls } = services;
-    const { request, lastEventId } = waiting.call;
-    const method = request.method ?? '';
-    this.#exchange = new Exchange(request.id ?? 0, method, LANE, undefined, deps.clock.now());
-    this.#progress.moved(request, lastEventId);
-    this.#questions = new CallQuestions({ park: this, send: (message) => void this.#link?.send(message) });
+    const { principal } = wanted;
+    const serverInfo = readServerInfo(waiting.server.serverInfo);
+    this.#park = new ParkedCall({ services, host: this, principal, request, serverInfo, first: undefined, id });
+    const { request: sent, lastEventId } = waiting.call;
+    this.#exchange = new Exchange(sent.id ?? 0, sent.method ?? '', LANE, undefined, deps.clock.now());
+    this.#progress.moved(sent, lastEventId);
+    this.#questions = new CallQuestions({ asker: this.#park, send: (message) => void this.#link?.send(message) });
     this.#notices = new CallNotices({
-      call: this,
-      openBytes: () => calls.openBytes(wanted.principal),
+      call: this.#park,
+      openBytes: () => calls.openBytes(principal),
       logLevel: undefined,
       log: deps.log,
     });
   }
 
-  /**
-   * Waits for the client under the id that the call has. Throws a BridgeError when the server cannot be reached now, and when too
-   * many calls wait.
-   */
-  start(id: string): ParkedCall<Follower> {
-    const { services, waiting } = this.options;
+  /** Waits for the client. Throws a BridgeError when the server cannot be reached now, and when too many calls wait. */
+  start(): ParkedCall {
+    const { services, waiting } = this.#options;
     const { session, call } = waiting;
     session.isHandedOver = true;
     session.positions = this.#progress;
@@ -83,27 +88,22 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
       if (questionId === undefined) return [];
       return { key, question: this.#questions.open(question, questionId, this.#features) };
     });
-    const park = this.restore(id, { ...waiting, questions });
-    if (park === undefined) {
+    if (!this.#park.restore({ ...waiting, questions })) {
       this.#leaveServer();
       throw TOO_MANY;
     }
     link.send(call.request, this.#exchange);
-    return park;
+    return this.#park;
   }
 
   get #features(): RevisionFeatures {
-    return featuresOf(servedRevision(this.options.waiting.server.protocolVersion).id);
-  }
-
-  protected get serverInfo(): Fields | undefined {
-    return readServerInfo(this.options.waiting.server.serverInfo);
+    return featuresOf(servedRevision(this.#options.waiting.server.protocolVersion).id);
   }
 
   // ---- what the park decides
 
-  joined(follower: Follower): void {
-    this.#notices.joined(follower);
+  followed(follower: Follower): void {
+    this.#notices.followed(follower);
   }
 
   /** The call runs at the server, which has the answers. */
@@ -111,7 +111,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
 
   over(): void {
     if (this.#exchange.state.kind !== 'open') return this.#leaveServer();
-    const { clock } = this.options.services.deps;
+    const { clock } = this.#options.services.deps;
     this.#exchange.cancel('client');
     const params = { requestId: this.#exchange.id, reason: 'the client left' };
     this.#link?.send(notificationFrame(CANCELLED, params), this.#exchange);
@@ -123,7 +123,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
   }
 
   continuation(): Continuation | undefined {
-    const { session, server } = this.options.waiting;
+    const { session, server } = this.#options.waiting;
     const call = this.#progress.find(this.#exchange.id);
     return call && { session, call, server, serverIdOf: ({ id }) => id };
   }
@@ -135,7 +135,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
   /** Closes the connection. The session may have other calls, so it does not end with this one. */
   #leaveServer(): void {
     this.#cancelTimer();
-    this.options.services.continued.delete(this);
+    this.#options.services.continued.delete(this);
     this.#link?.close(CALL_OVER);
     this.#link = undefined;
   }
@@ -164,8 +164,8 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
   #answered(answer: Frame): void {
     if (this.#exchange.state.kind !== 'open') return;
     this.#exchange.settle();
-    const answered: Answered = { request: this.options.request, server: this.options.waiting.server };
-    this.finished(answer.kind === 'error' ? modernFailure(answer, answered) : modernOutcome(answer, answered));
+    const answered: Answered = { request: this.#options.request, server: this.#options.waiting.server };
+    this.#park.finished(answer.kind === 'error' ? modernFailure(answer, answered) : modernOutcome(answer, answered));
   }
 
   /** A question on another stream is asked in a call that went on elsewhere, or in none. */
@@ -174,7 +174,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
     if (exchange !== this.#exchange) return void this.#link?.send(refusedAnswer(question));
     const { bytes, method = '', payloadStart } = question;
     const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
-    const refusal = refuseInput(this.options.wanted.capabilities.capabilities, method, params);
+    const refusal = refuseInput(this.#options.wanted.capabilities.capabilities, method, params);
     if (refusal !== undefined) return void this.#link?.send(errorFrame(id, refusal));
     this.#questions.asked(question, this.#features);
   }
@@ -185,7 +185,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
   }
 
   serverDrained(): void {
-    for (const follower of this.followers) follower.serverDrained();
+    for (const follower of this.#park.followers) follower.serverDrained();
   }
 
   serverClosed(reason: BridgeError): void {
@@ -195,7 +195,7 @@ export class ContinuedCall extends FollowedCall<ContinuedCallOptions> implements
   /** The answer will not come. */
   lost(reason: BridgeError): void {
     if (this.#exchange.state.kind === 'open') this.#exchange.settle();
-    this.failed(rpcErrorOf(reason));
+    this.#park.lost(errorFrame(0, rpcErrorOf(reason)));
     this.#leaveServer();
   }
 }

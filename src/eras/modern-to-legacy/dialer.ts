@@ -1,9 +1,6 @@
 import type { QueueSizes } from '../../collections/queue-sizes.ts';
 import type { Deps } from '../../deps.ts';
 import { type BridgeError, SHUTTING_DOWN } from '../../errors.ts';
-import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
-import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
-import { clientInfoOf } from '../../mcp/vocabulary/client-declarations.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type {
@@ -14,17 +11,15 @@ import type {
   SessionDialer,
   UpstreamLink,
 } from '../../relay/ports.ts';
-import type { ClientIdentity } from '../../relay/shared/legacy/attribution.ts';
 import type { OutcomeStorage } from '../../relay/shared-state.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { ParkedBytes } from '../parked-bytes.ts';
-import { ClientConversations } from './client-conversations.ts';
+import { ClientDescriptions, type SessionSharing } from './client-descriptions.ts';
+import { ClientRequests } from './client-requests.ts';
 import { SubscriptionSlots } from './client-subscription.ts';
 import type { ContinuedCall } from './continued-call.ts';
-import { Conversation, type ConversationOptions, type ConversationServices } from './conversation.ts';
-import type { Follower } from './followed-call.ts';
+import { ModernRequest, type RequestServices } from './modern-request.ts';
 import { LegacyPool, type LegacyPoolLimits } from './pool/legacy-pool.ts';
-import { type SessionWanted, sessionFor } from './pool/session-wanted.ts';
 import type { Attribution } from './pool/sole-owner.ts';
 import { MAYBE_ELSEWHERE } from './questions/call-record.ts';
 import type { ParkedCall } from './questions/parked-call.ts';
@@ -54,13 +49,6 @@ export interface ModernToLegacyOptions {
   readonly queues?: QueueSizes;
 }
 
-/**
- * The callers that share the sessions of the server.
- * - `by-name`: all callers of one name.
- * - `nobody`: one name may stand for many callers, so each call gets a session of its own.
- */
-export type SessionSharing = 'by-name' | 'nobody';
-
 /** A legacy server as modern clients want it. */
 export function createModernToLegacyDialer(options: ModernToLegacyOptions): CallDialer {
   return new ModernToLegacyDialer(options);
@@ -69,10 +57,10 @@ export function createModernToLegacyDialer(options: ModernToLegacyOptions): Call
 class ModernToLegacyDialer implements CallDialer {
   readonly #options: ModernToLegacyOptions;
   readonly #pool: LegacyPool;
-  readonly #calls: ParkedCalls<ParkedCall<Follower>>;
+  readonly #calls: ParkedCalls<ParkedCall>;
   readonly #hostedTasks: HostedTasks;
-  readonly #services: ConversationServices;
-  readonly #wishes: SessionWishes;
+  readonly #services: RequestServices;
+  readonly #descriptions: ClientDescriptions;
   /** Calls of other bridges that go on here. */
   readonly #continued = new Set<ContinuedCall>();
   readonly #leaveQueues: (() => void) | undefined;
@@ -81,7 +69,7 @@ class ModernToLegacyDialer implements CallDialer {
   constructor(options: ModernToLegacyOptions) {
     const { dialer, deps, handshakeTimeoutMs, attribution = 'lease', poolLimits, parkingLimits } = options;
     this.#options = options;
-    this.#wishes = new SessionWishes(options.clientInfo, options.sharing);
+    this.#descriptions = new ClientDescriptions(options.clientInfo, options.sharing);
     const limits = poolLimits && { limits: poolLimits };
     // A server that says on whose stream it asks may be one whose streams can be resumed.
     const calls = attribution === 'stream' && options.outcomes !== undefined ? 'stored' : 'lost';
@@ -116,24 +104,12 @@ class ModernToLegacyDialer implements CallDialer {
   }
 
   dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+    const services = this.#services;
+    const descriptions = this.#descriptions;
     const { metadata } = context;
+    if (metadata === undefined) return new ClientRequests({ services, descriptions, context, listener });
     // Over HTTP not even a connection proves that two requests are of one client: proxies pass those of several over one.
-    if (metadata !== undefined) return this.#converse({ listener, metadata }, context, undefined);
-    const { log } = this.#options.deps;
-    const identity = {};
-    const converse = (own: ServerListener, its: RequestMetadata): Conversation =>
-      this.#converse({ listener: own, metadata: its }, context, identity);
-    return new ClientConversations({ log, listener, converse });
-  }
-
-  #converse(
-    { listener, metadata }: Pick<ConversationOptions, 'listener' | 'metadata'>,
-    context: CallContext,
-    identity: ClientIdentity,
-  ): Conversation {
-    const known = this.#wishes.of(context, metadata);
-    const wanted = identity === undefined ? known : { ...known, identity };
-    return new Conversation({ services: this.#services, listener, wanted, metadata });
+    return new ModernRequest({ services, client: descriptions.of(context, metadata), listener });
   }
 
   readiness(): Readiness {
@@ -153,63 +129,12 @@ class ModernToLegacyDialer implements CallDialer {
     this.#leaveCalls(SHUTTING_DOWN);
     for (const call of [...this.#continued]) call.lost(SHUTTING_DOWN);
     // A call that a client waits for ends with its session, which has the reason.
-    for (const call of this.#calls.all()) if (call.observers.size === 0) call.close();
+    for (const call of this.#calls.all()) if (call.followers.size === 0) call.close();
     this.#hostedTasks.close(SHUTTING_DOWN);
     await this.#pool.close();
   }
 
   killNow(): void {
     this.#pool.killNow();
-  }
-}
-
-/** This many clients are likely to call in the same moment at most; see `MetadataReader`. */
-const MAX_KNOWN = 8;
-
-interface Known {
-  readonly metadata: RequestMetadata;
-  readonly principal: string;
-  readonly wanted: SessionWanted;
-}
-
-/**
- * Finds the session that each request wants. Clients say the same of themselves with every request, so the latest
- * results are kept.
- */
-export class SessionWishes {
-  /** The name that a server gets of a client that does not name itself. */
-  readonly #fallback: Implementation;
-  readonly #affinity: string | undefined;
-  readonly #known: Known[] = [];
-  #oldest = 0;
-
-  constructor(fallback: Implementation, sharing: SessionSharing) {
-    this.#fallback = fallback;
-    this.#affinity = sharing === 'by-name' ? '' : undefined;
-  }
-
-  of(context: CallContext, metadata: RequestMetadata): SessionWanted {
-    const { principal, headers } = context;
-    // Only the very object that was looked at before: it was made of the same bytes.
-    for (const known of this.#known) {
-      if (known.metadata === metadata && known.principal === principal && headers === undefined) return known.wanted;
-    }
-    const { capabilitiesBytes = 0 } = metadata;
-    const declared = capabilitiesBytes > MAX_CAPABILITIES_BYTES ? {} : metadata.capabilities;
-    const wanted = sessionFor({
-      principal,
-      capabilities: canonicalCapabilities(declared),
-      clientInfo: clientInfoOf(metadata.clientInfo, this.#fallback),
-      affinity: this.#affinity,
-      headers,
-    });
-    if (headers === undefined && metadata.capabilitiesBytes === undefined) this.#learn({ metadata, principal, wanted });
-    return wanted;
-  }
-
-  /** Large metadata is not kept, because it refers to the bytes of the whole request. */
-  #learn(known: Known): void {
-    this.#known[this.#oldest] = known;
-    this.#oldest = (this.#oldest + 1) % MAX_KNOWN;
   }
 }

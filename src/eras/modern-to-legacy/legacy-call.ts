@@ -1,8 +1,7 @@
-import { assertNever, type BridgeError } from '../../errors.ts';
+import type { BridgeError } from '../../errors.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
 import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
 import { CALL_TOOL, CANCELLED, isInteractive } from '../../mcp/vocabulary/methods.ts';
-import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { featuresOf, type RevisionFeatures, servedRevision } from '../../mcp/vocabulary/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -13,14 +12,16 @@ import { errorFrame } from '../../wire/write-message.ts';
 import { type Answered, legacyRequest, modernFailure, modernOutcome, readRpcError } from './call-messages.ts';
 import { CallNotices } from './call-notices.ts';
 import { type CallForm, CallPreparation, setsLevel } from './call-preparation.ts';
-import { FollowedCall, type FollowedCallOptions, type Follower, type ParkingServices } from './followed-call.ts';
+import type { DescribedClient } from './client-descriptions.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import { SessionLink, type SessionLinkUser, SessionRequest } from './pool/session-link.ts';
-import { CallQuestions, type InputQuestion, rootsQuestion } from './questions/questions.ts';
+import { SessionRequest, SessionUser } from './pool/session-user.ts';
+import { type Follower, ParkedCall, type ParkedCallHost, type ParkingServices } from './questions/parked-call.ts';
+import { CallQuestions, type ClientAsker, type InputQuestion, rootsQuestion } from './questions/questions.ts';
 import { declined, RequiredElicitations, readUrlElicitations } from './questions/url-elicitations.ts';
 import type { Continuation } from './questions/waiting-call.ts';
 import { CallAsTask } from './tasks/call-as-task.ts';
-import type { HostedTasks, TaskClient } from './tasks/hosted-tasks.ts';
+import type { HostedTask } from './tasks/hosted-task.ts';
+import type { HostedTasks } from './tasks/hosted-tasks.ts';
 import type { CreatedTask, TaskTools } from './tasks/task-tools.ts';
 
 /** The parts that all calls of one server share. */
@@ -30,108 +31,203 @@ export interface CallServices extends ParkingServices {
   readonly hostedTasks: HostedTasks;
 }
 
-export interface LegacyCallOptions extends FollowedCallOptions {
+export interface LegacyCallOptions {
   readonly services: CallServices;
-  readonly client: TaskClient;
+  readonly client: DescribedClient;
+  /** The client's first request, with its envelope. */
+  readonly request: Frame;
+  /** That request, which waits for the outcome. */
+  readonly first: Follower;
 }
 
 /**
- * - `opening`: waits until the server serves.
+ * The call at its server:
+ * - `waiting`: for a session whose server serves.
  * - `preparing`: the server is told its log level, and asked how the tool is called.
  * - `asking`: not sent yet; the client is asked for what the server wanted to know before.
- * - `sent`: runs at the server, which will answer this request.
- * - `tasked`: runs at the server as a task.
+ * - `open`: the server has the request, and will answer it.
+ * - `task`: runs at the server as a task.
  * - `refused`: the server wants its user to visit URLs first; the client is asked.
  * - `completing`: the user has agreed; it will be sent once more when the elicitation is complete.
- * - `adopted`: has become a task, which its client follows by itself.
+ * - `hosted`: has become a task that its client follows by itself, and that uses the session in its place.
+ * - `ending`: nobody waits for the task any more; the server is told to end it.
  * - `over`: nothing more happens.
  */
-type Step =
-  | { readonly kind: 'opening' | 'preparing' | 'asking' | 'tasked' | 'refused' | 'adopted' | 'over' }
-  | { readonly kind: 'sent'; readonly request: SessionRequest }
-  | { readonly kind: 'completing'; readonly stop: () => void };
+type CallState =
+  | { readonly kind: 'waiting' | 'preparing' | 'asking' | 'refused' | 'over' }
+  | { readonly kind: 'open'; readonly request: SessionRequest }
+  | { readonly kind: 'task' | 'ending'; readonly task: CallAsTask }
+  | { readonly kind: 'completing'; readonly stop: () => void }
+  | { readonly kind: 'hosted'; readonly task: HostedTask };
 
-const OPENING: Step = { kind: 'opening' };
-const PREPARING: Step = { kind: 'preparing' };
-const ASKING: Step = { kind: 'asking' };
-const TASKED: Step = { kind: 'tasked' };
-const REFUSED: Step = { kind: 'refused' };
-const ADOPTED: Step = { kind: 'adopted' };
-const OVER: Step = { kind: 'over' };
+const WAITING: CallState = { kind: 'waiting' };
+const PREPARING: CallState = { kind: 'preparing' };
+const ASKING: CallState = { kind: 'asking' };
+const REFUSED: CallState = { kind: 'refused' };
+const OVER: CallState = { kind: 'over' };
 
-/** Runs one call of a modern client at a legacy server. */
-export class LegacyCall extends FollowedCall<LegacyCallOptions> implements SessionLinkUser {
+/**
+ * The client's side of the call:
+ * - `plain`: nothing was asked, and the client's first request waits for the outcome.
+ * - `asked`: the server has asked something; the park knows which requests follow the call.
+ * - `nobody`: nobody waits, and nobody can come back.
+ */
+type Following =
+  | { readonly kind: 'plain'; readonly first: Follower }
+  | { readonly kind: 'asked'; readonly park: ParkedCall }
+  | { readonly kind: 'nobody' };
+
+const NOBODY: Following = { kind: 'nobody' };
+
+/**
+ * One call of a modern client at a legacy server, from the time it waits for a session to its outcome. Most calls are
+ * followed by one request of the client, because nothing is asked in them.
+ */
+export class LegacyCall extends SessionUser implements ParkedCallHost, ClientAsker {
+  readonly #services: CallServices;
+  readonly #client: DescribedClient;
+  readonly #request: Frame;
   readonly #method: string;
-  readonly #link: SessionLink;
-  // Most calls need none of these; each is made when there is something for it to do.
-  #task: CallAsTask | undefined;
-  #preparation: CallPreparation | undefined;
-  #questions: CallQuestions | undefined;
-  #notices: CallNotices | undefined;
-  #elicitations: RequiredElicitations | undefined;
   /** The log level of the request that followed the call last. */
   #logLevel: LogLevel | undefined;
-  #step: Step = OPENING;
-  #server: InitializeResult | undefined;
+  #following: Following;
+  #state: CallState = WAITING;
+  /** Undefined while no server has served. */
+  #server: InitializeResult | undefined = undefined;
+  // Most calls need none of these; each is made when there is something for it to do.
+  #preparation: CallPreparation | undefined = undefined;
+  #questions: CallQuestions | undefined = undefined;
+  #notices: CallNotices | undefined = undefined;
+  #elicitations: RequiredElicitations | undefined = undefined;
 
-  constructor(options: LegacyCallOptions, first: Follower) {
-    super(options, first);
-    this.#method = options.request.method ?? '';
+  constructor({ services, client, request, first }: LegacyCallOptions) {
+    super(services.pool, client.wanted);
+    this.#services = services;
+    this.#client = client;
+    this.#request = request;
+    this.#method = request.method ?? '';
     this.#logLevel = first.logLevel;
-    this.#link = new SessionLink(options.services.pool, options.wanted, this);
+    this.#following = { kind: 'plain', first };
   }
 
   /** Throws a BridgeError when there is no session to be had. */
   start(): void {
-    if (this.#mayBeAsked) this.#link.openAlone();
-    else this.#link.open();
+    if (this.wanted.capabilities.areAskable && isInteractive(this.#method)) this.leaseSession();
+    else this.joinSession();
   }
 
-  get #mayBeAsked(): boolean {
-    return this.options.wanted.capabilities.areAskable && isInteractive(this.#method);
+  // ---- the client's side
+
+  get followers(): Iterable<Follower> {
+    const following = this.#following;
+    if (following.kind === 'asked') return following.park.followers;
+    return following.kind === 'plain' ? [following.first] : [];
   }
 
-  joined(follower: Follower): void {
+  get isParked(): boolean {
+    return this.#following.kind === 'asked' && this.#following.park.isParked;
+  }
+
+  /** True while the client is not being asked, and a request waits for the outcome. */
+  get #isAwaited(): boolean {
+    const following = this.#following;
+    return following.kind === 'asked' ? following.park.state === 'running' : following.kind === 'plain';
+  }
+
+  followed(follower: Follower): void {
     const { logLevel } = follower;
     this.#logLevel = logLevel;
-    this.#notices?.joined(follower);
+    this.#notices?.followed(follower);
     const server = this.#server;
-    if (logLevel === undefined || this.#step.kind === 'over' || server === undefined || !setsLevel(server)) return;
-    this.#preparationFor(server).setLevel(logLevel);
+    const isAtServer = this.#state.kind !== 'over' && this.#state.kind !== 'ending' && this.#state.kind !== 'hosted';
+    if (isAtServer && logLevel !== undefined && server !== undefined && setsLevel(server)) {
+      this.#preparationFor(server).setLevel(logLevel);
+    }
   }
 
-  protected get serverInfo(): Fields | undefined {
-    return readServerInfo(this.#server?.serverInfo);
+  /** The client withdrew a request, or its connection broke. */
+  detach(follower: Follower): void {
+    const following = this.#following;
+    if (following.kind === 'asked') return following.park.detach(follower);
+    if (following.kind !== 'plain' || following.first !== follower) return;
+    this.#following = NOBODY;
+    this.over();
+  }
+
+  askClient(question: InputQuestion): void {
+    const following = this.#following;
+    if (following.kind === 'nobody') return question.refuse();
+    const park = following.kind === 'asked' ? following.park : this.#openPark(following.first);
+    park.askClient(question);
+  }
+
+  questionWithdrawn(question: InputQuestion): void {
+    if (this.#following.kind === 'asked') this.#following.park.questionWithdrawn(question);
+  }
+
+  #openPark(first: Follower): ParkedCall {
+    const { principal } = this.wanted;
+    const serverInfo = readServerInfo(this.#server?.serverInfo);
+    const park = new ParkedCall({
+      services: this.#services,
+      host: this,
+      principal,
+      request: this.#request,
+      serverInfo,
+      first,
+    });
+    this.#following = { kind: 'asked', park };
+    return park;
+  }
+
+  /** The server has answered: `outcome` as the client gets it, under any id. */
+  #finished(outcome: Frame): void {
+    if (this.#following.kind === 'asked') this.#following.park.finished(outcome);
+    else this.#settle(outcome);
+  }
+
+  /** The server is gone, or there is none. */
+  #failed(error: RpcError): void {
+    const failure = errorFrame(0, error);
+    if (this.#following.kind === 'asked') this.#following.park.lost(failure);
+    else this.#settle(failure);
+  }
+
+  #settle(outcome: Frame): void {
+    if (this.#following.kind !== 'plain') return;
+    const { first } = this.#following;
+    this.#following = NOBODY;
+    this.over();
+    first.settle(outcome);
   }
 
   // ---- the way to the server
 
-  opened(result: InitializeResult): void {
-    this.#server = result;
-    this.#step = PREPARING;
+  opened(server: InitializeResult): void {
+    this.#server = server;
+    this.#state = PREPARING;
     const level = this.#logLevel;
-    if (level !== undefined && setsLevel(result)) this.#preparationFor(result).start(level);
-    else this.#prepare(result);
+    if (level !== undefined && setsLevel(server)) this.#preparationFor(server).start(level);
+    else this.#prepare(server);
   }
 
   #prepare(server: InitializeResult): void {
-    this.#step = PREPARING;
+    this.#state = PREPARING;
     // A server without tasks need not be looked at for how it takes the call.
     const mayBeTask = this.#method === CALL_TOOL && server.capabilities.tasks !== undefined;
     if (mayBeTask) this.#preparationFor(server).lookUp();
-    else this.#askRoots('plain');
+    else this.#begin('plain');
   }
 
   #preparationFor(server: InitializeResult): CallPreparation {
-    const { services, request } = this.options;
-    const { deps, taskTools } = services;
+    const { deps, taskTools } = this.#services;
     this.#preparation ??= new CallPreparation({
       clock: deps.clock,
-      link: this.#link,
+      user: this,
       taskTools,
       server,
-      request,
-      ready: (form) => this.#askRoots(form),
+      request: this.#request,
+      ready: (form) => this.#begin(form),
     });
     return this.#preparation;
   }
@@ -141,54 +237,56 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     if (this.#server !== undefined) this.#prepare(this.#server);
   }
 
-  /**
-   * Asks the client for the roots that the server has asked for while no call could be asked. Then the call is sent.
-   */
-  #askRoots(form: CallForm): void {
-    const held = isInteractive(this.#method) ? this.#link.session.roots.takeWaiting() : [];
-    if (held.length > 0) this.#step = ASKING;
+  #begin(form: CallForm): void {
+    if (this.isAskable) this.#askForRoots();
+    // The call goes on if there was nothing to ask, or if the limit of questions was reached.
+    if (!this.#isAwaited) return;
+    const request = legacyRequest(this.#request, this.#features);
+    if (form === 'task') return this.#sendAsTask(request);
+    const sent = new SessionRequest(request, this.#method, (answer) => this.#answered(answer));
+    this.#state = { kind: 'open', request: sent };
+    this.sendRequest(sent);
+  }
+
+  /** Asks the client for the roots that the server has asked for while no call could be asked. */
+  #askForRoots(): void {
+    const held = this.session.roots.takeWaiting();
+    if (held.length > 0) this.#state = ASKING;
     for (const roots of held) {
       const question = rootsQuestion(roots);
       roots.onWithdrawn = () => this.#withdrawnBeforeSent(question);
-      this.asked(question);
+      this.askClient(question);
     }
-    // The call goes on if there was nothing to ask, or if the limit of questions was reached.
-    if (!this.isRunning) return;
-    const request = legacyRequest(this.options.request, this.#features);
-    if (form === 'task') return this.#sendAsTask(request);
-    const sent = new SessionRequest(request, this.#method, (answer) => this.#answered(answer));
-    this.#step = { kind: 'sent', request: sent };
-    this.#task = undefined;
-    this.#link.sendRequest(sent);
-  }
-
-  #sendAsTask(request: Frame): void {
-    this.#step = TASKED;
-    this.#task = new CallAsTask({
-      clock: this.options.services.deps.clock,
-      link: this.#link,
-      adopt: (task) => this.#adopt(task),
-      answered: (outcome) => this.#answered(outcome),
-    });
-    this.#task.start(request);
   }
 
   /** With nothing left to ask, the client is not kept waiting for the end of the window. */
   #withdrawnBeforeSent(question: InputQuestion): void {
-    this.withdrawn(question);
-    if (this.#step.kind === 'asking' && this.isRunning) this.#prepareAgain();
+    this.questionWithdrawn(question);
+    if (this.#state.kind === 'asking' && this.#isAwaited) this.#prepareAgain();
   }
 
-  #adopt(task: CreatedTask): boolean {
-    const { services, client } = this.options;
-    const { principal, declaresTasks } = client;
+  #sendAsTask(request: Frame): void {
+    const task = new CallAsTask({
+      clock: this.#services.deps.clock,
+      user: this,
+      adopt: (created) => this.#adopt(created),
+      answered: (outcome) => this.#answered(outcome),
+    });
+    this.#state = { kind: 'task', task };
+    task.start(request);
+  }
+
+  /** The call has become a task at the server. True: its client follows the task from now on. */
+  #adopt(created: CreatedTask): boolean {
+    const { principal, declaresTasks } = this.#client;
     // A client that cannot follow a task waits for its result.
     if (!declaresTasks) return false;
-    const parts = { principal, link: this.#link, answered: this.#context, features: this.#features, task };
-    const hosted = services.hostedTasks.add(parts);
-    if (hosted === undefined) return false;
-    this.#step = ADOPTED;
-    this.finished(hosted.created());
+    const parts = { principal, user: this, answered: this.#context, features: this.#features, task: created };
+    const task = this.#services.hostedTasks.add(parts);
+    if (task === undefined) return false;
+    this.#state = { kind: 'hosted', task };
+    task.start();
+    this.#finished(task.created());
     return true;
   }
 
@@ -196,10 +294,73 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     return featuresOf(servedRevision(this.#server?.protocolVersion).id);
   }
 
+  // ---- what comes from the server
+
+  heard(frame: Frame, exchange: Exchange | undefined): void {
+    if (this.#state.kind === 'hosted') return this.#state.task.heard(frame);
+    if (frame.kind === 'request') return this.#questionsOf().asked(frame, this.#features);
+    if (frame.method === CANCELLED) this.#questions?.withdrawn(frame);
+    else this.#noticesOf().take(frame, exchange);
+  }
+
+  #questionsOf(): CallQuestions {
+    this.#questions ??= new CallQuestions({ asker: this, send: (message) => void this.send(message) });
+    return this.#questions;
+  }
+
+  #noticesOf(): CallNotices {
+    const { calls, deps } = this.#services;
+    this.#notices ??= new CallNotices({
+      call: this,
+      openBytes: () => calls.openBytes(this.wanted.principal),
+      logLevel: this.#logLevel,
+      log: deps.log,
+    });
+    return this.#notices;
+  }
+
+  #answered(outcome: Frame): void {
+    if (outcome.kind === 'error') this.#refusedBy(outcome);
+    else this.#finished(modernOutcome(outcome, this.#context));
+  }
+
+  get #context(): Answered {
+    return { request: this.#request, server: this.#server };
+  }
+
+  #refusedBy(frame: Frame): void {
+    const error = readRpcError(frame);
+    const isRefusal = error.code === URL_ELICITATION_REQUIRED && isInteractive(this.#method);
+    const elicitations = isRefusal ? readUrlElicitations(error) : undefined;
+    if (elicitations === undefined) return this.#finished(modernFailure(frame, this.#context));
+    this.#state = REFUSED;
+    this.#elicitations ??= new RequiredElicitations({
+      asker: this,
+      declared: this.wanted.capabilities,
+      failed: (reason) => this.#finished(errorFrame(0, reason)),
+    });
+    this.#elicitations.require(elicitations, error);
+  }
+
+  serverDrained(): void {
+    for (const follower of this.followers) follower.serverDrained();
+  }
+
+  lost(reason: BridgeError): void {
+    switch (this.#state.kind) {
+      case 'hosted':
+        return this.#state.task.lost(reason);
+      case 'task':
+      case 'ending':
+        this.#state.task.lost();
+    }
+    this.#failed(rpcErrorOf(reason));
+  }
+
   // ---- what the park decides
 
   proceed(): void {
-    switch (this.#step.kind) {
+    switch (this.#state.kind) {
       case 'asking':
         return this.#prepareAgain();
       case 'refused':
@@ -210,17 +371,34 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     }
   }
 
+  /** The server itself refused the first attempt, so that this one is the first that does anything. */
+  #visited(): void {
+    const elicitations = this.#elicitations;
+    if (elicitations === undefined) return;
+    if (!elicitations.isAccepted) {
+      return this.#finished(declined(this.#method, readServerInfo(this.#server?.serverInfo)));
+    }
+    const stop = elicitations.whenComplete(this.session.elicitations, () => this.#prepareAgain());
+    this.#state = { kind: 'completing', stop };
+  }
+
   over(): void {
-    const step = this.#step;
-    this.#step = OVER;
+    const state = this.#state;
     this.#preparation?.stop();
     this.#questions = undefined;
-    if (step.kind === 'completing') step.stop();
-    if (step.kind !== 'opening' && this.#mayBeAsked) this.#link.session.callOver();
-    if (step.kind === 'adopted') return;
-    // Closing the link withdraws what is open.
-    if (this.#task === undefined) this.#link.close();
-    else this.#task.end();
+    if (this.isAskable && state.kind !== 'waiting') this.session.callOver();
+    switch (state.kind) {
+      case 'hosted':
+        return;
+      case 'task':
+        this.#state = { kind: 'ending', task: state.task };
+        return state.task.end();
+      case 'completing':
+        state.stop();
+    }
+    this.#state = OVER;
+    // What is open is withdrawn.
+    this.leaveSession();
   }
 
   forgotten(): void {
@@ -229,100 +407,17 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
 
   /** Headers of callers are not stored, so a server that wants to see them can be asked for nothing more elsewhere. */
   continuation(): Continuation | undefined {
-    const step = this.#step;
-    if (step.kind !== 'sent' || this.options.wanted.headers !== undefined) return undefined;
-    return this.#link.session.continuationOf(step.request);
+    if (this.#state.kind !== 'open' || this.wanted.headers !== undefined) return undefined;
+    return this.session.continuationOf(this.#state.request);
   }
 
   handedOver(): void {
-    this.#step = OVER;
+    this.#state = OVER;
     this.#preparation?.stop();
     this.#questions = undefined;
-    const { pool, deps } = this.options.services;
-    this.#link.session.handOver();
+    const { pool, deps } = this.#services;
+    this.session.handOver();
     // Other calls of the session may be handed over in the same moment.
     deps.clock.after(0, () => pool.endHandedOver());
-  }
-
-  // ---- what comes from the server
-
-  fromServer(frame: Frame, exchange: Exchange | undefined): void {
-    switch (frame.kind) {
-      case 'result':
-      case 'error':
-        // Answers go to whatever has sent the request.
-        return;
-      case 'notification':
-        if (frame.method === CANCELLED) return this.#questions?.withdrawn(frame);
-        return this.#noticesOf().take(frame, exchange);
-      case 'request':
-        return this.#questionsOf().asked(frame, this.#features);
-      default:
-        return assertNever(frame.kind);
-    }
-  }
-
-  #questionsOf(): CallQuestions {
-    this.#questions ??= new CallQuestions({ park: this, send: (message) => void this.#link.send(message) });
-    return this.#questions;
-  }
-
-  #noticesOf(): CallNotices {
-    const { services, wanted } = this.options;
-    const { calls, deps } = services;
-    this.#notices ??= new CallNotices({
-      call: this,
-      openBytes: () => calls.openBytes(wanted.principal),
-      logLevel: this.#logLevel,
-      log: deps.log,
-    });
-    return this.#notices;
-  }
-
-  #answered(outcome: Frame): void {
-    if (outcome.kind === 'error') this.#refusedBy(outcome);
-    else this.finished(modernOutcome(outcome, this.#context));
-  }
-
-  get #context(): Answered {
-    return { request: this.options.request, server: this.#server };
-  }
-
-  #refusedBy(frame: Frame): void {
-    const error = readRpcError(frame);
-    const isRefusal = error.code === URL_ELICITATION_REQUIRED && isInteractive(this.#method);
-    const elicitations = isRefusal ? readUrlElicitations(error) : undefined;
-    if (elicitations === undefined) return this.finished(modernFailure(frame, this.#context));
-    this.#step = REFUSED;
-    this.#elicitations ??= new RequiredElicitations({
-      park: this,
-      declared: this.options.wanted.capabilities,
-      failed: (reason) => this.finished(errorFrame(0, reason)),
-    });
-    this.#elicitations.require(elicitations, error);
-  }
-
-  /** The server itself refused the first attempt, so that this one is the first that does anything. */
-  #visited(): void {
-    const elicitations = this.#elicitations;
-    if (elicitations === undefined) return;
-    if (!elicitations.isAccepted) return this.finished(declined(this.#method, this.serverInfo));
-    const stop = elicitations.whenComplete(this.#link.session.elicitations, () => this.#prepareAgain());
-    this.#step = { kind: 'completing', stop };
-  }
-
-  // ---- ends
-
-  refused(error: RpcError): void {
-    this.failed(error);
-  }
-
-  lost(reason: BridgeError): void {
-    this.#task?.lost();
-    this.failed(rpcErrorOf(reason));
-  }
-
-  serverDrained(): void {
-    for (const follower of this.followers) follower.serverDrained();
   }
 }

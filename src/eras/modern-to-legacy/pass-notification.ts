@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
 import type { BridgeError } from '../../errors.ts';
+import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
 import { stripMetadata } from '../../mcp/classify/request-metadata.ts';
-import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { DescribedClient } from './client-descriptions.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import { SessionLink, type SessionLinkUser } from './pool/session-link.ts';
-import type { SessionWanted } from './pool/session-wanted.ts';
+import { SessionUser } from './pool/session-user.ts';
 
 export interface NotificationRoute {
   readonly pool: LegacyPool;
-  readonly wanted: SessionWanted;
+  readonly client: DescribedClient;
   readonly log: Logger;
   /** Called when the server can take the next notification. */
   readonly drained: () => void;
@@ -27,26 +27,26 @@ type PassingState = 'waiting' | 'sent' | 'over';
  * server has not taken it yet; `drained` follows.
  */
 export function passNotification(notification: Frame, route: NotificationRoute): boolean {
+  if (route.client.refusal !== undefined || isAmbiguous(notification)) return true;
   return new PassingNotification(notification, route).start();
 }
 
-class PassingNotification implements SessionLinkUser {
+class PassingNotification extends SessionUser {
   readonly #notification: Frame;
   readonly #route: NotificationRoute;
-  readonly #link: SessionLink;
   #state: PassingState = 'waiting';
   #isHeldUp = false;
 
   constructor(notification: Frame, route: NotificationRoute) {
+    super(route.pool, route.client.wanted);
     this.#notification = notification;
     this.#route = route;
-    this.#link = new SessionLink(route.pool, route.wanted, this);
   }
 
   /** False: it is held up. */
   start(): boolean {
     try {
-      this.#link.open();
+      this.joinSession();
     } catch (thrown) {
       this.#dropped({ err: thrown });
       return true;
@@ -57,18 +57,14 @@ class PassingNotification implements SessionLinkUser {
 
   opened(): void {
     this.#state = 'sent';
-    if (this.#link.send(stripMetadata(this.#notification))) this.#leave();
-  }
-
-  refused({ code }: RpcError): void {
-    this.#dropped({ code });
+    if (this.send(stripMetadata(this.#notification))) this.#leave();
   }
 
   lost({ code }: BridgeError): void {
     this.#dropped({ code });
   }
 
-  fromServer(): void {}
+  heard(): void {}
 
   /** The session may say so before it serves. */
   serverDrained(): void {
@@ -84,7 +80,7 @@ class PassingNotification implements SessionLinkUser {
 
   #leave(): void {
     this.#state = 'over';
-    this.#link.close();
+    this.leaveSession();
     if (this.#isHeldUp) this.#route.drained();
   }
 }

@@ -6,7 +6,7 @@ import {
 } from '../../../src/eras/modern-to-legacy/client-subscription.ts';
 import type { LegacyPool } from '../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
 import type { LegacySession } from '../../../src/eras/modern-to-legacy/pool/legacy-session.ts';
-import type { SessionLink } from '../../../src/eras/modern-to-legacy/pool/session-link.ts';
+import type { SessionUser } from '../../../src/eras/modern-to-legacy/pool/session-user.ts';
 import { sessionFor } from '../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
 import { canonicalCapabilities } from '../../../src/mcp/translate/capabilities.ts';
 import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
@@ -122,9 +122,9 @@ test('a server that has not begun to serve may say of each list once that it has
 
 test('of the resources that a client names no more are asked for than it can subscribe to', (t) => {
   const asked: unknown[] = [];
-  const server = { fromClient: (_link: SessionLink, frame: Frame) => asked.push(readPayload(frame)?.uri) > 0 };
+  const server = { fromClient: (_user: SessionUser, frame: Frame) => asked.push(readPayload(frame)?.uri) > 0 };
   const session = { initializeResult: SERVER_RESULT, server } as unknown as LegacySession;
-  const pool = { take: (link: SessionLink) => link.joined(session) } as unknown as LegacyPool;
+  const pool = { take: (user: SessionUser) => user.joined(session) } as unknown as LegacyPool;
   const named = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, n) => `a:${n}`);
   const params = { notifications: { resourceSubscriptions: ['a:0', ...named] } };
   const { clock, log } = createFakeDeps();
@@ -141,7 +141,8 @@ test('of the resources that a client names no more are asked for than it can sub
     }),
     request: clientFrame({ id: 1, method: 'subscriptions/listen', params }),
     tasks: [],
-    host: { tell: () => {}, serverDrained: () => {} },
+    host: { notify: () => {}, settle: () => {}, serverDrained: () => {} },
+    closed: () => {},
   }).start();
   t.deepEqual(asked, named.slice(0, MAX_SUBSCRIBED));
 });

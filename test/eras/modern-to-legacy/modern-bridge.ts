@@ -126,7 +126,7 @@ export class ModernBridge {
     this.dialer.dialled[session]?.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited'));
   }
 
-  /** One request of a modern client, as a conversation of its own. */
+  /** One request of a modern client, as a link of its own. */
   ask(method: string, params: object = {}, options: AskOptions = {}): ModernRequest {
     return new ModernRequest(this.modern, method, params, options);
   }

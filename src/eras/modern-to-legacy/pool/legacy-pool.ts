@@ -4,8 +4,8 @@ import { MAX_CAPABILITIES_LENGTH } from '../../../mcp/translate/capabilities.ts'
 import type { Readiness, SessionDialer } from '../../../relay/ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { type CallsElsewhere, LegacySession } from './legacy-session.ts';
-import type { SessionLink, SessionPool } from './session-link.ts';
 import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits } from './session-queue.ts';
+import type { SessionPool, SessionUser } from './session-user.ts';
 import type { SessionWanted } from './session-wanted.ts';
 import type { Attribution } from './sole-owner.ts';
 
@@ -100,42 +100,42 @@ export class LegacyPool implements SessionPool {
     return this.#options.dialer.readiness();
   }
 
-  /** Has the link join a session. Throws a BridgeError when the limit is reached, or the server cannot be reached now. */
-  take(link: SessionLink): void {
+  /** Has the user join a session. Throws a BridgeError when the limit is reached, or the server cannot be reached now. */
+  take(user: SessionUser): void {
     if (this.#isClosed) throw SHUTTING_DOWN;
-    const { wanted } = link;
+    const { wanted } = user;
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
-    const entry = group?.find(({ session }) => this.#suits(session, link)) ?? group?.at(-1) ?? this.#open(wanted);
+    const entry = group?.find(({ session }) => this.#suits(session, user)) ?? group?.at(-1) ?? this.#open(wanted);
     if (entry === undefined) throw this.#limitReached(wanted, 'are in use');
-    this.#join(entry, link);
+    this.#join(entry, user);
   }
 
   /**
-   * Does what `take` does for a call that may be asked something: no other such call uses the session before the link is
-   * closed. Where calls need not be kept apart for that, they share. The link is granted a session at once or later.
+   * Does what `take` does for a call that may be asked something: no other such call uses the session until the user
+   * has left it. Where calls need not be kept apart for that, they share. The user is granted a session at once or later.
    * Throws when too many wait, too.
    */
-  lease(link: SessionLink): void {
+  lease(user: SessionUser): void {
     if (this.#isClosed) throw SHUTTING_DOWN;
-    if (this.#queue.isEmpty && this.#tryLease(link)) return link.granted();
-    const { wanted } = link;
+    if (this.#queue.isEmpty && this.#tryLease(user)) return user.granted();
+    const { wanted } = user;
     checkSize(wanted);
-    this.#queue.add(link, () => this.#limitReached(wanted, `were in use for ${LEASE_WAIT_MS} ms`));
+    this.#queue.add(user, () => this.#limitReached(wanted, `were in use for ${LEASE_WAIT_MS} ms`));
     // The calls before it may wait for sessions of other clients.
     this.#serve();
   }
 
   /** False: none is free, and the limit is reached. */
-  #tryLease(link: SessionLink): boolean {
-    const { wanted } = link;
+  #tryLease(user: SessionUser): boolean {
+    const { wanted } = user;
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;
     const isFree = ({ session, askable }: Entry): boolean =>
-      (askable === 0 || !this.#keepsApart) && this.#suits(session, link);
+      (askable === 0 || !this.#keepsApart) && this.#suits(session, user);
     const entry = group.find(isFree) ?? this.#open(wanted);
     if (entry === undefined) return false;
     try {
-      this.#join(entry, link);
+      this.#join(entry, user);
       return true;
     } catch (thrown) {
       // No more processes may run than do: one of them will be free.
@@ -144,22 +144,22 @@ export class LegacyPool implements SessionPool {
     }
   }
 
-  /** True if a question in a call of this link can be told there from one in an abandoned call. */
-  #suits(session: LegacySession, { identity }: SessionLink): boolean {
+  /** True if a question in a call of this user can be told there from one in an abandoned call. */
+  #suits(session: LegacySession, { identity }: SessionUser): boolean {
     return !this.#keepsApart || session.isClearFor(identity);
   }
 
-  #join(entry: Entry, link: SessionLink): void {
+  #join(entry: Entry, user: SessionUser): void {
     const { session } = entry;
     this.#used(entry);
     try {
-      session.server.join(link);
+      session.server.join(user);
     } catch (thrown) {
       if (session.isIdle) this.#end(session);
       throw thrown;
     }
-    if (link.isAskable) entry.askable += 1;
-    link.joined(session);
+    if (user.isAskable) entry.askable += 1;
+    user.joined(session);
   }
 
   /** Moves the session to the end of the order of use. */
@@ -185,15 +185,14 @@ export class LegacyPool implements SessionPool {
 
   #serveOnce(): void {
     const inVain = new Set<string | undefined>();
-    for (const link of this.#queue.toArray()) {
-      const { key, caller } = link.wanted;
-      if (!link.isWaiting || inVain.has(key ?? caller)) continue;
+    for (const user of this.#queue.toArray()) {
+      const { key, caller } = user.wanted;
+      if (!user.isWaiting || inVain.has(key ?? caller)) continue;
       try {
-        if (this.#tryLease(link)) link.granted();
+        if (this.#tryLease(user)) user.granted();
         else inVain.add(key ?? caller);
       } catch (thrown) {
-        link.leaveQueue();
-        link.refused(toBridgeError(thrown));
+        user.refused(toBridgeError(thrown));
       }
     }
   }
@@ -255,7 +254,7 @@ export class LegacyPool implements SessionPool {
     );
   }
 
-  left({ isAskable }: SessionLink, session: LegacySession): void {
+  left({ isAskable }: SessionUser, session: LegacySession): void {
     const entry = this.#entries.get(session);
     if (entry !== undefined && isAskable) entry.askable -= 1;
     if (entry !== undefined && session.isIdle) this.#idle(entry);
@@ -308,10 +307,7 @@ export class LegacyPool implements SessionPool {
   /** Ends all sessions; those who use one, or wait for one, are told. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const link of this.#queue.toArray()) {
-      link.leaveQueue();
-      link.refused(SHUTTING_DOWN);
-    }
+    for (const user of this.#queue.toArray()) user.refused(SHUTTING_DOWN);
     const sessions = [...this.#entries.keys()];
     for (const session of sessions) this.#remove(session);
     await Promise.all(sessions.map((session) => session.close()));

@@ -1,7 +1,7 @@
 import { LinkedList, ListedValue } from '../../../collections/short-lived-values.ts';
 import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import type { SessionLink } from './session-link.ts';
+import type { SessionUser } from './session-user.ts';
 
 /** Official clients wait a minute for an answer; they shall learn before that why there is none. */
 export const LEASE_WAIT_MS = 50_000;
@@ -17,7 +17,7 @@ export interface SessionQueueLimits {
 export class SessionQueue {
   readonly #limits: SessionQueueLimits;
   readonly #clock: Clock;
-  readonly #links = new LinkedList<ListedValue<SessionLink>>();
+  readonly #users = new LinkedList<ListedValue<SessionUser>>();
   readonly #perCaller = new Map<string, number>();
   #size = 0;
 
@@ -31,24 +31,21 @@ export class SessionQueue {
   }
 
   get isEmpty(): boolean {
-    return this.#links.isEmpty;
+    return this.#users.isEmpty;
   }
 
   /** Throws a BridgeError when too many wait. `tooLate` says why there was none for so long. */
-  add(link: SessionLink, tooLate: () => BridgeError): void {
-    const { caller } = link.wanted;
+  add(user: SessionUser, tooLate: () => BridgeError): void {
+    const { caller } = user.wanted;
     const own = this.#perCaller.get(caller) ?? 0;
     const { waiting, waitingPerCaller } = this.#limits;
     if (own >= waitingPerCaller) throw tooMany(waitingPerCaller, ' of this caller');
     if (this.#size >= waiting) throw tooMany(waiting, '');
-    const place = new ListedValue(link);
-    const cancelTimer = this.#clock.after(LEASE_WAIT_MS, () => {
-      link.leaveQueue();
-      link.refused(tooLate());
-    });
-    this.#links.add(place);
+    const place = new ListedValue(user);
+    const cancelTimer = this.#clock.after(LEASE_WAIT_MS, () => user.refused(tooLate()));
+    this.#users.add(place);
     this.#count(caller, 1);
-    link.queued(() => {
+    user.queued(() => {
       cancelTimer();
       place.unlink();
       this.#count(caller, -1);
@@ -62,9 +59,9 @@ export class SessionQueue {
     else this.#perCaller.set(caller, own);
   }
 
-  /** The links of the waiting calls, in the order of arrival. */
-  toArray(): readonly SessionLink[] {
-    return this.#links.toArray().map(({ value }) => value);
+  /** The calls that wait, in the order of arrival. */
+  toArray(): readonly SessionUser[] {
+    return this.#users.toArray().map(({ value }) => value);
   }
 }
 

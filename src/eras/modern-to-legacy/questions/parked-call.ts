@@ -1,6 +1,7 @@
-import type { Clock } from '../../../deps.ts';
+import type { Clock, Deps } from '../../../deps.ts';
 import { assertNever } from '../../../errors.ts';
 import { inputRequiredFrame } from '../../../mcp/translate/input-requests.ts';
+import type { LogLevel } from '../../../mcp/vocabulary/client-declarations.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { OutcomeStorage } from '../../../relay/shared-state.ts';
@@ -8,8 +9,8 @@ import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
 import { CallRecord, MAYBE_ELSEWHERE } from './call-record.ts';
 import type { KeptOutcome, ParkedCalls } from './parked-calls.ts';
-import { type InputQuestion, type KeyedQuestion, OpenQuestions } from './questions.ts';
-import type { RequestStates } from './request-state.ts';
+import { type ClientAsker, type InputQuestion, type KeyedQuestion, OpenQuestions } from './questions.ts';
+import { type RequestStates, requestDigest, type StateBinding } from './request-state.ts';
 import type { Continuation, WaitingCall } from './waiting-call.ts';
 
 /** Servers that ask several things at once do so within a moment; one `input_required` shall hold them all. */
@@ -23,19 +24,21 @@ export const MAX_CALL_MS = 30 * 60_000;
 /** Time for which an outcome is kept for a client that asks for it again. */
 export const RETENTION_MS = 60_000;
 
-/** A request of the client that waits for the outcome: the first one, or a retry. */
-export interface CallObserver {
-  /**
-   * Takes the answer, under an id that is not the request's own. Called once; afterwards the request observes nothing
-   * more.
-   */
+/** A request of the client that follows a call: the first one, or a retry. */
+export interface Follower {
+  readonly logLevel: LogLevel | undefined;
+  /** The progress token as the client wrote it. */
+  readonly progressToken: Buffer | undefined;
+  notify(frame: Frame): void;
+  serverDrained(): void;
+  /** Takes the answer, under an id that is not the request's own. Called once; the request follows nothing any more. */
   settle(outcome: Frame): void;
 }
 
 /** The run of a call at the server, as its parking needs it. */
-export interface ParkedCallHost<Observer> {
+export interface ParkedCallHost {
   /** A request follows the call from now on, or has come back for its outcome, which is passed next. */
-  joined(observer: Observer): void;
+  followed(follower: Follower): void;
   /** Every question was answered, and somebody waits for the outcome again. */
   proceed(): void;
   /** The outcome came, or nobody wants it any more: let go of the server. Called once. */
@@ -73,24 +76,27 @@ const RUNNING: CallState = { kind: 'running' };
 const DONE: CallState = { kind: 'done' };
 const DEAD: CallState = { kind: 'dead' };
 
-export interface ParkedCallOptions<Observer extends CallObserver> {
-  /** Unguessable. Called when the id is needed. */
-  readonly createId: () => string;
-  readonly clock: Clock;
+/** The parts that parking a call needs. */
+export interface ParkingServices {
+  readonly deps: Deps;
   readonly states: RequestStates;
-  readonly calls: ParkedCalls<ParkedCall<Observer>>;
-  /** Undefined: an outcome ends with this process. */
-  readonly storage: OutcomeStorage | undefined;
-  readonly host: ParkedCallHost<Observer>;
+  readonly calls: ParkedCalls<ParkedCall>;
+  /** Storage for outcomes that outlive this process, with those of other bridges; undefined: none. */
+  readonly outcomes: OutcomeStorage | undefined;
+}
+
+export interface ParkedCallOptions {
+  readonly services: ParkingServices;
+  readonly host: ParkedCallHost;
   readonly principal: string;
-  /** The size of the client's first request, which is kept as long as the call is. */
-  readonly requestBytes: number;
-  /** The digest of the client's request, computed on demand because it is rarely needed. */
-  readonly digest: () => string;
+  /** The client's first request, with its envelope. The call keeps it. */
+  readonly request: Frame;
   /** The server's name and version, for the `_meta` of results. */
   readonly serverInfo: Fields | undefined;
-  /** The client's first request, which waits for the outcome; undefined: `restore` follows. */
-  readonly first: Observer | undefined;
+  /** The request that waits for the outcome; undefined: `restore` follows. */
+  readonly first: Follower | undefined;
+  /** The id that the call had at another bridge; undefined: it gets one when it is needed, which cannot be guessed. */
+  readonly id?: string;
 }
 
 /** The state of a call that has waited for its client at another bridge. */
@@ -103,9 +109,9 @@ export interface RestoredCall extends Pick<WaitingCall, 'round' | 'leftMs' | 'la
  * for the first question. A question ends the client's request with `input_required`, and the retry takes its place.
  * However often the client repeats a request, the server gets the call once and each answer once.
  */
-export class ParkedCall<Observer extends CallObserver> {
-  readonly #options: ParkedCallOptions<Observer>;
-  readonly #observers: Set<Observer>;
+export class ParkedCall implements ClientAsker {
+  readonly #options: ParkedCallOptions;
+  readonly #followers: Set<Follower>;
   #questions: OpenQuestions | undefined;
   #id: string | undefined;
   #state: CallState = RUNNING;
@@ -114,14 +120,15 @@ export class ParkedCall<Observer extends CallObserver> {
   /** Undefined: other bridges know nothing of it. */
   #record: CallRecord | undefined;
 
-  constructor(options: ParkedCallOptions<Observer>) {
+  constructor(options: ParkedCallOptions) {
     this.#options = options;
-    this.#observers = new Set(options.first === undefined ? [] : [options.first]);
+    this.#id = options.id;
+    this.#followers = new Set(options.first === undefined ? [] : [options.first]);
   }
 
   /** Waits for the client here from now on. False: there are too many such calls, or they hold too much. */
   restore({ round, leftMs, lastKey, questions }: RestoredCall): boolean {
-    this.#deadlineMs = this.#options.clock.now() + leftMs;
+    this.#deadlineMs = this.#clock.now() + leftMs;
     this.#round = round - 1;
     const open = this.#openQuestions();
     open.skipKeys(lastKey);
@@ -135,7 +142,7 @@ export class ParkedCall<Observer extends CallObserver> {
   }
 
   get id(): string {
-    this.#id ??= this.#options.createId();
+    this.#id ??= this.#services.deps.randomId();
     return this.#id;
   }
 
@@ -155,35 +162,54 @@ export class ParkedCall<Observer extends CallObserver> {
     return this.#round;
   }
 
-  get observers(): ReadonlySet<Observer> {
-    return this.#observers;
+  get followers(): ReadonlySet<Follower> {
+    return this.#followers;
+  }
+
+  /** The client is being asked something, and no request follows. */
+  get isParked(): boolean {
+    return this.#state.kind === 'parked' && this.#followers.size === 0;
+  }
+
+  /** Computes the digest of the request, which takes a while. */
+  #binding(): StateBinding {
+    const { principal, request } = this.#options;
+    return { principal, digest: requestDigest(request) };
+  }
+
+  get #services(): ParkingServices {
+    return this.#options.services;
+  }
+
+  get #clock(): Clock {
+    return this.#services.deps.clock;
   }
 
   // ---- the client
 
-  #attach(observer: Observer): void {
-    this.#observers.add(observer);
-    this.#options.host.joined(observer);
+  #attach(follower: Follower): void {
+    this.#followers.add(follower);
+    this.#options.host.followed(follower);
   }
 
   /**
    * The client comes back, perhaps with answers. False: there is nothing left to come back to. A retry that was sent
    * twice finds its answers delivered, and gets the same outcome.
    */
-  retry(round: number, request: Frame, observer: Observer): boolean {
+  retry(round: number, request: Frame, follower: Follower): boolean {
     switch (this.#state.kind) {
       case 'running':
       case 'collecting':
-        this.#attach(observer);
+        this.#attach(follower);
         return true;
       case 'parked':
         // An older round: the client has not seen what it was asked since.
-        if (round < this.#round) observer.settle(this.#state.told);
-        else this.#resume(this.#state.cancel, request, observer);
+        if (round < this.#round) follower.settle(this.#state.told);
+        else this.#resume(this.#state.cancel, request, follower);
         return true;
       case 'held':
-        this.#options.host.joined(observer);
-        observer.settle(this.#state.outcome);
+        this.#options.host.followed(follower);
+        follower.settle(this.#state.outcome);
         return true;
       case 'done':
       case 'dead':
@@ -193,17 +219,17 @@ export class ParkedCall<Observer extends CallObserver> {
     }
   }
 
-  #resume(cancelTimer: () => void, request: Frame, observer: Observer): void {
+  #resume(cancelTimer: () => void, request: Frame, follower: Follower): void {
     cancelTimer();
     this.#state = RUNNING;
-    this.#attach(observer);
+    this.#attach(follower);
     if (this.#questions?.answer(request) === false) return this.#ask();
     if (this.state === 'running') this.#options.host.proceed();
   }
 
   /** The client withdrew a request, or its connection broke. */
-  detach(observer: Observer): void {
-    if (!this.#observers.delete(observer) || this.#observers.size > 0) return;
+  detach(follower: Follower): void {
+    if (!this.#followers.delete(follower) || this.#followers.size > 0) return;
     // A parked call is followed only by a request that is about to be told of the questions.
     const { kind } = this.#state;
     if (kind === 'running' || kind === 'collecting' || kind === 'parked') this.#giveUp();
@@ -211,30 +237,32 @@ export class ParkedCall<Observer extends CallObserver> {
 
   // ---- the server
 
-  asked(question: InputQuestion): void {
+  askClient(question: InputQuestion): void {
     const isLive = this.#state.kind === 'running' || this.#state.kind === 'collecting' || this.#state.kind === 'parked';
     if (!isLive || !this.#take(question)) return question.refuse();
     if (this.#state.kind === 'parked') return;
-    const nowMs = this.#options.clock.now();
+    const nowMs = this.#clock.now();
     const sinceMs = this.#state.kind === 'collecting' ? this.#state.sinceMs : nowMs;
     if (this.#state.kind === 'collecting') this.#state.cancel();
     const waitMs = Math.min(COALESCING_MS, sinceMs + MAX_COALESCING_MS - nowMs);
-    this.#state = { kind: 'collecting', sinceMs, cancel: this.#options.clock.after(waitMs, () => this.#ask()) };
+    this.#state = { kind: 'collecting', sinceMs, cancel: this.#clock.after(waitMs, () => this.#ask()) };
   }
 
   #take(question: InputQuestion): boolean {
-    if (this.#deadlineMs === 0) this.#deadlineMs = this.#options.clock.now() + MAX_CALL_MS;
+    if (this.#deadlineMs === 0) this.#deadlineMs = this.#clock.now() + MAX_CALL_MS;
     return this.#openQuestions().add(question);
   }
 
   #openQuestions(): OpenQuestions {
-    const { clock, calls, requestBytes } = this.#options;
-    this.#questions ??= new OpenQuestions(clock, (bytes) => calls.admit(this, requestBytes + bytes));
+    const { services, request } = this.#options;
+    this.#questions ??= new OpenQuestions(this.#clock, (bytes) =>
+      services.calls.admit(this, request.bytes.length + bytes),
+    );
     return this.#questions;
   }
 
   /** The server does not want to know it any more. A client that was told cannot be told otherwise. */
-  withdrawn(question: InputQuestion): void {
+  questionWithdrawn(question: InputQuestion): void {
     this.#questions?.remove(question);
     if (this.#state.kind !== 'collecting' || (this.#questions?.size ?? 0) > 0) return;
     this.#state.cancel();
@@ -257,12 +285,13 @@ export class ParkedCall<Observer extends CallObserver> {
   }
 
   #hold(outcome: Frame): void {
-    const { principal, requestBytes, clock, calls, storage } = this.#options;
+    const { principal, request } = this.#options;
+    const { calls, outcomes } = this.#services;
     const { id } = this;
-    if (storage !== undefined) this.#recordIn(storage).ended(outcome.bytes, RETENTION_MS);
-    const bytes = outcome.bytes.length + requestBytes;
+    if (outcomes !== undefined) this.#recordIn(outcomes).ended(outcome.bytes, RETENTION_MS);
+    const bytes = outcome.bytes.length + request.bytes.length;
     const kept: KeptOutcome = { id, principal, bytes, giveUp: () => this.close() };
-    const cancel = clock.after(RETENTION_MS, () => this.close());
+    const cancel = this.#clock.after(RETENTION_MS, () => this.close());
     this.#state = { kind: 'held', outcome, kept, cancel };
     // The account of kept outcomes counts the bytes from now on.
     calls.admit(this, 0);
@@ -283,17 +312,16 @@ export class ParkedCall<Observer extends CallObserver> {
 
   /** Resolves when another bridge could go on with it, or that takes too long; undefined: none could. */
   #store(): Promise<void> | undefined {
-    const { storage, host, clock } = this.#options;
-    const continuation = storage && host.continuation();
+    const { outcomes: storage } = this.#services;
+    const continuation = storage && this.#options.host.continuation();
     if (storage === undefined || (continuation === undefined && this.#record === undefined)) return undefined;
-    const leftMs = this.#deadlineMs - clock.now();
+    const leftMs = this.#deadlineMs - this.#clock.now();
     const questions = this.#openQuestions();
     return this.#recordIn(storage).waits(continuation && { round: this.#round, leftMs, continuation, questions });
   }
 
   #recordIn(storage: OutcomeStorage): CallRecord {
-    const { principal, digest } = this.#options;
-    this.#record ??= new CallRecord({ storage, id: this.id, principal, digest: digest() });
+    this.#record ??= new CallRecord({ storage, id: this.id, ...this.#binding() });
     return this.#record;
   }
 
@@ -319,18 +347,17 @@ export class ParkedCall<Observer extends CallObserver> {
 
   #ask(): void {
     this.#round += 1;
-    const { clock, states, principal, digest, serverInfo } = this.#options;
-    const nowMs = clock.now();
+    const nowMs = this.#clock.now();
     const expiresAtMs = Math.min(nowMs + PARK_MS, this.#deadlineMs);
     const contents = { callId: this.id, round: this.#round, expiresAtMs };
-    const requestState = states.seal(contents, { principal, digest: digest() });
+    const requestState = this.#services.states.seal(contents, this.#binding());
     const told = inputRequiredFrame(0, {
       requests: this.#questions?.tell() ?? new Map(),
       requestState,
-      serverInfo,
+      serverInfo: this.#options.serverInfo,
     });
     if (this.#state.kind === 'collecting') this.#state.cancel();
-    const cancel = clock.after(Math.max(0, expiresAtMs - nowMs), () => this.#giveUp());
+    const cancel = this.#clock.after(Math.max(0, expiresAtMs - nowMs), () => this.#giveUp());
     const parked = { kind: 'parked', cancel, told } as const;
     this.#state = parked;
     const stored = this.#store();
@@ -342,9 +369,9 @@ export class ParkedCall<Observer extends CallObserver> {
   }
 
   #settle(outcome: Frame): void {
-    const observers = [...this.#observers];
-    this.#observers.clear();
-    for (const observer of observers) observer.settle(outcome);
+    const followers = [...this.#followers];
+    this.#followers.clear();
+    for (const follower of followers) follower.settle(outcome);
   }
 
   /** No request follows the call, or the client came back too late. The call is not run again, whoever asks for it. */
@@ -382,7 +409,7 @@ export class ParkedCall<Observer extends CallObserver> {
   }
 
   #forget(): void {
-    if (this.#state.kind === 'held') this.#options.calls.outcomes.release(this.#state.kept);
+    if (this.#state.kind === 'held') this.#services.calls.outcomes.release(this.#state.kept);
     this.#state = DEAD;
     this.#leaveCalls();
     this.#options.host.forgotten();
@@ -390,6 +417,6 @@ export class ParkedCall<Observer extends CallObserver> {
 
   /** A call without an id was never added. */
   #leaveCalls(): void {
-    if (this.#id !== undefined) this.#options.calls.forget(this);
+    if (this.#id !== undefined) this.#services.calls.forget(this);
   }
 }

@@ -173,12 +173,13 @@ function bytesOf({ askedBytes, request }: InputQuestion): number {
 
 /** Asks the client what the server wants to know, and takes questions back. */
 export interface ClientAsker {
-  asked(question: InputQuestion): void;
-  withdrawn(question: InputQuestion): void;
+  askClient(question: InputQuestion): void;
+  /** The server does not want to know it any more. */
+  questionWithdrawn(question: InputQuestion): void;
 }
 
 export interface CallQuestionsOptions {
-  readonly park: ClientAsker;
+  readonly asker: ClientAsker;
   /** To the server. */
   readonly send: (frame: Frame) => void;
 }
@@ -193,7 +194,7 @@ export class CallQuestions {
   }
 
   asked(frame: Frame, features: RevisionFeatures): void {
-    if (frame.id !== undefined) this.#options.park.asked(this.open(frame, frame.id, features));
+    if (frame.id !== undefined) this.#options.asker.askClient(this.open(frame, frame.id, features));
   }
 
   /** A question of the server, of which the client is not told here. */
@@ -212,7 +213,7 @@ export class CallQuestions {
     const question = id === undefined ? undefined : this.#byId.get(id);
     if (id === undefined || question === undefined) return;
     this.#byId.delete(id);
-    this.#options.park.withdrawn(question);
+    this.#options.asker.questionWithdrawn(question);
   }
 
   /** The call is over: nobody wants to know anything more. */

@@ -132,7 +132,7 @@ export class Elicitations {
 }
 
 export interface RequiredElicitationsOptions {
-  readonly park: Pick<ClientAsker, 'asked'>;
+  readonly asker: Pick<ClientAsker, 'askClient'>;
   /** The capabilities of the client. */
   readonly declared: CanonicalCapabilities;
   /** The client cannot be asked; the call ends with this. */
@@ -157,14 +157,14 @@ export class RequiredElicitations {
 
   /** Asks the client. */
   require(elicitations: readonly UrlElicitation[], error: RpcError): void {
-    const { park, declared, failed } = this.#options;
+    const { asker, declared, failed } = this.#options;
     if (!takesUrls(declared.capabilities)) return failed(URL_MODE_MISSING);
     this.#rounds += 1;
     if (this.#rounds > MAX_URL_ROUNDS) return failed(tooManyRounds(error));
     this.#isAccepted = true;
     this.#ids = elicitations.flatMap(({ elicitationId }) => (elicitationId === undefined ? [] : [elicitationId]));
     for (const { request } of elicitations) {
-      park.asked({
+      asker.askClient({
         method: ELICIT,
         request,
         askedBytes: 0,

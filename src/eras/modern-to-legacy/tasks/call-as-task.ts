@@ -3,7 +3,7 @@ import { CALL_TOOL } from '../../../mcp/vocabulary/methods.ts';
 import { CANCEL_TASK } from '../../../mcp/vocabulary/task-extension.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
-import { type SessionLink, SessionRequest } from '../pool/session-link.ts';
+import { SessionRequest, type SessionUser } from '../pool/session-user.ts';
 import { MAX_CALL_MS } from '../questions/parked-call.ts';
 import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
 
@@ -12,8 +12,9 @@ export const CANCEL_TASK_MS = 2000;
 
 export interface CallAsTaskOptions {
   readonly clock: Clock;
-  readonly link: SessionLink;
-  /** The call has become a task. True: its client follows it from now on, and the link goes with it. */
+  /** The call. */
+  readonly user: SessionUser;
+  /** The call has become a task. True: its client follows it from now on. */
   readonly adopt: (task: CreatedTask) => boolean;
   /** Takes the outcome: a result or an error of the server. */
   readonly answered: (outcome: Frame) => void;
@@ -45,7 +46,7 @@ export class CallAsTask {
   start(call: Frame): void {
     this.#state = CREATING;
     const request = new SessionRequest(asTask(call, MAX_CALL_MS), CALL_TOOL, (answer) => this.#created(answer));
-    this.#options.link.sendRequest(request);
+    this.#options.user.sendRequest(request);
   }
 
   #created(answer: Frame): void {
@@ -57,48 +58,48 @@ export class CallAsTask {
 
   /** [spec 2025-11-25 basic/utilities/tasks#result-retrieval] answered when the task has ended. */
   #waitFor(taskId: string): void {
-    const { link } = this.#options;
+    const { user } = this.#options;
     // Until the outcome comes, the server asks in the call that became the task.
     const request = new SessionRequest(requestFrame(0, TASK_RESULT, { taskId }), CALL_TOOL, (answer) => {
       this.#forget(this.#state);
       this.#options.answered(answer);
     });
     this.#state = { kind: 'running', request, taskId };
-    link.session.tasks.set(taskId, request);
-    link.sendRequest(request);
+    user.session.tasks.set(taskId, request);
+    user.sendRequest(request);
   }
 
   #forget(state: TaskState): void {
     this.#state = OVER;
-    if (state.kind === 'running') this.#options.link.session.tasks.delete(state.taskId);
+    if (state.kind === 'running') this.#options.user.session.tasks.delete(state.taskId);
   }
 
   /**
-   * Called when no client waits for the outcome any more, or the outcome has come. Closes the link as soon as the
-   * server can spare it.
+   * Called when no client waits for the outcome any more, or the outcome has come. Leaves the session as soon as
+   * the server can spare it.
    */
   end(): void {
     const state = this.#state;
     if (state.kind === 'withdrawing') return;
     this.#forget(state);
     if (state.kind === 'running') return this.#endTask(state.taskId, state.request);
-    // Closing the link withdraws what is open.
-    this.#options.link.close();
+    // What is open is withdrawn.
+    this.#options.user.leaveSession();
   }
 
   /** To withdraw the question for its result does not end a task. */
   #endTask(taskId: string, request: SessionRequest): void {
-    const { link, clock } = this.#options;
-    link.withdraw(request);
+    const { user, clock } = this.#options;
+    user.withdraw(request);
     const cancel = clock.after(CANCEL_TASK_MS, () => this.#withdrawn(() => {}));
     this.#state = { kind: 'withdrawing', cancel };
-    link.ask(CANCEL_TASK, { taskId }, () => this.#withdrawn(cancel));
+    user.ask(CANCEL_TASK, { taskId }, () => this.#withdrawn(cancel));
   }
 
   #withdrawn(cancelTimer: () => void): void {
     cancelTimer();
     this.#state = OVER;
-    this.#options.link.close();
+    this.#options.user.leaveSession();
   }
 
   /** The server is gone, and whatever ran there. */

@@ -4,7 +4,7 @@ import type { BridgeError } from '../../../errors.ts';
 import { CANCELLED, isListChanged, RESOURCE_UPDATED } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { RevisionFeatures } from '../../../mcp/vocabulary/revisions.ts';
-import { type RpcError, rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
+import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import {
   CANCEL_TASK,
   GET_TASK,
@@ -17,9 +17,9 @@ import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame, joinMembers, requestFrame } from '../../../wire/write-message.ts';
 import type { HeldBytes } from '../../parked-bytes.ts';
 import { type Answered, modernFailure, modernResult, taskEnd } from '../call-messages.ts';
-import { type SessionLink, type SessionLinkUser, SessionRequest } from '../pool/session-link.ts';
+import { SessionRequest, type SessionUser } from '../pool/session-user.ts';
 import type { KeptOutcome, KeptOutcomes } from '../questions/parked-calls.ts';
-import { CallQuestions, type InputQuestion, OpenQuestions } from '../questions/questions.ts';
+import { CallQuestions, type ClientAsker, type InputQuestion, OpenQuestions } from '../questions/questions.ts';
 import { CANCEL_TASK_MS } from './call-as-task.ts';
 import { TaskOutcome } from './task-outcome.ts';
 import { type CreatedTask, readStatus } from './task-tools.ts';
@@ -37,8 +37,8 @@ export interface HostedTaskOptions {
   readonly ttlMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The link of the call that became the task; it is the task's own from now on. */
-  readonly link: SessionLink;
+  /** The call that became the task. It uses the session for the task from now on, and passes on what it hears. */
+  readonly user: SessionUser;
   readonly answered: Answered;
   readonly features: RevisionFeatures;
   /** The task of the server, by its own words. */
@@ -57,7 +57,7 @@ export interface HostedTaskOptions {
  * - `created`: nothing was asked yet.
  * - `working`: the server is being asked for the outcome, which it gives when there is one. What it wants to know
  *   meanwhile, it asks within that request.
- * - `ended`: with these members, as JSON texts; the link is closed.
+ * - `ended`: with these members, as JSON texts; the session is left.
  * - `gone`: nobody knows of it any more.
  */
 type HostedState =
@@ -69,7 +69,7 @@ type Members = ReadonlyMap<string, Buffer>;
 const WORKING: HostedState = { kind: 'working' };
 
 /** A task of a legacy server as a modern client follows it: asked for, answered and ended by its id. */
-export class HostedTask implements SessionLinkUser {
+export class HostedTask implements ClientAsker {
   readonly #options: HostedTaskOptions;
   readonly #questions: OpenQuestions;
   readonly #asked: CallQuestions;
@@ -84,20 +84,18 @@ export class HostedTask implements SessionLinkUser {
   #isCancelling = false;
 
   constructor(options: HostedTaskOptions) {
-    const { clock, link, task, ttlMs, held, answered } = options;
+    const { clock, user, task, ttlMs, held, answered } = options;
     this.#options = options;
     this.#task = task;
     this.#questions = new OpenQuestions(clock, (bytes) => held.set(answered.request.bytes.length + bytes));
     const ended = (outcome: Frame): void => this.#answered(outcome);
-    this.#outcome = new TaskOutcome({ clock, link, taskId: task.taskId, ended });
-    this.#asked = new CallQuestions({ park: this, send: (message) => void link.send(message) });
+    this.#outcome = new TaskOutcome({ clock, user, taskId: task.taskId, ended });
+    this.#asked = new CallQuestions({ asker: this, send: (message) => void user.send(message) });
     this.#stopTimer = clock.after(ttlMs, () => this.#expire());
   }
 
-  /** Takes the link over. */
   start(): void {
     this.#state = WORKING;
-    this.#options.link.user = this;
     this.#outcome.ask();
     this.#store({ kind: 'begun' });
   }
@@ -130,7 +128,7 @@ export class HostedTask implements SessionLinkUser {
       tell(answer.kind === 'error' ? modernFailure(answer, this.#options.answered) : this.#current());
     });
     this.#looks.set(look, tell);
-    this.#options.link.sendRequest(look);
+    this.#options.user.sendRequest(look);
     return () => this.#lookAway(look);
   }
 
@@ -139,7 +137,7 @@ export class HostedTask implements SessionLinkUser {
    * asked more and more.
    */
   #lookAway(look: SessionRequest): void {
-    if (this.#looks.delete(look)) this.#options.link.withdraw(look);
+    if (this.#looks.delete(look)) this.#options.user.withdraw(look);
   }
 
   /** [SEP-2663] answers to what is not asked, or not any more, are ignored. */
@@ -159,7 +157,7 @@ export class HostedTask implements SessionLinkUser {
 
   #sendCancel(): void {
     this.#isCancelling = true;
-    this.#options.link.ask(CANCEL_TASK, { taskId: this.#task.taskId }, (answer) => {
+    this.#options.user.ask(CANCEL_TASK, { taskId: this.#task.taskId }, (answer) => {
       // After an error, the task has ended by itself or goes on.
       if (answer.kind === 'error') this.#isCancelling = false;
       this.#said(answer);
@@ -201,19 +199,19 @@ export class HostedTask implements SessionLinkUser {
 
   // ---- what the server asks
 
-  asked(question: InputQuestion): void {
+  askClient(question: InputQuestion): void {
     if (this.#state.kind !== 'working' || !this.#questions.add(question)) return question.refuse();
     this.#changed();
   }
 
-  withdrawn(question: InputQuestion): void {
+  questionWithdrawn(question: InputQuestion): void {
     this.#questions.remove(question);
     this.#changed();
   }
 
   // ---- what the server says
 
-  fromServer(frame: Frame): void {
+  heard(frame: Frame): void {
     if (frame.kind === 'request') this.#asked.asked(frame, this.#options.features);
     else this.#notified(frame);
   }
@@ -260,7 +258,7 @@ export class HostedTask implements SessionLinkUser {
     void storage?.keep({ id, principal, digest: undefined, state }, ttlMs);
   }
 
-  /** Closes the link; whoever waits is told what is known, or why nothing is. */
+  /** Leaves the session; whoever waits is told what is known, or why nothing is. */
   #leave(failure?: Frame): void {
     this.#outcome.stop();
     for (const question of this.#questions.takeAll()) question.refuse();
@@ -269,7 +267,7 @@ export class HostedTask implements SessionLinkUser {
     const waiting = [...this.#looks.values()];
     this.#looks.clear();
     this.#poll();
-    this.#options.link.close();
+    this.#options.user.leaveSession();
     for (const tell of waiting) tell(failure ?? this.#current());
   }
 
@@ -298,13 +296,6 @@ export class HostedTask implements SessionLinkUser {
     if (this.#state.kind !== 'working') return this.close();
     if (!this.#isCancelling) this.#sendCancel();
     this.#stopTimer = this.#options.clock.after(CANCEL_TASK_MS, () => this.close());
-  }
-
-  opened(): void {}
-  serverDrained(): void {}
-
-  refused(_error: RpcError): void {
-    this.close();
   }
 
   lost(reason: BridgeError): void {

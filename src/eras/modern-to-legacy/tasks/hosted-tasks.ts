@@ -57,7 +57,7 @@ export class HostedTasks {
     this.#storage = storage;
   }
 
-  /** Undefined: there are too many, or they hold too much, and the call must be waited for. */
+  /** Makes a task that is to be started. Undefined: there are too many, or they hold too much, and the call must be waited for. */
   add(task: NewTask): HostedTask | undefined {
     const own = [...this.#byId.values()].filter(({ principal }) => principal === task.principal);
     if (own.length >= this.#limits.perPrincipal || this.#byId.size >= this.#limits.total) return undefined;
@@ -79,7 +79,6 @@ export class HostedTasks {
       onGone,
     });
     this.#byId.set(hosted.id, hosted);
-    hosted.start();
     return hosted;
   }
 
@@ -99,7 +98,7 @@ export class HostedTasks {
   }
 }
 
-// ---- What a modern client asks about tasks, as its conversations answer it.
+// ---- What a modern client asks about tasks, as its requests answer it.
 
 export interface TaskClient {
   readonly principal: string;

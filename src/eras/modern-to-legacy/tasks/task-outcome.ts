@@ -3,7 +3,7 @@ import { CALL_TOOL } from '../../../mcp/vocabulary/methods.ts';
 import { failureToldBy } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
-import { type SessionLink, SessionRequest } from '../pool/session-link.ts';
+import { SessionRequest, type SessionUser } from '../pool/session-user.ts';
 import { TASK_RESULT } from './task-tools.ts';
 
 /** The pause after a connection broke: the server knows the outcome, or will. */
@@ -11,7 +11,7 @@ export const ASK_AGAIN_MS = 5000;
 
 export interface TaskOutcomeOptions {
   readonly clock: Clock;
-  readonly link: SessionLink;
+  readonly user: SessionUser;
   /** The server's. */
   readonly taskId: string;
   /** Takes the outcome: a result or an error of the server. */
@@ -31,11 +31,11 @@ export class TaskOutcome {
   }
 
   ask(): void {
-    const { link, taskId } = this.#options;
+    const { user, taskId } = this.#options;
     const frame = requestFrame(0, TASK_RESULT, { taskId });
     const request = new SessionRequest(frame, CALL_TOOL, (answer) => this.#answered(answer));
-    link.session.tasks.set(taskId, request);
-    link.sendRequest(request);
+    user.session.tasks.set(taskId, request);
+    user.sendRequest(request);
   }
 
   /** If only the connection has failed, the outcome is asked for again: to ask does nothing to a task. */
@@ -47,7 +47,7 @@ export class TaskOutcome {
 
   stop(): void {
     this.#cancelTimer?.();
-    this.#options.link.session.tasks.delete(this.#options.taskId);
+    this.#options.user.session.tasks.delete(this.#options.taskId);
   }
 }
 

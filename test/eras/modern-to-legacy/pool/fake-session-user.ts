@@ -1,10 +1,8 @@
-import type { LegacyPool } from '../../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
 import type { LegacySession } from '../../../../src/eras/modern-to-legacy/pool/legacy-session.ts';
-import { SessionLink, type SessionLinkUser } from '../../../../src/eras/modern-to-legacy/pool/session-link.ts';
+import { SessionUser } from '../../../../src/eras/modern-to-legacy/pool/session-user.ts';
 import { type SessionWanted, sessionFor } from '../../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
 import type { BridgeError } from '../../../../src/errors.ts';
 import { canonicalCapabilities } from '../../../../src/mcp/translate/capabilities.ts';
-import type { RpcError } from '../../../../src/mcp/vocabulary/rpc-errors.ts';
 
 /** The session that a caller wants who declares these capabilities. */
 export function wants(principal: string, declared: object = {}, affinity: string | undefined = ''): SessionWanted {
@@ -18,35 +16,20 @@ export function wants(principal: string, declared: object = {}, affinity: string
 }
 
 /** Uses a session of a pool, and notes what it hears of it. */
-export class FakeSessionUser implements SessionLinkUser {
-  readonly link: SessionLink;
+export class FakeSessionUser extends SessionUser {
+  /** Why its session, or the wait for one, has ended. */
   readonly losses: BridgeError[] = [];
   /** The session that it was given, also after it has left it; undefined: none yet. */
-  session: LegacySession | undefined;
-  #refusal: RpcError | undefined;
-
-  constructor(pool: LegacyPool, wanted: SessionWanted) {
-    const noteSession = (session: LegacySession): void => {
-      this.session = session;
-    };
-    class NotingLink extends SessionLink {
-      override joined(session: LegacySession): void {
-        noteSession(session);
-        super.joined(session);
-      }
-    }
-    this.link = new NotingLink(pool, wanted, this);
-  }
+  given: LegacySession | undefined;
 
   /** Why it has got no session. */
   get refusedWith(): { readonly code: string; readonly message: string } | undefined {
-    if (this.#refusal === undefined) return undefined;
-    const { data, message } = this.#refusal;
-    return { code: (data as { bridge: { reason: string } }).bridge.reason, message };
+    return this.given === undefined ? this.losses[0] : undefined;
   }
 
-  refused(error: RpcError): void {
-    this.#refusal = error;
+  override joined(session: LegacySession): void {
+    this.given = session;
+    super.joined(session);
   }
 
   lost(reason: BridgeError): void {
@@ -54,6 +37,6 @@ export class FakeSessionUser implements SessionLinkUser {
   }
 
   opened(): void {}
-  fromServer(): void {}
+  heard(): void {}
   serverDrained(): void {}
 }

@@ -17,13 +17,13 @@ function createPool(limits: Partial<LegacyPoolLimits> = {}, attribution: Attribu
   const pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs: 0, attribution, calls: 'lost', limits });
   const take = (principal: string, declared = {}, affinity: string | undefined = '') => {
     const user = new FakeSessionUser(pool, wants(principal, declared, affinity));
-    user.link.open();
+    user.joinSession();
     return user;
   };
   /** For a call that may be asked something, at once or later. */
   const lease = (name: string, declared: object = { roots: {} }) => {
     const user = new FakeSessionUser(pool, wants(name, declared));
-    user.link.openAlone();
+    user.leaseSession();
     return user;
   };
   const isClosed = (index: number) => (dialer.dialled[index]?.link.closedWith.length ?? 0) > 0;
@@ -32,21 +32,21 @@ function createPool(limits: Partial<LegacyPoolLimits> = {}, attribution: Attribu
 
 test('one session is opened for all who want the same at once', (t) => {
   const { dialer, take } = createPool();
-  const sessions = [1, 2, 3].map(() => take('ada', { roots: {} }).session);
+  const sessions = [1, 2, 3].map(() => take('ada', { roots: {} }).given);
   t.is(new Set(sessions).size, 1);
   t.is(dialer.dialled.length, 1);
-  t.not(take('ada', {}).session, sessions[0]);
-  t.not(take('bob', { roots: {} }).session, sessions[0]);
-  t.not(take('ada', { roots: {} }, 'b').session, sessions[0]);
+  t.not(take('ada', {}).given, sessions[0]);
+  t.not(take('bob', { roots: {} }).given, sessions[0]);
+  t.not(take('ada', { roots: {} }, 'b').given, sessions[0]);
 });
 
 test('in a full pool the session goes that nobody uses, and has not for longest', (t) => {
   const { take, isClosed, pool } = createPool({ total: 3 });
   const [a, b] = [take('a'), take('b')];
   take('c');
-  a.link.close();
-  b.link.close();
-  take('a').link.close();
+  a.leaveSession();
+  b.leaveSession();
+  take('a').leaveSession();
   take('d');
   t.deepEqual([0, 1, 2].map(isClosed), [false, true, false]);
   t.is(pool.size, 3);
@@ -60,7 +60,7 @@ test('one caller does not take the capacity of the others', (t) => {
   const second = take('ada', {}, '2');
   t.throws(() => take('ada', {}, '3'), { code: 'ERR_SESSION_LIMIT' });
   t.notThrows(() => take('bob'));
-  second.link.close();
+  second.leaveSession();
   t.notThrows(() => take('ada', {}, '3'));
   t.true(isClosed(1));
 });
@@ -93,7 +93,7 @@ test('what a server said of itself is known to its caller only', (t) => {
 test('the end of the pool ends all sessions and tells their users', async (t) => {
   const { dialer, deps, pool, take, isClosed } = createPool();
   const ada = take('ada');
-  take('bob').link.close();
+  take('bob').leaveSession();
   await pool.close();
   t.true(isClosed(0) && isClosed(1));
   t.is(ada.losses.length, 1);
@@ -106,22 +106,22 @@ test('a call that may be asked something has a session to itself; calls that can
   const { lease, take } = createPool();
   const first = lease('ada');
   const second = lease('ada');
-  t.truthy(second.session);
-  t.false(first.session === second.session);
-  t.true(take('ada', { roots: {} }).session === first.session);
+  t.truthy(second.given);
+  t.false(first.given === second.given);
+  t.true(take('ada', { roots: {} }).given === first.given);
 });
 
 test('calls one after the other always meet the same session, whatever others were open between them', (t) => {
   const { lease } = createPool();
   const first = lease('ada');
-  const session = first.session;
+  const session = first.given;
   const meanwhile = [lease('ada'), lease('ada')];
-  first.link.close();
-  for (const call of meanwhile) call.link.close();
+  first.leaveSession();
+  for (const call of meanwhile) call.leaveSession();
   for (let n = 0; n < 3; n += 1) {
     const next = lease('ada');
-    t.true(next.session !== undefined && next.session === session);
-    next.link.close();
+    t.true(next.given !== undefined && next.given === session);
+    next.leaveSession();
   }
 });
 
@@ -129,15 +129,15 @@ test('a call waits for a session and gets it in its turn', (t) => {
   const { lease, dialer } = createPool({ total: 2 });
   const [one, two] = [lease('ada'), lease('ada')];
   const waiting = [lease('ada'), lease('bob'), lease('ada')];
-  const granted = () => waiting.map(({ session }) => session !== undefined);
+  const granted = () => waiting.map(({ given }) => given !== undefined);
   t.deepEqual(granted(), [false, false, false]);
-  two.link.close();
+  two.leaveSession();
   t.deepEqual(granted(), [true, false, false]);
-  t.is(waiting[0]?.session, two.session);
-  one.link.close();
+  t.is(waiting[0]?.given, two.given);
+  one.leaveSession();
   t.deepEqual(granted(), [true, true, false], 'the session of another client is closed for it');
   t.is(dialer.dialled.length, 3);
-  waiting[1]?.link.close();
+  waiting[1]?.leaveSession();
   t.deepEqual(granted(), [true, true, true]);
 });
 
@@ -145,20 +145,20 @@ test('who comes later does not get in before those who wait', (t) => {
   const { lease } = createPool({ total: 1 });
   const first = lease('ada');
   const waiting = lease('bob');
-  first.link.close();
-  t.truthy(waiting.session);
+  first.leaveSession();
+  t.truthy(waiting.given);
   const [third, fourth] = [lease('ada'), lease('bob')];
-  waiting.link.close();
-  t.truthy(third.session);
-  t.is(fourth.session, undefined);
+  waiting.leaveSession();
+  t.truthy(third.given);
+  t.is(fourth.given, undefined);
 });
 
 test('a caller that has all it may have does not hold up others', (t) => {
   const { lease } = createPool({ total: 3, perCaller: 1 });
   lease('ada');
   const waiting = lease('ada');
-  t.truthy(lease('bob').session);
-  t.is(waiting.session, undefined);
+  t.truthy(lease('bob').given);
+  t.is(waiting.given, undefined);
 });
 
 test('a call that was given up waits no more', (t) => {
@@ -166,11 +166,11 @@ test('a call that was given up waits no more', (t) => {
   const first = lease('ada');
   const gone = lease('ada');
   const next = lease('ada');
-  gone.link.close();
-  first.link.close();
-  t.is(gone.session, undefined);
-  t.truthy(next.session);
-  next.link.close();
+  gone.leaveSession();
+  first.leaveSession();
+  t.is(gone.given, undefined);
+  t.truthy(next.given);
+  next.leaveSession();
   t.is(deps.clock.pendingTimers, 1, 'of the session that is kept');
 });
 
@@ -186,8 +186,8 @@ test('a call that waits for too long is refused, with the limit that it met', (t
   t.is(own.refusedWith?.code, 'ERR_SESSION_LIMIT');
   t.regex(own.refusedWith?.message ?? '', /1 sessions for this caller.* in use for 50000 ms;.* --pool-size/);
   t.regex(others.refusedWith?.message ?? '', /2 sessions for requests like this.* in use for 50000 ms/);
-  first.link.close();
-  t.is(own.session, undefined);
+  first.leaveSession();
+  t.is(own.given, undefined);
 });
 
 test('no more calls wait than may, of one caller and together', (t) => {
@@ -198,7 +198,7 @@ test('no more calls wait than may, of one caller and together', (t) => {
   t.throws(() => lease('ada'), { code: 'ERR_SESSION_BUSY', message: /^2 calls of this caller wait/ });
   lease('bob');
   t.throws(() => lease('eve'), { code: 'ERR_SESSION_BUSY', message: /^3 calls wait/ });
-  first.link.close();
+  first.leaveSession();
   t.notThrows(() => lease('eve'));
 });
 
@@ -207,7 +207,7 @@ test('who waits is told why the server cannot be started, and the next one gets 
   const first = lease('ada');
   const waiting = [lease('bob'), lease('eve')];
   dialer.failure = EXITED;
-  first.link.close();
+  first.leaveSession();
   t.deepEqual(
     waiting.map(({ refusedWith }) => refusedWith?.code),
     [EXITED.code, EXITED.code],
@@ -221,13 +221,13 @@ test('a call waits where no more processes may run, if one of its client’s run
   const waiting = lease('ada');
   t.is(waiting.refusedWith, undefined);
   t.is(lease('bob').refusedWith?.code, 'ERR_SESSION_LIMIT');
-  first.link.close();
-  t.is(waiting.session, first.session);
+  first.leaveSession();
+  t.is(waiting.given, first.given);
 });
 
 test('where the transport tells which call is asked, calls share', (t) => {
   const { lease, dialer } = createPool({}, 'stream');
-  t.is(lease('ada').session, lease('ada').session);
+  t.is(lease('ada').given, lease('ada').given);
   t.is(dialer.dialled.length, 1);
 });
 

@@ -21,7 +21,7 @@ test('a server that is to be told anew is not started before the one that was to
     onUnplaced: () => {},
     onAbandonedLess: () => {},
   });
-  session.server.join(new FakeSessionUser(pool, wants('ada')).link);
+  session.server.join(new FakeSessionUser(pool, wants('ada')));
   const { link, listener } = dialer.latest;
   const { end } = remainsOf(link);
   // A revision that has no word for what was declared.

@@ -1,7 +1,7 @@
 import test from 'ava';
 import {
-  type CallObserver,
   COALESCING_MS,
+  type Follower,
   PARK_MS,
   ParkedCall,
   RETENTION_MS,
@@ -15,10 +15,12 @@ import { type InputQuestion, MAX_ASKED_AT_ONCE } from '../../../../src/eras/mode
 import { RequestStates } from '../../../../src/eras/modern-to-legacy/questions/request-state.ts';
 import type { Frame } from '../../../../src/wire/frame.ts';
 import { resultFrame } from '../../../../src/wire/write-message.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
+import type { FakeClock } from '../../../support/fake-clock.ts';
+import { createFakeDeps } from '../../../support/fake-peers.ts';
 import { clientFrame } from '../../../support/frames.ts';
 
-const REQUEST_BYTES = 10;
+const REQUEST = clientFrame({ id: 1, method: 'tools/call', params: {} });
+const REQUEST_BYTES = REQUEST.bytes.length;
 const ASKED_BYTES = 50;
 const QUESTION = Buffer.from('{"method":"roots/list"}');
 /** As it came, as it is told, and as it was told. */
@@ -29,28 +31,28 @@ const ANSWERS = { 'roots-1': { roots: [] }, 'roots-2': { roots: [] }, 'roots-3':
 
 /** A call with everything it does written down. */
 class Trial {
-  readonly clock = new FakeClock();
-  readonly calls: ParkedCalls<ParkedCall<CallObserver>>;
+  readonly deps = { ...createFakeDeps(), randomId: () => 'c' };
+  readonly calls: ParkedCalls<ParkedCall>;
   readonly did: string[] = [];
   readonly questions: InputQuestion[] = [];
-  readonly first = this.observer('first');
-  readonly call: ParkedCall<CallObserver>;
+  readonly first = this.follower('first');
+  readonly call: ParkedCall;
 
   constructor(limits: ParkingLimits = PARKING_LIMITS) {
     this.calls = new ParkedCalls(limits);
     this.call = new ParkedCall({
-      storage: undefined,
-      createId: () => 'c',
+      services: {
+        deps: this.deps,
+        states: new RequestStates(this.clock),
+        calls: this.calls,
+        outcomes: undefined,
+      },
       principal: 'ada',
-      requestBytes: REQUEST_BYTES,
-      digest: () => 'd',
+      request: REQUEST,
       serverInfo: undefined,
       first: this.first,
-      clock: this.clock,
-      states: new RequestStates(this.clock),
-      calls: this.calls,
       host: {
-        joined: () => {},
+        followed: () => {},
         proceed: () => void this.did.push('goes on'),
         over: () => void this.did.push('let go'),
         forgotten: () => {},
@@ -60,8 +62,18 @@ class Trial {
     });
   }
 
-  observer(name: string): CallObserver {
-    return { settle: (outcome) => void this.did.push(`${name}: ${typeOf(outcome)}`) };
+  get clock(): FakeClock {
+    return this.deps.clock;
+  }
+
+  follower(name: string): Follower {
+    return {
+      logLevel: undefined,
+      progressToken: undefined,
+      notify: () => {},
+      serverDrained: () => {},
+      settle: (outcome) => void this.did.push(`${name}: ${typeOf(outcome)}`),
+    };
   }
 
   ask(): void {
@@ -76,12 +88,12 @@ class Trial {
       keepAlive: undefined,
     };
     this.questions.push(question);
-    this.call.asked(question);
+    this.call.askClient(question);
   }
 
   retry(round: number, inputResponses: object = ANSWERS): void {
     const request = clientFrame({ id: 1, method: 'tools/call', params: { inputResponses } });
-    if (!this.call.retry(round, request, this.observer('retry'))) this.did.push('nothing to come back to');
+    if (!this.call.retry(round, request, this.follower('retry'))) this.did.push('nothing to come back to');
   }
 
   /** Forgets what was done so far. */
@@ -130,7 +142,7 @@ const events = {
   'the client leaves': (trial: Trial) => trial.call.detach(trial.first),
   'the server withdraws its question': (trial: Trial) => {
     const question = trial.questions.at(-1);
-    if (question !== undefined) trial.call.withdrawn(question);
+    if (question !== undefined) trial.call.questionWithdrawn(question);
   },
   'the time to answer passes': (trial: Trial) => trial.clock.advance(PARK_MS),
   'the time to keep it passes': (trial: Trial) => trial.clock.advance(RETENTION_MS),
@@ -237,7 +249,7 @@ test('so many questions are open at once; the next is refused, and one may be as
   t.deepEqual(trial.did, []);
   trial.ask();
   t.deepEqual(trial.did, [`refuses ${MAX_ASKED_AT_ONCE + 1}`]);
-  trial.call.withdrawn(trial.questions[0] as InputQuestion);
+  trial.call.questionWithdrawn(trial.questions[0] as InputQuestion);
   trial.reset().ask();
   t.deepEqual(trial.did, []);
 });
@@ -264,7 +276,7 @@ const freesCapacity: Record<string, (trial: Trial) => void> = {
     trial.clock.advance(COALESCING_MS);
     trial.retry(1);
   },
-  'a question that is withdrawn': (trial) => trial.call.withdrawn(trial.questions[0] as InputQuestion),
+  'a question that is withdrawn': (trial) => trial.call.questionWithdrawn(trial.questions[0] as InputQuestion),
 };
 
 for (const [what, make] of Object.entries(freesCapacity)) {
@@ -287,7 +299,7 @@ for (const [way, end] of Object.entries(ends)) {
   test(`a call that ${way} holds nothing among those that wait`, (t) => {
     const capacity = REQUEST_BYTES + QUESTION_BYTES;
     const trial = starts.parked(new Trial(limitsOf(capacity)));
-    const next = { id: 'next', principal: 'ada' } as ParkedCall<CallObserver>;
+    const next = { id: 'next', principal: 'ada' } as ParkedCall;
     t.false(trial.calls.admit(next, capacity));
     end(trial);
     t.true(trial.calls.admit(next, capacity));

@@ -2,7 +2,6 @@ import { ListMember } from '../../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../../errors.ts';
 import { CANCELLED } from '../../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION, type RevisionId } from '../../../mcp/vocabulary/revisions.ts';
-import { type RpcError, rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
 import type { ServerFault, ServerListener } from '../../../relay/ports.ts';
 import type { SharedClient } from '../../../relay/shared/client-link.ts';
@@ -14,27 +13,14 @@ import { notificationFrame, requestFrame } from '../../../wire/write-message.ts'
 import type { LegacySession } from './legacy-session.ts';
 import type { SessionWanted } from './session-wanted.ts';
 
-/** The request, task or stream that uses a session through its link. */
-export interface SessionLinkUser {
-  /** The server serves; called once, at once if it does already. */
-  opened(result: InitializeResult): void;
-  /** Called when there is no session, or its server does not serve. Nothing was sent. */
-  refused(error: RpcError): void;
-  /** A request or a notification of the server. `exchange` is given where it is about a request of this user. */
-  fromServer(frame: Frame, exchange: Exchange | undefined): void;
-  serverDrained(): void;
-  /** The server is gone, with all that was open. */
-  lost(reason: BridgeError): void;
-}
-
-/** Has links join sessions. `take` and `lease` throw a BridgeError when there is no session to be had. */
+/** Has users join sessions. `take` and `lease` throw a BridgeError when there is no session to be had. */
 export interface SessionPool {
   /** Joins a session that others may use as well. */
-  take(link: SessionLink): void;
+  take(user: SessionUser): void;
   /** Joins a session that no other call uses which may be asked something, at once or later. */
-  lease(link: SessionLink): void;
-  /** Called when a link has left a session. */
-  left(link: SessionLink, session: LegacySession): void;
+  lease(user: SessionUser): void;
+  /** Called when a user has left a session. */
+  left(user: SessionUser, session: LegacySession): void;
 }
 
 /** The lane of a request to a session leads to no client: the one who asked may be gone while the server goes on. */
@@ -42,7 +28,7 @@ const LANE: Lane = { isOpen: true };
 
 /**
  * A request of the user of a session, which counts as one of `method`. `answered` takes the server's answer; it is not
- * called when the server is lost, or once the request was withdrawn or the link closed.
+ * called when the server is lost, or once the request was withdrawn or its user has left.
  */
 export class SessionRequest extends Exchange {
   readonly frame: Frame;
@@ -61,25 +47,27 @@ export class SessionRequest extends Exchange {
  * - `joined`: a client of the session.
  * - `left`: for good.
  */
-type LinkState =
+type SessionUse =
   | { readonly kind: 'none' | 'left' }
   | { readonly kind: 'waiting'; readonly leave: () => void }
   | { readonly kind: 'joined'; readonly session: LegacySession };
 
-const NONE: LinkState = { kind: 'none' };
-const LEFT: LinkState = { kind: 'left' };
+const NONE: SessionUse = { kind: 'none' };
+const LEFT: SessionUse = { kind: 'left' };
 
 /**
- * A link to a session of the pool, from the time a session is asked for until the link is closed. The link is also the
- * client that the session's server keeps in its list. Unlike the client of a relay, it makes no handshake and needs no
- * message changed: the session has shaken hands in its name, and its user translates for the modern client.
+ * A user of a session of the pool, such as a call or a subscription, from the time a session is asked for until it is
+ * left. The user is also the client that the session's server keeps in its list. Unlike the client of a relay, it makes
+ * no handshake and needs no message changed: the session has shaken hands in its name, and the user translates for the
+ * modern client.
  */
-export class SessionLink extends ListMember implements SharedClient<LegacyClient>, LegacyClient, ServerListener {
+export abstract class SessionUser
+  extends ListMember
+  implements SharedClient<LegacyClient>, LegacyClient, ServerListener
+{
   readonly wanted: SessionWanted;
-  /** Undefined: nothing proves which client uses the link. */
+  /** Undefined: nothing proves which client uses the session. */
   readonly identity: ClientIdentity;
-  /** The request, task or stream that hears of the session. Another one may take over. */
-  user: SessionLinkUser;
   readonly listener: ServerListener = this;
   readonly state: LegacyClient = this;
   readonly isInitialized = true;
@@ -88,38 +76,47 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
   isAskable = false;
   openCalls = 0;
   readonly #pool: SessionPool;
-  #state: LinkState = NONE;
+  #use: SessionUse = NONE;
 
-  constructor(pool: SessionPool, wanted: SessionWanted, user: SessionLinkUser) {
+  constructor(pool: SessionPool, wanted: SessionWanted) {
     super();
     this.#pool = pool;
     this.wanted = wanted;
     this.identity = wanted.identity;
-    this.user = user;
   }
 
-  // ---- from the user
+  // ---- what the session says
+
+  /** The server serves; called once, at once if it does already. */
+  protected abstract opened(result: InitializeResult): void;
+  /** A request or a notification of the server. `exchange` is given where it is about a request of this user. */
+  protected abstract heard(frame: Frame, exchange: Exchange | undefined): void;
+  abstract serverDrained(): void;
+  /** There is no session to be had, its server does not serve, or the server is gone with all that was open. */
+  protected abstract lost(reason: BridgeError): void;
+
+  // ---- what the user does
 
   /** Uses a session that others may use as well. Throws a BridgeError when there is none to be had. */
-  open(): void {
+  joinSession(): void {
     this.#pool.take(this);
     this.granted();
   }
 
-  /** Waits for a session that no other call uses which may be asked something. Throws as `open` does. */
-  openAlone(): void {
+  /** Waits for a session that no other call uses which may be asked something. Throws as `joinSession` does. */
+  leaseSession(): void {
     this.isAskable = true;
     this.#pool.lease(this);
   }
 
   get session(): LegacySession {
-    if (this.#state.kind !== 'joined') throw new Error('the link has no session');
-    return this.#state.session;
+    if (this.#use.kind !== 'joined') throw new Error('the user has no session');
+    return this.#use.session;
   }
 
   /** Sends a notification, or the answer to a question. False: the server's pipe is full. */
   send(frame: Frame, about?: SessionRequest): boolean {
-    return this.#state.kind !== 'joined' || this.#state.session.server.fromClient(this, frame, about);
+    return this.#use.kind !== 'joined' || this.#use.session.server.fromClient(this, frame, about);
   }
 
   /** May be answered at once. */
@@ -139,45 +136,41 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
   }
 
   /** Gives the session back, and withdraws what is open there. May be called twice. */
-  close(): void {
-    const state = this.#state;
-    this.#state = LEFT;
-    if (state.kind === 'waiting') state.leave();
-    if (state.kind !== 'joined') return;
-    state.session.server.leave(this);
-    this.#pool.left(this, state.session);
+  leaveSession(): void {
+    const use = this.#use;
+    this.#use = LEFT;
+    if (use.kind === 'waiting') use.leave();
+    if (use.kind !== 'joined') return;
+    use.session.server.leave(this);
+    this.#pool.left(this, use.session);
   }
 
   // ---- from the pool
 
   queued(leave: () => void): void {
-    this.#state = { kind: 'waiting', leave };
+    this.#use = { kind: 'waiting', leave };
   }
 
   get isWaiting(): boolean {
-    return this.#state.kind === 'waiting';
+    return this.#use.kind === 'waiting';
   }
 
-  /** Called when the call cannot wait any longer, or is in vain. */
-  leaveQueue(): void {
-    if (this.#state.kind !== 'waiting') return;
-    const { leave } = this.#state;
-    this.#state = NONE;
-    leave();
-  }
-
-  /** Called when the link has become a client of the session, before `granted`. */
+  /** Called when the user has become a client of the session, before `granted`. */
   joined(session: LegacySession): void {
-    this.leaveQueue();
-    this.#state = { kind: 'joined', session };
+    if (this.#use.kind === 'waiting') this.#use.leave();
+    this.#use = { kind: 'joined', session };
   }
 
   /** Called when there was no session in time, or there will be none. */
-  refused(error: BridgeError): void {
-    this.user.refused(rpcErrorOf(error));
+  refused(reason: BridgeError): void {
+    if (this.#use.kind !== 'waiting') return;
+    const { leave } = this.#use;
+    this.#use = NONE;
+    leave();
+    this.lost(reason);
   }
 
-  /** Goes on with the session that the link has joined. */
+  /** Goes on with the session that the user has joined. */
   granted(): void {
     const { session } = this;
     const known = session.initializeResult;
@@ -185,13 +178,13 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     session.server.whenServing({
       client: this,
       ready: () => this.#opened(session.initializeResult as InitializeResult), // it serves
-      refused: (reason) => this.user.refused(rpcErrorOf(reason)),
+      refused: (reason) => this.lost(reason),
     });
   }
 
   #opened(result: InitializeResult): void {
     this.isIntroduced = true;
-    this.user.opened(result);
+    this.opened(result);
   }
 
   // ---- from the session
@@ -206,7 +199,7 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
     return answer;
   }
 
-  asked(question: Frame): Frame {
+  asked(question: Frame): Frame | BridgeError {
     return question;
   }
 
@@ -217,21 +210,17 @@ export class SessionLink extends ListMember implements SharedClient<LegacyClient
   left(): void {}
 
   fromServer(frame: Frame, exchange?: Exchange): void {
-    if (!frame.isResponse) return this.user.fromServer(frame, exchange);
+    if (!frame.isResponse) return this.heard(frame, exchange);
     if (!(exchange instanceof SessionRequest) || exchange.state.kind !== 'open') return;
     exchange.settle();
     exchange.answered(frame);
   }
 
   serverFault({ error }: ServerFault): void {
-    this.user.lost(error);
-  }
-
-  serverDrained(): void {
-    this.user.serverDrained();
+    this.lost(error);
   }
 
   serverClosed(reason: BridgeError): void {
-    this.user.lost(reason);
+    this.lost(reason);
   }
 }

@@ -1,0 +1,128 @@
+import { BridgeError } from '../../errors.ts';
+import { readRequestMetadata } from '../../mcp/classify/request-metadata.ts';
+import { CANCELLED, isClientNotification } from '../../mcp/vocabulary/methods.ts';
+import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import { type Exchange, MAX_OPEN_EXCHANGES } from '../../relay/exchange.ts';
+import type { CallContext, ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import { type Frame, idToken } from '../../wire/frame.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import type { ClientDescriptions, DescribedClient } from './client-descriptions.ts';
+import { ModernRequest, type RequestServices } from './modern-request.ts';
+import { passNotification } from './pass-notification.ts';
+
+export interface ClientRequestsOptions {
+  readonly services: RequestServices;
+  readonly descriptions: ClientDescriptions;
+  readonly context: CallContext;
+  readonly listener: ServerListener;
+}
+
+/**
+ * All requests of one client over one pipe. Each brings its own metadata and is found by its exchange; there is nothing
+ * that two requests have in common, but that they are certainly of one client.
+ */
+export class ClientRequests implements UpstreamLink {
+  listener: ServerListener;
+  readonly #options: Omit<ClientRequestsOptions, 'listener'>;
+  readonly #identity = {};
+  readonly #open = new Map<Exchange, ModernRequest>();
+  /** The client, as its latest request describes it: a notification may come without any metadata. */
+  #latest: DescribedClient | undefined;
+  #isClosed = false;
+
+  constructor(options: ClientRequestsOptions) {
+    this.#options = options;
+    this.listener = options.listener;
+  }
+
+  /** The server's process serves other clients as well. */
+  get process(): undefined {
+    return undefined;
+  }
+
+  /** False: a notification waits for the server. */
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (frame.kind === 'request' && exchange !== undefined) this.#request(frame, exchange);
+    else if (frame.method === CANCELLED) this.#cancelled(exchange);
+    else if (frame.kind === 'notification') return this.#notification(frame);
+    // A response of the client answers nothing, because clients are not asked by requests.
+    return true;
+  }
+
+  #request(frame: Frame, exchange: Exchange): void {
+    const client = this.#describe(frame);
+    if ('fault' in client) return this.#refuse(frame, exchange, { code: INVALID_PARAMS, message: client.fault });
+    this.#latest = client;
+    if (this.#open.size >= MAX_OPEN_EXCHANGES) return this.#refuse(frame, exchange, rpcErrorOf(TOO_MANY));
+    const { services } = this.#options;
+    const request = new ModernRequest({
+      services,
+      client,
+      listener: {
+        fromServer: (told) => {
+          if (told.isResponse) this.#open.delete(exchange);
+          this.listener.fromServer(told, exchange);
+        },
+        serverDrained: () => this.listener.serverDrained(),
+      },
+    });
+    // Before it is sent, for it may be answered at once.
+    this.#open.set(exchange, request);
+    request.send(frame, exchange);
+  }
+
+  /** Describes the client by the metadata of its message. */
+  #describe(frame: Frame): DescribedClient | { readonly fault: string } {
+    const metadata = readRequestMetadata(frame);
+    if ('fault' in metadata) return metadata;
+    const { descriptions, context } = this.#options;
+    const client = descriptions.of(context, metadata);
+    return { ...client, wanted: { ...client.wanted, identity: this.#identity } };
+  }
+
+  #cancelled(exchange: Exchange | undefined): void {
+    const request = exchange && this.#open.get(exchange);
+    if (exchange === undefined || request === undefined) return;
+    this.#open.delete(exchange);
+    request.close(WITHDRAWN);
+  }
+
+  #notification(frame: Frame): boolean {
+    const { services } = this.#options;
+    const { pool, deps } = services;
+    const described = this.#describe(frame);
+    const client = 'fault' in described ? this.#latest : described;
+    if (client === undefined) {
+      deps.log.debug({ method: frame.method }, 'notification dropped: its client has asked nothing yet');
+      return true;
+    }
+    // All other notifications of the specification mean nothing in this era.
+    if (isClientNotification(frame.method ?? '')) return true;
+    const drained = (): void => {
+      if (!this.#isClosed) this.listener.serverDrained();
+    };
+    return passNotification(frame, { pool, client, log: deps.log, drained });
+  }
+
+  #refuse(frame: Frame, exchange: Exchange, error: RpcError): void {
+    this.listener.fromServer(errorFrame(idToken(frame), error), exchange);
+  }
+
+  /** The server is not paused, because that would stop it for its other clients. */
+  pause(): void {}
+  resume(): void {}
+
+  close(reason: BridgeError): void {
+    this.#isClosed = true;
+    const requests = [...this.#open.values()];
+    this.#open.clear();
+    for (const request of requests) request.close(reason);
+  }
+}
+
+const TOO_MANY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  `This client has ${MAX_OPEN_EXCHANGES} unanswered calls, the most allowed; wait for answers before sending more.`,
+);
+const WITHDRAWN = new BridgeError('ERR_SESSION_CLOSED', 'The client no longer waits for an answer.');

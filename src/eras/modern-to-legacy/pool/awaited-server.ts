@@ -1,0 +1,38 @@
+import type { BridgeError } from '../../../errors.ts';
+import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
+import { type SessionPool, SessionUser } from './session-user.ts';
+import type { SessionWanted } from './session-wanted.ts';
+
+/** One of the two is called, once. */
+export interface AwaitedServerOptions {
+  readonly serves: (server: InitializeResult) => void;
+  readonly lost: (reason: BridgeError) => void;
+}
+
+/** Uses a session until its server serves, only to learn what the server says of itself. */
+export class AwaitedServer extends SessionUser {
+  readonly #options: AwaitedServerOptions;
+
+  constructor(pool: SessionPool, wanted: SessionWanted, options: AwaitedServerOptions) {
+    super(pool, wanted);
+    this.#options = options;
+  }
+
+  opened(server: InitializeResult): void {
+    this.leaveSession();
+    this.#options.serves(server);
+  }
+
+  lost(reason: BridgeError): void {
+    this.leaveSession();
+    this.#options.lost(reason);
+  }
+
+  heard(): void {}
+  serverDrained(): void {}
+
+  /** Nobody waits any more. */
+  detach(): void {
+    this.leaveSession();
+  }
+}
