@@ -238,9 +238,11 @@ export class LegacyCall extends SessionUser implements ParkedCallHost, ClientAsk
   }
 
   #begin(form: CallForm): void {
-    if (this.isAskable) this.#askForRoots();
-    // The call goes on if there was nothing to ask, or if the limit of questions was reached.
-    if (!this.#isAwaited) return;
+    if (this.isAskable) {
+      this.#askForRoots();
+      // The call goes on if there was nothing to ask, or if the limit of questions was reached.
+      if (!this.#isAwaited) return;
+    }
     const request = legacyRequest(this.#request, this.#features);
     if (form === 'task') return this.#sendAsTask(request);
     const sent = new SessionRequest(request, this.#method, (answer) => this.#answered(answer));

@@ -124,7 +124,7 @@ test('of the resources that a client names no more are asked for than it can sub
   const asked: unknown[] = [];
   const server = { fromClient: (_user: SessionUser, frame: Frame) => asked.push(readPayload(frame)?.uri) > 0 };
   const session = { initializeResult: SERVER_RESULT, server } as unknown as LegacySession;
-  const pool = { take: (user: SessionUser) => user.joined(session) } as unknown as LegacyPool;
+  const pool = { take: () => session } as unknown as LegacyPool;
   const named = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, n) => `a:${n}`);
   const params = { notifications: { resourceSubscriptions: ['a:0', ...named] } };
   const { clock, log } = createFakeDeps();

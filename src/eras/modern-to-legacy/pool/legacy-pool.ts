@@ -101,13 +101,13 @@ export class LegacyPool implements SessionPool {
   }
 
   /** Has the user join a session. Throws a BridgeError when the limit is reached, or the server cannot be reached now. */
-  take(user: SessionUser): void {
+  take(user: SessionUser): LegacySession {
     if (this.#isClosed) throw SHUTTING_DOWN;
     const { wanted } = user;
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
     const entry = group?.find(({ session }) => this.#suits(session, user)) ?? group?.at(-1) ?? this.#open(wanted);
     if (entry === undefined) throw this.#limitReached(wanted, 'are in use');
-    this.#join(entry, user);
+    return this.#join(entry, user);
   }
 
   /**
@@ -117,7 +117,8 @@ export class LegacyPool implements SessionPool {
    */
   lease(user: SessionUser): void {
     if (this.#isClosed) throw SHUTTING_DOWN;
-    if (this.#queue.isEmpty && this.#tryLease(user)) return user.granted();
+    const free = this.#queue.isEmpty ? this.#tryLease(user) : undefined;
+    if (free !== undefined) return user.granted(free);
     const { wanted } = user;
     checkSize(wanted);
     this.#queue.add(user, () => this.#limitReached(wanted, `were in use for ${LEASE_WAIT_MS} ms`));
@@ -125,21 +126,20 @@ export class LegacyPool implements SessionPool {
     this.#serve();
   }
 
-  /** False: none is free, and the limit is reached. */
-  #tryLease(user: SessionUser): boolean {
+  /** Undefined: none is free, and the limit is reached. */
+  #tryLease(user: SessionUser): LegacySession | undefined {
     const { wanted } = user;
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;
     const isFree = ({ session, askable }: Entry): boolean =>
       (askable === 0 || !this.#keepsApart) && this.#suits(session, user);
     const entry = group.find(isFree) ?? this.#open(wanted);
-    if (entry === undefined) return false;
+    if (entry === undefined) return undefined;
     try {
-      this.#join(entry, user);
-      return true;
+      return this.#join(entry, user);
     } catch (thrown) {
       // No more processes may run than do: one of them will be free.
-      if (hasOthers && toBridgeError(thrown).code === 'ERR_SESSION_LIMIT') return false;
+      if (hasOthers && toBridgeError(thrown).code === 'ERR_SESSION_LIMIT') return undefined;
       throw thrown;
     }
   }
@@ -149,7 +149,7 @@ export class LegacyPool implements SessionPool {
     return !this.#keepsApart || session.isClearFor(identity);
   }
 
-  #join(entry: Entry, user: SessionUser): void {
+  #join(entry: Entry, user: SessionUser): LegacySession {
     const { session } = entry;
     this.#used(entry);
     try {
@@ -159,7 +159,7 @@ export class LegacyPool implements SessionPool {
       throw thrown;
     }
     if (user.isAskable) entry.askable += 1;
-    user.joined(session);
+    return session;
   }
 
   /** Moves the session to the end of the order of use. */
@@ -189,7 +189,8 @@ export class LegacyPool implements SessionPool {
       const { key, caller } = user.wanted;
       if (!user.isWaiting || inVain.has(key ?? caller)) continue;
       try {
-        if (this.#tryLease(user)) user.granted();
+        const session = this.#tryLease(user);
+        if (session !== undefined) user.granted(session);
         else inVain.add(key ?? caller);
       } catch (thrown) {
         user.refused(toBridgeError(thrown));

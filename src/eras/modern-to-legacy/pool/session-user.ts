@@ -15,9 +15,9 @@ import type { SessionWanted } from './session-wanted.ts';
 
 /** Has users join sessions. `take` and `lease` throw a BridgeError when there is no session to be had. */
 export interface SessionPool {
-  /** Joins a session that others may use as well. */
-  take(user: SessionUser): void;
-  /** Joins a session that no other call uses which may be asked something, at once or later. */
+  /** Returns a session that others may use as well. The user is a client of its server. */
+  take(user: SessionUser): LegacySession;
+  /** Grants a session that no other call uses which may be asked something, at once or later. */
   lease(user: SessionUser): void;
   /** Called when a user has left a session. */
   left(user: SessionUser, session: LegacySession): void;
@@ -99,8 +99,7 @@ export abstract class SessionUser
 
   /** Uses a session that others may use as well. Throws a BridgeError when there is none to be had. */
   joinSession(): void {
-    this.#pool.take(this);
-    this.granted();
+    this.granted(this.#pool.take(this));
   }
 
   /** Waits for a session that no other call uses which may be asked something. Throws as `joinSession` does. */
@@ -155,12 +154,6 @@ export abstract class SessionUser
     return this.#use.kind === 'waiting';
   }
 
-  /** Called when the user has become a client of the session, before `granted`. */
-  joined(session: LegacySession): void {
-    if (this.#use.kind === 'waiting') this.#use.leave();
-    this.#use = { kind: 'joined', session };
-  }
-
   /** Called when there was no session in time, or there will be none. */
   refused(reason: BridgeError): void {
     if (this.#use.kind !== 'waiting') return;
@@ -170,9 +163,10 @@ export abstract class SessionUser
     this.lost(reason);
   }
 
-  /** Goes on with the session that the user has joined. */
-  granted(): void {
-    const { session } = this;
+  /** The user has become a client of the session. */
+  granted(session: LegacySession): void {
+    if (this.#use.kind === 'waiting') this.#use.leave();
+    this.#use = { kind: 'joined', session };
     const known = session.initializeResult;
     if (known !== undefined) return this.#opened(known);
     session.server.whenServing({

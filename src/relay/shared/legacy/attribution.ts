@@ -103,7 +103,7 @@ export class AbandonedCalls {
   }
 
   get isEmpty(): boolean {
-    this.#expire();
+    if (this.#calls.size > 0 || this.#forgotten !== undefined) this.#expire();
     return this.#calls.size === 0 && this.#forgotten === undefined;
   }
 

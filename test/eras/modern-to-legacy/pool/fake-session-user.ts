@@ -27,9 +27,9 @@ export class FakeSessionUser extends SessionUser {
     return this.given === undefined ? this.losses[0] : undefined;
   }
 
-  override joined(session: LegacySession): void {
+  override granted(session: LegacySession): void {
     this.given = session;
-    super.joined(session);
+    super.granted(session);
   }
 
   lost(reason: BridgeError): void {
