@@ -36,20 +36,6 @@ export interface LegacyPoolOptions {
   readonly limits?: Partial<LegacyPoolLimits>;
 }
 
-interface Entry {
-  readonly session: LegacySession;
-  readonly caller: string;
-  readonly affinity: string | undefined;
-  /** Undefined: nobody else gets in. */
-  readonly key: string | undefined;
-  /** Counts the calls in the session that may be asked something; calls that cannot be asked share it with them. */
-  askable: number;
-  /** When its last user left. */
-  idleSinceMs: number;
-  /** Set while it is looked for whether it has been idle for too long. Calls come and go without changing that. */
-  cancelLook: (() => void) | undefined;
-}
-
 /**
  * Sessions of a legacy server for callers that have none of their own. A session is opened when somebody wants one as
  * exactly this client, and kept warm for the next call. Calls share it; one that needs it to itself, because its client
@@ -59,13 +45,13 @@ export class LegacyPool implements SessionPool {
   readonly #options: LegacyPoolOptions;
   readonly #limits: LegacyPoolLimits;
   /** Least recently used first. */
-  readonly #entries = new Map<LegacySession, Entry>();
-  #lastUsed: Entry | undefined;
+  readonly #sessions = new Set<LegacySession>();
+  #lastUsed: LegacySession | undefined;
   /**
    * In the order of their opening: calls one after the other always meet in the first, where the server remembers what
    * was done there.
    */
-  readonly #byKey = new Map<string, Entry[]>();
+  readonly #byKey = new Map<string, readonly LegacySession[]>();
   readonly #queue: SessionQueue;
   /**
    * Counts how often something became free since the pool began to serve the calls that wait; 0: it is not serving
@@ -84,7 +70,7 @@ export class LegacyPool implements SessionPool {
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#sessions.size;
   }
 
   /** Calls that wait for a session of their own. */
@@ -105,9 +91,9 @@ export class LegacyPool implements SessionPool {
     if (this.#isClosed) throw SHUTTING_DOWN;
     const { wanted } = user;
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
-    const entry = group?.find(({ session }) => this.#suits(session, user)) ?? group?.at(-1) ?? this.#open(wanted);
-    if (entry === undefined) throw this.#limitReached(wanted, 'are in use');
-    return this.#join(entry, user);
+    const session = group?.find((one) => this.#suits(one, user)) ?? group?.at(-1) ?? this.#open(wanted);
+    if (session === undefined) throw this.#limitReached(wanted, 'are in use');
+    return this.#join(session, user);
   }
 
   /**
@@ -131,12 +117,12 @@ export class LegacyPool implements SessionPool {
     const { wanted } = user;
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;
-    const isFree = ({ session, askable }: Entry): boolean =>
-      (askable === 0 || !this.#keepsApart) && this.#suits(session, user);
-    const entry = group.find(isFree) ?? this.#open(wanted);
-    if (entry === undefined) return undefined;
+    const isFree = (one: LegacySession): boolean =>
+      (one.askableUsers === 0 || !this.#keepsApart) && this.#suits(one, user);
+    const session = group.find(isFree) ?? this.#open(wanted);
+    if (session === undefined) return undefined;
     try {
-      return this.#join(entry, user);
+      return this.#join(session, user);
     } catch (thrown) {
       // No more processes may run than do: one of them will be free.
       if (hasOthers && toBridgeError(thrown).code === 'ERR_SESSION_LIMIT') return undefined;
@@ -149,25 +135,24 @@ export class LegacyPool implements SessionPool {
     return !this.#keepsApart || session.isClearFor(identity);
   }
 
-  #join(entry: Entry, user: SessionUser): LegacySession {
-    const { session } = entry;
-    this.#used(entry);
+  #join(session: LegacySession, user: SessionUser): LegacySession {
+    this.#used(session);
     try {
       session.server.join(user);
     } catch (thrown) {
       if (session.isIdle) this.#end(session);
       throw thrown;
     }
-    if (user.isAskable) entry.askable += 1;
+    if (user.isAskable) session.askableUsers += 1;
     return session;
   }
 
   /** Moves the session to the end of the order of use. */
-  #used(entry: Entry): void {
-    if (entry === this.#lastUsed) return;
-    this.#lastUsed = entry;
-    this.#entries.delete(entry.session);
-    this.#entries.set(entry.session, entry);
+  #used(session: LegacySession): void {
+    if (session === this.#lastUsed) return;
+    this.#lastUsed = session;
+    this.#sessions.delete(session);
+    this.#sessions.add(session);
   }
 
   /** Gives what is free to those who wait for it. */
@@ -200,18 +185,18 @@ export class LegacyPool implements SessionPool {
 
   /** Returns the server's answer to `initialize` from any session of this caller that serves now. */
   knownResult({ caller, affinity }: SessionWanted): InitializeResult | undefined {
-    for (const entry of this.#entries.values()) {
-      const isSame = entry.caller === caller && entry.affinity === affinity;
-      if (isSame && entry.session.initializeResult !== undefined) return entry.session.initializeResult;
+    for (const { wanted, initializeResult } of this.#sessions) {
+      const isSame = wanted.caller === caller && wanted.affinity === affinity;
+      if (isSame && initializeResult !== undefined) return initializeResult;
     }
     return undefined;
   }
 
   /** Undefined: the pool has no capacity for another session. */
-  #open(wanted: SessionWanted): Entry | undefined {
+  #open(wanted: SessionWanted): LegacySession | undefined {
     checkSize(wanted);
     if (!this.#freeCapacity(wanted.caller)) return undefined;
-    const { key, caller, affinity, capabilities, clientInfo, headers } = wanted;
+    const { key } = wanted;
     const { dialer, deps, handshakeTimeoutMs, attribution, calls } = this.#options;
     const session = new LegacySession({
       dialer,
@@ -219,32 +204,29 @@ export class LegacyPool implements SessionPool {
       handshakeTimeoutMs,
       attribution,
       calls,
-      clientInfo,
-      headers,
-      capabilities: capabilities.capabilities,
+      wanted,
       onUnplaced: () => {
         if (attribution === 'stream') this.#keepsApart = true;
       },
       onAbandonedLess: () => this.#serve(),
     });
-    const entry: Entry = { session, caller, affinity, key, askable: 0, ...NEVER_IDLE };
-    if (key !== undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), entry]);
-    return entry;
+    if (key !== undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), session]);
+    return session;
   }
 
   /** Ends an idle session where the pool is full. False: the pool is full, and no session of it is idle. */
   #freeCapacity(caller: string): boolean {
-    const all = [...this.#entries.values()];
-    const own = all.filter((entry) => entry.caller === caller);
+    const all = [...this.#sessions];
+    const own = all.filter(({ wanted }) => wanted.caller === caller);
     const { perCaller, total } = this.#limits;
     const crowd = own.length >= perCaller ? own : all.length >= total ? all : undefined;
-    const idle = crowd?.find(({ session }) => session.isIdle);
-    if (idle !== undefined) this.#end(idle.session);
+    const idle = crowd?.find(({ isIdle }) => isIdle);
+    if (idle !== undefined) this.#end(idle);
     return crowd === undefined || idle !== undefined;
   }
 
   #limitReached({ caller }: SessionWanted, what: string): BridgeError {
-    const own = [...this.#entries.values()].filter((entry) => entry.caller === caller).length;
+    const own = [...this.#sessions].filter(({ wanted }) => wanted.caller === caller).length;
     const { perCaller, total } = this.#limits;
     const isOwn = own >= perCaller;
     const whose = isOwn ? `${perCaller} sessions for this caller` : `${total} sessions for requests like this`;
@@ -256,39 +238,20 @@ export class LegacyPool implements SessionPool {
   }
 
   left({ isAskable }: SessionUser, session: LegacySession): void {
-    const entry = this.#entries.get(session);
-    if (entry !== undefined && isAskable) entry.askable -= 1;
-    if (entry !== undefined && session.isIdle) this.#idle(entry);
-    if (isAskable || session.isIdle) this.#serve();
+    if (isAskable) session.askableUsers -= 1;
+    const { isIdle } = session;
+    if (isIdle && this.#sessions.has(session)) this.#idle(session);
+    if (isAskable || isIdle) this.#serve();
   }
 
-  #idle(entry: Entry): void {
-    if (entry.key === undefined) return this.#end(entry.session);
-    entry.idleSinceMs = this.#options.deps.clock.now();
-    if (entry.cancelLook === undefined) this.#lookAfter(this.#limits.idleMs, entry);
-  }
-
-  #lookAfter(delayMs: number, entry: Entry): void {
-    const { clock } = this.#options.deps;
-    entry.cancelLook = clock.after(delayMs, () => {
-      entry.cancelLook = undefined;
-      if (!entry.session.isIdle) return;
-      const leftMs = entry.idleSinceMs + this.#limits.idleMs - clock.now();
-      if (leftMs > 0) this.#lookAfter(leftMs, entry);
-      else this.#end(entry.session);
-    });
-  }
-
-  #ungroup(entry: Entry): void {
-    if (entry.key === undefined) return;
-    const others = (this.#byKey.get(entry.key) ?? []).filter((other) => other !== entry);
-    if (others.length === 0) this.#byKey.delete(entry.key);
-    else this.#byKey.set(entry.key, others);
+  #idle(session: LegacySession): void {
+    if (session.wanted.key === undefined) this.#end(session);
+    else session.endAfter(this.#limits.idleMs, () => this.#end(session));
   }
 
   /** Ends the sessions whose calls other bridges go on with. The server is not told. */
   endHandedOver(): void {
-    for (const session of [...this.#entries.keys()]) if (session.isHandedOver) this.#end(session);
+    for (const session of [...this.#sessions]) if (session.isHandedOver) this.#end(session);
   }
 
   #end(session: LegacySession): void {
@@ -297,19 +260,20 @@ export class LegacyPool implements SessionPool {
   }
 
   #remove(session: LegacySession): void {
-    const entry = this.#entries.get(session);
-    this.#entries.delete(session);
-    if (entry === this.#lastUsed) this.#lastUsed = undefined;
-    if (entry === undefined) return;
-    entry.cancelLook?.();
-    this.#ungroup(entry);
+    if (!this.#sessions.delete(session)) return;
+    if (session === this.#lastUsed) this.#lastUsed = undefined;
+    const { key } = session.wanted;
+    if (key === undefined) return;
+    const others = (this.#byKey.get(key) ?? []).filter((other) => other !== session);
+    if (others.length === 0) this.#byKey.delete(key);
+    else this.#byKey.set(key, others);
   }
 
   /** Ends all sessions; those who use one, or wait for one, are told. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const user of this.#queue.toArray()) user.refused(SHUTTING_DOWN);
-    const sessions = [...this.#entries.keys()];
+    const sessions = [...this.#sessions];
     for (const session of sessions) this.#remove(session);
     await Promise.all(sessions.map((session) => session.close()));
     await this.#options.dialer.close();
@@ -319,8 +283,6 @@ export class LegacyPool implements SessionPool {
     this.#options.dialer.killNow();
   }
 }
-
-const NEVER_IDLE = { idleSinceMs: Number.POSITIVE_INFINITY, cancelLook: undefined };
 
 /** Throws a BridgeError if the capabilities are too large: they are kept as long as the session. */
 function checkSize({ capabilities }: SessionWanted): void {

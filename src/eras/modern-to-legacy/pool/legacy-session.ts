@@ -1,8 +1,6 @@
 import type { Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
-import type { Fields } from '../../../mcp/vocabulary/payload.ts';
-import type { Exchange, Lane } from '../../../relay/exchange.ts';
+import type { Exchange } from '../../../relay/exchange.ts';
 import type { LinkOwner, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import { SessionState } from '../../../relay/sessions/session-state.ts';
 import { ABANDONED_MS, type ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
@@ -15,6 +13,7 @@ import type { JsonRpcId } from '../../../wire/frame.ts';
 import type { RootsQuestions } from '../questions/roots-questions.ts';
 import type { Elicitations } from '../questions/url-elicitations.ts';
 import { CallProgress, type Continuation } from '../questions/waiting-call.ts';
+import type { SessionWanted } from './session-wanted.ts';
 import { type Attribution, SoleOwner } from './sole-owner.ts';
 
 /** A server that is not back by then is not waited for any longer by those who only listen. */
@@ -25,11 +24,8 @@ export interface LegacySessionOptions {
   readonly deps: Deps;
   readonly handshakeTimeoutMs: number;
   readonly attribution: Attribution;
-  /** The server is told that it talks to this client. */
-  readonly clientInfo: Implementation;
-  /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
-  readonly headers: Lane['headers'];
-  readonly capabilities: Fields;
+  /** The client that the server is told it talks to. */
+  readonly wanted: SessionWanted;
   readonly calls: CallsElsewhere;
   /** Called when the server's transport has turned out not to tell which call the server asks in. */
   readonly onUnplaced: () => void;
@@ -54,6 +50,9 @@ interface Progress {
  * therefore knows exactly who calls and what the client can be asked.
  */
 export class LegacySession {
+  readonly wanted: SessionWanted;
+  /** Counts the users that may be asked something; users that cannot be asked share the session with them. */
+  askableUsers = 0;
   readonly roots: RootsQuestions;
   readonly elicitations: Elicitations;
   /**
@@ -70,18 +69,23 @@ export class LegacySession {
   #progress: Progress | undefined;
   #isHandedOver = false;
   #stopWaiting: (() => void) | undefined;
+  /** Time at which the last user left. */
+  #idleSinceMs = Number.POSITIVE_INFINITY;
+  /** Set while it is looked whether the session has been idle for too long. Users come and go without changing that. */
+  #cancelLook: (() => void) | undefined;
 
   constructor(options: LegacySessionOptions) {
-    const { dialer, deps, attribution, headers, capabilities, onUnplaced, onAbandonedLess } = options;
+    const { dialer, deps, handshakeTimeoutMs, attribution, wanted, onUnplaced, onAbandonedLess } = options;
     this.#options = options;
+    this.wanted = wanted;
     // All have one process then, so that nobody can leave it for another.
     const abandonedForMs = attribution === 'none' ? ABANDONED_MS : Number.POSITIVE_INFINITY;
     this.#state = new LegacyState(deps.clock, abandonedForMs);
     this.#owner = new SoleOwner(this.#state, {
       clock: deps.clock,
       attribution,
-      headers,
-      capabilities,
+      headers: wanted.headers,
+      capabilities: wanted.capabilities.capabilities,
       onUnplaced,
       onAbandonedLess,
       onServed: () => this.#served(),
@@ -90,7 +94,7 @@ export class LegacySession {
     this.roots = this.#owner.roots;
     this.elicitations = this.#owner.elicitations;
     this.tasks = this.#owner.tasks;
-    const era = new LegacyEra(this.#state, this.#owner, options);
+    const era = new LegacyEra(this.#state, this.#owner, { deps, handshakeTimeoutMs, clientInfo: wanted.clientInfo });
     const dial = (owner: LinkOwner): UpstreamLink => dialer.dial(owner, this.#beginProgress());
     this.server = new SharedServer(era, { dialer: borrowed(dialer, dial), deps, prewarm: false });
   }
@@ -98,6 +102,23 @@ export class LegacySession {
   /** True while the session has no user. */
   get isIdle(): boolean {
     return this.#state.clients.isEmpty;
+  }
+
+  /** Called when the last user has left. Calls `end` when no user has come for so long. */
+  endAfter(idleMs: number, end: () => void): void {
+    this.#idleSinceMs = this.#options.deps.clock.now();
+    if (this.#cancelLook === undefined) this.#lookAfter(idleMs, idleMs, end);
+  }
+
+  #lookAfter(delayMs: number, idleMs: number, end: () => void): void {
+    const { clock } = this.#options.deps;
+    this.#cancelLook = clock.after(delayMs, () => {
+      this.#cancelLook = undefined;
+      if (!this.isIdle) return;
+      const leftMs = this.#idleSinceMs + idleMs - clock.now();
+      if (leftMs > 0) this.#lookAfter(leftMs, idleMs, end);
+      else end();
+    });
   }
 
   get toolsVersion(): number {
@@ -169,6 +190,7 @@ export class LegacySession {
 
   close(): Promise<void> {
     this.#stopWaiting?.();
+    this.#cancelLook?.();
     return this.server.close();
   }
 }

@@ -13,11 +13,9 @@ test('a server that is to be told anew is not started before the one that was to
     dialer,
     deps,
     handshakeTimeoutMs: 0,
-    clientInfo: { name: 'bridge', version: '0' },
     attribution: 'lease',
     calls: 'lost',
-    headers: undefined,
-    capabilities: { elicitation: { url: {} } },
+    wanted: wants('ada', { elicitation: { url: {} } }),
     onUnplaced: () => {},
     onAbandonedLess: () => {},
   });
