@@ -34,9 +34,9 @@ export interface CallServices extends ParkingServices {
 export interface LegacyCallOptions {
   readonly services: CallServices;
   readonly client: DescribedClient;
-  /** The client's first request, with its envelope. */
+  /** The frame of the client's first request, with its envelope. */
   readonly request: Frame;
-  /** That request, which waits for the outcome. */
+  /** The client's first request, which waits for the outcome. */
   readonly first: Follower;
 }
 
@@ -399,7 +399,7 @@ export class LegacyCall extends SessionUser implements ParkedCallHost, ClientAsk
         state.stop();
     }
     this.#state = OVER;
-    // What is open is withdrawn.
+    // To leave withdraws the request, if it is open.
     this.leaveSession();
   }
 

@@ -31,7 +31,7 @@ export class AwaitedServer extends SessionUser {
   heard(): void {}
   serverDrained(): void {}
 
-  /** Nobody waits any more. */
+  /** The request was withdrawn. */
   detach(): void {
     this.leaveSession();
   }

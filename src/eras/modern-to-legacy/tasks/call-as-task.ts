@@ -83,7 +83,7 @@ export class CallAsTask {
     if (state.kind === 'withdrawing') return;
     this.#forget(state);
     if (state.kind === 'running') return this.#endTask(state.taskId, state.request);
-    // What is open is withdrawn.
+    // To leave withdraws the request, if it is open.
     this.#options.user.leaveSession();
   }
 
