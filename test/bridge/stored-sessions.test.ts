@@ -17,12 +17,8 @@ import { configOf } from './config-of.ts';
 const URI = 'test://static';
 const UPDATED = 'notifications/resources/updated';
 
-/** A bridge's way to the server, for one session. Shares nothing with those of other bridges. */
-async function dialerFor(
-  t: ExecutionContext,
-  target: readonly string[],
-  session: SessionState,
-): Promise<SessionDialer> {
+/** A client whose session this bridge keeps. It shares nothing with those of other bridges. */
+async function clientOf(t: ExecutionContext, target: readonly string[], state: SessionState): Promise<RelayedClient> {
   const { listener, servers, limits } = configOf('serve', ...target);
   const [server] = servers;
   const dialers = await createDialers(
@@ -42,21 +38,19 @@ async function dialerFor(
     createTestDeps().deps,
   );
   t.teardown(() => dialers.close());
+  const { restores: policy } = dialers;
+  if (policy === undefined) throw new Error('sessions are not restored');
   const dialer = dialers.forCaller(undefined);
-  return {
-    name: dialers.name,
-    dial: (own) => dialer.dial(own, session),
-    readiness: () => dialers.readiness(),
-    close: () => dialers.close(),
-    killNow: () => dialers.killNow(),
-  };
+  const dial: SessionDialer['dial'] = (owner, session) => dialer.dial(owner, session);
+  const client = new RelayedClient({ ...dialers, dial }, { kept: { policy, state } });
+  t.teardown(() => client.close());
+  return client;
 }
 
 /** A client that was handed over. */
 async function goOn(t: ExecutionContext, target: readonly string[], stored: string): Promise<RelayedClient> {
   const session = SessionState.from(stored);
-  const client = new RelayedClient(await dialerFor(t, target, session));
-  t.teardown(() => client.close());
+  const client = await clientOf(t, target, session);
   client.relay.resume(findRevision(session.offer?.protocolVersion) ?? LATEST_LEGACY_REVISION);
   return client;
 }
@@ -84,7 +78,7 @@ for (const name of MOVED) {
     const server = await start();
     t.teardown(() => server.stop());
     const session = new SessionState();
-    const first = new RelayedClient(await dialerFor(t, server.target, session));
+    const first = await clientOf(t, server.target, session);
     await first.initialize();
     await first.request('logging/setLevel', { level: 'error' });
     await first.request('resources/subscribe', { uri: URI });

@@ -3,6 +3,8 @@ import { BridgeError } from '../../src/errors.ts';
 import { type Era, LATEST_LEGACY_REVISION } from '../../src/mcp/vocabulary/revisions.ts';
 import type { SessionDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { Relay } from '../../src/relay/relay.ts';
+import { SessionRestorer, type SessionRestorerOptions } from '../../src/relay/sessions/session-restorer.ts';
+import { createTestDeps } from '../process/collected-log.ts';
 import { relayParts } from '../support/exchanges.ts';
 import { createFakeDeps, FakeLane, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
@@ -24,6 +26,8 @@ export interface RelayedClientOptions {
   readonly capabilities?: object;
   /** What forwarded headers its calls bring along. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Keeps the state of the session, and restores it if it has begun elsewhere. */
+  readonly kept?: Pick<SessionRestorerOptions, 'policy' | 'state'>;
 }
 
 /** A client that a real relay joins with the server behind `dialer`: only its own connection is pretended. */
@@ -62,8 +66,11 @@ export class RelayedClient {
       this.receivedBytes.push(frame.bytes);
       if (message.method !== undefined && message.id !== undefined) this.onRequest(message);
     };
-    this.link = dialer.dial(this.relay);
-    this.relay.join(this.peer, this.link);
+    const { kept } = options;
+    const restorer = kept && new SessionRestorer({ deps: createTestDeps().deps, ...kept, dialer, owner: this.relay });
+    const isRestored = restorer !== undefined && kept?.state.offer !== undefined;
+    this.link = isRestored ? restorer.begin() : dialer.dial(this.relay, kept?.state);
+    this.relay.join(this.peer, this.link, restorer);
   }
 
   /** Sends a message as it stands. */
