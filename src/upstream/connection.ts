@@ -173,12 +173,13 @@ function tell(listener: ServerListener, arrival: Arrival): void {
  * over by assigning its listener. See docs/internals/decisions/0055-handing-over-connections.md.
  */
 export abstract class Connection implements UpstreamLink {
-  /** Transports tell it what arrives, and close it first when they are closed. */
+  /** Transports tell it what arrives. */
   protected readonly inbox = new Inbox({ pause: () => this.pauseSource(), resume: () => this.resumeSource() });
 
   abstract readonly process: ServerProcess | undefined;
   abstract send(frame: Frame, exchange?: Exchange): boolean;
-  abstract close(reason: BridgeError): void;
+  /** Ends the connection, and its process if there is one, unless that has happened already. Tells nobody. */
+  protected abstract end(reason: BridgeError): void;
   /** Stops and goes on reading what the server says. */
   protected abstract pauseSource(): void;
   protected abstract resumeSource(): void;
@@ -215,6 +216,17 @@ export abstract class Connection implements UpstreamLink {
 
   resume(): void {
     this.inbox.resume();
+  }
+
+  close(reason: BridgeError): void {
+    this.inbox.close();
+    this.end(reason);
+  }
+
+  /** Ends the connection on our side, and tells its listener of the end as if the server had ended it. */
+  giveUp(reason: BridgeError): void {
+    this.end(reason);
+    this.inbox.serverClosed(reason);
   }
 }
 

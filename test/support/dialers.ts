@@ -77,8 +77,7 @@ class SessionConnection extends Connection {
     this.#link.resume();
   }
 
-  close(reason: BridgeError): void {
-    this.inbox.close();
+  protected override end(reason: BridgeError): void {
     this.#link.close(reason);
   }
 }

@@ -42,8 +42,7 @@ export class FakeConnection extends Connection {
     this.isPaused = false;
   }
 
-  close(reason: BridgeError): void {
-    this.inbox.close();
+  protected override end(reason: BridgeError): void {
     this.closedWith.push(reason);
   }
 }

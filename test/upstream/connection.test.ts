@@ -171,6 +171,17 @@ test('after close nothing is told, not even what waited', async (t) => {
   t.deepEqual([listener.received, listener.closedWith], [[], []]);
 });
 
+test('a connection that is given up is closed, and its end is told after what waited', async (t) => {
+  const { connection, server, listener } = open();
+  server.fromServer(event(1));
+  connection.giveUp(EXITED);
+  t.deepEqual(connection.closedWith, [EXITED]);
+  connection.listener = listener;
+  await settled();
+  t.is(listener.received.length, 1);
+  t.deepEqual(listener.closedWith, [EXITED]);
+});
+
 test('a listener that closes the connection in the middle of the telling hears nothing more', async (t) => {
   const { connection, server, listener } = open();
   for (const n of [1, 2]) server.fromServer(event(n));

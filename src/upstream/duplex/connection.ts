@@ -61,8 +61,7 @@ export class DuplexConnection<C extends Carrier> extends Connection implements C
     this.#carrier.resume();
   }
 
-  close(reason: BridgeError): void {
-    this.inbox.close();
+  protected override end(reason: BridgeError): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#carrier.close(reason);

@@ -164,8 +164,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     this.#stream?.resume();
   }
 
-  close(reason: BridgeError): void {
-    this.inbox.close();
+  protected override end(reason: BridgeError): void {
     if (this.#leave()) this.#log.debug({ code: reason.code }, 'link closed, ending the stream');
   }
 

@@ -159,13 +159,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     this.#stream?.resume();
   }
 
-  close(reason: BridgeError): void {
-    this.inbox.close();
-    this.#end(reason);
-  }
-
-  /** Ends the session. What has arrived before is still told to the listener. */
-  #end(reason: BridgeError): void {
+  protected override end(reason: BridgeError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#log.debug({ code: reason.code }, 'link closed, ending the session');
@@ -471,8 +465,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
 
   /** Ends the link. The listener reports the end to the requests that wait. */
   outlived(reason: BridgeError): void {
-    this.#end(reason);
-    this.inbox.serverClosed(reason);
+    this.giveUp(reason);
   }
 }
 

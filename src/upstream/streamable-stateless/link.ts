@@ -144,8 +144,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     return this.#isPaused;
   }
 
-  close(reason: BridgeError): void {
-    this.inbox.close();
+  protected override end(reason: BridgeError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#log.debug({ code: reason.code, open: this.#calls.size }, 'link closed, withdrawing what is open');

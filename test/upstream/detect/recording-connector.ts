@@ -41,9 +41,8 @@ class RecordedConnection extends Connection implements ServerListener, Recording
     this.#connection.resume();
   }
 
-  close(reason: BridgeError): void {
+  protected override end(reason: BridgeError): void {
     this.isClosed = true;
-    this.inbox.close();
     this.#connection.close(reason);
   }
 
