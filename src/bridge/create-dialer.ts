@@ -2,14 +2,7 @@ import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { BoundAddress } from '../config/listener.ts';
 import { compileNamePattern, type MatchName } from '../config/name-pattern.ts';
 import { dependsOnCaller } from '../config/remote.ts';
-import type {
-  CommandTarget,
-  ServerConfig,
-  ServerLimits,
-  StreamTarget,
-  ToolChoice,
-  UrlTarget,
-} from '../config/server.ts';
+import type { CommandTarget, ServerConfig, StreamTarget, ToolChoice, UrlTarget } from '../config/server.ts';
 import type { Deps } from '../deps.ts';
 import type { CallerCredentials } from '../http/client/caller-credentials.ts';
 import type { Credentials } from '../http/client/credentials.ts';
@@ -20,18 +13,17 @@ import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { Observing } from '../relay/client-presence.ts';
 import type { DuplexTransport, ObservedServer } from '../relay/observer.ts';
 import { CallsOverSessions, forEveryCaller } from '../relay/passing-link.ts';
-import type { CallerDialers, CallerEnvironment, RestorePolicy, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
+import type { CallerDialers, CallerEnvironment, RestorePolicy, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
 import { type IsHidden, ToolFilter } from '../relay/tool-filter.ts';
-import type { Connector } from '../upstream/connection.ts';
+import type { CreateLifeCheck } from '../upstream/connection.ts';
 import { type ConnectionDialerOptions, createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { nameTarget } from '../upstream/name-target.ts';
-import { createPingingDialer, createPingingSessions, type PingOptions } from '../upstream/resilience/pinging-dialer.ts';
+import { askWhenHanging, pingWhenSilent } from '../upstream/resilience/life-check.ts';
 import { PreparedConnections } from '../upstream/resilience/prepared-connections.ts';
-import { createWatchingDialer } from '../upstream/resilience/watching-dialer.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { createStdioConnector } from '../upstream/stdio/connector.ts';
 import { DialerByEnvironment } from '../upstream/stdio/dialer-by-environment.ts';
@@ -97,9 +89,30 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     trialClient: server.callers.kind === 'pipe' ? undefined : CLIENT_INFO,
   });
   const { isolation, prewarm } = server.sessions;
-  if (prewarm === 0 || isolation === 'shared') return findEras({ connections: processes }, 'stdio', server, deps);
+  const lifeChecks = checkProcesses(processes.name, server, deps);
+  if (prewarm === 0 || isolation === 'shared') {
+    return findEras({ connections: processes, lifeChecks }, 'stdio', server, deps);
+  }
   const prepared = new PreparedConnections(processes, prewarm, deps);
-  return findEras({ connections: prepared, ownSessions: prepared }, 'stdio', server, deps);
+  return findEras({ connections: prepared, ownSessions: prepared, lifeChecks }, 'stdio', server, deps);
+}
+
+/** Checks the processes that no client could end by leaving: they serve several, or clients that have no sessions. */
+function checkProcesses(
+  name: string,
+  { callers, sessions, limits }: ServerToDial,
+  deps: Deps,
+): Readonly<Record<Era, CreateLifeCheck>> | undefined {
+  // The one client on a pipe has the server to itself, and a hanging process ends when it leaves.
+  if (callers.kind === 'pipe' && sessions.isolation !== 'shared') return undefined;
+  const { requestTimeoutMs, hangTimeoutMs } = limits;
+  // If a call may take forever, a server that does not respond is no sign of a hang.
+  if (requestTimeoutMs === 0 || hangTimeoutMs === 0) return undefined;
+  const options = { name, requestTimeoutMs, hangTimeoutMs, clientInfo: CLIENT_INFO, deps };
+  return {
+    legacy: askWhenHanging({ ...options, era: 'legacy' }),
+    modern: askWhenHanging({ ...options, era: 'modern' }),
+  };
 }
 
 /** Dials a server on a byte stream. */
@@ -115,9 +128,10 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     maxMessageBytes,
     failureLevel: 'warn',
     bound,
+    createLifeCheck: pingsOf(server, deps),
     deps,
   });
-  return dialConnections(streams, 'byte-stream', server, deps);
+  return findEras({ connections: streams }, 'byte-stream', server, deps);
 }
 
 /** Dials a server over WebSocket. */
@@ -131,36 +145,21 @@ async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps
     maxMessageBytes: limits.maxMessageBytes,
     clientInfo: CLIENT_INFO,
     credentials,
+    createLifeCheck: pingsOf(server, deps),
     deps,
   });
-  return dialConnections(webSockets, 'websocket', server, deps);
-}
-
-/** Dials a remote server whose connections carry either era. They may be lost without notice, and are then replaced. */
-function dialConnections(
-  connections: Connector,
-  transport: DuplexTransport,
-  server: ServerToDial,
-  deps: Deps,
-): UpstreamDialer {
-  const pings = pingsOf(server, deps);
-  const dialer = findEras({ connections }, transport, server, deps, pings);
-  // Sessions that share a server have no connections of their own to be pinged.
-  return pings === undefined || server.sessions.isolation === 'shared' ? dialer : createPingingDialer(dialer, pings);
+  return findEras({ connections: webSockets }, 'websocket', server, deps);
 }
 
 /** Dials a server whose connections carry either era, for clients of both. */
 function findEras(
-  connections: Pick<ConnectionDialerOptions, 'connections' | 'ownSessions'>,
+  connections: Pick<ConnectionDialerOptions, 'connections' | 'ownSessions' | 'lifeChecks'>,
   transport: DuplexTransport,
   server: ServerToDial,
   deps: Deps,
-  pings?: PingOptions,
 ): UpstreamDialer {
   const { isolation, prewarm } = server.sessions;
   const isShared = isolation === 'shared';
-  const pinged = ({ legacy, modern }: EraDialers): EraDialers =>
-    pings === undefined ? { legacy, modern } : { legacy: createPingingSessions(legacy, pings), modern };
   return createConnectionDialer({
     ...connections,
     transport,
@@ -168,8 +167,7 @@ function findEras(
     protocol: server.protocol,
     clientInfo: CLIENT_INFO,
     learned: (spoken: ObservedServer): void => server.observing.speech.learn(spoken),
-    joinEras: (dialers) =>
-      isShared ? shareOne(pinged(dialers), server, deps) : keepApart(pinged(dialers), server, deps),
+    joinEras: (dialers) => (isShared ? shareOne(dialers, server, deps) : keepApart(dialers, server, deps)),
     isAwaited: isShared && prewarm > 0,
     deps,
   });
@@ -181,23 +179,15 @@ function isForOneCaller({ callers, remote }: ServerToDial): boolean {
 }
 
 /** Gives each session a connection. A modern server keeps no sessions, so all its requests can share one. */
-function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
-  const legacyToModern = toModern(dialers.modern, deps);
-  if (server.callers.kind === 'pipe') {
-    // The one client on a pipe has the server to itself: its messages pass unchanged, and a hanging process ends when
-    // it leaves.
-    const modernToLegacy = toLegacy(dialers.legacy, server, deps);
-    return { modern: dialers.modern, legacyToModern, modernToLegacy, sessions: { kind: 'own' } };
-  }
-  if (isForOneCaller(server)) {
-    // Forwarded headers are sent with the handshake, so a connection serves one caller.
-    const modernToLegacy = toLegacy(dialers.legacy, server, deps);
-    return { modern: dialers.modern, legacyToModern, modernToLegacy, sessions: { kind: 'own' } };
-  }
-  const { legacy, modern } = watchProcesses(dialers, server.limits, deps);
+function keepApart({ legacy, modern }: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
+  // The one client on a pipe has the server to itself, so its messages pass unchanged. Forwarded headers are sent with
+  // the handshake, so such a connection serves one caller.
+  const isShared = server.callers.kind !== 'pipe' && !isForOneCaller(server);
   return {
-    modern: new CallsOverSessions(createSharedModernServer({ dialer: modern, deps, prewarm: false })),
-    legacyToModern,
+    modern: isShared
+      ? new CallsOverSessions(createSharedModernServer({ dialer: modern, deps, prewarm: false }))
+      : modern,
+    legacyToModern: toModern(modern, deps),
     modernToLegacy: toLegacy(legacy, server, deps),
     sessions: { kind: 'own' },
   };
@@ -207,14 +197,13 @@ function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): Joine
 function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   const handshakeTimeoutMs = server.limits.requestTimeoutMs;
   const options = { deps, prewarm: false };
-  const watched = watchProcesses(dialers, server.limits, deps);
   const legacy = createSharedLegacyServer({
     ...options,
-    dialer: watched.legacy,
+    dialer: dialers.legacy,
     handshakeTimeoutMs,
     clientInfo: CLIENT_INFO,
   });
-  const modern = createSharedModernServer({ ...options, dialer: watched.modern });
+  const modern = createSharedModernServer({ ...options, dialer: dialers.modern });
   return {
     modern: new CallsOverSessions(modern),
     legacyToModern: toModern(modern, deps),
@@ -234,7 +223,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
   const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
   const { protocol, remote, limits } = server;
   const credentials = await createCredentials(server, target, deps);
-  const dialer = createUrlDialer({
+  return createUrlDialer({
     target,
     protocol,
     remote,
@@ -243,6 +232,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     clientInfo: CLIENT_INFO,
     credentials,
     learned: (spoken) => server.observing.speech.learn(spoken),
+    createLifeCheck: pingsOf(server, deps),
     deps,
     joinEras: ({ legacy, modern }) => ({
       modern,
@@ -251,14 +241,13 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
       sessions: { kind: 'own' },
     }),
   });
-  const pings = pingsOf(server, deps);
-  return pings === undefined ? dialer : createPingingDialer(dialer, pings);
 }
 
-/** Returns the settings of pings; undefined: none are sent. */
-function pingsOf({ remote, limits }: ServerToDial, deps: Deps): PingOptions | undefined {
+/** Pings the connections of a remote server; undefined: no pings are sent. */
+function pingsOf({ target, remote, limits }: ServerToDial, deps: Deps): CreateLifeCheck | undefined {
   const { keepAliveMs: idleMs } = remote;
-  return idleMs > 0 ? { idleMs, requestTimeoutMs: limits.requestTimeoutMs, deps } : undefined;
+  if (idleMs === 0) return undefined;
+  return pingWhenSilent({ name: nameTarget(target), idleMs, requestTimeoutMs: limits.requestTimeoutMs, deps });
 }
 
 /**
@@ -306,22 +295,6 @@ export async function createCallerTokens(
     ...{ userAgent: `${CLIENT_INFO.name}/${CLIENT_INFO.version}`, clock: deps.clock },
   });
   return new ExchangedTokens({ server: handshakeUrlOf(target.url), config, http, deps });
-}
-
-/** For processes that no client could end by leaving: they serve several, or clients that have no sessions. */
-function watchProcesses(
-  { legacy, modern }: EraDialers,
-  limits: ServerLimits,
-  deps: Deps,
-): Readonly<Record<Era, SessionDialer>> {
-  const { requestTimeoutMs, hangTimeoutMs } = limits;
-  // If a call may take forever, a server that does not respond is no sign of a hang.
-  if (requestTimeoutMs === 0 || hangTimeoutMs === 0) return { legacy, modern };
-  const options = { requestTimeoutMs, hangTimeoutMs, clientInfo: CLIENT_INFO, deps };
-  return {
-    legacy: createWatchingDialer(legacy, { ...options, era: 'legacy' }),
-    modern: createWatchingDialer(modern, { ...options, era: 'modern' }),
-  };
 }
 
 /**

@@ -23,6 +23,25 @@ export type Arrival =
   | { readonly kind: 'fault'; readonly fault: ServerFault }
   | { readonly kind: 'end'; readonly reason: BridgeError };
 
+/** Finds out if the server of a connection lives. Told of everything that passes while the connection is open. */
+export interface LifeCheck {
+  /** Called after each message that the connection's owner has sent. */
+  sent(frame: Frame, exchange: Exchange | undefined): void;
+  /** Called with each message of the server. Returns true if it answers a question of the check, and is for nobody else. */
+  takes(frame: Frame, exchange: Exchange | undefined): boolean;
+  /** The server is not read any more, so signs of its life would not be seen. */
+  paused(): void;
+  resumed(): void;
+  /** Called last, when the connection has ended or was closed. */
+  ended(): void;
+}
+
+/**
+ * Creates the check of a connection.
+ * @param session its state, if it is kept up to date
+ */
+export type CreateLifeCheck = (connection: Connection, session?: SessionState) => LifeCheck;
+
 /** Pauses and resumes the source of what arrives. */
 interface Source {
   pause(): void;
@@ -35,6 +54,7 @@ interface Source {
  */
 export class Inbox implements ServerListener {
   readonly #source: Source;
+  #check: LifeCheck | undefined;
   #listener: ServerListener | undefined;
   #onUnheard: ((arrival: Arrival) => 'kept' | 'taken') | undefined;
   /** Undefined while nothing waits, as on nearly all connections at nearly all times. */
@@ -49,6 +69,16 @@ export class Inbox implements ServerListener {
 
   constructor(source: Source) {
     this.#source = source;
+  }
+
+  get check(): LifeCheck | undefined {
+    return this.#check;
+  }
+
+  /** See `Connection.check`. */
+  set check(check: LifeCheck | undefined) {
+    this.#check = check;
+    if (this.#isSourcePaused) check?.paused();
   }
 
   get listener(): ServerListener | undefined {
@@ -71,6 +101,7 @@ export class Inbox implements ServerListener {
   }
 
   fromServer(frame: Frame, exchange?: Exchange): void {
+    if (this.#check?.takes(frame, exchange) === true) return;
     if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.fromServer(frame, exchange);
     else this.#keep({ kind: 'message', frame, exchange });
   }
@@ -87,6 +118,7 @@ export class Inbox implements ServerListener {
   }
 
   serverClosed(reason: BridgeError): void {
+    this.#endCheck();
     if (this.#unheard === undefined && this.#listener !== undefined) this.#listener.serverClosed(reason);
     else this.#keep({ kind: 'end', reason });
   }
@@ -131,8 +163,13 @@ export class Inbox implements ServerListener {
     const isPaused = this.#isPausedByListener || this.#isFull;
     if (this.#isClosed || isPaused === this.#isSourcePaused) return;
     this.#isSourcePaused = isPaused;
-    if (isPaused) this.#source.pause();
-    else this.#source.resume();
+    if (isPaused) {
+      this.#source.pause();
+      this.#check?.paused();
+    } else {
+      this.#source.resume();
+      this.#check?.resumed();
+    }
   }
 
   /** Forgets the messages and faults that wait. The end of the connection is not forgotten. */
@@ -147,9 +184,15 @@ export class Inbox implements ServerListener {
   /** Tells nothing more, not even the end. May be called twice. */
   close(): void {
     this.#isClosed = true;
+    this.#endCheck();
     this.#listener = undefined;
     this.#onUnheard = undefined;
     this.#unheard = undefined;
+  }
+
+  #endCheck(): void {
+    this.#check?.ended();
+    this.#check = undefined;
   }
 }
 
@@ -177,7 +220,8 @@ export abstract class Connection implements UpstreamLink {
   protected readonly inbox = new Inbox({ pause: () => this.pauseSource(), resume: () => this.resumeSource() });
 
   abstract readonly process: ServerProcess | undefined;
-  abstract send(frame: Frame, exchange?: Exchange): boolean;
+  /** See `send`. */
+  protected abstract write(frame: Frame, exchange: Exchange | undefined): boolean;
   /** Ends the connection, and its process if there is one, unless that has happened already. Tells nobody. */
   protected abstract end(reason: BridgeError): void;
   /** Stops and goes on reading what the server says. */
@@ -208,6 +252,22 @@ export abstract class Connection implements UpstreamLink {
   /** Forgets the messages that have arrived while nobody listened. */
   dropUnheard(): void {
     this.inbox.dropUnheard();
+  }
+
+  /** Watches from now on if the server lives. A connection has at most one check in its life. */
+  set check(check: LifeCheck | undefined) {
+    this.inbox.check = check;
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    const hasCapacity = this.write(frame, exchange);
+    this.inbox.check?.sent(frame, exchange);
+    return hasCapacity;
+  }
+
+  /** Sends a question of the check. */
+  ask(question: Frame, exchange?: Exchange): void {
+    this.write(question, exchange);
   }
 
   pause(): void {

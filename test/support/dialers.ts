@@ -65,7 +65,7 @@ class SessionConnection extends Connection {
     return this.#link.process;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
     return this.#link.send(frame, exchange);
   }
 

@@ -3,9 +3,9 @@ import type { BridgeError } from '../../src/errors.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
 import type { Readiness, ServerListener, ServerProcess } from '../../src/relay/ports.ts';
 import type { SessionState } from '../../src/relay/sessions/session-state.ts';
-import { Connection, type Connector } from '../../src/upstream/connection.ts';
+import { Connection, type Connector, type CreateLifeCheck } from '../../src/upstream/connection.ts';
 import type { Frame } from '../../src/wire/frame.ts';
-import type { Sent } from './fake-peers.ts';
+import { GONE_AT_ONCE, type Sent } from './fake-peers.ts';
 
 export class FakeConnection extends Connection {
   /** What `send` answers. */
@@ -22,12 +22,17 @@ export class FakeConnection extends Connection {
     return this.inbox;
   }
 
+  /** Makes it a connection to a process that was heard of now. */
+  heardAt(lastHeardMs: number): void {
+    this.process = { gone: GONE_AT_ONCE, ...this.process, lastHeardMs };
+  }
+
   /** Everything since the last look. */
   take(): readonly Sent[] {
     return this.sent.splice(0);
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
     const sent = { frame, exchange };
     this.sent.push(sent);
     this.onSend(sent);
@@ -61,6 +66,7 @@ export class FakeConnector implements Connector {
   /** What `connect` throws, when set. */
   failure: BridgeError | undefined;
   readinessNow: Readiness = { state: 'ready' };
+  createLifeCheck: CreateLifeCheck | undefined;
   isClosed = false;
   isKilled = false;
   /** Called with each new connection, before `connect` returns. */
@@ -76,6 +82,7 @@ export class FakeConnector implements Connector {
   connect(session?: SessionState): Connection {
     if (this.failure !== undefined) throw this.failure;
     const link = new FakeConnection();
+    link.check = this.createLifeCheck?.(link, session);
     const connected = { link, listener: link.server, session };
     this.dialled.push(connected);
     this.onDial(connected);

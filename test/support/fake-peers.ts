@@ -84,7 +84,7 @@ export class FakePeer implements DownstreamPeer {
  * Nothing is left of a process as soon as its link ends. Whoever asks hears so in the same turn, because the tests step a
  * clock and do not wait.
  */
-const GONE_AT_ONCE = {
+export const GONE_AT_ONCE = {
   // biome-ignore lint/suspicious/noThenProperty: it stands in for a promise
   then: (settled: () => void): void => settled(),
 } as unknown as Promise<void>;

@@ -1,7 +1,9 @@
 /** The rules by which a connection is handed from one owner to the next. */
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { type Arrival, MAX_UNHEARD, MAX_UNHEARD_BYTES } from '../../src/upstream/connection.ts';
+import { type Arrival, type LifeCheck, MAX_UNHEARD, MAX_UNHEARD_BYTES } from '../../src/upstream/connection.ts';
+import type { Frame } from '../../src/wire/frame.ts';
+import { requestFrame, resultFrame } from '../../src/wire/write-message.ts';
 import { FakeConnection } from '../support/fake-connections.ts';
 import { FakeServerListener } from '../support/fake-peers.ts';
 import { serverFrame } from '../support/frames.ts';
@@ -192,6 +194,88 @@ test('a listener that closes the connection in the middle of the telling hears n
   t.is(listener.received.length, 1);
   t.deepEqual(listener.closedWith, []);
 });
+
+/** Takes answers whose id is `asked`, and keeps what it is told. */
+class Check implements LifeCheck {
+  readonly told: unknown[] = [];
+
+  sent(frame: Frame): void {
+    this.told.push(frame.method);
+  }
+
+  takes(frame: Frame): boolean {
+    this.told.push(frame.id);
+    return frame.id === 'asked';
+  }
+
+  paused(): void {
+    this.told.push('paused');
+  }
+
+  resumed(): void {
+    this.told.push('resumed');
+  }
+
+  ended(): void {
+    this.told.push('ended');
+  }
+}
+
+test('a check is told of all that passes, and its own question and answer concern nobody else', async (t) => {
+  const { connection, server, listener } = open();
+  const check = new Check();
+  connection.check = check;
+  const seen: unknown[] = [];
+  connection.onUnheard = (arrival) => {
+    seen.push(arrival.kind);
+    return 'kept';
+  };
+  connection.ask(requestFrame('asked', 'ping'));
+  server.fromServer(resultFrame('asked', {}));
+  connection.listener = listener;
+  connection.send(requestFrame(1, 'tools/call'));
+  server.fromServer(resultFrame(1, {}));
+  server.fromServer(resultFrame('asked', {}));
+  connection.pause();
+  connection.resume();
+  await settled();
+  t.deepEqual(check.told, ['asked', 'tools/call', 1, 'asked', 'paused', 'resumed']);
+  t.deepEqual(
+    connection.sent.map(({ frame }) => frame.method),
+    ['ping', 'tools/call'],
+  );
+  t.deepEqual(
+    frames(listener).map(({ id }) => id),
+    [1],
+  );
+  t.deepEqual(seen, []);
+});
+
+test('a check of a connection that is not read is told so at once', (t) => {
+  const { connection, server } = open();
+  for (let n = 0; n < MAX_UNHEARD; n += 1) server.fromServer(event(n));
+  const check = new Check();
+  connection.check = check;
+  t.deepEqual(check.told, ['paused']);
+});
+
+for (const [how, end] of [
+  ['the server ends it', (connection: FakeConnection) => connection.server.serverClosed(EXITED)],
+  ['it is closed', (connection: FakeConnection) => connection.close(EXITED)],
+  ['it is given up', (connection: FakeConnection) => connection.giveUp(EXITED)],
+] as const) {
+  test(`a check ends with its connection when ${how}, and is told nothing more`, (t) => {
+    const { connection, server, listener } = open();
+    const check = new Check();
+    connection.check = check;
+    connection.listener = listener;
+    end(connection);
+    connection.send(requestFrame(1, 'tools/call'));
+    server.fromServer(resultFrame(1, {}));
+    connection.close(EXITED);
+    t.deepEqual(check.told, ['ended']);
+  });
+}
 
 test('capacity that returns while nobody listens is told to the next listener', async (t) => {
   const { connection, server, listener } = open();

@@ -10,7 +10,7 @@ import { readSecureContext } from '../../http/client/secure-context.ts';
 import { showStreamAddress } from '../../http/socket-addresses.ts';
 import type { Readiness } from '../../relay/ports.ts';
 import { IdWarnings } from '../answer-ids.ts';
-import type { Connection, Connector } from '../connection.ts';
+import type { Connection, Connector, CreateLifeCheck } from '../connection.ts';
 import { DuplexConnection } from '../duplex/connection.ts';
 import { Reachability } from '../remote/remote-environment.ts';
 import { ByteStreamCarrier } from './carrier.ts';
@@ -32,6 +32,8 @@ export interface ByteStreamConnectorOptions {
   readonly failureLevel: 'warn' | 'debug';
   /** Addresses at which this process itself listens. Absent if it does not listen. */
   readonly bound?: () => readonly BoundAddress[];
+  /** Checks the connections. Default: nothing does. */
+  readonly createLifeCheck?: CreateLifeCheck | undefined;
   readonly deps: Deps;
 }
 
@@ -84,6 +86,7 @@ class ByteStreamConnector implements Connector {
       log: log.child({ address: this.name }),
       carry: (connected) => new ByteStreamCarrier(carried, connected),
     });
+    connection.check = this.#options.createLifeCheck?.(connection);
     this.#connections.add(connection);
     void connection.carrier.gone.then(() => this.#connections.delete(connection));
     return connection;

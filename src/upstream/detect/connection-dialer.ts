@@ -20,7 +20,7 @@ import type {
   UpstreamLink,
 } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { asSessionDialer, type Connector } from '../connection.ts';
+import { asSessionDialer, type Connector, type CreateLifeCheck } from '../connection.ts';
 import { describeRpcError } from './answer.ts';
 import {
   ConnectionAttempts,
@@ -45,6 +45,8 @@ export interface ConnectionDialerOptions {
   readonly connections: Connector;
   /** Opens connections for sessions of legacy clients at a legacy server. Default: a new connection each. */
   readonly ownSessions?: OwnSessions;
+  /** Checks the connections that serve several clients, or clients without sessions. Default: nothing does. */
+  readonly lifeChecks?: Readonly<Record<Era, CreateLifeCheck>> | undefined;
   readonly transport: DuplexTransport;
   /**
    * `one-caller`: a connection begins with the headers of its first message, so it serves no other caller, and what the
@@ -111,11 +113,11 @@ class ConnectionDialer implements UpstreamDialer {
   #cancelRetry: (() => void) | undefined;
 
   constructor(options: ConnectionDialerOptions) {
-    const { connections, protocol, deps } = options;
+    const { connections, protocol, lifeChecks, deps } = options;
     this.#options = options;
     this.#ownSessions = options.ownSessions ?? asSessionDialer(connections);
-    this.#legacy = new OpenedConnections(connections, deps.clock);
-    this.#modern = new OpenedConnections(connections, deps.clock);
+    this.#legacy = new OpenedConnections(connections, deps.clock, lifeChecks?.legacy);
+    this.#modern = new OpenedConnections(connections, deps.clock, lifeChecks?.modern);
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
     if (protocol !== 'auto') this.#learned(protocol);

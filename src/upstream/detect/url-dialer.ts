@@ -90,8 +90,9 @@ class UrlDialer implements UpstreamDialer {
       ...connectorOptions(options),
       doubted: (exchange) => this.#doubted(exchange),
     });
-    // The pool never asks for the modern era, and its verdicts are of no use to the other era.
-    const pooled: RemoteOptions = { ...options, protocol: 'legacy' };
+    // The pool never asks for the modern era, and its verdicts are of no use to the other era. Pings would keep alive
+    // what no client holds open.
+    const pooled: RemoteOptions = { ...options, protocol: 'legacy', createLifeCheck: undefined };
     const pooledVerdicts = new VerdictCache(deps.clock, learned);
     this.#legacy = this.#createSessions(pooled, pooledVerdicts, { kind: 'refused' });
     this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });

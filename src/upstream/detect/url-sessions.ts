@@ -13,7 +13,7 @@ import type { ClientRequest } from '../../relay/exchange.ts';
 import type { LinkOwner, Readiness, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
-import { asSessionDialer, type Connector } from '../connection.ts';
+import { asSessionDialer, type Connector, type CreateLifeCheck } from '../connection.ts';
 import { createHttpSseConnector } from '../http-sse/connector.ts';
 import type { RemoteConnectorOptions, RemoteTracing } from '../remote/remote-environment.ts';
 import { createStreamableConnector } from '../streamable-session/connector.ts';
@@ -35,6 +35,8 @@ export interface RemoteOptions {
   readonly clientInfo: Implementation;
   /** Credentials that all clients share, or a set for each caller. */
   readonly credentials: Credentials | CallerCredentials | undefined;
+  /** Checks the connections of sessions. Default: nothing does. */
+  readonly createLifeCheck?: CreateLifeCheck | undefined;
   readonly deps: Deps;
 }
 
@@ -77,10 +79,11 @@ export function createSessionDialer(options: RemoteOptions, knowledge: SessionKn
 }
 
 export function connectorOptions(options: RemoteOptions): RemoteConnectorOptions {
-  const { target, remote, maxMessageBytes, tracing, deps } = options;
+  const { target, remote, maxMessageBytes, tracing, createLifeCheck, deps } = options;
   const { timeouts } = remote;
   const http = createHttpClient(options);
-  return { url: target.url, http, timeouts, maxMessageBytes, tracing, scanner: new EnvelopeScanner(), deps };
+  const scanner = new EnvelopeScanner();
+  return { url: target.url, http, timeouts, maxMessageBytes, tracing, scanner, createLifeCheck, deps };
 }
 
 export function createHttpClient({

@@ -27,7 +27,7 @@ export class DuplexConnection<C extends Carrier> extends Connection implements C
   constructor({ idWarnings, log, carry }: DuplexConnectionOptions<C>) {
     super();
     this.#answers = new AnswerLimit(log);
-    const send = (frame: Frame, exchange: Exchange | undefined): void => void this.send(frame, exchange);
+    const send = (frame: Frame, exchange: Exchange | undefined): void => void this.write(frame, exchange);
     this.#requests = new LinkRequests({ warnings: idWarnings, log, send });
     this.#carrier = carry(this);
   }
@@ -47,7 +47,7 @@ export class DuplexConnection<C extends Carrier> extends Connection implements C
 
   // ---- from the owner
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
     if (this.#isOver) return true;
     this.#requests.sent(frame);
     return !this.#answers.excludes(frame, this.#carrier.isFull) && this.#carrier.send(frame, exchange);

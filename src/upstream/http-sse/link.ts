@@ -104,7 +104,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
       message: (frame) => this.#received(frame),
       fault: (fault) => this.inbox.serverFault(this.#requests.failed(fault)),
     });
-    const send = (frame: Frame, exchange?: Exchange): void => void this.send(frame, exchange);
+    const send = (frame: Frame, exchange?: Exchange): void => void this.write(frame, exchange);
     this.#requests = new LinkRequests({ warnings: idWarnings, log, send });
   }
 
@@ -133,7 +133,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     return undefined;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
     if (this.#state.kind === 'closed') return true;
     this.#options.environment.caller.note(frame, exchange);
     this.#requests.sent(frame);

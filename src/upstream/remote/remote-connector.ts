@@ -52,7 +52,9 @@ export class RemoteConnector implements Connector {
   }
 
   connect(session = new SessionState()): Connection {
-    return this.#open({ kind: 'session', session }, undefined);
+    const connection = this.#open({ kind: 'session', session }, undefined);
+    connection.check = this.#options.createLifeCheck?.(connection, session);
+    return connection;
   }
 
   /** Opens a connection for modern requests of one caller. Throws what `connect` throws. */

@@ -15,6 +15,7 @@ import type { Readiness } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { IdWarnings } from '../answer-ids.ts';
+import type { CreateLifeCheck } from '../connection.ts';
 
 /** Options of every dialer of a remote server. */
 export interface RemoteConnectorOptions {
@@ -29,6 +30,8 @@ export interface RemoteConnectorOptions {
   readonly scanner: EnvelopeScanner;
   /** Closed with the dialer. */
   readonly credentials?: Pick<Credentials, 'close'> | undefined;
+  /** Checks the connections of sessions. Default: nothing does. */
+  readonly createLifeCheck?: CreateLifeCheck | undefined;
   readonly deps: Deps;
 }
 

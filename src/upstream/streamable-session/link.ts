@@ -74,7 +74,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     this.#requests = new LinkRequests({
       warnings: environment.idWarnings,
       log: environment.log,
-      send: (frame, exchange) => void this.send(frame, exchange),
+      send: (frame, exchange) => void this.write(frame, exchange),
     });
     this.#delivery = new Delivery(this.inbox, this.#requests);
     this.#posting = {
@@ -111,7 +111,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     return undefined;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
     if (this.#isClosed) return true;
     this.#options.environment.caller.note(frame, exchange);
     this.#requests.sent(frame);

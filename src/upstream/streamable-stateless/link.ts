@@ -69,7 +69,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     return undefined;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
     if (this.#isClosed) return true;
     if (frame.method === CANCELLED) {
       this.#cancel(frame, exchange);

@@ -15,7 +15,7 @@ export interface WebSocketConnectorOptions extends RemoteConnectorOptions {
 
 export type RemoteWebSocketOptions = Pick<
   RemoteOptions,
-  'target' | 'remote' | 'maxMessageBytes' | 'clientInfo' | 'credentials' | 'deps'
+  'target' | 'remote' | 'maxMessageBytes' | 'clientInfo' | 'credentials' | 'createLifeCheck' | 'deps'
 >;
 
 /**
@@ -38,6 +38,7 @@ export function createRemoteWebSocketConnector(options: RemoteWebSocketOptions):
     tracing: 'off',
     scanner: new EnvelopeScanner(),
     credentials: options.credentials,
+    createLifeCheck: options.createLifeCheck,
     deps,
   });
 }

@@ -3,7 +3,8 @@ import type { BridgeError } from '../../../src/errors.ts';
 import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
 import { EXITED, SERVER_RESULT, SharedBridge } from '../../relay/shared/legacy/shared-bridge.ts';
 import { ENVELOPE, ModernBridge } from '../../relay/shared/modern/modern-bridge.ts';
-import type { FakeDialer, FakePeer } from '../../support/fake-peers.ts';
+import type { FakeConnector } from '../../support/fake-connections.ts';
+import type { FakePeer } from '../../support/fake-peers.ts';
 import { fuzzTarget, insist } from '../target.ts';
 
 const CLIENTS = 3;
@@ -72,7 +73,7 @@ interface Member {
 
 /** What both shared servers have in common, as far as this needs it. */
 interface Shared {
-  readonly dialer: FakeDialer;
+  readonly dialer: FakeConnector;
   readonly clock: { advance(ms: number): void; readonly pendingTimers: number };
   says(message: string | object): void;
   exits(reason: BridgeError): void;

@@ -28,7 +28,7 @@ class RecordedConnection extends Connection implements ServerListener, Recording
     return this.#connection.process;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  protected override write(frame: Frame, exchange: Exchange | undefined): boolean {
     this.sent.push(frame.method ?? frame.kind);
     return this.#connection.send(frame, exchange);
   }

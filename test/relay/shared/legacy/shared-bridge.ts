@@ -1,17 +1,12 @@
 import { BridgeError } from '../../../../src/errors.ts';
 import { Relay } from '../../../../src/relay/relay.ts';
 import { createSharedLegacyServer } from '../../../../src/relay/shared/legacy/legacy-era.ts';
-import { createWatchingDialer } from '../../../../src/upstream/resilience/watching-dialer.ts';
+import { asSessionDialer } from '../../../../src/upstream/connection.ts';
+import { askWhenHanging } from '../../../../src/upstream/resilience/life-check.ts';
 import type { Frame } from '../../../../src/wire/frame.ts';
 import { relayParts } from '../../../support/exchanges.ts';
-import {
-  createFakeDeps,
-  FakeDialer,
-  FakeLane,
-  type FakeLink,
-  FakePeer,
-  messagesOf,
-} from '../../../support/fake-peers.ts';
+import { type FakeConnection, FakeConnector } from '../../../support/fake-connections.ts';
+import { createFakeDeps, FakeLane, FakePeer, messagesOf } from '../../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../../support/frames.ts';
 
 export const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited with code 1');
@@ -21,7 +16,12 @@ export const GONE = new BridgeError('ERR_SESSION_CLOSED', 'the client left');
 export const RESTART_MS = 250;
 
 /** Of a child that is watched. */
-export const WATCHED = { requestTimeoutMs: 10_000, hangTimeoutMs: 3000, clientInfo: { name: 'bridge', version: '0' } };
+export const WATCHED = {
+  name: 'fake-server',
+  requestTimeoutMs: 10_000,
+  hangTimeoutMs: 3000,
+  clientInfo: { name: 'bridge', version: '0' },
+};
 
 /** A message as tests read it. */
 export interface Message {
@@ -54,9 +54,9 @@ export interface ClientOptions {
   readonly capabilities?: object;
 }
 
-/** A shared server whose child is a fake link, and its clients, each behind a relay of its own. */
+/** A shared server whose child is a fake connection, and its clients, each behind a relay of its own. */
 export class SharedBridge {
-  readonly dialer = new FakeDialer();
+  readonly dialer = new FakeConnector();
   readonly deps: ReturnType<typeof createFakeDeps>;
   readonly server: ReturnType<typeof createSharedLegacyServer>;
 
@@ -65,14 +65,15 @@ export class SharedBridge {
     prewarm = false,
     handshakeTimeoutMs = 0,
     isWatched = false,
-    dialer = (_dialer: FakeDialer): void => {},
+    dialer = (_dialer: FakeConnector): void => {},
     log = createFakeDeps().log,
   } = {}) {
     dialer(this.dialer);
     const deps = { ...createFakeDeps(), log };
     this.deps = deps;
+    if (isWatched) this.dialer.createLifeCheck = askWhenHanging({ ...WATCHED, era: 'legacy', deps });
     this.server = createSharedLegacyServer({
-      dialer: isWatched ? createWatchingDialer(this.dialer, { ...WATCHED, era: 'legacy', deps }) : this.dialer,
+      dialer: asSessionDialer(this.dialer),
       deps,
       prewarm,
       handshakeTimeoutMs,
@@ -85,7 +86,7 @@ export class SharedBridge {
   }
 
   /** The child that was started last. */
-  get link(): FakeLink {
+  get link(): FakeConnection {
     return this.dialer.latest.link;
   }
 

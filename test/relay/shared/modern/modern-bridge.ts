@@ -1,17 +1,12 @@
 import type { BridgeError } from '../../../../src/errors.ts';
 import { Relay } from '../../../../src/relay/relay.ts';
 import { createSharedModernServer } from '../../../../src/relay/shared/modern/modern-era.ts';
-import { createWatchingDialer } from '../../../../src/upstream/resilience/watching-dialer.ts';
+import { asSessionDialer } from '../../../../src/upstream/connection.ts';
+import { askWhenHanging } from '../../../../src/upstream/resilience/life-check.ts';
 import type { Frame } from '../../../../src/wire/frame.ts';
 import { relayParts } from '../../../support/exchanges.ts';
-import {
-  createFakeDeps,
-  FakeDialer,
-  FakeLane,
-  type FakeLink,
-  FakePeer,
-  messagesOf,
-} from '../../../support/fake-peers.ts';
+import { type FakeConnection, FakeConnector } from '../../../support/fake-connections.ts';
+import { createFakeDeps, FakeLane, FakePeer, messagesOf } from '../../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../../support/frames.ts';
 import { EXITED, GONE, type Message, WATCHED } from '../legacy/shared-bridge.ts';
 
@@ -24,9 +19,9 @@ export const ENVELOPE = {
   [`${META}clientInfo`]: { name: 'c', version: '1' },
 };
 
-/** A shared modern server whose child is a fake link, and its clients, each behind a relay of its own. */
+/** A shared modern server whose child is a fake connection, and its clients, each behind a relay of its own. */
 export class ModernBridge {
-  readonly dialer = new FakeDialer();
+  readonly dialer = new FakeConnector();
   readonly deps: ReturnType<typeof createFakeDeps>;
   readonly server: ReturnType<typeof createSharedModernServer>;
 
@@ -34,14 +29,14 @@ export class ModernBridge {
   constructor({
     prewarm = false,
     isWatched = false,
-    dialer = (_dialer: FakeDialer): void => {},
+    dialer = (_dialer: FakeConnector): void => {},
     log = createFakeDeps().log,
   } = {}) {
     dialer(this.dialer);
     const deps = { ...createFakeDeps(), log };
     this.deps = deps;
-    const watched = isWatched ? createWatchingDialer(this.dialer, { ...WATCHED, era: 'modern', deps }) : this.dialer;
-    this.server = createSharedModernServer({ dialer: watched, deps, prewarm });
+    if (isWatched) this.dialer.createLifeCheck = askWhenHanging({ ...WATCHED, era: 'modern', deps });
+    this.server = createSharedModernServer({ dialer: asSessionDialer(this.dialer), deps, prewarm });
   }
 
   get clock() {
@@ -49,7 +44,7 @@ export class ModernBridge {
   }
 
   /** The child that runs now, or ran last. */
-  get link(): FakeLink {
+  get link(): FakeConnection {
     return this.dialer.latest.link;
   }
 

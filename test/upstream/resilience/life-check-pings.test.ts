@@ -1,19 +1,22 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
-import { createPingingDialer } from '../../../src/upstream/resilience/pinging-dialer.ts';
+import { asSessionDialer } from '../../../src/upstream/connection.ts';
+import { pingWhenSilent } from '../../../src/upstream/resilience/life-check.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
+import { FakeConnector } from '../../support/fake-connections.ts';
+import { createFakeDeps, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 
 const REQUEST_TIMEOUT_MS = 20_000;
 
 function ready({ requestTimeoutMs = REQUEST_TIMEOUT_MS } = {}) {
   const { log, entries } = collectLog();
   const deps = { ...createFakeDeps(), log };
-  const dialer = new FakeDialer();
+  const dialer = new FakeConnector();
+  dialer.createLifeCheck = pingWhenSilent({ name: dialer.name, idleMs: 1000, requestTimeoutMs, deps });
   const listener = new FakeServerListener();
-  const link = createPingingDialer(dialer, { idleMs: 1000, requestTimeoutMs, deps }).dial(listener);
+  const link = asSessionDialer(dialer).dial(listener);
   link.send(requestFrame(0, 'initialize'));
   deps.clock.advance(5000);
   const beforeHandshake = dialer.latest.link.take().length;

@@ -1,10 +1,12 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import type { Era } from '../../../src/mcp/vocabulary/revisions.ts';
-import { createWatchingDialer } from '../../../src/upstream/resilience/watching-dialer.ts';
+import { asSessionDialer } from '../../../src/upstream/connection.ts';
+import { askWhenHanging } from '../../../src/upstream/resilience/life-check.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener } from '../../support/fake-peers.ts';
+import { FakeConnector } from '../../support/fake-connections.ts';
+import { createFakeDeps, FakeServerListener } from '../../support/fake-peers.ts';
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const HANG_TIMEOUT_MS = 3000;
@@ -15,11 +17,12 @@ const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'done');
 function watch({ era = 'legacy' as Era, isProcess = true } = {}) {
   const deps = createFakeDeps();
   const { clock } = deps;
-  const dialer = new FakeDialer();
+  const dialer = new FakeConnector();
   const listener = new FakeServerListener();
   const clientInfo = { name: 'bridge', version: '0' };
   const times = { requestTimeoutMs: REQUEST_TIMEOUT_MS, hangTimeoutMs: HANG_TIMEOUT_MS };
-  const link = createWatchingDialer(dialer, { ...times, era, clientInfo, deps }).dial(listener);
+  dialer.createLifeCheck = askWhenHanging({ name: dialer.name, ...times, era, clientInfo, deps });
+  const link = asSessionDialer(dialer).dial(listener);
   const server = dialer.latest;
   const saysBytes = (): void => {
     if (isProcess) server.link.heardAt(clock.now());
