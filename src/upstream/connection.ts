@@ -42,18 +42,12 @@ export interface LifeCheck {
  */
 export type CreateLifeCheck = (connection: Connection, session?: SessionState) => LifeCheck;
 
-/** Pauses and resumes the source of what arrives. */
-interface Source {
-  pause(): void;
-  resume(): void;
-}
-
 /**
- * Delivers what arrives on a connection to its listener, and keeps it in order while there is none. Transports tell it
- * everything that they would tell their listener.
+ * Carries messages between us and one server. Only transports implement it. It has one owner at a time, and is handed
+ * over by assigning its listener. A transport tells it everything that it would tell a listener; what arrives is kept in
+ * its order while there is none. See docs/internals/decisions/0055-handing-over-connections.md.
  */
-export class Inbox implements ServerListener {
-  readonly #source: Source;
+export abstract class Connection implements UpstreamLink, ServerListener {
   #check: LifeCheck | undefined;
   #listener: ServerListener | undefined;
   #onUnheard: ((arrival: Arrival) => 'kept' | 'taken') | undefined;
@@ -67,25 +61,28 @@ export class Inbox implements ServerListener {
   #isSourcePaused = false;
   #isClosed = false;
 
-  constructor(source: Source) {
-    this.#source = source;
-  }
+  // ---- implemented by the transport
 
-  get check(): LifeCheck | undefined {
-    return this.#check;
-  }
+  abstract readonly process: ServerProcess | undefined;
+  /** See `send`. */
+  protected abstract write(frame: Frame, exchange: Exchange | undefined): boolean;
+  /** Ends the connection, and its process if there is one, unless that has happened already. Tells nobody. */
+  protected abstract end(reason: BridgeError): void;
+  /** Stops and goes on reading what the server says. */
+  protected abstract pauseSource(): void;
+  protected abstract resumeSource(): void;
 
-  /** See `Connection.check`. */
-  set check(check: LifeCheck | undefined) {
-    this.#check = check;
-    if (this.#isSourcePaused) check?.paused();
-  }
+  // ---- from the owner
 
   get listener(): ServerListener | undefined {
     return this.#listener;
   }
 
-  /** See `Connection.listener`. */
+  /**
+   * Assigning a listener takes the connection over, and assigning undefined lets go of it. The assignment itself tells
+   * nothing: what has arrived meanwhile is told in a microtask, in its order, to the listener of that time. Nothing
+   * overtakes it, and the end of the connection comes last. A new listener starts unpaused.
+   */
   set listener(listener: ServerListener | undefined) {
     if (this.#isClosed) return;
     this.#listener = listener;
@@ -95,10 +92,74 @@ export class Inbox implements ServerListener {
     this.#updateSource();
   }
 
-  /** See `Connection.onUnheard`. */
+  /**
+   * Shown each arrival while nobody listens, until a listener is assigned. The arrival is kept for the next listener
+   * unless the function returns `taken`.
+   */
   set onUnheard(onUnheard: ((arrival: Arrival) => 'kept' | 'taken') | undefined) {
     this.#onUnheard = onUnheard;
   }
+
+  /** Forgets the messages and faults that wait. The end of the connection is not forgotten. */
+  dropUnheard(): void {
+    const ends = this.#unheard?.takeAll().filter(({ kind }) => kind === 'end') ?? [];
+    this.#unheard = undefined;
+    this.#isFull = false;
+    for (const end of ends) this.#keep(end);
+    this.#updateSource();
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    const hasCapacity = this.write(frame, exchange);
+    this.#check?.sent(frame, exchange);
+    return hasCapacity;
+  }
+
+  pause(): void {
+    this.#isPausedByListener = true;
+    this.#updateSource();
+  }
+
+  resume(): void {
+    this.#isPausedByListener = false;
+    if (this.#unheard !== undefined) queueMicrotask(() => this.#tell());
+    this.#updateSource();
+  }
+
+  close(reason: BridgeError): void {
+    this.#isClosed = true;
+    this.#endCheck();
+    this.#listener = undefined;
+    this.#onUnheard = undefined;
+    this.#unheard = undefined;
+    this.end(reason);
+  }
+
+  // ---- the check
+
+  /** Watches from now on if the server lives. A connection has at most one check in its life. */
+  set check(check: LifeCheck | undefined) {
+    this.#check = check;
+    if (this.#isSourcePaused) check?.paused();
+  }
+
+  /** Sends a question of the check. */
+  ask(question: Frame, exchange?: Exchange): void {
+    this.write(question, exchange);
+  }
+
+  /** Ends the connection on our side, and tells its listener of the end as if the server had ended it. */
+  giveUp(reason: BridgeError): void {
+    this.end(reason);
+    this.serverClosed(reason);
+  }
+
+  #endCheck(): void {
+    this.#check?.ended();
+    this.#check = undefined;
+  }
+
+  // ---- from the transport
 
   fromServer(frame: Frame, exchange?: Exchange): void {
     if (this.#check?.takes(frame, exchange) === true) return;
@@ -148,51 +209,17 @@ export class Inbox implements ServerListener {
     this.#listener?.serverDrained();
   }
 
-  pause(): void {
-    this.#isPausedByListener = true;
-    this.#updateSource();
-  }
-
-  resume(): void {
-    this.#isPausedByListener = false;
-    if (this.#unheard !== undefined) queueMicrotask(() => this.#tell());
-    this.#updateSource();
-  }
-
   #updateSource(): void {
     const isPaused = this.#isPausedByListener || this.#isFull;
     if (this.#isClosed || isPaused === this.#isSourcePaused) return;
     this.#isSourcePaused = isPaused;
     if (isPaused) {
-      this.#source.pause();
+      this.pauseSource();
       this.#check?.paused();
     } else {
-      this.#source.resume();
+      this.resumeSource();
       this.#check?.resumed();
     }
-  }
-
-  /** Forgets the messages and faults that wait. The end of the connection is not forgotten. */
-  dropUnheard(): void {
-    const ends = this.#unheard?.takeAll().filter(({ kind }) => kind === 'end') ?? [];
-    this.#unheard = undefined;
-    this.#isFull = false;
-    for (const end of ends) this.#keep(end);
-    this.#updateSource();
-  }
-
-  /** Tells nothing more, not even the end. May be called twice. */
-  close(): void {
-    this.#isClosed = true;
-    this.#endCheck();
-    this.#listener = undefined;
-    this.#onUnheard = undefined;
-    this.#unheard = undefined;
-  }
-
-  #endCheck(): void {
-    this.#check?.ended();
-    this.#check = undefined;
   }
 }
 
@@ -208,85 +235,6 @@ function tell(listener: ServerListener, arrival: Arrival): void {
       return listener.serverFault(arrival.fault);
     case 'end':
       return listener.serverClosed(arrival.reason);
-  }
-}
-
-/**
- * Carries messages between us and one server. Only transports implement it. It has one owner at a time, and is handed
- * over by assigning its listener. See docs/internals/decisions/0055-handing-over-connections.md.
- */
-export abstract class Connection implements UpstreamLink {
-  /** Transports tell it what arrives. */
-  protected readonly inbox = new Inbox({ pause: () => this.pauseSource(), resume: () => this.resumeSource() });
-
-  abstract readonly process: ServerProcess | undefined;
-  /** See `send`. */
-  protected abstract write(frame: Frame, exchange: Exchange | undefined): boolean;
-  /** Ends the connection, and its process if there is one, unless that has happened already. Tells nobody. */
-  protected abstract end(reason: BridgeError): void;
-  /** Stops and goes on reading what the server says. */
-  protected abstract pauseSource(): void;
-  protected abstract resumeSource(): void;
-
-  get listener(): ServerListener | undefined {
-    return this.inbox.listener;
-  }
-
-  /**
-   * Assigning a listener takes the connection over, and assigning undefined lets go of it. The assignment itself tells
-   * nothing: what has arrived meanwhile is told in a microtask, in its order, to the listener of that time. Nothing
-   * overtakes it, and the end of the connection comes last. A new listener starts unpaused.
-   */
-  set listener(listener: ServerListener | undefined) {
-    this.inbox.listener = listener;
-  }
-
-  /**
-   * Shown each arrival while nobody listens, until a listener is assigned. The arrival is kept for the next listener
-   * unless the function returns `taken`.
-   */
-  set onUnheard(onUnheard: ((arrival: Arrival) => 'kept' | 'taken') | undefined) {
-    this.inbox.onUnheard = onUnheard;
-  }
-
-  /** Forgets the messages that have arrived while nobody listened. */
-  dropUnheard(): void {
-    this.inbox.dropUnheard();
-  }
-
-  /** Watches from now on if the server lives. A connection has at most one check in its life. */
-  set check(check: LifeCheck | undefined) {
-    this.inbox.check = check;
-  }
-
-  send(frame: Frame, exchange?: Exchange): boolean {
-    const hasCapacity = this.write(frame, exchange);
-    this.inbox.check?.sent(frame, exchange);
-    return hasCapacity;
-  }
-
-  /** Sends a question of the check. */
-  ask(question: Frame, exchange?: Exchange): void {
-    this.write(question, exchange);
-  }
-
-  pause(): void {
-    this.inbox.pause();
-  }
-
-  resume(): void {
-    this.inbox.resume();
-  }
-
-  close(reason: BridgeError): void {
-    this.inbox.close();
-    this.end(reason);
-  }
-
-  /** Ends the connection on our side, and tells its listener of the end as if the server had ended it. */
-  giveUp(reason: BridgeError): void {
-    this.end(reason);
-    this.inbox.serverClosed(reason);
   }
 }
 

@@ -58,7 +58,7 @@ class SessionConnection extends Connection {
 
   constructor(dialer: SessionDialer) {
     super();
-    this.#link = followLink(this.inbox, (owner) => dialer.dial(owner));
+    this.#link = followLink(this, (owner) => dialer.dial(owner));
   }
 
   get process() {

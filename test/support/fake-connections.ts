@@ -19,7 +19,7 @@ export class FakeConnection extends Connection {
 
   /** Takes what the server says. */
   get server(): ServerListener {
-    return this.inbox;
+    return this;
   }
 
   /** Makes it a connection to a process that was heard of now. */

@@ -72,20 +72,20 @@ export class DuplexConnection<C extends Carrier> extends Connection implements C
   received(frame: Frame): void {
     if (this.#isOver) return;
     const passed = this.#requests.received(frame, undefined);
-    if (passed !== undefined) this.inbox.fromServer(passed);
+    if (passed !== undefined) this.fromServer(passed);
   }
 
   faulted(fault: ServerFault): void {
-    if (!this.#isOver) this.inbox.serverFault(this.#requests.failed(fault));
+    if (!this.#isOver) this.serverFault(this.#requests.failed(fault));
   }
 
   drained(): void {
-    if (!this.#isOver) this.inbox.serverDrained();
+    if (!this.#isOver) this.serverDrained();
   }
 
   ended(error: BridgeError): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.inbox.serverClosed(error);
+    this.serverClosed(error);
   }
 }

@@ -94,7 +94,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
       clock: http.clock,
       log,
       post: (message) => this.#post(message),
-      drained: () => this.inbox.serverDrained(),
+      drained: () => this.serverDrained(),
     });
     this.#outbox.hold();
     this.#calls = new PostedCalls({ clock: http.clock, lingering: LINGERING_LIMITS });
@@ -102,7 +102,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
       name: showUrl(url),
       maxMessageBytes,
       message: (frame) => this.#received(frame),
-      fault: (fault) => this.inbox.serverFault(this.#requests.failed(fault)),
+      fault: (fault) => this.serverFault(this.#requests.failed(fault)),
     });
     const send = (frame: Frame, exchange?: Exchange): void => void this.write(frame, exchange);
     this.#requests = new LinkRequests({ warnings: idWarnings, log, send });
@@ -224,7 +224,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     if (frame === undefined) return this.#outbox.opened();
     const isHandshake = this.#handshakeId !== undefined && frame.isResponse && frame.id === this.#handshakeId;
     if (isHandshake && frame.kind === 'result') this.#negotiated(frame);
-    this.inbox.fromServer(frame);
+    this.fromServer(frame);
     if (isHandshake) this.#handshakeOver();
   }
 
@@ -289,7 +289,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
 
   #unanswered({ frame, exchange }: Outgoing, error: BridgeError): void {
     if (exchange === undefined || exchange.state.kind === 'open') {
-      this.inbox.serverFault(this.#requests.failed({ error, kind: 'error', id: frame.id }));
+      this.serverFault(this.#requests.failed({ error, kind: 'error', id: frame.id }));
     }
     if (frame.method === INITIALIZE) this.#handshakeOver();
   }
@@ -301,7 +301,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     // An error in opening the stream is reported to the client that needs it. A break is logged, because no client may
     // be waiting.
     if (this.#state.kind === 'open') this.#log.warn({ code: error.code }, `event stream lost: ${error.message}`);
-    if (this.#leave()) this.inbox.serverClosed(error);
+    if (this.#leave()) this.serverClosed(error);
   }
 
   /** Returns false if the link had been closed before. */

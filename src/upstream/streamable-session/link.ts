@@ -76,7 +76,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
       log: environment.log,
       send: (frame, exchange) => void this.write(frame, exchange),
     });
-    this.#delivery = new Delivery(this.inbox, this.#requests);
+    this.#delivery = new Delivery(this, this.#requests);
     this.#posting = {
       environment,
       useOf: useOfBody,
@@ -97,7 +97,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
       clock,
       log: environment.log,
       post: (message) => this.#postInTurn(message),
-      drained: () => this.inbox.serverDrained(),
+      drained: () => this.serverDrained(),
     });
     if (!session.isInitialized) return;
     // The server's messages were not received between the end of the former bridge and now.

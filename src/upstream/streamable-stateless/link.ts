@@ -84,7 +84,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     const repeated = this.question.findRepeated(frame);
     if (repeated?.kind === 'declined') {
       const refusal = errorFrame(idToken(frame), rpcErrorOf(repeated.prompt.error));
-      this.inbox.fromServer(refusal, exchange);
+      this.fromServer(refusal, exchange);
       return !this.#backlog.isFull;
     }
     this.environment.caller.note(frame, exchange);
@@ -160,7 +160,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
 
   /** Call this when the call's bytes have been sent or will not be. A second call has no effect. */
   left(call: Call): void {
-    if (this.#backlog.remove(call) && !this.#isClosed) this.inbox.serverDrained();
+    if (this.#backlog.remove(call) && !this.#isClosed) this.serverDrained();
   }
 
   responded(): void {
@@ -188,7 +188,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
   }
 
   notify(call: Call, notification: Frame): void {
-    if (!this.#isClosed && isAwaited(call)) this.inbox.fromServer(notification, call.exchange);
+    if (!this.#isClosed && isAwaited(call)) this.fromServer(notification, call.exchange);
   }
 
   answered(call: Call, answer: Frame): void {
@@ -197,7 +197,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
   }
 
   #deliver(call: Call, answer: Frame): void {
-    if (!this.#isClosed && isAwaited(call)) this.inbox.fromServer(answer, call.exchange);
+    if (!this.#isClosed && isAwaited(call)) this.fromServer(answer, call.exchange);
   }
 
   failed(call: Call, error: BridgeError): void {
@@ -205,7 +205,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     this.#over(call);
     const { kind, id } = call.frame;
     if (this.#isClosed || kind !== 'request' || !isAwaited(call)) return;
-    this.inbox.serverFault({ error, kind: 'error', id });
+    this.serverFault({ error, kind: 'error', id });
   }
 
   ended(call: Call): void {

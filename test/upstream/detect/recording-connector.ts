@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../../src/errors.ts';
 import type { Exchange } from '../../../src/relay/exchange.ts';
-import type { Readiness, ServerFault, ServerListener, ServerProcess } from '../../../src/relay/ports.ts';
+import type { Readiness, ServerProcess } from '../../../src/relay/ports.ts';
 import { Connection, type Connector } from '../../../src/upstream/connection.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 
@@ -12,7 +12,7 @@ export interface Recording {
   isClosed: boolean;
 }
 
-class RecordedConnection extends Connection implements ServerListener, Recording {
+class RecordedConnection extends Connection implements Recording {
   readonly sent: string[] = [];
   readonly received: Frame[] = [];
   isClosed = false;
@@ -46,21 +46,9 @@ class RecordedConnection extends Connection implements ServerListener, Recording
     this.#connection.close(reason);
   }
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
+  override fromServer(frame: Frame, exchange?: Exchange): void {
     this.received.push(frame);
-    this.inbox.fromServer(frame, exchange);
-  }
-
-  serverFault(fault: ServerFault): void {
-    this.inbox.serverFault(fault);
-  }
-
-  serverDrained(): void {
-    this.inbox.serverDrained();
-  }
-
-  serverClosed(reason: BridgeError): void {
-    this.inbox.serverClosed(reason);
+    super.fromServer(frame, exchange);
   }
 }
 
