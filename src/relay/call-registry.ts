@@ -84,6 +84,7 @@ export class CallRegistry {
     } catch (thrown) {
       const error = toBridgeError(thrown);
       link?.close(error);
+      if (link !== undefined) this.#linkEnded(request);
       this.exchanges.refuse(call, request.frame, error);
       throw thrown;
     }
@@ -130,6 +131,11 @@ export class CallRegistry {
     call.unlink();
     this.#size -= 1;
     this.#count(call.principal, -1);
+    this.#linkEnded(call);
+  }
+
+  #linkEnded({ environment }: Pick<CallRequest, 'environment'>): void {
+    if (environment !== undefined) this.#options.dialers.linkEnded(environment);
   }
 
   #count(principal: string, change: 1 | -1): void {
@@ -230,16 +236,18 @@ const OVER: CallState = { kind: 'over' };
  */
 export class CallRelay extends ListMember implements LinkOwner, CallListener, ExchangeOwner {
   readonly principal: string;
+  readonly environment: CallerEnvironment | undefined;
   readonly #transport: Transport;
   readonly #introduction: ClientIntroduction | undefined;
   readonly #registry: CallRegistry;
   #questions: ModernQuestions | undefined = undefined;
   #state: CallState = DIALLING;
 
-  constructor(registry: CallRegistry, { principal, transport, introduction }: CallOrigin) {
+  constructor(registry: CallRegistry, { principal, environment, transport, introduction }: CallRequest) {
     super();
     this.#registry = registry;
     this.principal = principal;
+    this.environment = environment;
     this.#transport = transport;
     this.#introduction = introduction;
   }

@@ -26,6 +26,7 @@ export interface NotifyingCaller {
 }
 
 interface CallerLink {
+  readonly environment: CallerEnvironment | undefined;
   link: UpstreamLink;
   lastUsedMs: number;
   /** True while the link does not take more. Notifications wait until it has drained. */
@@ -85,8 +86,14 @@ export class CallerLinks {
 
   #end(key: string, reason: BridgeError): void {
     const ended = this.#links.get(key);
+    if (ended === undefined) return;
+    this.#ended(key, ended);
+    ended.link.close(reason);
+  }
+
+  #ended(key: string, { environment }: CallerLink): void {
     this.#links.delete(key);
-    ended?.link.close(reason);
+    if (environment !== undefined) this.#dialers.linkEnded(environment);
   }
 
   /**
@@ -111,11 +118,12 @@ export class CallerLinks {
       serverFault: () => {},
       serverDrained: () => this.#drained(taken),
       serverClosed: () => {
-        if (this.#links.get(key) === taken) this.#links.delete(key);
+        if (this.#links.get(key) === taken) this.#ended(key, taken);
       },
     };
     const link = this.#dialers.forCaller(environment).dialCalls(owner, { principal, metadata: undefined, headers });
-    const taken: CallerLink = { link, lastUsedMs: 0, isFull: false, waiting: new ByteQueue(KEPT_LIMITS, sizeOf) };
+    const waiting = new ByteQueue(KEPT_LIMITS, sizeOf);
+    const taken: CallerLink = { environment, link, lastUsedMs: 0, isFull: false, waiting };
     return taken;
   }
 

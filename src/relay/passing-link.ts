@@ -133,6 +133,7 @@ export function forEveryCaller(dialer: UpstreamDialer, restores?: RestorePolicy)
     name: dialer.name,
     restores,
     forCaller: () => dialer,
+    linkEnded: () => {},
     readiness: () => dialer.readiness(),
     close: () => dialer.close(),
     killNow: () => dialer.killNow(),

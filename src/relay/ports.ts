@@ -208,10 +208,12 @@ export interface RestorePolicy {
   readonly handshakeTimeoutMs: number;
 }
 
-/** Opens connections to one server whose processes may get variables that describe their caller. */
+/** Opens links to one server whose processes may get variables that describe their caller. */
 export interface CallerDialers extends Dialer {
   /** Undefined if each session ends with its connection. */
   readonly restores?: RestorePolicy | undefined;
   /** Returns the dialer for callers with these variables. Undefined stands for processes that get none. */
   forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial' | 'dialCalls'>;
+  /** Call this once for each link that was dialled for a caller with variables, when the link has ended or was closed. */
+  linkEnded(environment: CallerEnvironment): void;
 }

@@ -56,6 +56,8 @@ export class FakeServer implements UpstreamDialer, CallerDialers {
     };
   }
 
+  linkEnded(): void {}
+
   #connect(
     listener: ServerListener,
     context: CallContext | undefined,

@@ -150,6 +150,7 @@ export class SessionRegistry {
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {
         if (this.#entries.delete(id)) this.#count(principal, -1);
+        this.#linkEnded(client);
         if (state?.isHandedOver === false) storage?.ended(id);
         log.debug({ code: reason.code, open: this.#entries.size }, `session ended: ${reason.message}`);
       },
@@ -161,6 +162,7 @@ export class SessionRegistry {
       peer = createPeer(id, relay);
     } catch (thrown) {
       link.close(toBridgeError(thrown));
+      this.#linkEnded(client);
       throw thrown;
     }
     relay.join(peer, link, restorer);
@@ -248,6 +250,10 @@ export class SessionRegistry {
       if (!isFull || !this.#evict(principal, 'processes')) throw thrown;
       return dial();
     }
+  }
+
+  #linkEnded({ environment }: SessionClient): void {
+    if (environment !== undefined) this.#options.dialers.linkEnded(environment);
   }
 
   #evict(principal: string | undefined, among: 'own' | 'all' | 'processes'): boolean {

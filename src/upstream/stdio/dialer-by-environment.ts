@@ -1,14 +1,6 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { PassingLink } from '../../relay/passing-link.ts';
-import type {
-  CallerDialers,
-  CallerEnvironment,
-  LinkOwner,
-  Readiness,
-  UpstreamDialer,
-  UpstreamLink,
-} from '../../relay/ports.ts';
+import type { CallerDialers, CallerEnvironment, Readiness, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 
 /**
  * An unused dialer is closed after this time, the same as pooled sessions. Until then it keeps what it has learned
@@ -28,12 +20,6 @@ interface Entry {
   readonly dialer: UpstreamDialer;
   links: number;
   cancelEnd: (() => void) | undefined;
-}
-
-/** A combination of values, with its key in the map. */
-interface Caller {
-  readonly key: string;
-  readonly environment: CallerEnvironment;
 }
 
 /**
@@ -58,22 +44,16 @@ export class DialerByEnvironment implements CallerDialers {
   }
 
   forCaller(environment: CallerEnvironment = {}): Pick<UpstreamDialer, 'dial' | 'dialCalls'> {
-    const variables = Object.entries(environment).sort(([one], [other]) => (one < other ? -1 : 1));
-    if (variables.length === 0) return this.#nameless;
-    const key = JSON.stringify(variables);
-    const caller: Caller = { key, environment };
+    const key = keyOf(environment);
+    if (key === NAMELESS) return this.#nameless;
     return {
-      dial: (listener) => this.#count(caller, listener, (dialer, own) => dialer.dial(own)),
-      dialCalls: (listener, context) => this.#count(caller, listener, (dialer, own) => dialer.dialCalls(own, context)),
+      dial: (owner, session) => this.#dial(key, environment, (dialer) => dialer.dial(owner, session)),
+      dialCalls: (owner, context) => this.#dial(key, environment, (dialer) => dialer.dialCalls(owner, context)),
     };
   }
 
-  /** Dials with the caller's dialer, and keeps that dialer open as long as the link. */
-  #count(
-    { key, environment }: Caller,
-    listener: LinkOwner,
-    dial: (dialer: UpstreamDialer, own: LinkOwner) => UpstreamLink,
-  ): UpstreamLink {
+  /** Dials with the caller's dialer, which stays open as long as the link. */
+  #dial(key: string, environment: CallerEnvironment, dial: (dialer: UpstreamDialer) => UpstreamLink): UpstreamLink {
     const entry = this.#entries.get(key) ?? this.#create(environment);
     entry.cancelEnd?.();
     entry.cancelEnd = undefined;
@@ -81,13 +61,9 @@ export class DialerByEnvironment implements CallerDialers {
     this.#entries.set(key, entry);
     entry.links += 1;
     try {
-      return new CountedLink(
-        listener,
-        (own) => dial(entry.dialer, own),
-        () => this.#linkEnded(key, entry),
-      );
+      return dial(entry.dialer);
     } catch (thrown) {
-      this.#linkEnded(key, entry);
+      this.linkEnded(environment);
       throw thrown;
     }
   }
@@ -104,7 +80,10 @@ export class DialerByEnvironment implements CallerDialers {
     throw new BridgeError('ERR_SESSION_LIMIT', message, { retryAfterMs: 1000 });
   }
 
-  #linkEnded(key: string, entry: Entry): void {
+  linkEnded(environment: CallerEnvironment): void {
+    const key = keyOf(environment);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
     entry.links -= 1;
     if (entry.links > 0) return;
     entry.cancelEnd = this.#options.clock.after(IDLE_DIALER_MS, () => this.#end(key, entry));
@@ -137,30 +116,9 @@ export class DialerByEnvironment implements CallerDialers {
   }
 }
 
-/** A link that calls `onEnd` once when either end has ended it. */
-class CountedLink extends PassingLink {
-  protected link: UpstreamLink;
-  #onEnd: (() => void) | undefined;
+/** The key of a caller without values. */
+const NAMELESS = '[]';
 
-  constructor(listener: LinkOwner, dial: (own: LinkOwner) => UpstreamLink, onEnd: () => void) {
-    super(listener);
-    this.link = dial(this);
-    this.#onEnd = onEnd;
-  }
-
-  override close(reason: BridgeError): void {
-    super.close(reason);
-    this.#ended();
-  }
-
-  override serverClosed(reason: BridgeError): void {
-    this.#ended();
-    super.serverClosed(reason);
-  }
-
-  #ended(): void {
-    const onEnd = this.#onEnd;
-    this.#onEnd = undefined;
-    onEnd?.();
-  }
+function keyOf(environment: CallerEnvironment): string {
+  return JSON.stringify(Object.entries(environment).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
