@@ -63,7 +63,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'relay/log-failure.ts',
     'relay/sessions/restore-session.ts',
     'relay/sessions/session-state.ts',
-    'relay/passing-link.ts',
+    'relay/dialer-adapters.ts',
     'relay/tool-catalogue.ts',
     'collections',
     'mcp',

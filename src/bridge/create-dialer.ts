@@ -11,8 +11,8 @@ import type { OpenSharedText } from '../http/login/login-storage.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { Observing } from '../relay/client-presence.ts';
+import { callsOverSessions, forEveryCaller } from '../relay/dialer-adapters.ts';
 import type { DuplexTransport, ObservedServer } from '../relay/observer.ts';
-import { CallsOverSessions, forEveryCaller } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, RestorePolicy, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
@@ -184,9 +184,7 @@ function keepApart({ legacy, modern }: EraDialers, server: ServerToDial, deps: D
   // the handshake, so such a connection serves one caller.
   const isShared = server.callers.kind !== 'pipe' && !isForOneCaller(server);
   return {
-    modern: isShared
-      ? new CallsOverSessions(createSharedModernServer({ dialer: modern, deps, prewarm: false }))
-      : modern,
+    modern: isShared ? callsOverSessions(createSharedModernServer({ dialer: modern, deps, prewarm: false })) : modern,
     legacyToModern: toModern(modern, deps),
     modernToLegacy: toLegacy(legacy, server, deps),
     sessions: { kind: 'own' },
@@ -205,7 +203,7 @@ function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): Joined
   });
   const modern = createSharedModernServer({ ...options, dialer: dialers.modern });
   return {
-    modern: new CallsOverSessions(modern),
+    modern: callsOverSessions(modern),
     legacyToModern: toModern(modern, deps),
     modernToLegacy: toLegacy(legacy, server, deps),
     sessions: {

@@ -3,7 +3,7 @@ import test from 'ava';
 import type { Deps } from '../../src/deps.ts';
 import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
-import { forEveryCaller } from '../../src/relay/passing-link.ts';
+import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
 import { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import { createExchanges } from '../support/exchanges.ts';
 import { createFakeDeps } from '../support/fake-peers.ts';

@@ -1,7 +1,7 @@
 import { PassThrough, type Writable } from 'node:stream';
 import type { ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
-import { forEveryCaller } from '../../src/relay/passing-link.ts';
+import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import { collectLog } from '../process/collected-log.ts';

@@ -8,7 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dialer.ts';
 import { BridgeError } from '../../src/errors.ts';
-import { forEveryCaller } from '../../src/relay/passing-link.ts';
+import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
 import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import { serveModern } from '../fixtures/modern-server/http.ts';

@@ -5,7 +5,7 @@ import {
   CallRegistry,
   type CallRegistryOptions,
 } from '../../src/relay/call-registry.ts';
-import { forEveryCaller } from '../../src/relay/passing-link.ts';
+import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { createExchanges, type ExchangesParts, FakeObserver } from '../support/exchanges.ts';

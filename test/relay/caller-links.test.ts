@@ -8,7 +8,7 @@ import {
   MAX_KEPT_NOTIFICATION_BYTES,
   MAX_KEPT_NOTIFICATIONS,
 } from '../../src/relay/caller-links.ts';
-import { forEveryCaller } from '../../src/relay/passing-link.ts';
+import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
 import { createFakeDeps, FakeDialer } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
 

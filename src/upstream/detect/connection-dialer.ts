@@ -5,10 +5,10 @@ import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-declarations.t
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { type Era, LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import { callsOverSessions } from '../../relay/dialer-adapters.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import { logFailure } from '../../relay/log-failure.ts';
 import type { DuplexTransport } from '../../relay/observer.ts';
-import { CallsOverSessions } from '../../relay/passing-link.ts';
 import type {
   CallContext,
   CallDialer,
@@ -128,7 +128,7 @@ class ConnectionDialer implements UpstreamDialer {
     const { joinEras } = this.#options;
     this.#created ??= joinEras({
       legacy: asSessionDialer(this.#legacy),
-      modern: new CallsOverSessions(asSessionDialer(this.#modern)),
+      modern: callsOverSessions(asSessionDialer(this.#modern)),
     });
     return this.#created;
   }

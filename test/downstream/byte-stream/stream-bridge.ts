@@ -6,7 +6,7 @@ import { StreamListener, type StreamListenerOptions } from '../../../src/downstr
 import { SHUTTING_DOWN } from '../../../src/errors.ts';
 import { wordsOfStreams } from '../../../src/http/server/listen.ts';
 import { BodyCapacity } from '../../../src/http/server/read-body.ts';
-import { forEveryCaller } from '../../../src/relay/passing-link.ts';
+import { forEveryCaller } from '../../../src/relay/dialer-adapters.ts';
 import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { createExchanges } from '../../support/exchanges.ts';

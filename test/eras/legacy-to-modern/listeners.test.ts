@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import { forEveryCaller } from '../../../src/relay/passing-link.ts';
+import { forEveryCaller } from '../../../src/relay/dialer-adapters.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { SessionRegistry } from '../../../src/relay/sessions/session-registry.ts';
 import { createTestDeps } from '../../process/collected-log.ts';

@@ -1,7 +1,7 @@
 /** A registry of sessions between clients and servers that only keep what they get. */
 import { BridgeError } from '../../../src/errors.ts';
+import { forEveryCaller } from '../../../src/relay/dialer-adapters.ts';
 import type { Exchanges } from '../../../src/relay/exchanges.ts';
-import { forEveryCaller } from '../../../src/relay/passing-link.ts';
 import type { ClientListener } from '../../../src/relay/ports.ts';
 import type { Session } from '../../../src/relay/sessions/session-entry.ts';
 import {

@@ -1,7 +1,7 @@
 /** Clients of both eras and a server that is started, with the translators and real processes. */
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { CallsOverSessions } from '../../../src/relay/passing-link.ts';
+import { callsOverSessions } from '../../../src/relay/dialer-adapters.ts';
 import type { LinkOwner, SessionDialer, UpstreamDialer } from '../../../src/relay/ports.ts';
 
 import { createSharedLegacyServer } from '../../../src/relay/shared/legacy/legacy-era.ts';
@@ -311,7 +311,7 @@ test('all requests of one pipe go through one link, and wait for the verdict tog
 const joinShared: JoinEras = ({ legacy, modern: dialer }) => {
   const { deps } = createTestDeps();
   const modern = createSharedModernServer({ dialer, deps, prewarm: false });
-  const calls = new CallsOverSessions(modern);
+  const calls = callsOverSessions(modern);
   return { ...joinErasWith(deps)({ legacy, modern: calls }), modern: calls };
 };
 
@@ -341,7 +341,7 @@ function joinAll(warmed: string[] = []): JoinEras {
       clientInfo: CLIENT_INFO,
     });
     const modern = createSharedModernServer({ ...options, dialer: ofModern });
-    const calls = new CallsOverSessions(modern);
+    const calls = callsOverSessions(modern);
     const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern: calls });
     return {
       modern: calls,
@@ -616,7 +616,7 @@ test('a process whose client could not keep up is handed on without a halt', asy
       };
       return {
         legacyToModern: Object.assign(new FakeDialer(), { dial }),
-        modernToLegacy: new CallsOverSessions(legacy),
+        modernToLegacy: callsOverSessions(legacy),
         modern,
         sessions: { kind: 'own' },
       };
