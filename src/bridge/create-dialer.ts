@@ -179,13 +179,13 @@ function isForOneCaller({ callers, remote }: ServerToDial): boolean {
 }
 
 /** Gives each session a connection. A modern server keeps no sessions, so all its requests can share one. */
-function keepApart({ legacy, modern }: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
+function keepApart({ legacy, modern, modernForOne }: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   // The one client on a pipe has the server to itself, so its messages pass unchanged. Forwarded headers are sent with
   // the handshake, so such a connection serves one caller.
   const isShared = server.callers.kind !== 'pipe' && !isForOneCaller(server);
   return {
     modern: isShared ? callsOverSessions(createSharedModernServer({ dialer: modern, deps, prewarm: false })) : modern,
-    legacyToModern: toModern(modern, deps),
+    legacyToModern: toModern(modernForOne, deps),
     modernToLegacy: toLegacy(legacy, server, deps),
     sessions: { kind: 'own' },
   };

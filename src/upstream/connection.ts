@@ -249,11 +249,12 @@ export interface Connector extends Dialer {
 }
 
 /** Gives each session a connection of its own. */
-export function asSessionDialer(connector: Connector): KnownServerDialer {
+export function asSessionDialer(connector: Connector, createLifeCheck?: CreateLifeCheck): KnownServerDialer {
   return {
     name: connector.name,
     dial(listener, session) {
       const connection = connector.connect(session);
+      if (createLifeCheck !== undefined) connection.check = createLifeCheck(connection, session);
       connection.listener = listener;
       return connection;
     },

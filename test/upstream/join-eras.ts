@@ -8,9 +8,9 @@ export const CLIENT_INFO = { name: 'mcp-portage', version: '0' };
 /** The translators themselves, with nothing shared between clients of a modern server. */
 export const joinErasWith =
   (deps: Deps): JoinEras =>
-  ({ legacy, modern }) => ({
+  ({ legacy, modern, modernForOne }) => ({
     modern,
-    legacyToModern: createLegacyToModernDialer({ dialer: modern, deps, clientInfoFallback: CLIENT_INFO }),
+    legacyToModern: createLegacyToModernDialer({ dialer: modernForOne, deps, clientInfoFallback: CLIENT_INFO }),
     modernToLegacy: createModernToLegacyDialer({
       dialer: legacy,
       deps,

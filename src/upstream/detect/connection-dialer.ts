@@ -113,11 +113,11 @@ class ConnectionDialer implements UpstreamDialer {
   #cancelRetry: (() => void) | undefined;
 
   constructor(options: ConnectionDialerOptions) {
-    const { connections, protocol, lifeChecks, deps } = options;
+    const { connections, protocol, deps } = options;
     this.#options = options;
     this.#ownSessions = options.ownSessions ?? asSessionDialer(connections);
-    this.#legacy = new OpenedConnections(connections, deps.clock, lifeChecks?.legacy);
-    this.#modern = new OpenedConnections(connections, deps.clock, lifeChecks?.modern);
+    this.#legacy = new OpenedConnections(connections, deps.clock);
+    this.#modern = new OpenedConnections(connections, deps.clock);
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
     if (protocol !== 'auto') this.#learned(protocol);
@@ -125,10 +125,11 @@ class ConnectionDialer implements UpstreamDialer {
   }
 
   get #joined(): JoinedDialers {
-    const { joinEras } = this.#options;
+    const { joinEras, lifeChecks } = this.#options;
     this.#created ??= joinEras({
-      legacy: asSessionDialer(this.#legacy),
-      modern: callsOverSessions(asSessionDialer(this.#modern)),
+      legacy: asSessionDialer(this.#legacy, lifeChecks?.legacy),
+      modern: callsOverSessions(asSessionDialer(this.#modern, lifeChecks?.modern)),
+      modernForOne: asSessionDialer(this.#modern),
     });
     return this.#created;
   }

@@ -7,6 +7,11 @@ export interface EraDialers {
   readonly legacy: SessionDialer;
   /** Opens links for requests of the modern era. */
   readonly modern: UpstreamDialer;
+  /**
+   * Opens a connection of the modern era for one session. A process that hangs there is not ended, because its client
+   * ends it by leaving.
+   */
+  readonly modernForOne: SessionDialer;
 }
 
 /** The dialers for each pair of a client's and a server's era, made from those of the server. */

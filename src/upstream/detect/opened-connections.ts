@@ -1,7 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { Readiness } from '../../relay/ports.ts';
-import type { Connection, Connector, CreateLifeCheck } from '../connection.ts';
+import type { Connection, Connector } from '../connection.ts';
 
 /** Clients that waited for the verdict connect at once, so a connection that is not taken within this time is closed. */
 export const HANDOVER_MS = 10_000;
@@ -18,15 +18,12 @@ interface Offer {
 export class OpenedConnections implements Connector {
   readonly #connector: Connector;
   readonly #clock: Clock;
-  readonly #createLifeCheck: CreateLifeCheck | undefined;
   #offer: Offer | undefined;
   #isClosed = false;
 
-  /** @param createLifeCheck checks the connections from the time they are taken */
-  constructor(connector: Connector, clock: Clock, createLifeCheck?: CreateLifeCheck) {
+  constructor(connector: Connector, clock: Clock) {
     this.#connector = connector;
     this.#clock = clock;
-    this.#createLifeCheck = createLifeCheck;
   }
 
   get name(): string {
@@ -58,9 +55,7 @@ export class OpenedConnections implements Connector {
   }
 
   connect(): Connection {
-    const connection = this.#take() ?? this.#connector.connect();
-    if (this.#createLifeCheck !== undefined) connection.check = this.#createLifeCheck(connection);
-    return connection;
+    return this.#take() ?? this.#connector.connect();
   }
 
   readiness(): Readiness {

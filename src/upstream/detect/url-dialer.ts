@@ -95,7 +95,7 @@ class UrlDialer implements UpstreamDialer {
     const pooled: RemoteOptions = { ...options, protocol: 'legacy', createLifeCheck: undefined };
     const pooledVerdicts = new VerdictCache(deps.clock, learned);
     this.#legacy = this.#createSessions(pooled, pooledVerdicts, { kind: 'refused' });
-    this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });
+    this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern, modernForOne: this.#modern });
     const translated = { kind: 'translated', dialer: this.#joined.legacyToModern } as const;
     this.#sessions = this.#createSessions(options, this.#sessionVerdicts, translated);
     this.#http = createHttpClient(options);

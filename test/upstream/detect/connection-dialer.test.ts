@@ -6,6 +6,7 @@ import type { LinkOwner, SessionDialer, UpstreamDialer } from '../../../src/rela
 
 import { createSharedLegacyServer } from '../../../src/relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
+import type { Connection, CreateLifeCheck } from '../../../src/upstream/connection.ts';
 import {
   type ConnectionDialerOptions,
   createConnectionDialer,
@@ -312,7 +313,7 @@ const joinShared: JoinEras = ({ legacy, modern: dialer }) => {
   const { deps } = createTestDeps();
   const modern = createSharedModernServer({ dialer, deps, prewarm: false });
   const calls = callsOverSessions(modern);
-  return { ...joinErasWith(deps)({ legacy, modern: calls }), modern: calls };
+  return { ...joinErasWith(deps)({ legacy, modern: calls, modernForOne: calls }), modern: calls };
 };
 
 for (const first of ['legacy', 'modern'] as const) {
@@ -342,7 +343,7 @@ function joinAll(warmed: string[] = []): JoinEras {
     });
     const modern = createSharedModernServer({ ...options, dialer: ofModern });
     const calls = callsOverSessions(modern);
-    const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern: calls });
+    const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern: calls, modernForOne: calls });
     return {
       modern: calls,
       legacyToModern,
@@ -630,6 +631,21 @@ test('a process whose client could not keep up is handed on without a halt', asy
   processes.latest.listener.fromServer(serverFrame({ id: 1, error }));
   await waitFor(() => !processes.latest.link.isPaused);
   t.is(processes.dialled.length, 1);
+});
+
+test('a process is checked for hanging unless one session has it to itself', (t) => {
+  const checked: Connection[] = [];
+  const check: CreateLifeCheck = (connection) => {
+    checked.push(connection);
+    return { sent: () => {}, takes: () => false, paused: () => {}, resumed: () => {}, ended: () => {} };
+  };
+  const { processes, dialer } = startFake({ protocol: 'modern', lifeChecks: { legacy: check, modern: check } });
+  dialer.dial(new FakeServerListener());
+  t.is(processes.dialled.length, 1);
+  t.deepEqual(checked, []);
+  new ModernRequest(dialer);
+  t.is(processes.dialled.length, 2);
+  t.deepEqual(checked, [processes.latest.link]);
 });
 
 test('what cannot be started is not dialled, and the dialer is not ready', (t) => {
