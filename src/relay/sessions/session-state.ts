@@ -16,8 +16,11 @@ export interface SessionOffer {
   readonly capabilities: Fields;
 }
 
-/** Bytes of the parameters of `initialize`, which are kept as an object as long as the session. */
-export const MAX_INITIALIZE_BYTES = 64 * 1024;
+/**
+ * Bytes of the parameters of an `initialize` that is kept for another session with the server. The limit is lower than
+ * that of the request, because the parameters are kept as an object, which takes several times their bytes.
+ */
+export const MAX_KEPT_INITIALIZE_BYTES = 64 * 1024;
 /** Characters of a stored session: the most that a session may hold, if each character is written as an escape. */
 export const MAX_STORED_LENGTH = 8 * 1024 * 1024;
 /** Characters of a revision or a level. A longer text is neither. */
@@ -129,7 +132,7 @@ export class SessionState implements RestorableSession {
   }
 
   #opened(request: Frame, { protocolVersion, capabilities }: Fields): void {
-    const isKept = request.bytes.length - request.payloadStart <= MAX_INITIALIZE_BYTES;
+    const isKept = request.bytes.length - request.payloadStart <= MAX_KEPT_INITIALIZE_BYTES;
     const params = isKept ? readPayload(request) : undefined;
     this.initialize = params && withoutTraceContext(params);
     this.offer = toOffer(protocolVersion, capabilities);

@@ -3,7 +3,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import { MAX_SUBSCRIBED, MAX_SUBSCRIBED_LENGTH } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
 import {
   isStanding,
-  MAX_INITIALIZE_BYTES,
+  MAX_KEPT_INITIALIZE_BYTES,
   MAX_STORED_LENGTH,
   SessionState,
 } from '../../../src/relay/sessions/session-state.ts';
@@ -140,10 +140,10 @@ test('the level of a session is kept as the client gave it, but for what is no n
 test('what the client said in initialize is kept up to a limit', (t) => {
   const params = (length: number) => ({ ...CLIENT, x: 'x'.repeat(length) });
   const { bytes, payloadStart } = clientFrame({ id: 1, method: 'initialize', params: params(0) });
-  const free = MAX_INITIALIZE_BYTES - (bytes.length - payloadStart);
+  const free = MAX_KEPT_INITIALIZE_BYTES - (bytes.length - payloadStart);
   t.not(opened(params(free)).initialize, undefined);
   t.is(opened(params(free + 1)).initialize, undefined);
-  const state = opened({ ...CLIENT, capabilities: { experimental: { x: 'x'.repeat(MAX_INITIALIZE_BYTES) } } });
+  const state = opened({ ...CLIENT, capabilities: { experimental: { x: 'x'.repeat(MAX_KEPT_INITIALIZE_BYTES) } } });
   t.is(state.initialize, undefined);
   t.is(state.offer?.protocolVersion, '2025-06-18');
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MAX_INITIALIZE_BYTES } from '../../../src/relay/sessions/session-state.ts';
+import { MAX_KEPT_INITIALIZE_BYTES } from '../../../src/relay/sessions/session-state.ts';
 import {
   type AskedMessage,
   accept,
@@ -333,7 +333,7 @@ test('a server that refuses the new session fails the call, and is asked again f
 
 test('a client that said too much in initialize to have it kept has its calls failed when the session is forgotten', async (t) => {
   const { server, forget } = await listenForgetful();
-  const capabilities = { experimental: { x: { y: 'y'.repeat(MAX_INITIALIZE_BYTES) } } };
+  const capabilities = { experimental: { x: { y: 'y'.repeat(MAX_KEPT_INITIALIZE_BYTES) } } };
   const client = await connectClient(t, server, dialStreamable(server.url), { capabilities });
   await client.request('tools/list');
   forget();
