@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { ByteQueue } from '../../collections/bounded-collections.ts';
+import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import type { OpenWebSocket, WebSocketOpener, WebSocketOpening } from '../../http/client/open-websocket.ts';
@@ -52,7 +52,7 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
   readonly #listener: CarrierListener;
   readonly #log: Logger;
   readonly #name: string;
-  readonly #waiting = new ByteQueue<ClientRequest>(WAITING_LIMITS, ({ frame }) => frame.bytes.length);
+  readonly #waiting = new ByteQueue<ClientRequest>(WAITING_LIMITS, frameBytes);
   readonly #scanner = new EnvelopeScanner();
   #isPaused = false;
   /** True after the first message that could not be read, so that the log warns of it only once per connection. */
@@ -103,17 +103,11 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
    */
   #wait(frame: Frame, exchange: Exchange | undefined): boolean {
     const isWithdrawal = frame.method === CANCELLED && exchange !== undefined;
-    if (isWithdrawal && this.#withdraw(exchange)) return true;
+    if (isWithdrawal && this.#waiting.removeFirst((other) => other.exchange === exchange) !== undefined) return true;
     this.#waiting.add({ frame, exchange });
     if (!this.#waiting.isFull) return true;
     this.#owesDrain = true;
     return false;
-  }
-
-  #withdraw(exchange: Exchange): boolean {
-    const all = this.#waiting.takeAll();
-    for (const waiting of all) if (waiting.exchange !== exchange) this.#waiting.add(waiting);
-    return this.#waiting.length < all.length;
   }
 
   pause(): void {
