@@ -59,6 +59,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'printable.ts',
     'relay/ports.ts',
     'relay/exchange.ts',
+    'relay/modern-call.ts',
+    'relay/call-over-link.ts',
     'relay/observer.ts',
     'relay/log-failure.ts',
     'relay/sessions/restore-session.ts',

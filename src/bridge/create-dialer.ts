@@ -11,11 +11,11 @@ import type { OpenSharedText } from '../http/login/login-storage.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { Observing } from '../relay/client-presence.ts';
-import { callsOverSessions, forEveryCaller } from '../relay/dialer-adapters.ts';
+import { forEveryCaller } from '../relay/dialer-adapters.ts';
 import type { DuplexTransport, ObservedServer } from '../relay/observer.ts';
 import type { CallerDialers, CallerEnvironment, RestorePolicy, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
-import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
+import { SharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import type { OutcomeStorage } from '../relay/shared-state.ts';
 import { type IsHidden, ToolFilter } from '../relay/tool-filter.ts';
 import type { CreateLifeCheck } from '../upstream/connection.ts';
@@ -184,7 +184,7 @@ function keepApart({ legacy, modern, modernForOne }: EraDialers, server: ServerT
   // the handshake, so such a connection serves one caller.
   const isShared = server.callers.kind !== 'pipe' && !isForOneCaller(server);
   return {
-    modern: isShared ? callsOverSessions(createSharedModernServer({ dialer: modern, deps, prewarm: false })) : modern,
+    modern: isShared ? new SharedModernServer({ dialer: modern, deps, prewarm: false }) : modern,
     legacyToModern: toModern(modernForOne, deps),
     modernToLegacy: toLegacy(legacy, server, deps),
     sessions: { kind: 'own' },
@@ -201,9 +201,9 @@ function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): Joined
     handshakeTimeoutMs,
     clientInfo: CLIENT_INFO,
   });
-  const modern = createSharedModernServer({ ...options, dialer: dialers.modern });
+  const modern = new SharedModernServer({ ...options, dialer: dialers.modern });
   return {
-    modern: callsOverSessions(modern),
+    modern,
     legacyToModern: toModern(modern, deps),
     modernToLegacy: toLegacy(legacy, server, deps),
     sessions: {

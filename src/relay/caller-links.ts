@@ -121,7 +121,7 @@ export class CallerLinks {
         if (this.#links.get(key) === taken) this.#ended(key, taken);
       },
     };
-    const link = this.#dialers.forCaller(environment).dialCalls(owner, { principal, metadata: undefined, headers });
+    const link = this.#dialers.forCaller(environment).dialCalls(owner, { principal, headers });
     const waiting = new ByteQueue(KEPT_LIMITS, sizeOf);
     const taken: CallerLink = { environment, link, lastUsedMs: 0, isFull: false, waiting };
     return taken;

@@ -1,4 +1,4 @@
-import { CellMap } from '../collections/short-lived-values.ts';
+import { CellMap, ListMember } from '../collections/short-lived-values.ts';
 import { BridgeError } from '../errors.ts';
 import type { TraceContext } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZE, isInteractive } from '../mcp/vocabulary/methods.ts';
@@ -45,8 +45,9 @@ const SETTLED: ExchangeState = { kind: 'settled' };
 /**
  * A request of the client, from its arrival to its answer, and the lane that carries its messages. On an exclusive
  * link the server gets the client's own id. A shared link replaces it by `upstreamId` and restores it in the answer.
+ * It may be in a list of its owner's exchanges.
  */
-export class Exchange {
+export class Exchange extends ListMember {
   readonly id: JsonRpcId;
   readonly method: string;
   readonly lane: Lane;
@@ -69,6 +70,7 @@ export class Exchange {
   #state: ExchangeState = OPEN;
 
   constructor(id: JsonRpcId, method: string, lane: Lane, progressToken: JsonRpcId | undefined, nowMs: number) {
+    super();
     this.id = id;
     this.method = method;
     this.lane = lane;

@@ -194,7 +194,7 @@ export class Exchanges implements Observing {
   }
 
   /** Returns the answer to a request that is not taken, and so was never open. */
-  refuse(owner: ExchangeOwner, request: Frame, error: BridgeError): Frame {
+  refuse(owner: Pick<ExchangeOwner, 'describe'>, request: Frame, error: BridgeError): Frame {
     const answer = errorFrame(request.id, rpcErrorOf(error));
     const observer = this.#observerOfCall();
     if (this.tracer !== undefined || observer !== undefined) {

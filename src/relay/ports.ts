@@ -10,10 +10,10 @@
  * caller pauses its own source.
  */
 import type { BridgeError } from '../errors.ts';
-import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange, Lane } from './exchange.ts';
+import type { CallServer } from './modern-call.ts';
 import type { SessionState } from './sessions/session-state.ts';
 
 /** The client as the relay sees it. Implemented in downstream/. */
@@ -129,18 +129,13 @@ export type Readiness =
   | { readonly state: 'unproven'; readonly error: BridgeError }
   | { readonly state: 'refused'; readonly error: BridgeError };
 
-/**
- * The sender of a modern request. Every request carries it, since there is no session to remember it.
- * [spec 2026-07-28 basic#meta]
- */
+/** The client that a link for modern requests is for. Each of its requests carries its own metadata. */
 export interface CallContext {
   /**
    * The authenticated caller, or one name for all callers if there is no authentication. Data of one principal is never
    * shown to another.
    */
   readonly principal: string;
-  /** Undefined if the link is for many requests of one client, each of which carries its own metadata. */
-  readonly metadata: RequestMetadata | undefined;
   /** Headers of the caller's HTTP request that `--forward-header` names; see `Lane`. */
   readonly headers: Lane['headers'];
 }
@@ -173,13 +168,15 @@ export interface KnownServerDialer extends SessionDialer {
   dial(listener: ServerListener, session?: SessionState): UpstreamLink;
 }
 
-/** Opens links for modern requests. */
+/** Serves modern requests. */
 export interface CallDialer extends Dialer {
   /**
-   * Opens a new link for requests of the client that the context describes. With metadata, the link is for one request
-   * only. Throws a BridgeError if none can be opened now.
+   * Opens a new link for many requests of one client, such as one on a pipe. Throws a BridgeError if none can be opened
+   * now.
    */
   dialCalls(owner: LinkOwner, context: CallContext): UpstreamLink;
+  /** Returns the server for a request that comes alone. Throws a BridgeError if it can take none now. */
+  callServer(): CallServer;
 }
 
 /** Opens connections to one server for clients of both eras. */
@@ -208,12 +205,18 @@ export interface RestorePolicy {
   readonly handshakeTimeoutMs: number;
 }
 
+/** Opens links for one caller. */
+export type DialerForCaller = Pick<UpstreamDialer, 'dial' | 'dialCalls' | 'callServer'>;
+
 /** Opens links to one server whose processes may get variables that describe their caller. */
 export interface CallerDialers extends Dialer {
   /** Undefined if each session ends with its connection. */
   readonly restores?: RestorePolicy | undefined;
   /** Returns the dialer for callers with these variables. Undefined stands for processes that get none. */
-  forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial' | 'dialCalls'>;
-  /** Call this once for each link that was dialled for a caller with variables, when the link has ended or was closed. */
+  forCaller(environment: CallerEnvironment | undefined): DialerForCaller;
+  /**
+   * Call this once for each link that was dialled, and for each server that was asked to take a call, for a caller with
+   * variables: when the link or the call has ended.
+   */
   linkEnded(environment: CallerEnvironment): void;
 }

@@ -6,7 +6,7 @@ import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dial
 import { BridgeError, SHUTTING_DOWN } from '../../src/errors.ts';
 import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
 import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
-import { type CallListener, CallRegistry } from '../../src/relay/call-registry.ts';
+import { CallRegistry } from '../../src/relay/call-registry.ts';
 import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
 import type { CallOutcome } from '../../src/relay/observer.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
@@ -14,6 +14,7 @@ import type { Session } from '../../src/relay/sessions/session-entry.ts';
 import { type SessionClient, SessionRegistry } from '../../src/relay/sessions/session-registry.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
+import { FakeCaller } from '../relay/call-pair.ts';
 import { asUpstream } from '../support/dialers.ts';
 import { createExchanges, FakeObserver, ORIGIN } from '../support/exchanges.ts';
 import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
@@ -131,7 +132,7 @@ class SessionScene extends Scene {
             principal: undefined,
             transport: 'stdio',
             era: 'modern',
-            context: { principal: 'ada', metadata: undefined, headers: undefined },
+            context: { principal: 'ada', headers: undefined },
           };
     this.#session = this.#sessions.open(() => new FakePeer(), client);
     this.#params = clientEra === 'legacy' ? { name: 'echo' } : { name: 'echo', _meta: ENVELOPE };
@@ -170,7 +171,7 @@ class SessionScene extends Scene {
 /** Modern requests over HTTP. */
 class CallScene extends Scene {
   readonly #calls: CallRegistry;
-  #listener: CallListener | undefined;
+  #caller: FakeCaller | undefined;
 
   constructor(serverEra: Era) {
     super();
@@ -188,9 +189,9 @@ class CallScene extends Scene {
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     try {
-      this.#calls.open({ ...CALL_OF_ADA, frame, metadata }, (listener) => {
-        this.#listener = listener;
-        return Object.assign(new FakeLane(), { send: () => true, pause() {}, resume() {} });
+      this.#calls.open({ ...CALL_OF_ADA, frame, metadata }, () => {
+        this.#caller = new FakeCaller();
+        return this.#caller;
       });
     } catch {
       // The endpoint answers with what is thrown.
@@ -198,11 +199,11 @@ class CallScene extends Scene {
   }
 
   cancels(): void {
-    this.#listener?.clientLeft();
+    this.#caller?.listener.clientLeft();
   }
 
   leaves(): void {
-    this.#listener?.clientLeft();
+    this.#caller?.listener.clientLeft();
   }
 
   drains(): void {

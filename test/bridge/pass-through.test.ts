@@ -17,7 +17,7 @@ import { configOf } from './config-of.ts';
 
 const SERVER = fileURLToPath(new URL('../fixtures/servers/repeats-lines.js', import.meta.url));
 /** All modern requests of one client on a pipe. */
-const PIPE: CallContext = { principal: 'stdio', metadata: undefined, headers: undefined };
+const PIPE: CallContext = { principal: 'stdio', headers: undefined };
 const META =
   '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}';
 

@@ -6,7 +6,7 @@ import { describeCallers } from '../../src/bridge/caller-policy.ts';
 import { createDialers } from '../../src/bridge/create-dialer.ts';
 import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import { ServerSpeech } from '../../src/relay/observer.ts';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import type { DialerForCaller } from '../../src/relay/ports.ts';
 import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
 import { RelayedClient } from '../contract/relayed-client.ts';
 import { createTestDeps } from '../process/collected-log.ts';
@@ -55,7 +55,7 @@ const SERVER = { name: 'server', version: '1' };
 
 interface Opened {
   readonly clock: FakeClock;
-  readonly dialer: Pick<UpstreamDialer, 'dial' | 'dialCalls'>;
+  readonly dialer: DialerForCaller;
   readonly server: Server;
 }
 
@@ -108,6 +108,7 @@ const asModernClient: Use = async ({ dialer }) => {
     new ModernRequest({
       name: 'server',
       dialCalls: (listener, context) => dialer.dialCalls(listener, context),
+      callServer: () => dialer.callServer(),
       readiness: () => ({ state: 'ready' }),
       close: () => Promise.resolve(),
       killNow: () => {},

@@ -48,10 +48,9 @@ export class ModernClient extends RelayedClient {
 }
 
 function dialAs(dialer: CallDialer, principal: string): SessionDialer {
-  const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
   return {
     name: dialer.name,
-    dial: (listener) => dialer.dialCalls(listener, { principal, metadata, headers: undefined }),
+    dial: (listener) => dialer.dialCalls(listener, { principal, headers: undefined }),
     readiness: () => dialer.readiness(),
     close: () => dialer.close(),
     killNow: () => dialer.killNow(),

@@ -1,15 +1,11 @@
 import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
-import {
-  type CallListener,
-  type CallPeer,
-  CallRegistry,
-  type CallRegistryOptions,
-} from '../../src/relay/call-registry.ts';
+import { CallRegistry, type CallRegistryOptions } from '../../src/relay/call-registry.ts';
 import { forEveryCaller } from '../../src/relay/dialer-adapters.ts';
+import type { CallListener, CallPeer } from '../../src/relay/modern-call.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { createExchanges, type ExchangesParts, FakeObserver } from '../support/exchanges.ts';
-import { createFakeDeps, FakeDialer, type FakeLink, messagesOf } from '../support/fake-peers.ts';
+import { createFakeDeps, type Dialled, FakeDialer, type FakeLink, messagesOf } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
 const META = 'io.modelcontextprotocol/';
@@ -23,13 +19,9 @@ export class FakeCaller implements CallPeer {
   hasCapacity = true;
   isPaused = false;
   readonly sent: Frame[] = [];
-  readonly listener: CallListener;
+  listener: CallListener = { clientDrained() {}, clientLeft() {} };
   /** Called with each message, as a real client would react to it. */
   onSend: () => void = () => {};
-
-  constructor(listener: CallListener) {
-    this.listener = listener;
-  }
 
   send(frame: Frame): boolean {
     this.sent.push(frame);
@@ -52,14 +44,34 @@ export class FakeCaller implements CallPeer {
 }
 
 /** One call with both its ends. */
-export interface OpenedCall {
+export class OpenedCall {
   readonly request: Frame;
   readonly client: FakeCaller;
-  readonly link: FakeLink;
-  readonly server: ServerListener;
-  says(message: string | object): void;
+  readonly #dialled: Dialled | undefined;
+
+  constructor(request: Frame, client: FakeCaller, dialled: Dialled | undefined) {
+    this.request = request;
+    this.client = client;
+    this.#dialled = dialled;
+  }
+
+  get #ends(): Dialled {
+    if (this.#dialled === undefined) throw new Error('the call has reached no server');
+    return this.#dialled;
+  }
+
+  get link(): FakeLink {
+    return this.#ends.link;
+  }
+
+  get server(): ServerListener {
+    return this.#ends.listener;
+  }
+
+  readonly says = (message: string | object): void => this.server.fromServer(serverFrame(message));
+
   /** What the link was sent since the last look, parsed. */
-  linkHeard(): readonly unknown[];
+  readonly linkHeard = (): readonly unknown[] => messagesOf(this.link.take());
 }
 
 export interface CallParts {
@@ -106,19 +118,11 @@ export class CallBench {
     if ('fault' in metadata) throw new Error(metadata.fault);
     let client: FakeCaller | undefined;
     const origin = { transport: 'streamable-http', principal, environment: undefined, headers: undefined } as const;
-    this.calls.open({ frame: request, metadata, ...origin }, (listener) => {
-      client = new FakeCaller(listener);
+    this.calls.open({ frame: request, metadata, ...origin }, () => {
+      client = new FakeCaller();
       return client;
     });
     if (client === undefined) throw new Error('no peer was made');
-    const { link, listener: server } = this.dialer.latest;
-    return {
-      request,
-      client,
-      link,
-      server,
-      says: (message) => server.fromServer(serverFrame(message)),
-      linkHeard: () => messagesOf(link.take()),
-    };
+    return new OpenedCall(request, client, this.dialer.dialled.at(-1));
   }
 }

@@ -1,6 +1,8 @@
 import type { Deps } from '../../src/deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
+import { CallsOverLinks } from '../../src/relay/call-over-link.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
+import type { CallServer } from '../../src/relay/modern-call.ts';
 import type {
   CallContext,
   CallDialer,
@@ -95,6 +97,9 @@ export function asUpstream(dialer: SessionDialer | CallDialer): UpstreamDialer {
     },
     dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
       return 'dialCalls' in dialer ? dialer.dialCalls(listener, context) : dialer.dial(listener);
+    },
+    callServer(): CallServer {
+      return 'callServer' in dialer ? dialer.callServer() : new CallsOverLinks((listener) => dialer.dial(listener));
     },
   };
 }

@@ -3,8 +3,11 @@ import { pino } from 'pino';
 import type { Deps } from '../../src/deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
 import type { Revision } from '../../src/mcp/vocabulary/revisions.ts';
+import { CallsOverLinks } from '../../src/relay/call-over-link.ts';
 import type { Exchange, Lane } from '../../src/relay/exchange.ts';
+import type { CallServer } from '../../src/relay/modern-call.ts';
 import type {
+  CallContext,
   DownstreamPeer,
   LinkOwner,
   Readiness,
@@ -16,6 +19,7 @@ import type {
 } from '../../src/relay/ports.ts';
 import type { SessionState } from '../../src/relay/sessions/session-state.ts';
 import type { Frame } from '../../src/wire/frame.ts';
+import type { SoleCallContext } from './dial-call.ts';
 import { FakeClock } from './fake-clock.ts';
 
 /** A message somebody was given, with the exchange it was said to belong to. */
@@ -248,7 +252,19 @@ export class FakeDialer implements UpstreamDialer {
     return dialled.link;
   }
 
-  dialCalls(listener: ServerListener): UpstreamLink {
+  dialCalls(listener: ServerListener, _context?: CallContext): UpstreamLink {
+    return this.dial(listener);
+  }
+
+  callServer(): CallServer {
+    if (this.failure !== undefined) throw this.failure;
+    return new CallsOverLinks((listener, { principal, lane }, metadata) =>
+      this.dialCall(listener, { principal, metadata, headers: lane.headers }),
+    );
+  }
+
+  /** Called for each request that comes alone, once it has come. */
+  dialCall(listener: ServerListener, _context: SoleCallContext): UpstreamLink {
     return this.dial(listener);
   }
 

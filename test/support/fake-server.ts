@@ -1,9 +1,12 @@
 import type { BridgeError } from '../../src/errors.ts';
+import { CallsOverLinks } from '../../src/relay/call-over-link.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
+import type { CallServer } from '../../src/relay/modern-call.ts';
 import type {
   CallContext,
   CallerDialers,
   CallerEnvironment,
+  DialerForCaller,
   Readiness,
   ServerFault,
   ServerListener,
@@ -12,6 +15,7 @@ import type {
 } from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
+import type { SoleCallContext } from './dial-call.ts';
 import { serverFrame } from './frames.ts';
 
 /** What a fake server does by itself with a request; without one it stays silent. */
@@ -47,12 +51,29 @@ export class FakeServer implements UpstreamDialer, CallerDialers {
     return this.#connect(listener, context, undefined);
   }
 
-  forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial' | 'dialCalls'> {
-    // By way of `dial` and `dialCalls` where nothing is told, which tests override.
+  callServer(): CallServer {
+    return this.#callServer((listener, context) => this.dialCall(listener, context));
+  }
+
+  /** Called for each request that comes alone, once it has come. */
+  dialCall(listener: ServerListener, context: SoleCallContext): UpstreamLink {
+    return this.#connect(listener, context, undefined);
+  }
+
+  #callServer(dial: FakeServer['dialCall']): CallServer {
+    if (this.refusal !== undefined) throw this.refusal;
+    return new CallsOverLinks((listener, { principal, lane }, metadata) =>
+      dial(listener, { principal, metadata, headers: lane.headers }),
+    );
+  }
+
+  forCaller(environment: CallerEnvironment | undefined): DialerForCaller {
+    // By way of the methods that tests override, where nothing is told.
     if (environment === undefined) return this;
     return {
       dial: (listener) => this.#connect(listener, undefined, environment),
       dialCalls: (listener, context) => this.#connect(listener, context, environment),
+      callServer: () => this.#callServer((listener, context) => this.#connect(listener, context, environment)),
     };
   }
 
@@ -60,7 +81,7 @@ export class FakeServer implements UpstreamDialer, CallerDialers {
 
   #connect(
     listener: ServerListener,
-    context: CallContext | undefined,
+    context: FakeContext | undefined,
     environment: CallerEnvironment | undefined,
   ): UpstreamLink {
     if (this.refusal !== undefined) throw this.refusal;
@@ -85,6 +106,8 @@ export class FakeServer implements UpstreamDialer, CallerDialers {
   killNow(): void {}
 }
 
+type FakeContext = CallContext & Partial<SoleCallContext>;
+
 interface Awaited {
   readonly method: string;
   readonly found: (frame: Frame) => void;
@@ -104,8 +127,8 @@ export class FakeConnection implements UpstreamLink {
   pauses = 0;
   closedFor: BridgeError | undefined;
   readonly process = undefined;
-  /** What a modern request was dialled with. */
-  readonly context: CallContext | undefined;
+  /** The client that modern requests were dialled for, and the metadata of one that came alone. */
+  readonly context: FakeContext | undefined;
   /** What its process would have been told of the caller. */
   environment: CallerEnvironment | undefined;
   listener: ServerListener;
@@ -114,7 +137,7 @@ export class FakeConnection implements UpstreamLink {
   #resumed: (() => void)[] = [];
   #awaited: Awaited[] = [];
 
-  constructor(listener: ServerListener, scripts: ReadonlyMap<string, RequestScript>, context: CallContext | undefined) {
+  constructor(listener: ServerListener, scripts: ReadonlyMap<string, RequestScript>, context: FakeContext | undefined) {
     this.context = context;
     this.listener = listener;
     this.#scripts = scripts;

@@ -2,7 +2,8 @@ import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts'
 import { Exchange } from '../../src/relay/exchange.ts';
 import type { CallDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import type { Message } from '../contract/relayed-client.ts';
-import { FakeLane, FakeServerListener, followLink } from '../support/fake-peers.ts';
+import { dialCall } from '../support/dial-call.ts';
+import { FakeLane, FakeServerListener } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -40,8 +41,7 @@ export class ModernRequest {
     if ('fault' in metadata) throw new Error(metadata.fault);
     const { principal = 'ada', headers } = options;
     this.#exchange = new Exchange(7, method, Object.assign(new FakeLane(), headers && { headers }), undefined, 0);
-    const context = { principal, metadata, headers: undefined };
-    this.link = followLink(this.listener, (owner) => dialer.dialCalls(owner, context));
+    this.link = dialCall(dialer, this.listener, { principal, metadata, headers: undefined });
     this.link.send(frame, this.#exchange);
   }
 

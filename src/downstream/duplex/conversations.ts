@@ -257,7 +257,7 @@ export class ModernConversation {
     const { sessions, connection, client, input, maxSentBytes, deps } = this.#options;
     const { log } = deps;
     const { transport, principal, environment, callerName, headers } = client;
-    const context = { principal: callerName, metadata: undefined, headers };
+    const context = { principal: callerName, headers };
     return sessions.open(
       (_id, listener) => {
         const peer: ModernPeer = new ModernPeer({

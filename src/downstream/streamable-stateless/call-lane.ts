@@ -7,7 +7,7 @@ import type { TraceContext } from '../../mcp/vocabulary/meta.ts';
 import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
 import { parseSpan } from '../../mcp/vocabulary/payload.ts';
 import { failureToldBy } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { CallListener, CallPeer } from '../../relay/call-registry.ts';
+import type { CallListener, CallPeer } from '../../relay/modern-call.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { findUniqueMember } from '../../wire/json/outline.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -20,7 +20,6 @@ export interface CallLaneOptions {
   readonly method: string;
   readonly requestBytes: number;
   readonly response: ServerResponse;
-  readonly listener: CallListener;
   readonly live: LiveStreams;
   readonly backlog: Backlog;
   /** Headers of the POST that may be forwarded to a remote server. */
@@ -48,6 +47,9 @@ type LaneState =
   | { readonly kind: 'unread'; readonly writer: ResponseWriter }
   | { readonly kind: 'ended' };
 
+/** Listens where nobody has to: a ping is answered at once, so its client cannot leave before the answer. */
+const NO_LISTENER: CallListener = { clientDrained: () => {}, clientLeft: () => {} };
+
 const HELD: LaneState = { kind: 'held' };
 const ENDED: LaneState = { kind: 'ended' };
 
@@ -57,6 +59,7 @@ const ENDED: LaneState = { kind: 'ended' };
  */
 export class CallLane extends ListMember implements CallPeer, EventStreamOwner, Ticking {
   readonly headers: Readonly<Record<string, string>> | undefined;
+  listener: CallListener = NO_LISTENER;
   readonly #options: CallLaneOptions;
   readonly #openedAtMs: number;
   #state: LaneState = HELD;
@@ -153,7 +156,7 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
   // ---- from the client
 
   streamDrained(): void {
-    this.#options.listener.clientDrained();
+    this.listener.clientDrained();
   }
 
   /** Handled by the 'close' event of the response, which is also emitted if no stream was opened. */
@@ -162,7 +165,7 @@ export class CallLane extends ListMember implements CallPeer, EventStreamOwner, 
   #disconnected(): void {
     this.#end();
     // Has no effect on a call that was answered.
-    this.#options.listener.clientLeft();
+    this.listener.clientLeft();
   }
 
   // ---- from the server

@@ -27,7 +27,7 @@ import { ASSUMED_REVISION, findRevision, MODERN_REVISION_IDS } from '../../mcp/v
 import { HEADER_MISMATCH, INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { PARAM_HEADER_KEYWORD } from '../../mcp/vocabulary/schema-keywords.ts';
-import type { CallListener, CallRegistry, CallRequest } from '../../relay/call-registry.ts';
+import type { CallRegistry, CallRequest } from '../../relay/call-registry.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { CallerEnvironment } from '../../relay/ports.ts';
 import { ToolCatalogue } from '../../relay/tool-catalogue.ts';
@@ -119,7 +119,7 @@ export class StatelessEndpoint {
   }
 
   #answerPing({ id, method = '', bytes }: Frame, request: IncomingMessage, response: ServerResponse): void {
-    const lane = this.#createLane({ method, requestBytes: bytes.length, listener: NO_LISTENER }, request, response);
+    const lane = this.#createLane({ method, requestBytes: bytes.length }, request, response);
     lane.send(resultFrame(id as JsonRpcId, {})); // a request has an id
   }
 
@@ -157,9 +157,9 @@ export class StatelessEndpoint {
     const onAnswer =
       isModern && method === LIST_TOOLS ? (answer: Frame) => this.#tools.note(principal, answer) : undefined;
     try {
-      this.#options.calls.open(call, (listener) =>
+      this.#options.calls.open(call, () =>
         this.#createLane(
-          { method, requestBytes: frame.bytes.length, listener, onAnswer, forwarded, toClient },
+          { method, requestBytes: frame.bytes.length, onAnswer, forwarded, toClient },
           request,
           response,
         ),
@@ -170,7 +170,7 @@ export class StatelessEndpoint {
   }
 
   #createLane(
-    call: Pick<CallLaneOptions, 'method' | 'requestBytes' | 'listener'> & Partial<CallLaneOptions>,
+    call: Pick<CallLaneOptions, 'method' | 'requestBytes'> & Partial<CallLaneOptions>,
     request: IncomingMessage,
     response: ServerResponse,
   ): CallLane {
@@ -204,8 +204,6 @@ const STREAM_NEEDED = new BridgeError(
   'A subscription is an event stream, and the Accept header does not allow one; list text/event-stream in it.',
 );
 const NO_OBJECT = { code: INVALID_PARAMS, message: 'params must be an object.' };
-/** A ping is answered at once, so its client cannot leave before the answer. */
-const NO_LISTENER: CallListener = { clientDrained: () => {}, clientLeft: () => {} };
 
 /** Callers whose tools are remembered. Beyond it, the one that listed its tools longest ago is dropped. */
 const MAX_CALLERS = 256;

@@ -3,6 +3,8 @@ import type { Deps } from '../../deps.ts';
 import { type BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import { CallsOverLinks } from '../../relay/call-over-link.ts';
+import type { CallServer } from '../../relay/modern-call.ts';
 import type {
   CallContext,
   CallDialer,
@@ -63,6 +65,14 @@ class ModernToLegacyDialer implements CallDialer {
   readonly #descriptions: ClientDescriptions;
   /** Calls of other bridges that go on here. */
   readonly #continued = new Set<ContinuedCall>();
+  /**
+   * Serves requests that come alone. Over HTTP not even a connection proves that two of them are of one client, because
+   * proxies pass those of several over one.
+   */
+  readonly #alone = new CallsOverLinks((listener, { principal, lane }, metadata) => {
+    const client = this.#descriptions.of({ principal, headers: lane.headers }, metadata);
+    return new ModernRequest({ services: this.#services, client, listener });
+  });
   readonly #leaveQueues: (() => void) | undefined;
   readonly #stopHearing: (() => void) | undefined;
 
@@ -106,10 +116,11 @@ class ModernToLegacyDialer implements CallDialer {
   dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
     const services = this.#services;
     const descriptions = this.#descriptions;
-    const { metadata } = context;
-    if (metadata === undefined) return new ClientRequests({ services, descriptions, context, listener });
-    // Over HTTP not even a connection proves that two requests are of one client: proxies pass those of several over one.
-    return new ModernRequest({ services, client: descriptions.of(context, metadata), listener });
+    return new ClientRequests({ services, descriptions, context, listener });
+  }
+
+  callServer(): CallServer {
+    return this.#alone;
   }
 
   readiness(): Readiness {

@@ -1,4 +1,4 @@
-/** The clients of a shared server, and what waits while the server takes nothing. */
+/** The senders of messages to a shared server, and what waits while the server takes nothing. */
 import { ByteQueue, frameBytes } from '../../collections/bounded-collections.ts';
 import { ListMember } from '../../collections/short-lived-values.ts';
 import type { Clock } from '../../deps.ts';
@@ -7,6 +7,7 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';
+import { ModernCall } from '../modern-call.ts';
 import type { ServerListener, UpstreamLink } from '../ports.ts';
 
 /**
@@ -19,10 +20,23 @@ export interface SharedClient<State> extends ListMember {
   openCalls: number;
 }
 
+/**
+ * The sender of a message to a shared server, which gets the answer: a client that has joined, or a modern call, which
+ * comes alone and belongs to no client here. Only modern servers take calls. Each is in a list, and leaves it when the
+ * client has left or the call is over.
+ */
+type AnySender = SharedClient<unknown> | ModernCall;
+
+/** Passes a message of the server to the sender of the request that it is about. */
+export function deliver(sender: AnySender, frame: Frame, exchange: Exchange | undefined): void {
+  if (sender instanceof ModernCall) sender.fromServer(frame);
+  else sender.listener.fromServer(frame, exchange);
+}
+
 /** A shared server as a client link sees it. */
 export interface ClientLinkHost<State> {
   /** False: the server's pipe is full. */
-  fromClient(client: SharedClient<State>, frame: Frame, exchange: Exchange | undefined): boolean;
+  send(message: SentMessage<SharedClient<State>>): boolean;
   /** Withdraws what the client has open at the server. */
   leave(client: SharedClient<State>): void;
 }
@@ -48,7 +62,7 @@ export class ClientLink<State> extends ListMember implements SharedClient<State>
   }
 
   send(frame: Frame, exchange?: Exchange): boolean {
-    return this.#hasLeft || this.#host.fromClient(this, frame, exchange);
+    return this.#hasLeft || this.#host.send({ sender: this, frame, exchange });
   }
 
   /**
@@ -72,52 +86,56 @@ const MAX_HELD = 1024;
 /** The first of each client may be as large as messages get. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
-/** A message of a client, and whose it is. */
-export interface ClientMessage<State> {
-  readonly client: SharedClient<State>;
+/** A message to the server, and its sender. */
+export interface SentMessage<Sender> {
+  readonly sender: Sender;
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
 }
 
 /** A client that wants to know when the server serves. Exactly one of the functions is called, once. */
-export interface WaitingClient<State> {
-  readonly client: SharedClient<State>;
+export interface WaitingClient<Sender> {
+  readonly sender: Sender;
   readonly ready: () => void;
   readonly refused: (reason: BridgeError) => void;
 }
 
-export type Held<State> = ClientMessage<State> | WaitingClient<State>;
+export type Held<Sender> = SentMessage<Sender> | WaitingClient<Sender>;
 
 function heldBytes(held: Held<unknown>): number {
   return 'frame' in held ? frameBytes(held) : 0;
 }
 
-/** Messages of clients, and clients, that wait while the server takes nothing. */
-export class HeldMessages<State> {
+/** Messages, and clients, that wait while the server takes nothing. */
+export class HeldMessages<Sender extends AnySender> {
   /** Undefined while nothing has to wait, which is nearly always. */
-  #held: ByteQueue<Held<State>> | undefined;
+  #held: ByteQueue<Held<Sender>> | undefined;
+
+  get isEmpty(): boolean {
+    return (this.#held?.length ?? 0) === 0;
+  }
 
   get isFull(): boolean {
     return this.#held?.isFull ?? false;
   }
 
-  add(held: Held<State>): void {
-    this.#held ??= new ByteQueue<Held<State>>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, heldBytes);
+  add(held: Held<Sender>): void {
+    this.#held ??= new ByteQueue<Held<Sender>>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, heldBytes);
     this.#held.add(held);
   }
 
   /** Takes everything that waits, in its order. */
-  takeAll(): readonly Held<State>[] {
+  takeAll(): readonly Held<Sender>[] {
     const held = this.#held?.takeAll() ?? [];
     this.#held = undefined;
     return held;
   }
 
   /** Passes on what has waited and is still wanted. False: the server is full. `send` says whether it is not. */
-  passOn(send: (message: ClientMessage<State>) => boolean): boolean {
+  passOn(send: (message: SentMessage<Sender>) => boolean): boolean {
     let hasCapacity = true;
     for (const held of this.takeAll()) {
-      if (!held.client.isListed) continue;
+      if (!held.sender.isListed) continue;
       if (!('frame' in held)) held.ready();
       else if (!isOver(held)) hasCapacity = send(held) && hasCapacity;
     }
@@ -129,26 +147,26 @@ export class HeldMessages<State> {
     for (const held of this.takeAll()) refuse(held, reason);
   }
 
-  dropOf(client: SharedClient<State>): void {
-    this.#held?.removeAll((held) => held.client === client);
+  dropOf(sender: Sender): void {
+    this.#held?.removeAll((held) => held.sender === sender);
   }
 }
 
 /**
- * A call gets the reason for an answer; for anything else there is nobody to tell. Returns what its client's `send`
- * returns: the server's pipe is no fuller than before.
+ * Answers a request with the reason; no other message has an answer. Returns what its sender's `send` returns: the
+ * server's pipe is no fuller than before.
  */
-export function refuse(held: Held<unknown>, reason: BridgeError): true {
+export function refuse(held: Held<AnySender>, reason: BridgeError): true {
   if (!('frame' in held)) held.refused(reason);
   else if (held.frame.kind === 'request' && !isOver(held)) {
-    const { client, frame, exchange } = held;
-    client.listener.fromServer(errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
+    const { sender, frame, exchange } = held;
+    deliver(sender, errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
   }
   return true;
 }
 
 /** Returns true if the call of the message was answered or withdrawn meanwhile. */
-function isOver({ exchange }: ClientMessage<unknown>): boolean {
+function isOver({ exchange }: SentMessage<unknown>): boolean {
   return exchange !== undefined && exchange.state.kind !== 'open';
 }
 

@@ -4,22 +4,23 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { separateMessages } from '../../wire/read-message.ts';
 import type { Exchange } from '../exchange.ts';
+import type { ModernCall } from '../modern-call.ts';
 import type {
   Dialer,
-  KnownServerDialer,
   LinkOwner,
   Readiness,
   ServerFault,
+  ServerListener,
   SessionDialer,
   UpstreamLink,
 } from '../ports.ts';
 import {
   ClientLink,
   type ClientLinkHost,
-  type ClientMessage,
   type Held,
   HeldMessages,
   refuse,
+  type SentMessage,
   type SharedClient,
   type WaitingClient,
   type WithdrawnRequests,
@@ -29,15 +30,17 @@ import { dialRefusalOf, logEnd, ProcessReplacement, RestartPause } from './proce
 /**
  * The part of a shared server that its era decides: how the server is spoken to, and which client a message belongs to.
  */
-export interface SharedEra<State> {
+export interface SharedEra<State, Call extends ModernCall = never> {
   /** All clients of the server, which adds them. They leave the list by themselves. */
   readonly clients: LinkedList<SharedClient<State>>;
+  /** Modern calls that come alone and that the server works on. A legacy server has none. */
+  readonly openCalls: readonly Call[];
   readonly withdrawn: WithdrawnRequests;
   readonly fromClients: {
     /** False: the server's pipe is full. */
-    take(link: UpstreamLink, client: SharedClient<State>, frame: Frame, exchange: Exchange | undefined): boolean;
-    /** Withdraws what the client had open; without a link there is nobody to tell. */
-    leave(link: UpstreamLink | undefined, client: SharedClient<State>): void;
+    take(link: UpstreamLink, message: SentMessage<SharedClient<State> | Call>): boolean;
+    /** Withdraws what the sender has open; without a link there is nobody to tell. */
+    withdraw(link: UpstreamLink | undefined, sender: SharedClient<State> | Call): void;
   };
   readonly fromServer: {
     /** `known`: the exchange on the shared link that the message belongs to, where its transport can tell. */
@@ -50,7 +53,7 @@ export interface SharedEra<State> {
    */
   readonly firstState: 'handshaking' | 'unheard';
   /** Deals with a message that the server need not get. Returns false if the server has to get it. */
-  takeUnsent(message: ClientMessage<State>): boolean;
+  takeUnsent(message: SentMessage<SharedClient<State> | Call>): boolean;
   /** A child was started. */
   started(lifecycle: ServerLifecycle): void;
   /** The child is gone, or could not be started: nothing is answered any more, neither by it nor to it. */
@@ -104,16 +107,18 @@ type ServerState =
  * A server for several clients, as with `--isolation shared`. One child serves all clients that have joined, and is
  * replaced when it ends. The era decides what passes between them, and brings a new child to where the old one was.
  */
-export class SharedServer<State> implements Dialer, LinkOwner, ClientLinkHost<State>, ServerLifecycle {
+export class SharedServer<State, Call extends ModernCall = never>
+  implements Dialer, LinkOwner, ClientLinkHost<State>, ServerLifecycle
+{
   readonly #options: SharedServerOptions;
-  readonly #era: SharedEra<State>;
-  readonly #held = new HeldMessages<State>();
+  readonly #era: SharedEra<State, Call>;
+  readonly #held = new HeldMessages<SharedClient<State> | Call>();
   readonly #pause = new RestartPause();
   readonly #replacement: ProcessReplacement;
   #state: ServerState = { kind: 'idle' };
   #isWarm = false;
 
-  constructor(era: SharedEra<State>, options: SharedServerOptions) {
+  constructor(era: SharedEra<State, Call>, options: SharedServerOptions) {
     this.#options = options;
     this.#era = era;
     this.#replacement = new ProcessReplacement(options.deps.clock);
@@ -164,41 +169,51 @@ export class SharedServer<State> implements Dialer, LinkOwner, ClientLinkHost<St
   // ---- clients
 
   /** Throws why the server cannot be started now, if it does not run. */
-  join(client: SharedClient<State>): void {
+  checkReady(): void {
     if (this.#state.kind === 'closed') throw SHUTTING_DOWN;
     if (this.#state.kind === 'idle' && this.#era.firstState === 'handshaking') this.#start();
     const refusal = 'link' in this.#state ? undefined : this.#dialerRefusal();
     if (refusal !== undefined) throw refusal;
+  }
+
+  /** Throws what `checkReady` throws. */
+  join(client: SharedClient<State>): void {
+    this.checkReady();
     this.#era.clients.add(client);
   }
 
-  fromClient(client: SharedClient<State>, frame: Frame, exchange: Exchange | undefined): boolean {
+  /** Returns a link for a client, which has joined then. Throws what `checkReady` throws. */
+  dialClient(listener: ServerListener, state: State): UpstreamLink {
+    const client = new ClientLink(this, listener, state);
+    this.join(client);
+    return client;
+  }
+
+  /** Takes a message of a client that has joined, or the request of a call. */
+  send(message: SentMessage<SharedClient<State> | Call>): boolean {
     const state = this.#state;
-    if (state.kind === 'serving' || state.kind === 'unheard') {
-      return this.#era.fromClients.take(state.link, client, frame, exchange);
-    }
-    const message: ClientMessage<State> = { client, frame, exchange };
-    if (state.kind === 'idle') return frame.kind !== 'request' || this.#startFor(message);
+    if (state.kind === 'serving' || state.kind === 'unheard') return this.#era.fromClients.take(state.link, message);
+    if (state.kind === 'idle') return message.frame.kind !== 'request' || this.#startFor(message);
     return this.#era.takeUnsent(message) || this.#hold(message);
   }
 
-  #startFor(message: ClientMessage<State>): boolean {
+  #startFor(message: SentMessage<SharedClient<State> | Call>): boolean {
     try {
       this.#start();
     } catch (thrown) {
       return refuse(message, toBridgeError(thrown));
     }
-    return this.fromClient(message.client, message.frame, message.exchange);
+    return this.send(message);
   }
 
   /** Says when the server serves, at once if it does. The client has joined. */
-  whenServing(waiting: WaitingClient<State>): void {
+  whenServing(waiting: WaitingClient<SharedClient<State>>): void {
     if (this.#state.kind === 'serving' || this.#state.kind === 'unheard') waiting.ready();
     else this.#hold(waiting);
   }
 
   /** Holds back a message or a client, or refuses it where waiting is of no use. */
-  #hold(held: Held<State>): boolean {
+  #hold(held: Held<SharedClient<State> | Call>): boolean {
     const reason = this.#reasonNotToWait();
     if (reason !== undefined) return refuse(held, reason);
     this.#held.add(held);
@@ -215,9 +230,14 @@ export class SharedServer<State> implements Dialer, LinkOwner, ClientLinkHost<St
 
   leave(client: SharedClient<State>): void {
     client.unlink();
-    this.#held.dropOf(client);
+    this.withdraw(client);
+  }
+
+  /** Withdraws what the sender has open, or has waiting. */
+  withdraw(sender: SharedClient<State> | Call): void {
+    this.#held.dropOf(sender);
     const state = this.#state;
-    this.#era.fromClients.leave('link' in state && state.kind !== 'handshaking' ? state.link : undefined, client);
+    this.#era.fromClients.withdraw('link' in state && state.kind !== 'handshaking' ? state.link : undefined, sender);
   }
 
   // ---- the child's life
@@ -246,7 +266,7 @@ export class SharedServer<State> implements Dialer, LinkOwner, ClientLinkHost<St
   }
 
   letGo(): void {
-    const hasCapacity = this.#held.passOn(({ client, frame, exchange }) => this.fromClient(client, frame, exchange));
+    const hasCapacity = this.#held.passOn((message) => this.send(message));
     if (hasCapacity) this.serverDrained();
   }
 
@@ -303,7 +323,8 @@ export class SharedServer<State> implements Dialer, LinkOwner, ClientLinkHost<St
   }
 
   get #isUnwanted(): boolean {
-    return this.#era.clients.isEmpty && !this.#isWarm;
+    const { clients, openCalls } = this.#era;
+    return clients.isEmpty && openCalls.length === 0 && this.#held.isEmpty && !this.#isWarm;
   }
 
   #failHeld(reason: BridgeError): void {
@@ -334,15 +355,18 @@ export class SharedServer<State> implements Dialer, LinkOwner, ClientLinkHost<St
   serverDrained(): void {
     this.#era.withdrawn.clear();
     for (const client of this.#era.clients.toArray()) client.listener.serverDrained();
+    for (const call of this.#era.openCalls) call.serverDrained();
   }
 
-  /** The clients' sessions end with it. */
+  /** The clients' sessions end with it, and so do the calls. */
   async close(): Promise<void> {
     const state = this.#state;
     if (state.kind === 'restarting') state.cancel();
     this.#state = { kind: 'closed' };
     this.#era.close();
     for (const client of this.#era.clients.toArray()) client.listener.serverClosed(SHUTTING_DOWN);
+    for (const call of this.#era.openCalls) call.fail(SHUTTING_DOWN);
+    this.#held.refuseAll(SHUTTING_DOWN);
     if ('link' in state) state.link.close(SHUTTING_DOWN);
     await this.#options.dialer.close();
   }
@@ -350,18 +374,4 @@ export class SharedServer<State> implements Dialer, LinkOwner, ClientLinkHost<St
   killNow(): void {
     this.#options.dialer.killNow();
   }
-}
-
-/** Dials a shared server for relays: each gets a client link, which it takes for a link of its own. */
-export function clientLinks<State>(
-  server: SharedServer<State>,
-  newClient: () => State,
-): Pick<KnownServerDialer, 'dial'> {
-  return {
-    dial: (listener) => {
-      const client = new ClientLink(server, listener, newClient());
-      server.join(client);
-      return client;
-    },
-  };
 }

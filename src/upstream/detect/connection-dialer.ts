@@ -8,6 +8,7 @@ import { type Era, LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions
 import { callsOverSessions } from '../../relay/dialer-adapters.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import { logFailure } from '../../relay/log-failure.ts';
+import type { CallServer } from '../../relay/modern-call.ts';
 import type { DuplexTransport } from '../../relay/observer.ts';
 import type {
   CallContext,
@@ -22,6 +23,7 @@ import type {
 import type { Frame } from '../../wire/frame.ts';
 import { asSessionDialer, type Connector, type CreateLifeCheck } from '../connection.ts';
 import { describeRpcError } from './answer.ts';
+import { AwaitedServer } from './awaited-server.ts';
 import {
   ConnectionAttempts,
   type ConnectionAttemptsOptions,
@@ -103,6 +105,7 @@ class ConnectionDialer implements UpstreamDialer {
   /** Created with the first client, since translators are a third of the code of a bridge. */
   #created: JoinedDialers | undefined;
   readonly #links = new DetectingLinks();
+  readonly #awaited = new AwaitedServer(async (headers) => (await this.#findForRequests(headers)).callServer());
   /** Aborted when the dialer is closed. */
   readonly #closing = new AbortController();
   #speaksLegacy: Speaks;
@@ -250,6 +253,11 @@ class ConnectionDialer implements UpstreamDialer {
   }
 
   // ---- requests of modern clients
+
+  callServer(): CallServer {
+    this.#checkOpen();
+    return this.#knownForRequests?.callServer() ?? this.#awaited;
+  }
 
   dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
     this.#checkOpen();

@@ -8,7 +8,8 @@ import { SessionCookies } from '../../http/client/cookies.ts';
 import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import type { ClientRequest, Exchange } from '../../relay/exchange.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { CallServer } from '../../relay/modern-call.ts';
 import type {
   CallContext,
   CallDialer,
@@ -21,9 +22,10 @@ import type {
 import type { SessionState } from '../../relay/sessions/session-state.ts';
 import { isOutOfReach, Reachability } from '../remote/remote-environment.ts';
 import { createStatelessDialer } from '../streamable-stateless/dialer.ts';
+import { AwaitedServer } from './awaited-server.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline, untilAborted } from './deadline.ts';
-import { DetectingLinks, type FoundLink } from './detecting-link.ts';
+import { DetectingLinks } from './detecting-link.ts';
 import { detect } from './detection.ts';
 import { FirstFailures } from './detection-errors.ts';
 import type { JoinEras, JoinedDialers } from './joined-dialers.ts';
@@ -163,6 +165,11 @@ class UrlDialer implements UpstreamDialer {
     return this.#calls.dialCalls(listener, context);
   }
 
+  callServer(): CallServer {
+    this.#checkOpen();
+    return this.#calls.callServer();
+  }
+
   #checkOpen(): void {
     if (!this.#isClosed) return;
     throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
@@ -192,7 +199,7 @@ class UrlDialer implements UpstreamDialer {
   }
 }
 
-type RequestDialer = Pick<CallDialer, 'dialCalls'>;
+type RequestDialer = Pick<CallDialer, 'dialCalls' | 'callServer'>;
 
 type Forwarded = Readonly<Record<string, string>> | undefined;
 
@@ -224,6 +231,7 @@ export class UrlRequests {
   readonly #options: UrlRequestsOptions;
   readonly #reachability: Reachability;
   readonly #links = new DetectingLinks();
+  readonly #awaited = new AwaitedServer(async (headers) => (await this.#find(headers)).callServer());
   /** True if the server has answered once. Until then the address may be wrong, so `failures` logs the errors. */
   #wasThere = false;
 
@@ -237,10 +245,23 @@ export class UrlRequests {
   }
 
   dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
+    const known = this.#known;
+    if (known !== undefined) return known.dialCalls(listener, context);
+    return this.#links.dial(listener, { kind: 'any' }, async ({ exchange }, signal) => {
+      const dialer = await untilAborted(this.#find(exchange?.lane.headers), signal);
+      return { open: (client) => dialer.dialCalls(client, context), close: () => {} };
+    });
+  }
+
+  callServer(): CallServer {
+    return this.#known?.callServer() ?? this.#awaited;
+  }
+
+  /** The dialer for the requests of all callers, if it is known. */
+  get #known(): CallDialer | undefined {
     const { isOneServer, verdicts, keyOf } = this.#options;
-    const known = isOneServer ? verdicts.find(keyOf(undefined)) : undefined;
-    if (known !== undefined) return this.#dialerFor(known).dialCalls(listener, context);
-    return this.#links.dial(listener, { kind: 'any' }, (first, signal) => this.#find(context, first, signal));
+    const verdict = isOneServer ? verdicts.find(keyOf(undefined)) : undefined;
+    return verdict && this.#dialerFor(verdict);
   }
 
   #dialerFor(verdict: Verdict): CallDialer {
@@ -249,14 +270,13 @@ export class UrlRequests {
     return verdict.kind === 'modern' ? joined.modern : joined.modernToLegacy;
   }
 
-  /** Rejects with a BridgeError if the server cannot be asked now, or with the reason of the signal. */
-  async #find(context: CallContext, { exchange }: ClientRequest, signal: AbortSignal): Promise<FoundLink> {
+  /**
+   * Rejects with a BridgeError if the server cannot be asked now. The detection goes on if the client that caused it
+   * leaves, because others may wait for it.
+   */
+  async #find(forwarded: Forwarded): Promise<CallDialer> {
     const { verdicts, keyOf } = this.#options;
-    const forwarded = exchange?.lane.headers;
-    // The detection goes on if the client that caused it leaves, because others may wait for it.
-    const asked = verdicts.resolve(keyOf(forwarded), () => this.#ask(forwarded));
-    const dialer = this.#dialerFor(await untilAborted(asked, signal));
-    return { open: (client) => dialer.dialCalls(client, context), close: () => {} };
+    return this.#dialerFor(await verdicts.resolve(keyOf(forwarded), () => this.#ask(forwarded)));
   }
 
   async #ask(forwarded: Forwarded): Promise<Verdict> {

@@ -1,6 +1,12 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import type { CallerDialers, CallerEnvironment, Readiness, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type {
+  CallerDialers,
+  CallerEnvironment,
+  DialerForCaller,
+  Readiness,
+  UpstreamDialer,
+} from '../../relay/ports.ts';
 
 /**
  * An unused dialer is closed after this time, the same as pooled sessions. Until then it keeps what it has learned
@@ -43,17 +49,18 @@ export class DialerByEnvironment implements CallerDialers {
     return this.#nameless.name;
   }
 
-  forCaller(environment: CallerEnvironment = {}): Pick<UpstreamDialer, 'dial' | 'dialCalls'> {
+  forCaller(environment: CallerEnvironment = {}): DialerForCaller {
     const key = keyOf(environment);
     if (key === NAMELESS) return this.#nameless;
     return {
-      dial: (owner, session) => this.#dial(key, environment, (dialer) => dialer.dial(owner, session)),
-      dialCalls: (owner, context) => this.#dial(key, environment, (dialer) => dialer.dialCalls(owner, context)),
+      dial: (owner, session) => this.#use(key, environment, (dialer) => dialer.dial(owner, session)),
+      dialCalls: (owner, context) => this.#use(key, environment, (dialer) => dialer.dialCalls(owner, context)),
+      callServer: () => this.#use(key, environment, (dialer) => dialer.callServer()),
     };
   }
 
-  /** Dials with the caller's dialer, which stays open as long as the link. */
-  #dial(key: string, environment: CallerEnvironment, dial: (dialer: UpstreamDialer) => UpstreamLink): UpstreamLink {
+  /** Uses the caller's dialer, which stays open until `linkEnded`. */
+  #use<Used>(key: string, environment: CallerEnvironment, use: (dialer: UpstreamDialer) => Used): Used {
     const entry = this.#entries.get(key) ?? this.#create(environment);
     entry.cancelEnd?.();
     entry.cancelEnd = undefined;
@@ -61,7 +68,7 @@ export class DialerByEnvironment implements CallerDialers {
     this.#entries.set(key, entry);
     entry.links += 1;
     try {
-      return dial(entry.dialer);
+      return use(entry.dialer);
     } catch (thrown) {
       this.linkEnded(environment);
       throw thrown;

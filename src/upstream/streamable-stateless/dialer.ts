@@ -1,6 +1,7 @@
+import { CallsOverLinks } from '../../relay/call-over-link.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { UpstreamDialer } from '../../relay/ports.ts';
-import { asSessionDialer } from '../connection.ts';
+import type { CallContext, ServerListener, UpstreamDialer } from '../../relay/ports.ts';
+import { asSessionDialer, type Connection } from '../connection.ts';
 import { RemoteConnector } from '../remote/remote-connector.ts';
 import type { RemoteConnectorOptions } from '../remote/remote-environment.ts';
 import { StatelessLink } from './link.ts';
@@ -23,12 +24,13 @@ export function createStatelessDialer({ doubted, ...options }: StatelessDialerOp
     const environment = { ...shared.environment, forwarded: context?.headers };
     return new StatelessLink({ ...shared, environment, tools: server.toolsOf(context?.principal), server });
   });
-  return {
-    ...asSessionDialer(connections),
-    dialCalls(listener, context) {
-      const connection = connections.connectCalls(context);
-      connection.listener = listener;
-      return connection;
-    },
+  const dialCalls = (listener: ServerListener, context: CallContext): Connection => {
+    const connection = connections.connectCalls(context);
+    connection.listener = listener;
+    return connection;
   };
+  const calls = new CallsOverLinks((listener, { principal, lane }) =>
+    dialCalls(listener, { principal, headers: lane.headers }),
+  );
+  return { ...asSessionDialer(connections), dialCalls, callServer: () => calls };
 }

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { createModernToLegacyDialer } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import type { CallDialer, SessionDialer } from '../../../src/relay/ports.ts';
-import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
+import { SharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { dialScript } from '../../support/dialers.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
@@ -18,7 +18,7 @@ function dialProgram(program: string, ...args: readonly string[]): SessionDialer
 /** Servers made with the official SDKs that have the same tool, resource and prompt. */
 const SERVERS: Readonly<Record<string, (t: ExecutionContext) => CallDialer | SessionDialer>> = {
   'a modern server': () =>
-    createSharedModernServer({ dialer: dialProgram('modern-server/every-method.js'), deps, prewarm: false }),
+    new SharedModernServer({ dialer: dialProgram('modern-server/every-method.js'), deps, prewarm: false }),
   'a legacy server': () =>
     createModernToLegacyDialer({
       dialer: dialProgram('everything/server.js', '--stdio'),

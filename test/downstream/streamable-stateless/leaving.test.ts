@@ -179,15 +179,15 @@ test('while servers do not take what was read, further modern requests stay unre
   const harness = await startHttpHarness(t);
   const session = await openStreamable(harness);
   const huge = modern(1, 'tools/call', { name: 'work', arguments: { text: 'x'.repeat(MAX_BACKLOG_BYTES) } });
-  const dial = harness.server.dialCalls.bind(harness.server);
-  harness.server.dialCalls = (listener, context) => {
+  const dial = harness.server.dialCall.bind(harness.server);
+  harness.server.dialCall = (listener, context) => {
     const link = dial(listener, context);
     harness.server.latest.isFull = true;
     return link;
   };
   const first = postModern(harness, huge);
   const link = await nextCall(harness, 2);
-  harness.server.dialCalls = dial;
+  harness.server.dialCall = dial;
   const second = arriveModern(harness, modernCall(2));
   await second.arrived;
   await turn();

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
+import { SharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { dialScript } from '../../support/dialers.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
@@ -15,7 +15,7 @@ const SERVER = serverProgram(new URL('../../fixtures/modern-server/stdio.js', im
 async function startHarness(t: ExecutionContext) {
   const { deps } = createTestDeps();
   const dialer = dialScript(SERVER, { deps });
-  const server = createSharedModernServer({ dialer, deps, prewarm: false });
+  const server = new SharedModernServer({ dialer, deps, prewarm: false });
   t.teardown(() => server.close());
   const harness = await startHttpHarness(t, { modernDialer: server });
   return { harness, server };

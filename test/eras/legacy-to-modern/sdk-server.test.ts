@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
-import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
+import { SharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { relayParts } from '../../support/exchanges.ts';
 import { FakeLane, FakePeer } from '../../support/fake-peers.ts';
@@ -58,7 +58,7 @@ async function serve(t: ExecutionContext, kind: Kind): Promise<Connect> {
 function dialProcess(kind: 'shared' | 'exclusive'): SessionDialer {
   const dialer = dialModernStdio();
   const { deps } = createTestDeps();
-  return kind === 'shared' ? createSharedModernServer({ dialer, deps, prewarm: false }) : dialer;
+  return kind === 'shared' ? new SharedModernServer({ dialer, deps, prewarm: false }) : dialer;
 }
 
 async function callText(client: Client, name: string, args: Record<string, unknown> = {}): Promise<string | undefined> {

@@ -7,6 +7,7 @@ import { Exchange, MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { notificationFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
+import { dialCall } from '../../support/dial-call.ts';
 import { relayParts } from '../../support/exchanges.ts';
 import { createFakeDeps, FakeLane, FakePeer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
@@ -30,7 +31,7 @@ class PipeClient {
     this.listener.serverDrained = () => {
       this.drained += 1;
     };
-    this.link = bridge.modern.dialCalls(this.listener, { principal: 'ada', metadata: undefined, headers: undefined });
+    this.link = bridge.modern.dialCalls(this.listener, { principal: 'ada', headers: undefined });
   }
 
   ask(id: number, method: string, params: object = {}, capabilities: object = {}): Exchange {
@@ -207,7 +208,7 @@ test('capabilities that are far too large are refused before they are read', (t)
     clientInfo: undefined,
     logLevel: undefined,
   };
-  const link = bridge.modern.dialCalls(listener, { principal: 'ada', metadata, headers: undefined });
+  const link = dialCall(bridge.modern, listener, { principal: 'ada', metadata, headers: undefined });
   link.send(
     clientFrame({ id: 1, method: 'server/discover' }),
     new Exchange(1, 'server/discover', new FakeLane(), undefined, 0),
@@ -256,7 +257,7 @@ test('a call that is silent for too long fails, and is withdrawn from the server
     onEnd: () => {},
   });
   const peer = new FakePeer();
-  relay.join(peer, bridge.modern.dialCalls(relay, { principal: 'ada', metadata: undefined, headers: undefined }));
+  relay.join(peer, bridge.modern.dialCalls(relay, { principal: 'ada', headers: undefined }));
   relay.fromClient(
     clientFrame({ id: 1, method: 'tools/call', params: { name: 'x', _meta: envelope() } }),
     new FakeLane(),

@@ -6,7 +6,6 @@ import {
 } from '../../../src/eras/modern-to-legacy/client-subscription.ts';
 import type { LegacyPool } from '../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
 import type { LegacySession } from '../../../src/eras/modern-to-legacy/pool/legacy-session.ts';
-import type { SessionUser } from '../../../src/eras/modern-to-legacy/pool/session-user.ts';
 import { sessionFor } from '../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
 import { canonicalCapabilities } from '../../../src/mcp/translate/capabilities.ts';
 import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
@@ -122,7 +121,7 @@ test('a server that has not begun to serve may say of each list once that it has
 
 test('of the resources that a client names no more are asked for than it can subscribe to', (t) => {
   const asked: unknown[] = [];
-  const server = { fromClient: (_user: SessionUser, frame: Frame) => asked.push(readPayload(frame)?.uri) > 0 };
+  const server = { send: ({ frame }: { readonly frame: Frame }) => asked.push(readPayload(frame)?.uri) > 0 };
   const session = { initializeResult: SERVER_RESULT, server } as unknown as LegacySession;
   const pool = { take: () => session } as unknown as LegacyPool;
   const named = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, n) => `a:${n}`);

@@ -5,6 +5,7 @@ import { Exchange } from '../../../src/relay/exchange.ts';
 import type { CallDialer, UpstreamLink } from '../../../src/relay/ports.ts';
 import type { JsonRpcId } from '../../../src/wire/frame.ts';
 import { notificationFrame } from '../../../src/wire/write-message.ts';
+import { dialCall } from '../../support/dial-call.ts';
 import {
   createFakeDeps,
   type Dialled,
@@ -138,7 +139,7 @@ export class ModernBridge {
   /** A client on a connection of its own, such as a pipe. */
   connect(principal = 'ada'): ModernConnection {
     const listener = new FakeServerListener();
-    return { listener, link: this.modern.dialCalls(listener, { principal, metadata: undefined, headers: undefined }) };
+    return { listener, link: this.modern.dialCalls(listener, { principal, headers: undefined }) };
   }
 
   /** A call with params as the client wrote them, without their braces. */
@@ -184,7 +185,7 @@ export class ModernRequest {
     if ('fault' in metadata) throw new Error(metadata.fault);
     this.exchange = new Exchange(id, method, new FakeLane(), progressToken, 0);
     this.listener = connection?.listener ?? new FakeServerListener();
-    this.#link = connection?.link ?? modern.dialCalls(this.listener, { principal, metadata, headers: undefined });
+    this.#link = connection?.link ?? dialCall(modern, this.listener, { principal, metadata, headers: undefined });
     this.#link.send(frame, this.exchange);
   }
 

@@ -5,6 +5,7 @@ import type { CallDialer, SessionDialer } from '../../../src/relay/ports.ts';
 import { ModernClient } from '../../contract/modern-client.ts';
 import type { Message } from '../../contract/relayed-client.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { dialCall } from '../../support/dial-call.ts';
 import { dialScript } from '../../support/dialers.ts';
 
 export interface ConversationOptions {
@@ -28,7 +29,7 @@ export class Conversations {
   open({ capabilities = { sampling: {} }, logLevel, principal = 'ada' }: ConversationOptions = {}): ModernClient {
     const metadata = { revision: '2026-07-28', capabilities: { ...capabilities }, clientInfo: undefined, logLevel };
     const dial: SessionDialer['dial'] = (listener) =>
-      this.#modern.dialCalls(listener, { principal, metadata, headers: undefined });
+      dialCall(this.#modern, listener, { principal, metadata, headers: undefined });
     const { name } = this.#modern;
     const readiness = () => this.#modern.readiness();
     return new ModernClient({ name, dial, readiness, close: async () => {}, killNow: () => {} }, { capabilities });

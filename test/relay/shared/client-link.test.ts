@@ -10,7 +10,7 @@ class FakeHost implements ClientLinkHost<undefined> {
   leavings = 0;
   hasCapacity = true;
 
-  fromClient(_client: ClientLink<undefined>, frame: Frame): boolean {
+  send({ frame }: { readonly frame: Frame }): boolean {
     this.taken.push(frame);
     return this.hasCapacity;
   }

@@ -6,17 +6,17 @@ import { FakeServerListener } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { EXITED } from './legacy/shared-bridge.ts';
 
-const HOST = { fromClient: () => true, leave: () => {} };
+const HOST = { send: () => true, leave: () => {} };
 const HUGE = clientFrame({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(16 * 1024 * 1024) } });
 
 test('holds so many bytes and no more, and is free again when they were taken or their client has left', (t) => {
-  const held = new HeldMessages<undefined>();
+  const held = new HeldMessages<ClientLink<undefined>>();
   const createClient = (): ClientLink<undefined> => new ClientLink(HOST, new FakeServerListener(), undefined);
   const [one, other] = [createClient(), createClient()];
   const fill = (): void => {
-    for (const client of [one, one, other]) held.add({ client, frame: HUGE, exchange: undefined });
+    for (const client of [one, one, other]) held.add({ sender: client, frame: HUGE, exchange: undefined });
     t.false(held.isFull);
-    held.add({ client: other, frame: HUGE, exchange: undefined });
+    held.add({ sender: other, frame: HUGE, exchange: undefined });
     t.true(held.isFull);
   };
   fill();
@@ -28,13 +28,13 @@ test('holds so many bytes and no more, and is free again when they were taken or
 });
 
 test('a client that waits for the server is told when it serves or why it does not, unless the client has left', (t) => {
-  const held = new HeldMessages<undefined>();
+  const held = new HeldMessages<ClientLink<undefined>>();
   const clients = new LinkedList<ClientLink<undefined>>();
   const told: (string | BridgeError)[] = [];
   const wait = (): ClientLink<undefined> => {
     const client = new ClientLink(HOST, new FakeServerListener(), undefined);
     clients.add(client);
-    held.add({ client, ready: () => told.push('ready'), refused: (reason) => told.push(reason) });
+    held.add({ sender: client, ready: () => told.push('ready'), refused: (reason) => told.push(reason) });
     return client;
   };
   wait();

@@ -5,7 +5,7 @@ import { callsOverSessions } from '../../../src/relay/dialer-adapters.ts';
 import type { LinkOwner, SessionDialer, UpstreamDialer } from '../../../src/relay/ports.ts';
 
 import { createSharedLegacyServer } from '../../../src/relay/shared/legacy/legacy-era.ts';
-import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
+import { SharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import type { Connection, CreateLifeCheck } from '../../../src/upstream/connection.ts';
 import {
   type ConnectionDialerOptions,
@@ -295,9 +295,7 @@ test('a server that is being looked at ends with the dialer', async (t) => {
 test('all requests of one pipe go through one link, and wait for the verdict together', async (t) => {
   const { processes, dialer } = start(t, 'modern-only');
   const listener = new FakeServerListener();
-  const link = followLink(listener, (owner) =>
-    dialer.dialCalls(owner, { principal: 'pipe', metadata: undefined, headers: undefined }),
-  );
+  const link = followLink(listener, (owner) => dialer.dialCalls(owner, { principal: 'pipe', headers: undefined }));
   for (const id of [1, 2]) link.send(modernFrame(id, 'tools/list', {}));
   await waitFor(() => listener.received.length === 2, { message: 'both answers' });
   t.deepEqual(
@@ -311,9 +309,8 @@ test('all requests of one pipe go through one link, and wait for the verdict tog
 /** One process of a modern server for everybody. */
 const joinShared: JoinEras = ({ legacy, modern: dialer }) => {
   const { deps } = createTestDeps();
-  const modern = createSharedModernServer({ dialer, deps, prewarm: false });
-  const calls = callsOverSessions(modern);
-  return { ...joinErasWith(deps)({ legacy, modern: calls, modernForOne: calls }), modern: calls };
+  const modern = new SharedModernServer({ dialer, deps, prewarm: false });
+  return { ...joinErasWith(deps)({ legacy, modern, modernForOne: modern }), modern };
 };
 
 for (const first of ['legacy', 'modern'] as const) {
@@ -341,11 +338,10 @@ function joinAll(warmed: string[] = []): JoinEras {
       handshakeTimeoutMs: 0,
       clientInfo: CLIENT_INFO,
     });
-    const modern = createSharedModernServer({ ...options, dialer: ofModern });
-    const calls = callsOverSessions(modern);
-    const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern: calls, modernForOne: calls });
+    const modern = new SharedModernServer({ ...options, dialer: ofModern });
+    const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern, modernForOne: modern });
     return {
-      modern: calls,
+      modern,
       legacyToModern,
       modernToLegacy,
       sessions: {

@@ -98,12 +98,9 @@ const USES: Readonly<Record<string, Use>> = {
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     const caller = { transport: 'streamable-http', principal: 'ann', environment, headers: undefined } as const;
-    let leave = (): void => {};
-    calls.open({ frame, metadata, ...caller }, (call) => {
-      leave = () => call.clientLeft();
-      return new FakeCaller(call);
-    });
-    return { leave };
+    const client = new FakeCaller();
+    calls.open({ frame, metadata, ...caller }, () => client);
+    return { leave: () => client.listener.clientLeft() };
   },
   'for notifications': ({ dialer, deps }, environment) => {
     const links = new CallerLinks(dialer, deps);

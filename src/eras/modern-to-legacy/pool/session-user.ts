@@ -115,7 +115,7 @@ export abstract class SessionUser
 
   /** Sends a notification, or the answer to a question. False: the server's pipe is full. */
   send(frame: Frame, about?: SessionRequest): boolean {
-    return this.#use.kind !== 'joined' || this.#use.session.server.fromClient(this, frame, about);
+    return this.#use.kind !== 'joined' || this.#use.session.server.send({ sender: this, frame, exchange: about });
   }
 
   /** May be answered at once. */
@@ -170,7 +170,7 @@ export abstract class SessionUser
     const known = session.initializeResult;
     if (known !== undefined) return this.#opened(known);
     session.server.whenServing({
-      client: this,
+      sender: this,
       ready: () => this.#opened(session.initializeResult as InitializeResult), // it serves
       refused: (reason) => this.lost(reason),
     });

@@ -21,7 +21,7 @@ import { type Frame, idToken, withId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import { refuse, type SharedClient } from '../client-link.ts';
+import { refuse, type SentMessage, type SharedClient } from '../client-link.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
@@ -49,7 +49,7 @@ export class FromClients {
   }
 
   /** False: the server's pipe is full. */
-  take(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange | undefined): boolean {
+  take(link: UpstreamLink, { sender: client, frame, exchange }: SentMessage<Client>): boolean {
     switch (frame.kind) {
       case 'request':
         return this.#request(link, client, frame, exchange ?? exchangeOf(frame));
@@ -62,7 +62,7 @@ export class FromClients {
   }
 
   #request(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
-    if (isAmbiguous(frame)) return refuse({ client, frame, exchange }, UNCLEAR);
+    if (isAmbiguous(frame)) return refuse({ sender: client, frame, exchange }, UNCLEAR);
     const { method } = exchange;
     switch (method) {
       case INITIALIZE:
@@ -96,7 +96,7 @@ export class FromClients {
     const refusal = rewritten === undefined ? UNCLEAR : withdrawn.refusalOf(rewritten.frame.bytes.length);
     if (rewritten === undefined || refusal !== undefined) {
       over?.('failed');
-      return refuse({ client, frame, exchange }, refusal ?? UNCLEAR);
+      return refuse({ sender: client, frame, exchange }, refusal ?? UNCLEAR);
     }
     const { progressToken } = rewritten;
     exchange.upstreamId = upstreamId;
@@ -156,7 +156,7 @@ export class FromClients {
     if (typeof uri !== 'string') return this.#forward(link, client, frame, exchange);
     const isGranted = subscriptions.isGranted(uri);
     // At once: whatever happens until the server has answered finds it there.
-    if (!subscriptions.add(uri, client)) return refuse({ client, frame, exchange }, TOO_MANY_SUBSCRIBED);
+    if (!subscriptions.add(uri, client)) return refuse({ sender: client, frame, exchange }, TOO_MANY_SUBSCRIBED);
     if (isGranted) return succeed(client, frame, exchange);
     return this.#forward(link, client, frame, exchange, (outcome) => {
       if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);
@@ -234,7 +234,7 @@ export class FromClients {
   }
 
   /** Withdraws what the client had open; the server goes on without it. */
-  leave(link: UpstreamLink | undefined, client: Client): void {
+  withdraw(link: UpstreamLink | undefined, client: Client): void {
     client.state.left();
     // Most clients that stand for one request have their answer by then, and have set up nothing.
     if (client.openCalls === 0 && !this.#state.remembers(client)) return;

@@ -8,7 +8,7 @@ import { LATEST_LEGACY_REVISION } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
-import type { SessionDialer } from '../../ports.ts';
+import type { ServerListener, SessionDialer, UpstreamLink } from '../../ports.ts';
 import {
   type RestorableSession,
   Restoration,
@@ -16,9 +16,8 @@ import {
   type Wish,
 } from '../../sessions/restore-session.ts';
 import { wishesOf } from '../../sessions/session-state.ts';
-import type { ClientMessage } from '../client-link.ts';
+import type { SentMessage, SharedClient } from '../client-link.ts';
 import {
-  clientLinks,
   type ServerEnd,
   type ServerLifecycle,
   type SharedEra,
@@ -58,8 +57,9 @@ export function createSharedLegacyServer(options: LegacyEraOptions & SharedServe
   const era = new LegacyEra(state, new SeveralClients(state, options.deps.clock), options);
   const server = new SharedServer(era, options);
   const startInitialized = (result: object): boolean => era.withHandshake(result, () => server.startIdle());
-  const links = clientLinks(server, () => new HandshakingClient(options.deps.clock));
-  return Object.assign(server, { ...links, startInitialized });
+  const dial = (listener: ServerListener): UpstreamLink =>
+    server.dialClient(listener, new HandshakingClient(options.deps.clock));
+  return Object.assign(server, { dial, startInitialized });
 }
 
 /**
@@ -70,6 +70,7 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   readonly firstState = 'handshaking';
   readonly isInitialized = true;
   readonly clients: LegacyState['clients'];
+  readonly openCalls = [];
   readonly withdrawn: LegacyState['withdrawn'];
   readonly fromClients: FromClients;
   readonly fromServer: FromServer;
@@ -94,9 +95,9 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     this.fromServer = new FromServer(state, policy, options.deps.log);
   }
 
-  takeUnsent({ client, frame }: ClientMessage<LegacyClient>): boolean {
+  takeUnsent({ sender, frame }: SentMessage<SharedClient<LegacyClient>>): boolean {
     if (frame.method !== INITIALIZED) return false;
-    client.state.finishHandshake();
+    sender.state.finishHandshake();
     return true;
   }
 

@@ -1,4 +1,4 @@
-/** The calls that are open on a shared modern server, and which of them what it sends belongs to. */
+/** The requests that are open on a shared modern server, and which of them what it sends belongs to. */
 import type { Logger } from 'pino';
 import { CellMap } from '../../../collections/short-lived-values.ts';
 import type { Clock } from '../../../deps.ts';
@@ -18,14 +18,18 @@ import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { asNumber, type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
+import { ModernCall } from '../../modern-call.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
-import type { SharedClient } from '../client-link.ts';
+import { deliver, type SharedClient } from '../client-link.ts';
 
 /**
  * A client of a shared modern server. The number in its state identifies the client, without keeping it in memory once
  * it has left.
  */
 export type ModernClient = SharedClient<number>;
+
+/** The sender of a request: a client that has joined the server, or the request itself, which comes alone. */
+export type ModernSender = ModernClient | ModernCall;
 
 /**
  * A `subscriptions/listen` on a shared link. The subscription outlives the server's process: a new process is asked
@@ -44,8 +48,8 @@ const WITHDRAWN_MS = 10_000;
 const MAX_WITHDRAWN = 1024;
 
 /** A request on its way through the shared link, and how to turn what belongs to it back into the client's. */
-export interface ModernCall {
-  readonly client: ModernClient;
+export interface OpenRequest {
+  readonly sender: ModernSender;
   /** Undefined: the owner of the link asked for itself, and knows the answer by its id. */
   readonly exchange: Exchange | undefined;
   readonly upstreamId: number;
@@ -61,78 +65,87 @@ export interface ModernCall {
   readonly subscription: Subscription | undefined;
 }
 
-/** The traits of a call by which a message may be about it or not. */
-export interface CallTraits {
+/** The traits of a request by which a message may be about it or not. */
+export interface RequestTraits {
   readonly wantsLogs: boolean;
   readonly subscription: Pick<Subscription, 'isAcknowledged'> | undefined;
 }
 
-/** A call that its client has withdrawn. Its request and its client are not kept, since the client may be gone. */
-interface WithdrawnCall {
-  readonly client: number;
-  readonly traits: CallTraits;
+/** A request that was withdrawn. Neither the request nor its sender is kept, since the sender may be gone. */
+interface WithdrawnRequest {
+  /** The number of the client. Undefined for a request that came alone. */
+  readonly client: number | undefined;
+  readonly traits: RequestTraits;
   readonly untilMs: number;
 }
 
-/** The open requests of all clients, by the id they have on the shared link. */
-export class ModernCalls {
+/** The number of a client. Undefined for a request that came alone, and so has no other from its client. */
+function clientOf(sender: ModernSender): number | undefined {
+  return sender instanceof ModernCall ? undefined : sender.state;
+}
+
+/** The open requests of all senders, by the id they have on the shared link. */
+export class OpenRequests {
   readonly #clock: Clock;
-  readonly #calls = new CellMap<number, ModernCall>();
+  readonly #requests = new CellMap<number, OpenRequest>();
   /** Oldest first. */
-  #withdrawn: WithdrawnCall[] = [];
+  #withdrawn: WithdrawnRequest[] = [];
   #subscriptions = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  get size(): number {
-    return this.#calls.size;
-  }
-
   get subscriptions(): number {
     return this.#subscriptions;
   }
 
-  add(call: ModernCall): void {
-    this.#calls.set(call.upstreamId, call);
-    call.client.openCalls += 1;
-    if (call.subscription !== undefined) this.#subscriptions += 1;
+  add(request: OpenRequest): void {
+    this.#requests.set(request.upstreamId, request);
+    this.#count(request, 1);
   }
 
-  get(upstreamId: JsonRpcId | undefined): ModernCall | undefined {
-    return typeof upstreamId === 'number' ? this.#calls.get(upstreamId) : undefined;
+  get(upstreamId: JsonRpcId | undefined): OpenRequest | undefined {
+    return typeof upstreamId === 'number' ? this.#requests.get(upstreamId) : undefined;
   }
 
-  /** The call has ended. */
-  take(upstreamId: JsonRpcId | undefined): ModernCall | undefined {
-    const call = this.get(upstreamId);
-    if (call !== undefined) this.#delete(call);
-    return call;
+  /** The request has ended. */
+  take(upstreamId: JsonRpcId | undefined): OpenRequest | undefined {
+    const request = this.get(upstreamId);
+    if (request !== undefined) this.#delete(request);
+    return request;
   }
 
-  /** The client gives the call up: the server may not have heard of it yet. */
-  withdraw(call: ModernCall): void {
-    this.#delete(call);
-    const { client, wantsLogs, subscription } = call;
+  /** The sender gives the request up: the server may not have heard of it yet. */
+  withdraw(request: OpenRequest): void {
+    this.#delete(request);
+    const { sender, wantsLogs, subscription } = request;
     const traits = { wantsLogs, subscription: subscription && { isAcknowledged: subscription.isAcknowledged } };
-    this.#withdrawn.push({ client: client.state, traits, untilMs: this.#clock.now() + WITHDRAWN_MS });
+    this.#withdrawn.push({ client: clientOf(sender), traits, untilMs: this.#clock.now() + WITHDRAWN_MS });
     if (this.#withdrawn.length > MAX_WITHDRAWN) this.#withdrawn.shift();
   }
 
-  #delete(call: ModernCall): void {
-    this.#calls.delete(call.upstreamId);
-    call.client.openCalls -= 1;
-    if (call.subscription !== undefined) this.#subscriptions -= 1;
+  #delete(request: OpenRequest): void {
+    this.#requests.delete(request.upstreamId);
+    this.#count(request, -1);
   }
 
-  of(client: ModernClient): readonly ModernCall[] {
-    if (client.openCalls === 0) return [];
-    return [...this.#calls.values()].filter((call) => call.client === client);
+  #count({ sender, subscription }: OpenRequest, change: 1 | -1): void {
+    if (!(sender instanceof ModernCall)) sender.openCalls += change;
+    if (subscription !== undefined) this.#subscriptions += change;
   }
 
-  all(): readonly ModernCall[] {
-    return [...this.#calls.values()];
+  of(sender: ModernSender): readonly OpenRequest[] {
+    if (sender instanceof ModernCall) {
+      const request = this.get(sender.upstreamId);
+      return request === undefined ? [] : [request];
+    }
+    if (sender.openCalls === 0) return [];
+    return [...this.#requests.values()].filter((request) => request.sender === sender);
+  }
+
+  all(): readonly OpenRequest[] {
+    return [...this.#requests.values()];
   }
 
   /** The server is gone, and nothing it was at work on can be heard of any more. */
@@ -141,38 +154,39 @@ export class ModernCalls {
   }
 
   /**
-   * The only open call that a message without an id can be about. A call that was withdrawn a moment ago counts as long
+   * The only open request that a message without an id can be about. One that was withdrawn a moment ago counts as long
    * as the server may still talk about it: what it says must not reach another client.
    */
-  sole(mayBeAbout: (call: CallTraits) => boolean): ModernCall | undefined {
-    let sole: ModernCall | undefined;
-    for (const call of this.#calls.values()) {
-      if (!mayBeAbout(call)) continue;
+  sole(mayBeAbout: (request: RequestTraits) => boolean): OpenRequest | undefined {
+    let sole: OpenRequest | undefined;
+    for (const request of this.#requests.values()) {
+      if (!mayBeAbout(request)) continue;
       if (sole !== undefined) return undefined;
-      sole = call;
+      sole = request;
     }
     return sole !== undefined && this.#isRivalled(sole, mayBeAbout) ? undefined : sole;
   }
 
-  #isRivalled({ client }: ModernCall, mayBeAbout: (call: CallTraits) => boolean): boolean {
+  #isRivalled({ sender }: OpenRequest, mayBeAbout: (request: RequestTraits) => boolean): boolean {
     const nowMs = this.#clock.now();
     const firstKept = this.#withdrawn.findIndex(({ untilMs }) => untilMs > nowMs);
     this.#withdrawn = firstKept === -1 ? [] : this.#withdrawn.slice(firstKept);
-    return this.#withdrawn.some((withdrawn) => withdrawn.client !== client.state && mayBeAbout(withdrawn.traits));
+    const own = clientOf(sender);
+    return this.#withdrawn.some(({ client, traits }) => (own === undefined || client !== own) && mayBeAbout(traits));
   }
 }
 
 /**
- * Takes what a shared modern server says and gives each message to the client it belongs to: by id, by token, by
- * subscription, or because only one call can be meant. Where that cannot be told, it goes to nobody.
+ * Takes what a shared modern server says and gives each message to the sender it belongs to: by id, by token, by
+ * subscription, or because only one request can be meant. Where that cannot be told, it goes to nobody.
  */
 export class FromModernServer {
-  readonly #calls: ModernCalls;
+  readonly #requests: OpenRequests;
   readonly #log: Logger;
   readonly #questions = new ModernQuestions();
 
-  constructor(calls: ModernCalls, log: Logger) {
-    this.#calls = calls;
+  constructor(requests: OpenRequests, log: Logger) {
+    this.#requests = requests;
     this.#log = log;
   }
 
@@ -192,22 +206,22 @@ export class FromModernServer {
   }
 
   #answer(frame: Frame): void {
-    const call = this.#takeCall(frame.id);
-    if (call === undefined) return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
-    const answer = withId(frame, call.idToken);
-    deliver(call, (call.subscription && rewriteSubscriptionId(answer, call.idToken)) ?? answer);
+    const request = this.#takeRequest(frame.id);
+    if (request === undefined) return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
+    const answer = withId(frame, request.idToken);
+    pass(request, (request.subscription && rewriteSubscriptionId(answer, request.idToken)) ?? answer);
   }
 
   /** Without an id it is about a request that could not be read; of what is open, only one may be that. */
-  #takeCall(id: JsonRpcId | undefined): ModernCall | undefined {
-    if (id !== undefined) return this.#calls.take(id);
-    const sole = this.#calls.sole((call) => call.subscription?.isAcknowledged !== true);
-    return this.#calls.take(sole?.upstreamId);
+  #takeRequest(id: JsonRpcId | undefined): OpenRequest | undefined {
+    if (id !== undefined) return this.#requests.take(id);
+    const sole = this.#requests.sole((request) => request.subscription?.isAcknowledged !== true);
+    return this.#requests.take(sole?.upstreamId);
   }
 
   #notification(frame: Frame): void {
     const subscriptionId = findSubscriptionId(frame);
-    if (subscriptionId !== undefined) return this.#subscribed(frame, this.#calls.get(subscriptionId.value));
+    if (subscriptionId !== undefined) return this.#subscribed(frame, this.#requests.get(subscriptionId.value));
     switch (frame.method) {
       case PROGRESS:
         return this.#progress(frame);
@@ -220,20 +234,20 @@ export class FromModernServer {
     }
   }
 
-  #subscribed(frame: Frame, call: ModernCall | undefined): void {
-    if (call?.subscription === undefined) {
+  #subscribed(frame: Frame, request: OpenRequest | undefined): void {
+    if (request?.subscription === undefined) {
       return this.#log.debug({ method: frame.method }, 'notification dropped: it is of no open subscription');
     }
-    if (frame.method === LISTEN_ACKNOWLEDGED) return acknowledged(frame, call, call.subscription);
-    const rewritten = rewriteSubscriptionId(frame, call.idToken);
-    if (rewritten !== undefined) deliver(call, rewritten);
+    if (frame.method === LISTEN_ACKNOWLEDGED) return acknowledged(frame, request, request.subscription);
+    const rewritten = rewriteSubscriptionId(frame, request.idToken);
+    if (rewritten !== undefined) pass(request, rewritten);
   }
 
   #progress(frame: Frame): void {
     const token = findProgressOf(frame);
-    const call = this.#calls.get(asNumber(token?.value));
-    const rewritten = call?.progressToken && rewriteProgress(frame, call.progressToken, token);
-    if (call !== undefined && rewritten !== undefined) deliver(call, rewritten);
+    const request = this.#requests.get(asNumber(token?.value));
+    const rewritten = request?.progressToken && rewriteProgress(frame, request.progressToken, token);
+    if (request !== undefined && rewritten !== undefined) pass(request, rewritten);
   }
 
   /**
@@ -241,17 +255,17 @@ export class FromModernServer {
    * [spec 2026-07-28 basic/patterns/cancellation] must name a `subscriptions/listen`
    */
   #listenEnded(frame: Frame): void {
-    const call = this.#calls.get(findCancelledId(frame)?.value);
-    if (call?.subscription === undefined) return this.#log.debug('server cancelled what is no subscription');
-    this.#calls.take(call.upstreamId);
-    const { id, idToken } = call;
+    const request = this.#requests.get(findCancelledId(frame)?.value);
+    if (request?.subscription === undefined) return this.#log.debug('server cancelled what is no subscription');
+    this.#requests.take(request.upstreamId);
+    const { id, idToken } = request;
     const result = resultFrame(idToken, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } });
-    deliver(call, rewriteSubscriptionId(result, idToken) ?? result);
+    pass(request, rewriteSubscriptionId(result, idToken) ?? result);
   }
 
-  #toSole(frame: Frame, mayBeAbout: (call: CallTraits) => boolean): void {
-    const call = this.#calls.sole(mayBeAbout);
-    if (call !== undefined) return deliver(call, frame);
+  #toSole(frame: Frame, mayBeAbout: (request: RequestTraits) => boolean): void {
+    const request = this.#requests.sole(mayBeAbout);
+    if (request !== undefined) return pass(request, frame);
     this.#log.debug(
       { method: frame.method },
       'notification dropped: it names no call, and not exactly one may be meant',
@@ -261,22 +275,22 @@ export class FromModernServer {
   fault(_link: UpstreamLink, { error, kind, id }: ServerFault): void {
     this.#log.error({ code: error.code }, error.message);
     if (kind === 'request' || kind === 'notification') return;
-    const call = this.#takeCall(id);
-    if (call !== undefined) deliver(call, errorFrame(call.idToken, rpcErrorOf(error)));
+    const request = this.#takeRequest(id);
+    if (request !== undefined) pass(request, errorFrame(request.idToken, rpcErrorOf(error)));
   }
 }
 
 /** The client is told once. A new process confirms it anew, and what changed in between was never reported. */
-function acknowledged(frame: Frame, call: ModernCall, subscription: Subscription): void {
+function acknowledged(frame: Frame, request: OpenRequest, subscription: Subscription): void {
   if (subscription.isAcknowledged) {
-    for (const change of missedChanges(subscription.request, frame, call.idToken)) deliver(call, change);
+    for (const change of missedChanges(subscription.request, frame, request.idToken)) pass(request, change);
     return;
   }
   subscription.isAcknowledged = true;
-  const rewritten = rewriteSubscriptionId(frame, call.idToken);
-  if (rewritten !== undefined) deliver(call, rewritten);
+  const rewritten = rewriteSubscriptionId(frame, request.idToken);
+  if (rewritten !== undefined) pass(request, rewritten);
 }
 
-function deliver({ client, exchange }: ModernCall, frame: Frame): void {
-  client.listener.fromServer(frame, exchange);
+function pass({ sender, exchange }: OpenRequest, frame: Frame): void {
+  deliver(sender, frame, exchange);
 }

@@ -10,58 +10,96 @@ import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken, type JsonRpcId } from '../../../wire/frame.ts';
 import { findUnmistakable } from '../../../wire/json/outline.ts';
 import { errorFrame, notificationFrame } from '../../../wire/write-message.ts';
-import type { Exchange } from '../../exchange.ts';
-import type { SessionDialer, UpstreamLink } from '../../ports.ts';
-import { type ClientMessage, refuse, WithdrawnRequests } from '../client-link.ts';
+import { type CallHandler, type CallServer, ModernCall, wordsOf } from '../../modern-call.ts';
+import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../ports.ts';
+import { deliver, refuse, type SentMessage, WithdrawnRequests } from '../client-link.ts';
 import {
-  clientLinks,
   type ServerEnd,
   type ServerLifecycle,
   type SharedEra,
   SharedServer,
   type SharedServerOptions,
 } from '../shared-server.ts';
-import { FromModernServer, type ModernCall, ModernCalls, type ModernClient } from './modern-calls.ts';
+import {
+  FromModernServer,
+  type ModernClient,
+  type ModernSender,
+  type OpenRequest,
+  OpenRequests,
+} from './modern-calls.ts';
 
 /** Open at one server for all clients together: each is one for as long as its client lives. */
 const MAX_SUBSCRIPTIONS = 1024;
 
-type Message = ClientMessage<number>;
+type Message = SentMessage<ModernSender>;
 
-/** A server of the modern era that several clients share. */
-export function createSharedModernServer(options: SharedServerOptions): SharedServer<number> & SessionDialer {
-  const server = new SharedServer(new ModernEra(options.deps), options);
-  // Clients are numbered, since one comes with each call and a symbol takes V8 30 times as long to make.
-  let lastClient = 0;
-  const newClient = (): number => {
-    lastClient += 1;
-    return lastClient;
-  };
-  return Object.assign(server, clientLinks(server, newClient));
+/**
+ * A server of the modern era for requests that come alone, and for several clients with many requests each, such as
+ * legacy clients whose sessions are translated.
+ */
+export class SharedModernServer
+  extends SharedServer<number, ModernCall>
+  implements UpstreamDialer, CallServer, CallHandler
+{
+  #lastClient = 0;
+
+  constructor(options: SharedServerOptions) {
+    super(new ModernEra(options.deps), options);
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    this.#lastClient += 1;
+    return this.dialClient(listener, this.#lastClient);
+  }
+
+  dialCalls(listener: ServerListener): UpstreamLink {
+    return this.dial(listener);
+  }
+
+  callServer(): CallServer {
+    this.checkReady();
+    return this;
+  }
+
+  take(call: ModernCall, request: Frame): boolean {
+    call.servedBy = this;
+    return this.send({ sender: call, frame: request, exchange: call });
+  }
+
+  /**
+   * The server is not paused, because that would stop it for every client. The transport of a slow client bounds what
+   * the client has not read.
+   */
+  pause(): void {}
+  resume(): void {}
 }
 
 /**
  * A modern server holds no state for anybody, so nothing has to be reconciled but ids. A new process is asked again for
  * what an earlier one was to report.
  */
-export class ModernEra implements SharedEra<number> {
+export class ModernEra implements SharedEra<number, ModernCall> {
   readonly firstState = 'unheard';
   readonly clients = new LinkedList<ModernClient>();
   readonly withdrawn: WithdrawnRequests;
   readonly fromClients: FromModernClients;
   readonly fromServer: FromModernServer;
-  readonly #calls: ModernCalls;
+  readonly #requests: OpenRequests;
 
   constructor({ clock, log }: Pick<Deps, 'log' | 'clock'>) {
     this.withdrawn = new WithdrawnRequests(clock);
-    this.#calls = new ModernCalls(clock);
-    this.fromClients = new FromModernClients(this.#calls, this.withdrawn, log);
-    this.fromServer = new FromModernServer(this.#calls, log);
+    this.#requests = new OpenRequests(clock);
+    this.fromClients = new FromModernClients(this.#requests, this.withdrawn, log);
+    this.fromServer = new FromModernServer(this.#requests, log);
+  }
+
+  get openCalls(): readonly ModernCall[] {
+    return this.#requests.all().flatMap(({ sender }) => (sender instanceof ModernCall ? sender : []));
   }
 
   /** A subscription that waits for the next process is over at once. */
   takeUnsent(message: Message): boolean {
-    return message.frame.method === CANCELLED && this.fromClients.withdraw(message) !== undefined;
+    return message.frame.method === CANCELLED && this.fromClients.cancel(message) !== undefined;
   }
 
   started({ link }: ServerLifecycle): void {
@@ -70,37 +108,37 @@ export class ModernEra implements SharedEra<number> {
 
   /** Subscriptions stay, but for one to a server that has never said a word. */
   ended({ reason, wasServing }: ServerEnd): void {
-    this.#calls.forgetWithdrawn();
-    for (const { upstreamId, subscription, client, idToken, exchange } of this.#calls.all()) {
+    this.#requests.forgetWithdrawn();
+    for (const { upstreamId, subscription, sender, idToken, exchange } of this.#requests.all()) {
       if (subscription !== undefined && (wasServing || subscription.isAcknowledged)) continue;
-      const isOpen = this.#calls.take(upstreamId) !== undefined;
-      if (isOpen) client.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
+      const isOpen = this.#requests.take(upstreamId) !== undefined;
+      if (isOpen) deliver(sender, errorFrame(idToken, rpcErrorOf(reason)), exchange);
     }
   }
 
   close(): void {}
 }
 
-/** Takes what one of several clients says to the modern server they share, under ids of the link. */
+/** Passes on what the senders say to the modern server they share, under ids of the link. */
 class FromModernClients {
-  readonly #calls: ModernCalls;
+  readonly #requests: OpenRequests;
   readonly #log: Logger;
   readonly #withdrawn: WithdrawnRequests;
   #lastId = 0;
 
-  constructor(calls: ModernCalls, withdrawn: WithdrawnRequests, log: Logger) {
-    this.#calls = calls;
+  constructor(requests: OpenRequests, withdrawn: WithdrawnRequests, log: Logger) {
+    this.#requests = requests;
     this.#log = log;
     this.#withdrawn = withdrawn;
   }
 
   /** False: the server's pipe is full. */
-  take(link: UpstreamLink, client: ModernClient, frame: Frame, exchange: Exchange | undefined): boolean {
-    switch (frame.kind) {
+  take(link: UpstreamLink, message: Message): boolean {
+    switch (message.frame.kind) {
       case 'request':
-        return this.#request(link, { client, frame, exchange });
+        return this.#request(link, message);
       case 'notification':
-        return this.#notification(link, { client, frame, exchange });
+        return this.#notification(link, message);
       case 'result':
       case 'error':
         // [spec 2026-07-28 transports/stdio#sending-messages] must not be written: nobody has asked.
@@ -118,7 +156,7 @@ class FromModernClients {
     const isListen = frame.method === LISTEN;
     // [spec 2026-07-28 transports/streamable-http#receiving-messages] no log messages within a subscription
     const wantsLogs = logs && !isListen;
-    if (isListen && this.#calls.subscriptions >= MAX_SUBSCRIPTIONS) return refuse(message, TOO_MANY_SUBSCRIPTIONS);
+    if (isListen && this.#requests.subscriptions >= MAX_SUBSCRIPTIONS) return refuse(message, TOO_MANY_SUBSCRIPTIONS);
     const subscription = isListen ? { request: frame, isAcknowledged: false } : undefined;
     return this.#open(link, message, { wantsLogs, subscription }) ?? refuse(message, UNCLEAR);
   }
@@ -126,16 +164,16 @@ class FromModernClients {
   /** Undefined: nothing was sent, the request can be read in several ways. */
   #open(
     link: UpstreamLink,
-    { client, frame, exchange }: Message,
-    { wantsLogs, subscription }: Pick<ModernCall, 'wantsLogs' | 'subscription'>,
+    { sender, frame, exchange }: Message,
+    { wantsLogs, subscription }: Pick<OpenRequest, 'wantsLogs' | 'subscription'>,
   ): boolean | undefined {
     const upstreamId = this.#nextId();
     const rewritten = rewriteRequest(frame, upstreamId);
     if (rewritten === undefined) return undefined;
     if (exchange !== undefined) exchange.upstreamId = upstreamId;
     const id = frame.id as JsonRpcId; // of a request
-    this.#calls.add({
-      client,
+    this.#requests.add({
+      sender,
       exchange,
       upstreamId,
       id,
@@ -158,8 +196,8 @@ class FromModernClients {
     const { frame } = message;
     switch (frame.method) {
       case CANCELLED: {
-        const call = this.withdraw(message);
-        return call === undefined || this.#tellWithdrawn(link, call, frame);
+        const request = this.cancel(message);
+        return request === undefined || this.#tellCancelled(link, request, frame);
       }
       // About a request of the server, of which there are none.
       case PROGRESS:
@@ -169,45 +207,46 @@ class FromModernClients {
     }
   }
 
-  /** The call that this `notifications/cancelled` is about; from here on it belongs to nobody. */
-  withdraw({ client, frame, exchange }: Message): ModernCall | undefined {
-    const call = exchange === undefined ? this.#named(client, frame) : this.#calls.get(exchange.upstreamId);
-    if (call === undefined || call.client !== client || call.exchange !== exchange) return undefined;
-    this.#withdraw(call);
-    return call;
+  /** The request that this `notifications/cancelled` of a client is about; from here on it belongs to nobody. */
+  cancel({ sender, frame, exchange }: Message): OpenRequest | undefined {
+    const request = exchange === undefined ? this.#named(sender, frame) : this.#requests.get(exchange.upstreamId);
+    if (request === undefined || request.sender !== sender || request.exchange !== exchange) return undefined;
+    this.#withdraw(request);
+    return request;
   }
 
-  #withdraw(call: ModernCall): void {
-    this.#calls.withdraw(call);
-    this.#withdrawn.add(call.bytes);
+  #withdraw(request: OpenRequest): void {
+    this.#requests.withdraw(request);
+    this.#withdrawn.add(request.bytes);
   }
 
-  #named(client: ModernClient, frame: Frame): ModernCall | undefined {
+  #named(sender: ModernSender, frame: Frame): OpenRequest | undefined {
     const id = findSharedCancelledId(frame)?.value;
-    return this.#calls.of(client).find((call) => call.exchange === undefined && call.id === id);
+    return this.#requests.of(sender).find((request) => request.exchange === undefined && request.id === id);
   }
 
   /** If servers could read the notification in several ways, the bridge writes one of its own. */
-  #tellWithdrawn(link: UpstreamLink, { upstreamId }: ModernCall, frame: Frame): boolean {
+  #tellCancelled(link: UpstreamLink, { upstreamId }: OpenRequest, frame: Frame): boolean {
     const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
     return link.send(rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId }));
   }
 
   /** Asks a new process for what an earlier one was asked to report. */
   listenAgain(link: UpstreamLink): void {
-    for (const call of this.#calls.all()) {
-      const { subscription, client, exchange, wantsLogs } = call;
+    for (const request of this.#requests.all()) {
+      const { subscription, sender, exchange, wantsLogs } = request;
       if (subscription === undefined) continue;
-      this.#calls.take(call.upstreamId);
-      this.#open(link, { client, frame: subscription.request, exchange }, { wantsLogs, subscription });
+      this.#requests.take(request.upstreamId);
+      this.#open(link, { sender, frame: subscription.request, exchange }, { wantsLogs, subscription });
     }
   }
 
-  /** Withdraws what the client had open; without a link there is nobody to tell. */
-  leave(link: UpstreamLink | undefined, client: ModernClient): void {
-    for (const call of this.#calls.of(client)) {
-      this.#withdraw(call);
-      link?.send(notificationFrame(CANCELLED, { requestId: call.upstreamId, reason: 'the client left' }));
+  /** Withdraws what the sender has open; without a link there is nobody to tell. */
+  withdraw(link: UpstreamLink | undefined, sender: ModernSender): void {
+    const reason = sender instanceof ModernCall ? wordsOf(sender) : 'the client left';
+    for (const request of this.#requests.of(sender)) {
+      this.#withdraw(request);
+      link?.send(notificationFrame(CANCELLED, { requestId: request.upstreamId, reason }));
     }
   }
 }

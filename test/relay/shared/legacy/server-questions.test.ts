@@ -6,7 +6,7 @@ import { HandshakingClient } from '../../../../src/relay/shared/legacy/several-c
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeServerListener } from '../../../support/fake-peers.ts';
 
-const HOST = { fromClient: () => true, leave: () => {} };
+const HOST = { send: () => true, leave: () => {} };
 const createClient = (): ClientLink<LegacyClient> =>
   new ClientLink(HOST, new FakeServerListener(), new HandshakingClient(new FakeClock()));
 

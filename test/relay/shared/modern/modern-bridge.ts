@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../../../src/errors.ts';
 import { Relay } from '../../../../src/relay/relay.ts';
-import { createSharedModernServer } from '../../../../src/relay/shared/modern/modern-era.ts';
+import { SharedModernServer } from '../../../../src/relay/shared/modern/modern-era.ts';
 import { asSessionDialer } from '../../../../src/upstream/connection.ts';
 import { askWhenHanging } from '../../../../src/upstream/resilience/life-check.ts';
 import type { Frame } from '../../../../src/wire/frame.ts';
@@ -23,7 +23,7 @@ export const ENVELOPE = {
 export class ModernBridge {
   readonly dialer = new FakeConnector();
   readonly deps: ReturnType<typeof createFakeDeps>;
-  readonly server: ReturnType<typeof createSharedModernServer>;
+  readonly server: SharedModernServer;
 
   /** @param log default: silent */
   constructor({
@@ -36,7 +36,7 @@ export class ModernBridge {
     const deps = { ...createFakeDeps(), log };
     this.deps = deps;
     if (isWatched) this.dialer.createLifeCheck = askWhenHanging({ ...WATCHED, era: 'modern', deps });
-    this.server = createSharedModernServer({ dialer: asSessionDialer(this.dialer), deps, prewarm });
+    this.server = new SharedModernServer({ dialer: asSessionDialer(this.dialer), deps, prewarm });
   }
 
   get clock() {

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { createSharedModernServer } from '../../../../src/relay/shared/modern/modern-era.ts';
+import { SharedModernServer } from '../../../../src/relay/shared/modern/modern-era.ts';
 import { META, ModernClient, type ModernClientOptions, subscriptionOf } from '../../../contract/modern-client.ts';
 import { createTestDeps } from '../../../process/collected-log.ts';
 import { dialScript } from '../../../support/dialers.ts';
@@ -12,7 +12,7 @@ const SERVER = serverProgram(new URL('../../../fixtures/modern-server/stdio.js',
 function shareServer(t: ExecutionContext) {
   const { deps } = createTestDeps();
   const dialer = dialScript(SERVER, { deps });
-  const server = createSharedModernServer({ dialer, deps, prewarm: false });
+  const server = new SharedModernServer({ dialer, deps, prewarm: false });
   t.teardown(() => server.close());
   return (options: ModernClientOptions = {}) => new ModernClient(server, options);
 }
