@@ -1,13 +1,17 @@
 import type { BridgeError } from '../../../../src/errors.ts';
+import { UNDECLARED } from '../../../../src/mcp/translate/sessionless.ts';
+import { CallRegistry } from '../../../../src/relay/call-registry.ts';
+import { forEveryCaller } from '../../../../src/relay/dialer-adapters.ts';
 import { Relay } from '../../../../src/relay/relay.ts';
 import { SharedModernServer } from '../../../../src/relay/shared/modern/modern-era.ts';
 import { asSessionDialer } from '../../../../src/upstream/connection.ts';
 import { askWhenHanging } from '../../../../src/upstream/resilience/life-check.ts';
 import type { Frame } from '../../../../src/wire/frame.ts';
-import { relayParts } from '../../../support/exchanges.ts';
+import { createExchanges, relayParts } from '../../../support/exchanges.ts';
 import { type FakeConnection, FakeConnector } from '../../../support/fake-connections.ts';
 import { createFakeDeps, FakeLane, FakePeer, messagesOf } from '../../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../../support/frames.ts';
+import { FakeCaller } from '../../call-pair.ts';
 import { EXITED, GONE, type Message, WATCHED } from '../legacy/shared-bridge.ts';
 
 export const META = 'io.modelcontextprotocol/';
@@ -62,8 +66,14 @@ export class ModernBridge {
     this.dialer.latest.listener.serverClosed(reason);
   }
 
+  /** A client on a pipe. */
   connect(options: { readonly requestTimeoutMs?: number } = {}): ModernClient {
     return new ModernClient(this, options);
+  }
+
+  /** A client whose requests come alone, as over HTTP. */
+  connectAlone(): ModernCaller {
+    return new ModernCaller(this);
   }
 }
 
@@ -110,6 +120,56 @@ export class ModernClient {
   /** The same as the bytes it was given. */
   heardTexts(): readonly string[] {
     return this.peer.take().map(({ frame }) => frame.bytes.toString());
+  }
+}
+
+/** A client whose requests come alone, and know nothing of each other. */
+export class ModernCaller {
+  readonly #calls: CallRegistry;
+  readonly #open = new Set<FakeCaller>();
+  #heard: string[] = [];
+
+  constructor({ server, deps }: ModernBridge) {
+    const exchanges = createExchanges(deps.clock);
+    this.#calls = new CallRegistry({ dialers: forEveryCaller(server), deps, exchanges, requestTimeoutMs: 0 });
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** Returns the request's own client. */
+  says(message: string | object): FakeCaller {
+    const frame = clientFrame(message);
+    const caller = new FakeCaller();
+    caller.onSend = () => this.#told(caller);
+    this.#open.add(caller);
+    const origin = {
+      transport: 'streamable-http',
+      principal: 'p',
+      environment: undefined,
+      headers: undefined,
+    } as const;
+    this.#calls.open({ ...origin, frame, metadata: UNDECLARED }, () => caller);
+    return caller;
+  }
+
+  #told(caller: FakeCaller): void {
+    const last = caller.sent.at(-1);
+    if (last === undefined) return;
+    this.#heard.push(last.bytes.toString());
+    if (last.isResponse) this.#open.delete(caller);
+  }
+
+  /** Withdraws all that it has open. */
+  leaves(): void {
+    for (const caller of this.#open) caller.listener.clientLeft();
+    this.#open.clear();
+  }
+
+  /** The texts of what its requests were told since the last look. */
+  heardTexts(): readonly string[] {
+    return this.#heard.splice(0);
   }
 }
 

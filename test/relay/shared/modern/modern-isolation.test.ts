@@ -2,8 +2,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import { rpcErrorOf } from '../../../../src/mcp/vocabulary/rpc-errors.ts';
 import { errorFrame } from '../../../../src/wire/write-message.ts';
+import type { FakeCaller } from '../../call-pair.ts';
 import { EXITED } from '../legacy/shared-bridge.ts';
-import { META, ModernBridge, type ModernClient, SUBSCRIPTION_ID } from './modern-bridge.ts';
+import { META, ModernBridge, type ModernCaller, ModernClient, SUBSCRIPTION_ID } from './modern-bridge.ts';
 
 /**
  * Ids and tokens as clients write them. All clients use the same few, so everything collides; spellings that mean the
@@ -20,12 +21,15 @@ interface OpenCall {
   upstreamId: number;
   /** Undefined: it is no subscription. */
   readonly subscription: { isAcknowledged: boolean } | undefined;
+  /** The client of a request that came alone. */
+  readonly caller: FakeCaller | undefined;
 }
 
 /** Clients that share a modern server, and what each of them must have heard, to the byte. */
 class World {
   readonly bridge = new ModernBridge();
-  readonly clients: ModernClient[] = [];
+  /** Every second one is on a pipe; the requests of the others come alone. */
+  readonly clients: (ModernClient | ModernCaller)[] = [];
   readonly calls: OpenCall[] = [];
   /** Ids the server knew of that are over. */
   readonly over: number[] = [];
@@ -34,10 +38,13 @@ class World {
   /** Calls the server may still talk about: of whom, whether it asked for logs, and until when. */
   withdrawn: { readonly call: OpenCall; readonly untilMs: number }[] = [];
   hasSpoken = false;
+  /** The child has ended, and nobody wanted another. */
+  isIdle = false;
   #count = 0;
 
   constructor(clients: number) {
-    for (let n = 0; n < clients; n += 1) this.clients.push(this.bridge.connect());
+    for (let n = 0; n < clients; n += 1)
+      this.clients.push(n % 2 === 0 ? this.bridge.connect() : this.bridge.connectAlone());
     this.expected = this.clients.map(() => []);
     this.present = new Set(this.clients.keys());
   }
@@ -51,12 +58,12 @@ class World {
     return this.#count;
   }
 
-  client(index: number): ModernClient {
-    return this.clients[index] as ModernClient;
+  client(index: number): ModernClient | ModernCaller {
+    return this.clients[index] as ModernClient | ModernCaller;
   }
 
   says(text: string): void {
-    this.hasSpoken = true;
+    this.hasSpoken = !this.isIdle;
     this.bridge.says(text);
   }
 
@@ -81,21 +88,26 @@ class World {
       return `{"jsonrpc":"2.0","method":"${method}","id":${shownId},"params":${params}}`;
     };
     if (this.hasChild) bridge.link.take();
-    this.client(client).says(text(id, token));
-    const isTaken = this.calls.some((call) => call.client === client && call.id === id);
+    const asks = this.client(client);
+    const isTaken = asks instanceof ModernClient && this.calls.some((call) => call.client === client && call.id === id);
+    const caller = asks.says(text(id, token));
     const [sent] = bridge.link.take();
     if (isTaken) {
       if (sent !== undefined) throw new Error('an id that is in use was forwarded');
-      this.client(client).peer.sent.pop();
+      asks.peer.sent.pop();
       return;
     }
+    this.isIdle = false;
     const upstreamId = sent?.frame.id;
     if (typeof upstreamId !== 'number') throw new Error('the call has no number of the bridge');
     this.#expectFresh(upstreamId);
     if (sent?.frame.bytes.toString() !== text(upstreamId, token && upstreamId))
       throw new Error(`sent ${sent?.frame.bytes}`);
     const subscription = listens ? { isAcknowledged: false } : undefined;
-    this.calls.push({ client, id, token, wantsLogs: wantsLogs && !listens, upstreamId, subscription });
+    this.calls.push({
+      ...{ client, id, token, wantsLogs: wantsLogs && !listens, upstreamId, subscription },
+      caller: 'bytes' in caller ? undefined : caller,
+    });
   }
 
   #expectFresh(upstreamId: number): void {
@@ -184,7 +196,8 @@ class World {
     if (only === undefined || candidates.length > 1) return;
     const nowMs = this.bridge.clock.now();
     const isRivalled = this.withdrawn.some(
-      ({ call, untilMs }) => untilMs > nowMs && call.client !== only.client && mayBe(call),
+      ({ call, untilMs }) =>
+        untilMs > nowMs && (call.client !== only.client || call.caller !== undefined) && mayBe(call),
     );
     if (isRivalled) return;
     if (kind === 'error') this.#end(only);
@@ -207,8 +220,11 @@ class World {
     if (call === undefined) return;
     this.bridge.link.take();
     const text = (id: string | number) =>
-      `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"\\u0041","requestId":${id}}}`;
-    this.client(call.client).says(text(call.id));
+      call.caller === undefined
+        ? `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"\\u0041","requestId":${id}}}`
+        : `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id},"reason":"the client left"}}`;
+    if (call.caller === undefined) this.client(call.client).says(text(call.id));
+    else call.caller.listener.clientLeft();
     const [sent, ...others] = this.bridge.link.take();
     if (sent?.frame.bytes.toString() !== text(call.upstreamId) || others.length > 0) throw new Error('not cancelled');
     this.#withdraw(call);
@@ -225,14 +241,14 @@ class World {
     this.client(client).leaves();
     // What its relay tells it at the end is of no interest here.
     this.expected[client] = [];
-    this.client(client).peer.take();
+    this.client(client).heardTexts();
     const own = this.calls.filter((one) => one.client === client);
     if (this.hasChild && this.bridge.link.take().length !== own.length) throw new Error('not all were withdrawn');
     for (const call of own) this.#withdraw(call);
   }
 
   restart(): void {
-    if (this.present.size === 0 || !this.hasChild) return;
+    if (!this.hasChild || this.isIdle) return;
     const { bridge, hasSpoken } = this;
     const isKept = ({ subscription }: OpenCall) =>
       subscription !== undefined && (hasSpoken || subscription.isAcknowledged);
@@ -245,6 +261,8 @@ class World {
     this.withdrawn = [];
     this.hasSpoken = false;
     bridge.clock.advance(60_000);
+    const isWanted = [...this.present].some((client) => this.client(client) instanceof ModernClient);
+    this.isIdle = this.calls.length === 0 && !isWanted;
     const sent = bridge.link.take();
     if (sent.length !== this.calls.length) throw new Error('not every subscription was opened again, or another was');
     for (const [index, call] of this.calls.entries()) {
