@@ -27,8 +27,13 @@ export interface SharedClient<State> extends ListMember {
  */
 type AnySender = SharedClient<unknown> | ModernCall;
 
+interface SentRequest {
+  readonly sender: AnySender;
+  readonly exchange: Exchange | undefined;
+}
+
 /** Passes a message of the server to the sender of the request that it is about. */
-export function deliver(sender: AnySender, frame: Frame, exchange: Exchange | undefined): void {
+export function deliver({ sender, exchange }: SentRequest, frame: Frame): void {
   if (sender instanceof ModernCall) sender.fromServer(frame);
   else sender.listener.fromServer(frame, exchange);
 }
@@ -159,8 +164,7 @@ export class HeldMessages<Sender extends AnySender> {
 export function refuse(held: Held<AnySender>, reason: BridgeError): true {
   if (!('frame' in held)) held.refused(reason);
   else if (held.frame.kind === 'request' && !isOver(held)) {
-    const { sender, frame, exchange } = held;
-    deliver(sender, errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
+    deliver(held, errorFrame(idToken(held.frame), rpcErrorOf(reason)));
   }
   return true;
 }

@@ -209,7 +209,7 @@ export class FromModernServer {
     const request = this.#takeRequest(frame.id);
     if (request === undefined) return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     const answer = withId(frame, request.idToken);
-    pass(request, (request.subscription && rewriteSubscriptionId(answer, request.idToken)) ?? answer);
+    deliver(request, (request.subscription && rewriteSubscriptionId(answer, request.idToken)) ?? answer);
   }
 
   /** Without an id it is about a request that could not be read; of what is open, only one may be that. */
@@ -240,14 +240,14 @@ export class FromModernServer {
     }
     if (frame.method === LISTEN_ACKNOWLEDGED) return acknowledged(frame, request, request.subscription);
     const rewritten = rewriteSubscriptionId(frame, request.idToken);
-    if (rewritten !== undefined) pass(request, rewritten);
+    if (rewritten !== undefined) deliver(request, rewritten);
   }
 
   #progress(frame: Frame): void {
     const token = findProgressOf(frame);
     const request = this.#requests.get(asNumber(token?.value));
     const rewritten = request?.progressToken && rewriteProgress(frame, request.progressToken, token);
-    if (request !== undefined && rewritten !== undefined) pass(request, rewritten);
+    if (request !== undefined && rewritten !== undefined) deliver(request, rewritten);
   }
 
   /**
@@ -260,12 +260,12 @@ export class FromModernServer {
     this.#requests.take(request.upstreamId);
     const { id, idToken } = request;
     const result = resultFrame(idToken, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } });
-    pass(request, rewriteSubscriptionId(result, idToken) ?? result);
+    deliver(request, rewriteSubscriptionId(result, idToken) ?? result);
   }
 
   #toSole(frame: Frame, mayBeAbout: (request: RequestTraits) => boolean): void {
     const request = this.#requests.sole(mayBeAbout);
-    if (request !== undefined) return pass(request, frame);
+    if (request !== undefined) return deliver(request, frame);
     this.#log.debug(
       { method: frame.method },
       'notification dropped: it names no call, and not exactly one may be meant',
@@ -276,21 +276,17 @@ export class FromModernServer {
     this.#log.error({ code: error.code }, error.message);
     if (kind === 'request' || kind === 'notification') return;
     const request = this.#takeRequest(id);
-    if (request !== undefined) pass(request, errorFrame(request.idToken, rpcErrorOf(error)));
+    if (request !== undefined) deliver(request, errorFrame(request.idToken, rpcErrorOf(error)));
   }
 }
 
 /** The client is told once. A new process confirms it anew, and what changed in between was never reported. */
 function acknowledged(frame: Frame, request: OpenRequest, subscription: Subscription): void {
   if (subscription.isAcknowledged) {
-    for (const change of missedChanges(subscription.request, frame, request.idToken)) pass(request, change);
+    for (const change of missedChanges(subscription.request, frame, request.idToken)) deliver(request, change);
     return;
   }
   subscription.isAcknowledged = true;
   const rewritten = rewriteSubscriptionId(frame, request.idToken);
-  if (rewritten !== undefined) pass(request, rewritten);
-}
-
-function pass({ sender, exchange }: OpenRequest, frame: Frame): void {
-  deliver(sender, frame, exchange);
+  if (rewritten !== undefined) deliver(request, rewritten);
 }

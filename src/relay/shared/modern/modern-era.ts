@@ -109,10 +109,11 @@ export class ModernEra implements SharedEra<number, ModernCall> {
   /** Subscriptions stay, but for one to a server that has never said a word. */
   ended({ reason, wasServing }: ServerEnd): void {
     this.#requests.forgetWithdrawn();
-    for (const { upstreamId, subscription, sender, idToken, exchange } of this.#requests.all()) {
+    for (const request of this.#requests.all()) {
+      const { upstreamId, subscription, idToken } = request;
       if (subscription !== undefined && (wasServing || subscription.isAcknowledged)) continue;
       const isOpen = this.#requests.take(upstreamId) !== undefined;
-      if (isOpen) deliver(sender, errorFrame(idToken, rpcErrorOf(reason)), exchange);
+      if (isOpen) deliver(request, errorFrame(idToken, rpcErrorOf(reason)));
     }
   }
 
