@@ -10,6 +10,7 @@ import {
   Reachability,
   type RemoteConnectorOptions,
   type RemoteEnvironment,
+  type ServerEnvironment,
 } from './remote-environment.ts';
 
 /** The options that a new connection to a remote server gets from its connector. */
@@ -35,10 +36,10 @@ export type ConnectRemote = (options: RemoteLinkOptions, client: RemoteClient) =
 /** Opens connections to one remote server, over any transport that uses HTTP. */
 export class RemoteConnector implements Connector {
   readonly name: string;
+  readonly environment: ServerEnvironment;
   readonly #options: RemoteConnectorOptions;
   readonly #create: ConnectRemote;
   readonly #reachability: Reachability;
-  readonly #idWarnings: IdWarnings;
   readonly #connections = new Set<Connection>();
   readonly #farewells = new Set<Promise<unknown>>();
   #isClosed = false;
@@ -48,7 +49,8 @@ export class RemoteConnector implements Connector {
     this.#options = options;
     this.#create = create;
     this.#reachability = new Reachability(options.deps.clock);
-    this.#idWarnings = new IdWarnings(this.name, options.deps.log);
+    const { deps, credentials: _, ...remote } = options;
+    this.environment = { ...remote, idWarnings: new IdWarnings(this.name, deps.log), log: deps.log };
   }
 
   connect(session = new SessionState()): Connection {
@@ -63,22 +65,17 @@ export class RemoteConnector implements Connector {
   }
 
   #open(client: RemoteClient, forwarded: CallContext['headers']): Connection {
-    if (this.#isClosed) {
-      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
-    }
-    const { deps, credentials: _, ...remote } = this.#options;
+    this.checkOpen();
     const environment: RemoteEnvironment = {
-      ...remote,
+      ...this.environment,
       // Cookies of one client are never sent with requests of another.
       cookies: new SessionCookies(),
       caller: new CallerHeaders(forwarded),
-      idWarnings: this.#idWarnings,
-      log: deps.log,
     };
     const connection = this.#create(
       {
         environment,
-        reachable: (error) => this.#reachability.note(error),
+        reachable: (error) => this.noteReachable(error),
         left: (farewell) => {
           this.#connections.delete(connection);
           if (farewell !== undefined) this.#waitFor(farewell);
@@ -88,6 +85,17 @@ export class RemoteConnector implements Connector {
     );
     this.#connections.add(connection);
     return connection;
+  }
+
+  /** Throws a BridgeError once the connector is closed. */
+  checkOpen(): void {
+    if (!this.#isClosed) return;
+    throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
+  }
+
+  /** Notes that the server has answered, or the error because of which it could not be reached. */
+  noteReachable(error: BridgeError | undefined): void {
+    this.#reachability.note(error);
   }
 
   #waitFor(farewell: Promise<unknown>): void {

@@ -38,12 +38,10 @@ export interface RemoteConnectorOptions {
 /** `in-headers` copies the trace context from a request's `_meta` into HTTP headers. */
 export type RemoteTracing = 'in-headers' | 'off';
 
-/** Options shared by all requests of one link. */
-export interface RemoteEnvironment {
+/** Options shared by all requests to one server. */
+export interface ServerEnvironment {
   readonly http: HttpClient;
   readonly url: URL;
-  readonly cookies: SessionCookies;
-  readonly caller: CallerHeaders;
   /** Reads the envelopes of all answers. */
   readonly scanner: EnvelopeScanner;
   readonly timeouts: RemoteTimeouts;
@@ -52,6 +50,12 @@ export interface RemoteEnvironment {
   /** Warnings about the server's ids, shared by all its links. */
   readonly idWarnings: IdWarnings;
   readonly log: Logger;
+}
+
+/** Options shared by all requests of one link. */
+export interface RemoteEnvironment extends ServerEnvironment {
+  readonly cookies: SessionCookies;
+  readonly caller: CallerHeaders;
 }
 
 /** Returns the headers of a message, with those of its trace if tracing is on. */

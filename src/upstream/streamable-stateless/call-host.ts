@@ -1,9 +1,8 @@
 import type { BridgeError } from '../../errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
+import type { SessionCookies } from '../../http/client/cookies.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { CallQuestion } from '../remote/login-question.ts';
-import type { PostedCall, PostHost } from '../remote/posted-call.ts';
-import type { PostedMessage, StatelessEnvironment } from './posting.ts';
 import type { StatelessServer } from './server-state.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
@@ -19,27 +18,22 @@ export interface Call {
   start(): void;
   /** Ends the call, because the client canceled it or is gone. The host is not called any more. */
   abort(): void;
+  /** Called while the client does not read. Responses are then not read before `resume`. */
   pause(): void;
   resume(): void;
 }
 
-/** The link as its calls use it. */
+/** The client of one or many posted messages, as these see it. */
 export interface StatelessCallHost {
-  readonly environment: StatelessEnvironment;
-  readonly tools: ToolHeaders;
   readonly server: StatelessServer;
+  readonly tools: ToolHeaders;
+  readonly cookies: SessionCookies;
   /** Asks the client to have its user log in. */
   readonly question: CallQuestion;
-  /** True if the client does not read. Responses to new requests are then not read before `resume`. */
-  readonly isPaused: boolean;
+  /** Returns the headers of the client that are forwarded with a request. */
+  forwardedWith(exchange: Exchange | undefined): Lane['headers'];
   /** Called when the message's bytes have been sent. */
   left(call: Call): void;
-  /** Called when the server responds. */
-  responded(): void;
-  /** Posts a message now. */
-  post(owner: PostHost, message: PostedMessage): PostedCall;
-  /** Notes the form of the id under which the server answered a request. */
-  matched(answer: Frame, request: Frame): void;
   /** Drops a message in the response to a request that a modern server must not send there. */
   drop(frame: Frame): void;
   /** Passes on a notification that came before the answer, in the form that the client is to see. */

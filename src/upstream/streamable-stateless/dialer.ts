@@ -1,11 +1,11 @@
-import { CallsOverLinks } from '../../relay/call-over-link.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { CallContext, ServerListener, UpstreamDialer } from '../../relay/ports.ts';
-import { asSessionDialer, type Connection } from '../connection.ts';
+import type { UpstreamDialer } from '../../relay/ports.ts';
+import { asSessionDialer } from '../connection.ts';
 import { RemoteConnector } from '../remote/remote-connector.ts';
 import type { RemoteConnectorOptions } from '../remote/remote-environment.ts';
 import { StatelessLink } from './link.ts';
 import { StatelessServer } from './server-state.ts';
+import { SoleCalls } from './sole-call.ts';
 
 export interface StatelessDialerOptions extends RemoteConnectorOptions {
   /**
@@ -15,22 +15,31 @@ export interface StatelessDialerOptions extends RemoteConnectorOptions {
   readonly doubted: (exchange: Exchange | undefined) => void;
 }
 
-/** Creates links to a modern server over Streamable HTTP, which has no sessions. */
+/** Creates the dialer of a modern server over Streamable HTTP, which has no sessions. */
 export function createStatelessDialer({ doubted, ...options }: StatelessDialerOptions): UpstreamDialer {
-  const server = new StatelessServer(options.deps, doubted);
-  const connections = new RemoteConnector(options, (shared, client) => {
+  const connections = new RemoteConnector(options, (link, client) => {
     // The requests of a session are translated between the eras, and their callers are not known.
     const context = client.kind === 'calls' ? client.context : undefined;
-    const environment = { ...shared.environment, forwarded: context?.headers };
-    return new StatelessLink({ ...shared, environment, tools: server.toolsOf(context?.principal), server });
+    return new StatelessLink({
+      ...link,
+      forwarded: context?.headers,
+      tools: server.toolsOf(context?.principal),
+      server,
+    });
   });
-  const dialCalls = (listener: ServerListener, context: CallContext): Connection => {
-    const connection = connections.connectCalls(context);
-    connection.listener = listener;
-    return connection;
+  const { environment } = connections;
+  const server = new StatelessServer({ environment, reachable: (error) => connections.noteReachable(error), doubted });
+  const calls = new SoleCalls(server);
+  return {
+    ...asSessionDialer(connections),
+    dialCalls(listener, context) {
+      const connection = connections.connectCalls(context);
+      connection.listener = listener;
+      return connection;
+    },
+    callServer() {
+      connections.checkOpen();
+      return calls;
+    },
   };
-  const calls = new CallsOverLinks((listener, { principal, lane }) =>
-    dialCalls(listener, { principal, headers: lane.headers }),
-  );
-  return { ...asSessionDialer(connections), dialCalls, callServer: () => calls };
 }

@@ -1,22 +1,20 @@
 import type { Logger } from 'pino';
-import { BridgeError } from '../../errors.ts';
+import type { BridgeError } from '../../errors.ts';
+import type { SessionCookies } from '../../http/client/cookies.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
 import { CANCELLED, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
-import { type Frame, hasPlainId, idToken, type JsonRpcId } from '../../wire/frame.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
+import { type Frame, idToken, type JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { Connection } from '../connection.ts';
-import { Backlog, Outgoing } from '../remote/link-messages.ts';
+import { Backlog } from '../remote/link-messages.ts';
 import { CallQuestion } from '../remote/login-question.ts';
-import { PostedCall, type PostHost, type Posting } from '../remote/posted-call.ts';
 import type { RemoteLinkOptions } from '../remote/remote-connector.ts';
-import { isOutOfReach } from '../remote/remote-environment.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
 import { NotificationCall } from './notification-call.ts';
-import { createPosting, type PostedMessage, postRequest, type StatelessEnvironment } from './posting.ts';
 import { RequestCall } from './request-call.ts';
 import type { StatelessServer } from './server-state.ts';
 import type { ToolHeaders } from './tool-headers.ts';
@@ -25,23 +23,23 @@ import type { ToolHeaders } from './tool-headers.ts';
 const MAX_POSTED = 128;
 
 export interface StatelessLinkOptions extends RemoteLinkOptions {
-  readonly environment: StatelessEnvironment;
+  /** Headers of the client that opened the link, forwarded with messages that have none of their own. */
+  readonly forwarded: Lane['headers'];
   readonly tools: ToolHeaders;
   readonly server: StatelessServer;
 }
 
 /**
- * A client's link to a modern server over HTTP. Each request is a separate POST, and only this object connects them.
- * [spec 2026-07-28 transports/streamable-http]
+ * The link to a modern server over HTTP of a client with many requests. Each request is a separate POST, and only this
+ * object connects them. [spec 2026-07-28 transports/streamable-http]
  */
 export class StatelessLink extends Connection implements StatelessCallHost {
-  readonly environment: StatelessEnvironment;
-  readonly tools: ToolHeaders;
   readonly server: StatelessServer;
+  readonly tools: ToolHeaders;
+  readonly cookies: SessionCookies;
   readonly question = new CallQuestion();
   readonly #options: StatelessLinkOptions;
   readonly #log: Logger;
-  readonly #posting: Posting;
   #questions: ModernQuestions | undefined;
   /** Calls that the server has, or is about to get. */
   readonly #calls = new Set<Call>();
@@ -56,11 +54,10 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     super();
     const { environment, tools, server } = options;
     this.#options = options;
-    this.environment = environment;
-    this.tools = tools;
     this.server = server;
+    this.tools = tools;
+    this.cookies = environment.cookies;
     this.#log = environment.log;
-    this.#posting = createPosting(environment);
   }
 
   // ---- from the relay
@@ -87,7 +84,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
       this.fromServer(refusal, exchange);
       return !this.#backlog.isFull;
     }
-    this.environment.caller.note(frame, exchange);
+    this.#options.environment.caller.note(frame, exchange);
     const call = this.#createCall(repeated?.frame ?? frame, exchange);
     this.#backlog.add(call);
     this.#begin(call);
@@ -96,15 +93,11 @@ export class StatelessLink extends Connection implements StatelessCallHost {
 
   #createCall(frame: Frame, exchange: Exchange | undefined): Call {
     if (frame.kind !== 'request')
-      return new NotificationCall(this, frame, exchange, this.environment.caller.of(frame, exchange));
+      return new NotificationCall(this, frame, exchange, this.#options.environment.caller.of(frame, exchange));
     return frame.method === LISTEN ? new ListenCall(this, frame, exchange) : new RequestCall(this, frame, exchange);
   }
 
   #begin(call: Call): void {
-    if (call instanceof ListenCall && !this.server.addSubscription()) {
-      this.left(call);
-      return this.#deliver(call, errorFrame(idToken(call.frame), rpcErrorOf(TOO_MANY_SUBSCRIPTIONS)));
-    }
     if (!(call instanceof ListenCall)) {
       if (this.#posted >= MAX_POSTED) {
         this.#waiting.push(call);
@@ -113,6 +106,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
       this.#posted += 1;
     }
     this.#calls.add(call);
+    if (this.#isPaused) call.pause();
     call.start();
   }
 
@@ -140,10 +134,6 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     for (const call of this.#calls) call.resume();
   }
 
-  get isPaused(): boolean {
-    return this.#isPaused;
-  }
-
   protected override end(reason: BridgeError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -163,18 +153,8 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     if (this.#backlog.remove(call) && !this.#isClosed) this.serverDrained();
   }
 
-  responded(): void {
-    this.#options.reachable(undefined);
-  }
-
-  post(owner: PostHost, message: PostedMessage): PostedCall {
-    const request = postRequest(this.environment, message);
-    return new PostedCall(this.#posting, owner, new Outgoing(message.frame), request);
-  }
-
-  matched(answer: Frame, request: Frame): void {
-    if (answer.id === request.id && hasPlainId(answer)) return;
-    this.environment.idWarnings.changed(answer.id as JsonRpcId, request.id as JsonRpcId);
+  forwardedWith(exchange: Exchange | undefined): Lane['headers'] {
+    return exchange === undefined ? this.#options.forwarded : exchange.lane.headers;
   }
 
   /**
@@ -182,7 +162,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
    * [spec 2026-07-28 transports/streamable-http#receiving-messages]
    */
   drop(frame: Frame): void {
-    if (frame.kind !== 'request') return this.environment.idWarnings.unknown(frame.id as JsonRpcId);
+    if (frame.kind !== 'request') return this.server.environment.idWarnings.unknown(frame.id as JsonRpcId);
     this.#questions ??= new ModernQuestions();
     this.#questions.ignore(frame, this.#log);
   }
@@ -201,7 +181,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
   }
 
   failed(call: Call, error: BridgeError): void {
-    if (isOutOfReach(error)) this.#options.reachable(error);
+    this.server.failed(error);
     this.#over(call);
     const { kind, id } = call.frame;
     if (this.#isClosed || kind !== 'request' || !isAwaited(call)) return;
@@ -218,7 +198,7 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     const waiting = this.#waiting.indexOf(call);
     if (waiting !== -1) this.#waiting.splice(waiting, 1);
     if (!this.#calls.delete(call)) return;
-    if (call instanceof ListenCall) return this.server.removeSubscription();
+    if (call instanceof ListenCall) return;
     this.#posted -= 1;
     const next = this.#waiting.shift();
     if (next !== undefined) this.#begin(next);
@@ -229,8 +209,3 @@ export class StatelessLink extends Connection implements StatelessCallHost {
 function isAwaited({ exchange }: Call): boolean {
   return exchange === undefined || exchange.state.kind === 'open';
 }
-
-const TOO_MANY_SUBSCRIPTIONS = new BridgeError(
-  'ERR_SESSION_BUSY',
-  'The server has as many subscriptions through this bridge as are allowed; close some.',
-);

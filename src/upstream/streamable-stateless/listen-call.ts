@@ -1,18 +1,19 @@
-import type { BridgeError } from '../../errors.ts';
+import { BridgeError } from '../../errors.ts';
 import { findCancelledId, rewriteSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { missedChanges } from '../../mcp/translate/listen-filter.ts';
 import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN_ACKNOWLEDGED, TOOLS_CHANGED } from '../../mcp/vocabulary/methods.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { type Frame, idToken, type JsonRpcId, withId } from '../../wire/frame.ts';
-import { resultFrame } from '../../wire/write-message.ts';
+import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
 import { isPassing } from '../remote/refusal.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
-import { answerIn, failureOf, forwardedWith, messageHeaders, rewriteForPost } from './posting.ts';
+import { answerIn, failureOf, messageHeaders, rewriteForPost } from './posting.ts';
 
 /**
- * - `idle`: not started.
+ * - `idle`: not started, and not counted as a subscription.
  * - `posting`: the request is posted, or its stream is open.
  * - `waiting`: the stream broke and will be opened again.
  * - `done`: the subscription has ended.
@@ -33,6 +34,7 @@ export class ListenCall implements Call, PostHost {
   isWaiting = false;
   readonly #host: StatelessCallHost;
   readonly #pause = new ListenPause();
+  #isPaused = false;
   #state: ListenState = { kind: 'idle' };
   /** True once the client has received its acknowledgment. After that it is not told of broken streams. */
   #isAcknowledged = false;
@@ -46,29 +48,43 @@ export class ListenCall implements Call, PostHost {
   }
 
   start(): void {
-    const { environment, isPaused } = this.#host;
+    if (this.#host.server.addSubscription()) return this.#post();
+    this.#state = { kind: 'done' };
+    this.#host.answered(this, errorFrame(idToken(this.frame), rpcErrorOf(TOO_MANY_SUBSCRIPTIONS)));
+  }
+
+  #post(): void {
+    const { server, cookies } = this.#host;
     const { frame: original, exchange } = this;
-    const id = this.#host.server.nextId();
+    const id = server.nextId();
     const { frame } = rewriteForPost(original, id);
-    const forwarded = forwardedWith(environment, exchange);
-    const post = this.#host.post(this, { frame, headers: messageHeaders(original), forwarded });
-    if (isPaused) post.pause();
+    const forwarded = this.#host.forwardedWith(exchange);
+    const post = server.post(this, { frame, headers: messageHeaders(original), forwarded, cookies });
+    if (this.#isPaused) post.pause();
     this.#openedMs = undefined;
     this.#state = { kind: 'posting', id, post };
   }
 
   abort(): void {
     const state = this.#state;
-    this.#state = { kind: 'done' };
+    this.#end();
     if (state.kind === 'posting') state.post.abort();
     else if (state.kind === 'waiting') state.cancel();
   }
 
+  #end(): void {
+    const { kind } = this.#state;
+    this.#state = { kind: 'done' };
+    if (kind === 'posting' || kind === 'waiting') this.#host.server.removeSubscription();
+  }
+
   pause(): void {
+    this.#isPaused = true;
     if (this.#state.kind === 'posting') this.#state.post.pause();
   }
 
   resume(): void {
+    this.#isPaused = false;
     if (this.#state.kind === 'posting') this.#state.post.resume();
   }
 
@@ -79,7 +95,7 @@ export class ListenCall implements Call, PostHost {
   }
 
   responded(): void {
-    this.#host.responded();
+    this.#host.server.responded();
   }
 
   received(_post: PostedCall, frame: Frame): void {
@@ -119,7 +135,7 @@ export class ListenCall implements Call, PostHost {
   }
 
   get #now(): number {
-    return this.#host.environment.http.clock.now();
+    return this.#host.server.environment.http.clock.now();
   }
 
   /**
@@ -136,12 +152,12 @@ export class ListenCall implements Call, PostHost {
   #answered(answer: Frame): void {
     const token = idToken(this.frame);
     const restored = withId(answer, token);
-    this.#state = { kind: 'done' };
+    this.#end();
     this.#host.answered(this, rewriteSubscriptionId(restored, token) ?? restored);
   }
 
   answered({ message }: PostedCall, answer: Frame): void {
-    this.#host.matched(answer, message.frame);
+    this.#host.server.matched(answer, message.frame);
     this.#answered(answer);
   }
 
@@ -160,24 +176,29 @@ export class ListenCall implements Call, PostHost {
         return isPassing(status) || status === 401 ? this.#broke(error) : this.#fail(error);
       }
       default:
-        return this.#broke(failureOf(end, this.#host.environment.url, this.frame.method).error);
+        return this.#broke(failureOf(end, this.#host.server.environment.url, this.frame.method).error);
     }
   }
 
   #broke(error: BridgeError): void {
     if (!this.#isAcknowledged) return this.#fail(error);
-    const { environment } = this.#host;
+    const { environment } = this.#host.server;
     if (this.#openedMs !== undefined) this.#pause.lived(this.#now - this.#openedMs);
     const delayMs = this.#pause.next(this.#host.server.random(), error.retryAfterMs);
     environment.log.debug({ code: error.code, delayMs }, `a subscription was interrupted: ${error.message}`);
-    this.#state = { kind: 'waiting', cancel: environment.http.clock.after(delayMs, () => this.start()) };
+    this.#state = { kind: 'waiting', cancel: environment.http.clock.after(delayMs, () => this.#post()) };
   }
 
   #fail(error: BridgeError): void {
-    this.#state = { kind: 'done' };
+    this.#end();
     this.#host.failed(this, error);
   }
 }
+
+const TOO_MANY_SUBSCRIPTIONS = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'The server has as many subscriptions through this bridge as are allowed; close some.',
+);
 
 /**
  * Pause before a broken stream is opened again, doubled each time.

@@ -26,7 +26,9 @@ export class NotificationCall implements Call, PostHost {
 
   start(): void {
     const { frame } = this;
-    this.#post = this.#host.post(this, { frame, headers: messageHeaders(frame), forwarded: this.#forwarded });
+    const { server, cookies } = this.#host;
+    const message = { frame, headers: messageHeaders(frame), forwarded: this.#forwarded, cookies };
+    this.#post = server.post(this, message);
   }
 
   abort(): void {
@@ -41,7 +43,7 @@ export class NotificationCall implements Call, PostHost {
   }
 
   responded(): void {
-    this.#host.responded();
+    this.#host.server.responded();
   }
 
   /** The server has accepted the notification. The rest of the response is ignored. */
@@ -52,7 +54,10 @@ export class NotificationCall implements Call, PostHost {
   over(_post: PostedCall, end: PostEnd): void {
     if (end.kind !== 'refused' && end.kind !== 'failed') return;
     const { code, message } = end.kind === 'refused' ? end.refusal.error : end.error;
-    this.#host.environment.log.debug({ code, method: this.frame.method }, `a notification was not taken: ${message}`);
+    this.#host.server.environment.log.debug(
+      { code, method: this.frame.method },
+      `a notification was not taken: ${message}`,
+    );
     this.#host.ended(this);
   }
 }

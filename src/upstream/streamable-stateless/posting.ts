@@ -1,5 +1,6 @@
 /** Posts messages to a modern server, and interprets the end of a POST for its request. */
 import { BridgeError } from '../../errors.ts';
+import type { SessionCookies } from '../../http/client/cookies.ts';
 import type { HttpRequest } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/headers.ts';
 import { showUrl } from '../../http/shown-url.ts';
@@ -10,7 +11,7 @@ import type { HeaderLine } from '../../mcp/vocabulary/headers.ts';
 import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
 import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import type { Exchange, Lane } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/exchange.ts';
 import { answersId, type Frame, withId } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
@@ -18,23 +19,17 @@ import { decodeString } from '../../wire/json/scan-json.ts';
 import { isBreak } from '../remote/answer-reader.ts';
 import { type PostEnd, type Posting, useOfBody } from '../remote/posted-call.ts';
 import type { Refusal } from '../remote/refusal.ts';
-import { type RemoteEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
+import { type ServerEnvironment, tracedHeaders } from '../remote/remote-environment.ts';
 import { ACCEPT_ANSWER } from '../remote/session-key.ts';
 
 /** Time that a response may stay open after everything needed has been received. Then its connection is closed. */
 const LINGER_MS = 1000;
 
-/** Options shared by all requests of one link. */
-export interface StatelessEnvironment extends RemoteEnvironment {
-  /** Headers of the client that opened the link, forwarded with messages that have none of their own. */
-  readonly forwarded: Lane['headers'];
-}
-
 /**
- * Options and rules for all messages of a link. The response to a request holds its answer: a JSON text, or a stream for
+ * Options and rules for all messages to a server. The response to a request holds its answer: a JSON text, or a stream for
  * this request alone, which cannot be resumed. [spec 2026-07-28 transports/streamable-http#receiving-messages]
  */
-export function createPosting(environment: StatelessEnvironment): Posting {
+export function createPosting(environment: ServerEnvironment): Posting {
   return {
     environment,
     useOf: (head, frame) => {
@@ -53,14 +48,15 @@ export interface PostedMessage {
   readonly headers: readonly HeaderLine[];
   /** The client's headers that are forwarded with the message. */
   readonly forwarded: Lane['headers'];
+  readonly cookies: SessionCookies;
 }
 
 /** [spec 2026-07-28 transports/streamable-http#sending-messages] a POST for each message, open to both kinds of answer. */
 export function postRequest(
-  environment: StatelessEnvironment,
-  { frame, headers, forwarded }: PostedMessage,
+  environment: ServerEnvironment,
+  { frame, headers, forwarded, cookies }: PostedMessage,
 ): HttpRequest {
-  const { url, cookies, timeouts } = environment;
+  const { url, timeouts } = environment;
   const own = { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...Object.fromEntries(headers) };
   return {
     method: 'POST',
@@ -73,11 +69,6 @@ export function postRequest(
     cookies,
     isRepeatable: onlyReads(frame),
   };
-}
-
-/** Returns the headers that are forwarded with a request: its own, or those of the client that opened the link. */
-export function forwardedWith({ forwarded }: StatelessEnvironment, exchange: Exchange | undefined): Lane['headers'] {
-  return exchange === undefined ? forwarded : exchange.lane.headers;
 }
 
 /** Returns the headers that every message needs. */

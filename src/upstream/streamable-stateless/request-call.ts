@@ -16,7 +16,7 @@ import { findUnmistakable } from '../../wire/json/outline.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
 import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
-import { answerIn, failureOf, forwardedWith, messageHeaders, rewriteForPost } from './posting.ts';
+import { answerIn, failureOf, messageHeaders, rewriteForPost } from './posting.ts';
 import type { AskForPage, KnownTool } from './tool-headers.ts';
 
 /**
@@ -45,6 +45,7 @@ export class RequestCall implements Call, PostHost {
   /** True once the server has rejected the headers and they are being replaced. */
   #hasCorrected = false;
   #hasRepeated = false;
+  #isPaused = false;
 
   constructor(host: StatelessCallHost, frame: Frame, exchange: Exchange | undefined) {
     this.#host = host;
@@ -64,10 +65,12 @@ export class RequestCall implements Call, PostHost {
   }
 
   pause(): void {
+    this.#isPaused = true;
     if (this.#state.kind === 'posting') this.#state.post.pause();
   }
 
   resume(): void {
+    this.#isPaused = false;
     if (this.#state.kind === 'posting') this.#state.post.resume();
   }
 
@@ -94,15 +97,16 @@ export class RequestCall implements Call, PostHost {
   }
 
   #post(paramHeaders: readonly HeaderLine[]): void {
-    const { environment, isPaused } = this.#host;
+    const { server, cookies } = this.#host;
     const { frame: original, exchange } = this;
     const headers = [...messageHeaders(original), ...paramHeaders];
     const fault = findHeaderFault(headers);
     if (fault !== undefined) return this.#refuse(unfitHeaders(fault));
-    this.#request = rewriteForPost(original, this.#host.server.nextId());
+    this.#request = rewriteForPost(original, server.nextId());
     const { frame } = this.#request;
-    const post = this.#host.post(this, { frame, headers, forwarded: forwardedWith(environment, exchange) });
-    if (isPaused) post.pause();
+    const forwarded = this.#host.forwardedWith(exchange);
+    const post = server.post(this, { frame, headers, forwarded, cookies });
+    if (this.#isPaused) post.pause();
     this.#state = { kind: 'posting', post };
   }
 
@@ -113,7 +117,7 @@ export class RequestCall implements Call, PostHost {
   }
 
   responded(): void {
-    this.#host.responded();
+    this.#host.server.responded();
   }
 
   received(_post: PostedCall, frame: Frame): void {
@@ -156,7 +160,7 @@ export class RequestCall implements Call, PostHost {
   }
 
   answered({ message }: PostedCall, answer: Frame): void {
-    this.#host.matched(answer, message.frame);
+    this.#host.server.matched(answer, message.frame);
     this.#checkRefusal(200, answer);
     this.#answered(answer);
   }
@@ -175,7 +179,7 @@ export class RequestCall implements Call, PostHost {
         return answer === undefined ? this.#fail(refusal.error) : this.#answered(answer);
       }
       default: {
-        const { error, isLost } = failureOf(end, this.#host.environment.url, this.frame.method);
+        const { error, isLost } = failureOf(end, this.#host.server.environment.url, this.frame.method);
         return isLost && this.#mayRepeat() ? this.#repeat() : this.#fail(error);
       }
     }
@@ -276,14 +280,14 @@ export function listToolsFor(
   const { frame, exchange } = call;
   const metadata = readRequestMetadata(frame);
   const askUser: PostOnceOptions['askUser'] = (post, prompt) => call.askUser?.(post, prompt);
-  const { clock } = host.environment.http;
+  const { clock } = host.server.environment.http;
   const untilMs = clock.now() + LIST_TIMEOUT_MS;
   return (cursor) => {
     if ('fault' in metadata) return Promise.reject(new BridgeError('ERR_WIRE_MESSAGE', metadata.fault));
     const request = createRequest(host.server.nextId(), metadata, cursor);
     return postOnce(request, {
       host,
-      forwarded: forwardedWith(host.environment, exchange),
+      forwarded: host.forwardedWith(exchange),
       timeoutMs: untilMs - clock.now(),
       askUser,
     });
@@ -305,7 +309,8 @@ interface PostOnceOptions {
 
 /** Resolves with the answer, a JSON-RPC error included; rejects with a BridgeError. */
 function postOnce(frame: Frame, { host, forwarded, timeoutMs, askUser }: PostOnceOptions): Promise<Frame> {
-  const { url, http } = host.environment;
+  const { server, cookies } = host;
+  const { url, http } = server.environment;
   return new Promise((resolve, reject) => {
     const cancel = http.clock.after(Math.max(0, timeoutMs), () => {
       post.abort();
@@ -331,6 +336,6 @@ function postOnce(frame: Frame, { host, forwarded, timeoutMs, askUser }: PostOnc
         else resolve(answer);
       },
     };
-    const post = host.post(owner, { frame, headers: messageHeaders(frame), forwarded });
+    const post = server.post(owner, { frame, headers: messageHeaders(frame), forwarded, cookies });
   });
 }
