@@ -1,4 +1,6 @@
+import { UNDECLARED } from '../../src/mcp/translate/sessionless.ts';
 import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
+import { dialCall } from '../support/dial-call.ts';
 import { asUpstream } from '../support/dialers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Message, RelayedClient, type RelayedClientOptions } from './relayed-client.ts';
@@ -11,17 +13,18 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 export interface ModernClientOptions extends RelayedClientOptions {
   /** As whom it asks; default: nobody says. */
   readonly principal?: string;
+  /** Each of its requests comes alone, as over HTTP. */
+  readonly comesAlone?: boolean;
 }
 
 /** The same of the modern era: its requests have their envelope, and there is no handshake. */
 export class ModernClient extends RelayedClient {
   readonly #envelope: Readonly<Record<string, unknown>>;
 
-  constructor(dialer: CallDialer | SessionDialer, { principal, ...options }: ModernClientOptions = {}) {
-    super(principal === undefined ? asUpstream(dialer) : dialAs(asUpstream(dialer), principal), {
-      ...options,
-      era: 'modern',
-    });
+  constructor(dialer: CallDialer | SessionDialer, { principal, comesAlone, ...options }: ModernClientOptions = {}) {
+    const upstream = asUpstream(dialer);
+    const named = principal === undefined ? upstream : dialAs(upstream, principal);
+    super(comesAlone === true ? dialAlone(upstream, principal) : named, { ...options, era: 'modern' });
     this.#envelope = {
       [`${META}protocolVersion`]: '2026-07-28',
       [`${META}clientCapabilities`]: options.capabilities ?? {},
@@ -51,6 +54,16 @@ function dialAs(dialer: CallDialer, principal: string): SessionDialer {
   return {
     name: dialer.name,
     dial: (listener) => dialer.dialCalls(listener, { principal, headers: undefined }),
+    readiness: () => dialer.readiness(),
+    close: () => dialer.close(),
+    killNow: () => dialer.killNow(),
+  };
+}
+
+function dialAlone(dialer: CallDialer, principal = 'anonymous'): SessionDialer {
+  return {
+    name: dialer.name,
+    dial: (owner) => dialCall(dialer, owner, { principal, metadata: UNDECLARED, headers: undefined }),
     readiness: () => dialer.readiness(),
     close: () => dialer.close(),
     killNow: () => dialer.killNow(),

@@ -14,17 +14,25 @@ export interface SoleCallContext extends CallContext {
   readonly metadata: RequestMetadata;
 }
 
-/** A link for one request that comes alone, whose listener hears what its client is told. Throws what the dialer throws. */
+/**
+ * A link whose requests each come alone, and whose listener hears what their clients are told. Throws what the dialer
+ * throws.
+ */
 export function dialCall(dialer: CallDialer, listener: ServerListener, context: SoleCallContext): UpstreamLink {
-  return new SoleCallLink(dialer.callServer(), listener, context);
+  return new SoleCallsLink(dialer.callServer(), listener, context);
 }
 
-class SoleCallLink implements UpstreamLink {
+class SoleCallsLink implements UpstreamLink {
   readonly process = undefined;
   readonly #server: CallServer;
   listener: ServerListener;
   readonly #context: SoleCallContext;
-  #call: ModernCall | undefined;
+  readonly #calls = new Map<Exchange | undefined, ModernCall>();
+  readonly #host: CallHost = {
+    exchanges: createExchanges(new FakeClock()),
+    log: pino({ level: 'silent' }),
+    ended() {},
+  };
 
   constructor(server: CallServer, listener: ServerListener, context: SoleCallContext) {
     this.#server = server;
@@ -33,42 +41,45 @@ class SoleCallLink implements UpstreamLink {
   }
 
   send(frame: Frame, exchange?: Exchange): boolean {
-    if (frame.kind === 'request') this.#start(frame, exchange);
-    else if (frame.method === CANCELLED) this.#call?.clientLeft();
+    if (frame.kind === 'request') return this.#start(frame, exchange);
+    if (frame.method === CANCELLED) this.#calls.get(exchange)?.clientLeft();
     return true;
   }
 
-  #start(frame: Frame, exchange: Exchange | undefined): void {
+  #start(frame: Frame, exchange: Exchange | undefined): boolean {
     const { listener } = this;
     const { principal, metadata } = this.#context;
-    const headers = exchange?.lane.headers ?? this.#context.headers;
+    let isTaken = true;
     const peer: CallPeer = {
       isOpen: true,
-      headers,
+      headers: exchange?.lane.headers ?? this.#context.headers,
       listener: { clientDrained() {}, clientLeft() {} },
       send: (told) => {
         listener.fromServer(told, exchange);
         return true;
       },
-      pause() {},
+      pause() {
+        isTaken = false;
+      },
       resume: () => listener.serverDrained(),
     };
-    const host: CallHost = { exchanges: createExchanges(new FakeClock()), log: pino({ level: 'silent' }), ended() {} };
-    const call = new FailingCall(listener, host, { ...ORIGIN, principal, environment: undefined }, frame, peer);
-    this.#call = call;
+    const origin = { ...ORIGIN, principal, environment: undefined };
+    const call = new FailingCall(listener, this.#host, origin, frame, peer);
+    this.#calls.set(exchange, call);
     call.start(frame, metadata, this.#server);
+    return isTaken;
   }
 
   pause(): void {
-    if (this.#call !== undefined) this.#call.servedBy.pause(this.#call);
+    for (const call of this.#calls.values()) if (call.isOpen) call.servedBy.pause(call);
   }
 
   resume(): void {
-    this.#call?.clientDrained();
+    for (const call of this.#calls.values()) call.clientDrained();
   }
 
   close(): void {
-    this.#call?.clientLeft();
+    for (const call of this.#calls.values()) call.clientLeft();
   }
 }
 
@@ -84,6 +95,6 @@ class FailingCall extends ModernCall {
   override fail(error: BridgeError): void {
     if (!this.isOpen) return;
     this.settle();
-    this.#listener.serverClosed(error);
+    this.#listener.serverFault({ error, kind: 'error', id: this.id });
   }
 }

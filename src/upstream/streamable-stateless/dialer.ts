@@ -1,3 +1,4 @@
+import { SHUTTING_DOWN } from '../../errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { UpstreamDialer } from '../../relay/ports.ts';
 import { asSessionDialer } from '../connection.ts';
@@ -30,8 +31,9 @@ export function createStatelessDialer({ doubted, ...options }: StatelessDialerOp
   const { environment } = connections;
   const server = new StatelessServer({ environment, reachable: (error) => connections.noteReachable(error), doubted });
   const calls = new SoleCalls(server);
+  const sessions = asSessionDialer(connections);
   return {
-    ...asSessionDialer(connections),
+    ...sessions,
     dialCalls(listener, context) {
       const connection = connections.connectCalls(context);
       connection.listener = listener;
@@ -40,6 +42,10 @@ export function createStatelessDialer({ doubted, ...options }: StatelessDialerOp
     callServer() {
       connections.checkOpen();
       return calls;
+    },
+    close() {
+      calls.close(SHUTTING_DOWN);
+      return sessions.close();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { LinkedList, ListMember } from '../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../errors.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
@@ -16,6 +17,7 @@ import type { ToolHeaders } from './tool-headers.ts';
 /** Posts each modern request that comes alone to a server over HTTP. */
 export class SoleCalls implements CallServer {
   readonly #server: StatelessServer;
+  readonly #open = new LinkedList<SoleCall>();
 
   constructor(server: StatelessServer) {
     this.#server = server;
@@ -24,13 +26,18 @@ export class SoleCalls implements CallServer {
   take(call: ModernCall, request: Frame): boolean {
     const sole = new SoleCall(this.#server, call, request);
     call.servedBy = sole;
+    this.#open.add(sole);
     sole.start();
     return request.bytes.length < MAX_WAITING_BYTES;
+  }
+
+  close(reason: BridgeError): void {
+    for (const sole of this.#open.toArray()) sole.close(reason);
   }
 }
 
 /** A modern request that comes alone, while its server works on it. */
-class SoleCall implements StatelessCallHost, CallHandler {
+class SoleCall extends ListMember implements StatelessCallHost, CallHandler {
   readonly server: StatelessServer;
   readonly tools: ToolHeaders;
   readonly cookies = new SessionCookies();
@@ -39,6 +46,7 @@ class SoleCall implements StatelessCallHost, CallHandler {
   #questions: ModernQuestions | undefined = undefined;
 
   constructor(server: StatelessServer, call: ModernCall, request: Frame) {
+    super();
     this.server = server;
     this.tools = server.toolsOf(call.principal);
     this.#call = call;
@@ -53,6 +61,7 @@ class SoleCall implements StatelessCallHost, CallHandler {
   // ---- from the call
 
   withdraw(): void {
+    this.unlink();
     this.#posted.abort();
   }
 
@@ -62,6 +71,11 @@ class SoleCall implements StatelessCallHost, CallHandler {
 
   resume(): void {
     this.#posted.resume();
+  }
+
+  close(reason: BridgeError): void {
+    this.withdraw();
+    this.#call.fail(reason);
   }
 
   // ---- from the posted message
@@ -90,10 +104,12 @@ class SoleCall implements StatelessCallHost, CallHandler {
   }
 
   answered(_posted: Call, answer: Frame): void {
+    this.unlink();
     this.#call.fromServer(answer);
   }
 
   failed(_posted: Call, error: BridgeError): void {
+    this.unlink();
     this.server.failed(error);
     if (!this.#call.isOpen) return;
     this.#call.log.error({ code: error.code }, error.message);

@@ -1,8 +1,7 @@
-import test from 'ava';
 import { type Act, event, notification, openStream, resultOf } from '../../fixtures/http-servers/scripted.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { askedFor, type ConnectOptions, connectScripted } from './connect-modern.ts';
+import { askedFor, type ConnectOptions, connectScripted, testBothWays } from './connect-modern.ts';
 
 async function callAnsweredBy(
   t: Parameters<typeof connectScripted>[0],
@@ -34,7 +33,7 @@ const bodies: Record<string, Act> = {
 };
 
 for (const [name, answer] of Object.entries(bodies)) {
-  test(`reads an answer that is ${name}`, async (t) => {
+  testBothWays(`reads an answer that is ${name}`, async (t) => {
     const { answer: got, client } = await callAnsweredBy(t, answer);
     t.is(got.result?.content?.[0]?.text, 'ok', JSON.stringify(got));
     t.is(got.id, 'own id');
@@ -42,38 +41,41 @@ for (const [name, answer] of Object.entries(bodies)) {
   });
 }
 
-test('a request has an integer of the bridge for its id and its token; the client gets its own back, to the byte', async (t) => {
-  const { server, client } = await connectScripted(t, {
-    'prompts/get': ({ message, body }, response) => {
-      const { id } = message;
-      openStream(response).end(
-        event(
-          `{"jsonrpc":"2.0","method":"notifications/progress","params":{ "progressToken" : ${id},"progress":1.0}}`,
-        ) + event(`{"result":{"n":1.50,"asked":${JSON.stringify(body)}} ,"id": ${id}, "jsonrpc":"2.0"}`),
-      );
-    },
-  });
-  const text = (id: string, token: string) =>
-    `{ "params" : {"n":1.0e+2, "_meta":{"x":1, "progressToken" : ${token}}} ,"method":"prompts/get", "id" : ${id} ,"jsonrpc":"2.0"}`;
-  client.send(text('"a\\/"', '"\\u00e9"'));
-  client.send(text('2', '"t"'));
-  await waitFor(() => client.received.length === 4);
-  const [first, second] = askedFor(server, 'prompts/get');
-  t.is(typeof first?.message.id, 'number');
-  t.not(first?.message.id, second?.message.id);
-  t.is(first?.body, text(String(first?.message.id), String(first?.message.id)));
-  const texts = client.receivedBytes.map(String);
-  t.true(
-    texts.includes(
-      '{"jsonrpc":"2.0","method":"notifications/progress","params":{ "progressToken" : "\\u00e9","progress":1.0}}',
-    ),
-  );
-  t.true(
-    texts.some((got) => got.endsWith(',"id": "a\\/", "jsonrpc":"2.0"}') && got.startsWith('{"result":{"n":1.50,')),
-  );
-});
+testBothWays(
+  'a request has an integer of the bridge for its id and its token; the client gets its own back, to the byte',
+  async (t) => {
+    const { server, client } = await connectScripted(t, {
+      'prompts/get': ({ message, body }, response) => {
+        const { id } = message;
+        openStream(response).end(
+          event(
+            `{"jsonrpc":"2.0","method":"notifications/progress","params":{ "progressToken" : ${id},"progress":1.0}}`,
+          ) + event(`{"result":{"n":1.50,"asked":${JSON.stringify(body)}} ,"id": ${id}, "jsonrpc":"2.0"}`),
+        );
+      },
+    });
+    const text = (id: string, token: string) =>
+      `{ "params" : {"n":1.0e+2, "_meta":{"x":1, "progressToken" : ${token}}} ,"method":"prompts/get", "id" : ${id} ,"jsonrpc":"2.0"}`;
+    client.send(text('"a\\/"', '"\\u00e9"'));
+    client.send(text('2', '"t"'));
+    await waitFor(() => client.received.length === 4);
+    const [first, second] = askedFor(server, 'prompts/get');
+    t.is(typeof first?.message.id, 'number');
+    t.not(first?.message.id, second?.message.id);
+    t.is(first?.body, text(String(first?.message.id), String(first?.message.id)));
+    const texts = client.receivedBytes.map(String);
+    t.true(
+      texts.includes(
+        '{"jsonrpc":"2.0","method":"notifications/progress","params":{ "progressToken" : "\\u00e9","progress":1.0}}',
+      ),
+    );
+    t.true(
+      texts.some((got) => got.endsWith(',"id": "a\\/", "jsonrpc":"2.0"}') && got.startsWith('{"result":{"n":1.50,')),
+    );
+  },
+);
 
-test('what comes before the answer belongs to the call; of progress only its own', async (t) => {
+testBothWays('what comes before the answer belongs to the call; of progress only its own', async (t) => {
   const { client, answer } = await callAnsweredBy(
     t,
     (asked, response) => {
@@ -108,7 +110,7 @@ test('what comes before the answer belongs to the call; of progress only its own
   for (const { exchange, frame } of client.peer.sent) t.is(exchange?.id, 'own id', frame.method);
 });
 
-test('progress nobody asked for goes nowhere', async (t) => {
+testBothWays('progress nobody asked for goes nowhere', async (t) => {
   const { client } = await callAnsweredBy(t, (asked, response) => {
     const params = { progressToken: asked.message.id, progress: 1 };
     openStream(response).end(event(notification('notifications/progress', params)) + event(resultOf(asked, 'ok')));
@@ -116,7 +118,7 @@ test('progress nobody asked for goes nowhere', async (t) => {
   t.is(client.received.length, 1);
 });
 
-test('a request of the server is ignored, and so is an answer to something else', async (t) => {
+testBothWays('a request of the server is ignored, and so is an answer to something else', async (t) => {
   const { client, server } = await callAnsweredBy(t, (asked, response) => {
     openStream(response).end(
       event({ jsonrpc: '2.0', id: 1, method: 'sampling/createMessage', params: {} }) +
@@ -130,7 +132,7 @@ test('a request of the server is ignored, and so is an answer to something else'
   t.deepEqual(server.order, ['prompts/get']);
 });
 
-test('what follows the answer is not read', async (t) => {
+testBothWays('what follows the answer is not read', async (t) => {
   const { client } = await callAnsweredBy(t, (asked, response) => {
     openStream(response).end(event(resultOf(asked, 'ok')) + event(notification('notifications/late')));
   });
@@ -138,7 +140,7 @@ test('what follows the answer is not read', async (t) => {
   t.is(client.received.length, 2);
 });
 
-test('a server that does not end its streams after the answer is left after a moment', async (t) => {
+testBothWays('a server that does not end its streams after the answer is left after a moment', async (t) => {
   let isLeft = false;
   await callAnsweredBy(t, (asked, response) => {
     openStream(response).write(event(resultOf(asked, 'ok')));
@@ -151,7 +153,7 @@ test('a server that does not end its streams after the answer is left after a mo
   t.pass();
 });
 
-test('one that does keeps its connection', async (t) => {
+testBothWays('one that does keeps its connection', async (t) => {
   // Time stands still, so that nothing is left for having taken a moment.
   const clock = new FakeClock();
   let end = (): void => {};
@@ -169,7 +171,7 @@ test('one that does keeps its connection', async (t) => {
   );
 });
 
-test('an input_required result and its state pass untouched', async (t) => {
+testBothWays('an input_required result and its state pass untouched', async (t) => {
   const { answer, client, server } = await callAnsweredBy(t, ({ message, body }, response) => {
     const result = '{"resultType":"input_required","requestState":"a\\/b","inputRequests":{}}';
     response.writeHead(200, { 'Content-Type': 'application/json' });

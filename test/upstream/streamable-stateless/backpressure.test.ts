@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { accept, event, notification, openStream, resultOf } from '../../fixtures/http-servers/scripted.ts';
 import { FakeServerListener } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { connectScripted } from './connect-modern.ts';
+import { connectScripted, testBothWays } from './connect-modern.ts';
 
-test('a client that does not read stops its own answers, and no one else’s', async (t) => {
+testBothWays('a client that does not read stops its own answers, and no one else’s', async (t) => {
   let written = 0;
   const { client, connect } = await connectScripted(t, {
     'prompts/get': (asked, response) => {
@@ -37,7 +36,7 @@ test('a client that does not read stops its own answers, and no one else’s', a
   t.is((await client.answer(id)).result?.content?.[0]?.text, 'ok');
 });
 
-test('a link that is paused posts, and reads when it may', async (t) => {
+testBothWays('a link that is paused posts, and reads when it may', async (t) => {
   const { dialer, client, server } = await connectScripted(t, {});
   const listener = new FakeServerListener();
   const link = dialer.dial(listener);
@@ -51,7 +50,7 @@ test('a link that is paused posts, and reads when it may', async (t) => {
   t.pass();
 });
 
-test('a full link that is closed says nothing of the capacity it has then', async (t) => {
+testBothWays('a full link that is closed says nothing of the capacity it has then', async (t) => {
   const { dialer } = await connectScripted(t, { 'prompts/get': () => {} });
   const listener = new FakeServerListener();
   const link = dialer.dial(listener);
@@ -61,7 +60,7 @@ test('a full link that is closed says nothing of the capacity it has then', asyn
   t.is(listener.drains, 0);
 });
 
-test('a server that does not read makes the link full, and the client is told when it is not', async (t) => {
+testBothWays('a server that does not read makes the link full, and the client is told when it is not', async (t) => {
   const { dialer } = await connectScripted(t, { 'notifications/vendor': accept });
   const listener = new FakeServerListener();
   const link = dialer.dial(listener);

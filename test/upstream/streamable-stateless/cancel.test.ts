@@ -5,7 +5,7 @@ import { type Act, event, notification, openStream, resultOf } from '../../fixtu
 import { FakeServerListener } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { connectScripted } from './connect-modern.ts';
+import { connectScripted, testBothWays } from './connect-modern.ts';
 
 /** Holds calls open, and notes which of them are given up. */
 function holding(isStream: boolean) {
@@ -21,7 +21,7 @@ function holding(isStream: boolean) {
 
 for (const isStream of [false, true]) {
   const when = isStream ? 'whose stream is open' : 'that has no response yet';
-  test(`a call ${when} is withdrawn by closing its connection; nothing is posted`, async (t) => {
+  testBothWays(`a call ${when} is withdrawn by closing its connection; nothing is posted`, async (t) => {
     const { act, left, open } = holding(isStream);
     const { client, server } = await connectScripted(t, { 'prompts/get': act });
     const id = client.start('prompts/get', { name: 'withdrawn' });
@@ -38,7 +38,7 @@ for (const isStream of [false, true]) {
     );
   });
 
-  test(`a client that leaves gives up its calls (${when}), and no one else’s`, async (t) => {
+  testBothWays(`a client that leaves gives up its calls (${when}), and no one else’s`, async (t) => {
     const { act, left, open } = holding(isStream);
     const { client, connect, server } = await connectScripted(t, { 'prompts/get': act });
     const other = connect();
@@ -54,7 +54,7 @@ for (const isStream of [false, true]) {
   });
 }
 
-test('nothing of a withdrawn call arrives any more', async (t) => {
+testBothWays('nothing of a withdrawn call arrives any more', async (t) => {
   const { act, open } = holding(true);
   const { client } = await connectScripted(t, { 'prompts/get': act });
   const id = client.start('prompts/get', { name: 'x', _meta: { progressToken: 1 } });
@@ -65,7 +65,7 @@ test('nothing of a withdrawn call arrives any more', async (t) => {
   t.is(client.received.length, 1);
 });
 
-test('a withdrawal of what is answered, or was never asked, does nothing', async (t) => {
+testBothWays('a withdrawal of what is answered, or was never asked, does nothing', async (t) => {
   const { client, server } = await connectScripted(t, {});
   await client.request('tools/list');
   client.cancel(1);
@@ -74,7 +74,7 @@ test('a withdrawal of what is answered, or was never asked, does nothing', async
   t.deepEqual(server.order, ['tools/list', 'tools/list']);
 });
 
-test('a translator that asks without an exchange withdraws by id', async (t) => {
+testBothWays('a translator that asks without an exchange withdraws by id', async (t) => {
   const { act, open, left } = holding(false);
   const { dialer } = await connectScripted(t, { 'prompts/get': act });
   const link = dialer.dial(new FakeServerListener());
@@ -85,7 +85,7 @@ test('a translator that asks without an exchange withdraws by id', async (t) => 
   t.deepEqual(left, ['string']);
 });
 
-test('after its end a link says nothing more', async (t) => {
+testBothWays('after its end a link says nothing more', async (t) => {
   const { act, open } = holding(false);
   const { dialer } = await connectScripted(t, { 'prompts/get': act });
   const listener = new FakeServerListener();
@@ -125,7 +125,7 @@ test('responses to notifications that never end take no turn of a call', async (
   t.is(server.order.length, 131);
 });
 
-test('when the dialer closes, calls end with their clients and no connection stays', async (t) => {
+testBothWays('when the dialer closes, calls end with their clients and no connection stays', async (t) => {
   const { act, open } = holding(true);
   const { client, dialer, server } = await connectScripted(t, { 'prompts/get': act });
   client.start('prompts/get', { name: 'x' });

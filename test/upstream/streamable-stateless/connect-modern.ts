@@ -1,4 +1,4 @@
-import type { ExecutionContext } from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { ModernClient, type ModernClientOptions } from '../../contract/modern-client.ts';
 import {
@@ -20,6 +20,14 @@ export interface Connection {
   connect(options?: ModernClientOptions): ModernClient;
 }
 
+const COME_ALONE = 'requests that come alone: ';
+
+/** A test with a client that has a link, and with one whose requests come alone, as over HTTP. */
+export function testBothWays(title: string, run: (t: ExecutionContext) => Promise<void>): void {
+  test(title, run);
+  test(`${COME_ALONE}${title}`, run);
+}
+
 /** A modern client of a server that does as the script says; everything is closed when the test is over. */
 export async function connectScripted(
   t: ExecutionContext,
@@ -29,8 +37,9 @@ export async function connectScripted(
   const server = await listenScripted(script);
   const dialer = dialStateless(server.url, options);
   const clients: ModernClient[] = [];
+  const comesAlone = t.title.startsWith(COME_ALONE);
   const connect = (clientOptions: ModernClientOptions = options): ModernClient => {
-    const client = new ModernClient(dialer, clientOptions);
+    const client = new ModernClient(dialer, { comesAlone, ...clientOptions });
     clients.push(client);
     return client;
   };

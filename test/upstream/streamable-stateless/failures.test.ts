@@ -1,9 +1,8 @@
-import test from 'ava';
 import { ModernClient } from '../../contract/modern-client.ts';
 import { type Act, accept, event, notification, openStream, resultOf } from '../../fixtures/http-servers/scripted.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { dialStateless } from '../remote-dialers.ts';
-import { askedFor, type ConnectOptions, connectScripted, refuseWith } from './connect-modern.ts';
+import { askedFor, type ConnectOptions, connectScripted, refuseWith, testBothWays } from './connect-modern.ts';
 
 async function ask(
   t: Parameters<typeof connectScripted>[0],
@@ -28,14 +27,14 @@ for (const [title, status, code, data] of [
   ['404 and a method it does not have', 404, -32601, undefined],
   ['500 and an error of its own', 500, -32603, { own: true }],
 ] as const) {
-  test(`${title}: the error is the server’s answer and passes untouched`, async (t) => {
+  testBothWays(`${title}: the error is the server’s answer and passes untouched`, async (t) => {
     const { error, server } = await ask(t, 'prompts/get', refuseWith(status, code, data));
     t.deepEqual(error, { code, message: 'not like this', ...(data && { data }) });
     t.is(server.order.length, 1);
   });
 }
 
-test('an error without id under 400 or 404 is about the request that was posted', async (t) => {
+testBothWays('an error without id under 400 or 404 is about the request that was posted', async (t) => {
   for (const status of [400, 404]) {
     for (const id of ['null', undefined]) {
       const { error } = await ask(t, 'prompts/get', (_, response) => {
@@ -94,7 +93,7 @@ const failures: Record<string, { readonly answer: Act; readonly reason: string; 
 };
 
 for (const [name, { answer, reason, message }] of Object.entries(failures)) {
-  test(`an answer that is ${name} fails the call alone, in plain words`, async (t) => {
+  testBothWays(`an answer that is ${name} fails the call alone, in plain words`, async (t) => {
     const { error, client, server } = await ask(t, 'prompts/get', answer);
     t.is(error?.code, -32603);
     t.is(bridgeOf(error)?.reason, reason);
@@ -105,7 +104,7 @@ for (const [name, { answer, reason, message }] of Object.entries(failures)) {
   });
 }
 
-test('a server that cannot be reached fails the call, and is not ready', async (t) => {
+testBothWays('a server that cannot be reached fails the call, and is not ready', async (t) => {
   const dialer = dialStateless(new URL('http://127.0.0.1:1/mcp'));
   const client = new ModernClient(dialer);
   t.teardown(async () => {
@@ -134,7 +133,7 @@ const losses: Record<string, Act> = {
 };
 
 for (const [title, lose] of Object.entries(losses)) {
-  test(`${title}: a tool is not called again, and the client is told that nobody knows`, async (t) => {
+  testBothWays(`${title}: a tool is not called again, and the client is told that nobody knows`, async (t) => {
     const { error, server } = await ask(t, 'tools/call', lose);
     t.is(error?.code, -32603);
     t.like(bridgeOf(error), { reason: 'ERR_UPSTREAM_DELIVERY', delivery: 'unknown' });
@@ -143,7 +142,7 @@ for (const [title, lose] of Object.entries(losses)) {
   });
 
   for (const method of ['tools/list', 'resources/read', 'prompts/get', 'completion/complete', 'server/discover']) {
-    test(`${title}: ${method} only reads and is asked once more, under a new id`, async (t) => {
+    testBothWays(`${title}: ${method} only reads and is asked once more, under a new id`, async (t) => {
       let times = 0;
       const { result, server } = await ask(t, method, (asked, response) => {
         times += 1;
@@ -158,14 +157,14 @@ for (const [title, lose] of Object.entries(losses)) {
   }
 }
 
-test('what only reads is asked no third time', async (t) => {
+testBothWays('what only reads is asked no third time', async (t) => {
   const { error, server } = await ask(t, 'tools/list', (_, response) => void openStream(response).end());
   t.is(bridgeOf(error)?.reason, 'ERR_UPSTREAM_DELIVERY');
   t.is(server.order.length, 2);
 });
 
 for (const params of [{ inputResponses: {} }, { requestState: 's' }]) {
-  test(`what carries ${Object.keys(params)} is not asked again: a server may take it once`, async (t) => {
+  testBothWays(`what carries ${Object.keys(params)} is not asked again: a server may take it once`, async (t) => {
     const lose: Act = (_, response) => void openStream(response).end();
     for (const method of ['prompts/get', 'resources/read']) {
       const { error, server } = await ask(t, method, lose, { params });
@@ -182,7 +181,7 @@ for (const [limit, answer] of [
   ['idleMs', (_: unknown, response) => void openStream(response).write(': x\n\n')],
   ['callMs', (_: unknown, response) => void openStream(response).write(': x\n\n')],
 ] as const satisfies readonly (readonly [string, Act])[]) {
-  test(`the limit ${limit} ends a call, and nothing is asked again`, async (t) => {
+  testBothWays(`the limit ${limit} ends a call, and nothing is asked again`, async (t) => {
     const { error, server } = await ask(t, 'tools/list', answer, { timeouts: { [limit]: 200 } });
     t.is(bridgeOf(error)?.reason, 'ERR_UPSTREAM_TIMEOUT');
     t.is(server.order.length, 1);
@@ -194,14 +193,14 @@ for (const [form, answer] of [
   ['JSON', (asked, response) => void response.end(JSON.stringify(resultOf(asked, 'x'.repeat(200_000))))],
   ['an event', (asked, response) => void openStream(response).end(event(resultOf(asked, 'x'.repeat(200_000))))],
 ] as const satisfies readonly (readonly [string, Act])[]) {
-  test(`an answer over the limit (${form}) fails its call`, async (t) => {
+  testBothWays(`an answer over the limit (${form}) fails its call`, async (t) => {
     const { error, server } = await ask(t, 'prompts/get', answer, { maxMessageBytes: 100_000 });
     t.is(bridgeOf(error)?.reason, 'ERR_UPSTREAM_TOO_LARGE');
     t.is(server.order.length, 1);
   });
 }
 
-test('a notification over the limit is not the answer, which is waited for', async (t) => {
+testBothWays('a notification over the limit is not the answer, which is waited for', async (t) => {
   const answer: Act = (asked, response) => {
     openStream(response).write(event(notification('notifications/message', { data: 'x'.repeat(200_000) })));
     response.end(event(resultOf(asked, 'ok')));

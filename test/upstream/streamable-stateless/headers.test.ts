@@ -1,9 +1,9 @@
 import test from 'ava';
 import { answerResult, type Script } from '../../fixtures/http-servers/scripted.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { askedFor, connectScripted } from './connect-modern.ts';
+import { askedFor, connectScripted, testBothWays } from './connect-modern.ts';
 
-test('each request says in headers what its body says, and nothing of sessions', async (t) => {
+testBothWays('each request says in headers what its body says, and nothing of sessions', async (t) => {
   const { client, server } = await connectScripted(t, {});
   await client.request('server/discover');
   await client.request('resources/read', { uri: 'file:///a b' });
@@ -28,7 +28,7 @@ test('each request says in headers what its body says, and nothing of sessions',
   }
 });
 
-test('the revision in the header is that of the body, whatever it is', async (t) => {
+testBothWays('the revision in the header is that of the body, whatever it is', async (t) => {
   const { client, server } = await connectScripted(t, {});
   client.send({
     id: 1,
@@ -39,7 +39,7 @@ test('the revision in the header is that of the body, whatever it is', async (t)
   t.is(server.messages[0]?.headers['mcp-protocol-version'], '2030-01-01');
 });
 
-test('a name with line breaks cannot end its header', async (t) => {
+testBothWays('a name with line breaks cannot end its header', async (t) => {
   const { client, server } = await connectScripted(t, {});
   const uri = 'file:///x\r\nX-Evil: 1\r\n\r\nGET / HTTP/1.1';
   await client.request('resources/read', { uri });
@@ -48,19 +48,22 @@ test('a name with line breaks cannot end its header', async (t) => {
   t.is(Buffer.from(name.slice('=?base64?'.length, -'?='.length), 'base64').toString(), uri);
 });
 
-test('forwarded headers of the client’s request go along, also with the list of tools that is fetched for it', async (t) => {
-  const options = { headers: { 'x-tenant': 'acme', 'mcp-name': 'forged', cookie: 'a=b' } };
-  const { client, server } = await connectScripted(t, {}, options);
-  await client.request('tools/call', { name: 'x' });
-  t.deepEqual(
-    server.messages.map(({ headers, message }) => [message.method, headers['x-tenant'], headers['mcp-name']]),
-    [
-      ['tools/list', 'acme', undefined],
-      ['tools/call', 'acme', 'x'],
-    ],
-  );
-  for (const { headers } of server.messages) t.is(headers.cookie, undefined);
-});
+testBothWays(
+  'forwarded headers of the client’s request go along, also with the list of tools that is fetched for it',
+  async (t) => {
+    const options = { headers: { 'x-tenant': 'acme', 'mcp-name': 'forged', cookie: 'a=b' } };
+    const { client, server } = await connectScripted(t, {}, options);
+    await client.request('tools/call', { name: 'x' });
+    t.deepEqual(
+      server.messages.map(({ headers, message }) => [message.method, headers['x-tenant'], headers['mcp-name']]),
+      [
+        ['tools/list', 'acme', undefined],
+        ['tools/call', 'acme', 'x'],
+      ],
+    );
+    for (const { headers } of server.messages) t.is(headers.cookie, undefined);
+  },
+);
 
 test('a notification that belongs to no request goes with the headers of the client’s latest request', async (t) => {
   const { client, server } = await connectScripted(t, {}, { headers: { 'x-tenant': 'acme' } });
@@ -70,7 +73,7 @@ test('a notification that belongs to no request goes with the headers of the cli
   t.is(server.messages[1]?.headers['x-tenant'], 'acme');
 });
 
-test('a name too long for a header is refused here', async (t) => {
+testBothWays('a name too long for a header is refused here', async (t) => {
   const { client, server } = await connectScripted(t, {});
   const { error } = await client.request('resources/read', { uri: `file:///${'x'.repeat(9000)}` });
   t.is(error?.code, -32602);
@@ -83,7 +86,7 @@ for (const [title, method, params] of [
   ['a URI', 'resources/read', { uri: 'file:///\udc00' }],
   ['an argument for a header', 'tools/call', { name: 'x', arguments: { region: '\ud800' } }],
 ] as const) {
-  test(`${title} with half a surrogate pair is refused here: no header can repeat it`, async (t) => {
+  testBothWays(`${title} with half a surrogate pair is refused here: no header can repeat it`, async (t) => {
     const { client, server } = await connectScripted(t, listing({ name: 'x', inputSchema: annotated }));
     const { error } = await client.request(method, params);
     t.like(error, { code: -32602, data: { bridge: { reason: 'ERR_UPSTREAM_HEADERS' } } });
@@ -124,7 +127,7 @@ for (const [title, args, expected] of [
   ['what looks encoded', { region: '=?base64?x?=' }, { region: '=?base64?PT9iYXNlNjQ/eD89?=' }],
   ['what looks encoded, with one mark', { region: '=?base64?=' }, { region: '=?base64?PT9iYXNlNjQ/PQ==?=' }],
 ] as const) {
-  test(`arguments go into the headers the tool names: ${title}`, async (t) => {
+  testBothWays(`arguments go into the headers the tool names: ${title}`, async (t) => {
     const { client, server } = await connectScripted(t, listing({ name: 'x', inputSchema: annotated }));
     await client.request('tools/call', { name: 'x', arguments: args });
     const { headers } = askedFor(server, 'tools/call')[0] ?? {};
@@ -133,7 +136,7 @@ for (const [title, args, expected] of [
   });
 }
 
-test('an argument too long for a header is refused here', async (t) => {
+testBothWays('an argument too long for a header is refused here', async (t) => {
   const { client, server } = await connectScripted(t, listing({ name: 'x', inputSchema: annotated }));
   const { error } = await client.request('tools/call', { name: 'x', arguments: { region: 'x'.repeat(9000) } });
   t.like(error, { code: -32602, data: { bridge: { reason: 'ERR_UPSTREAM_HEADERS' } } });

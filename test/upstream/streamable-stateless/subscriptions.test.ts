@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import test from 'ava';
 import { pino } from 'pino';
 import { subscriptionOf } from '../../contract/modern-client.ts';
 import {
@@ -12,7 +11,7 @@ import {
 } from '../../fixtures/http-servers/scripted.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { askedFor, connectScripted, refuseWith } from './connect-modern.ts';
+import { askedFor, connectScripted, refuseWith, testBothWays } from './connect-modern.ts';
 
 const KEY = 'io.modelcontextprotocol/subscriptionId';
 const TOOLS = 'notifications/tools/list_changed';
@@ -75,7 +74,7 @@ async function subscribe(t: Parameters<typeof connectScripted>[0], filter: objec
 }
 
 for (const id of [0, 'x', '1', 'ä"\\']) {
-  test(`a subscription opened under ${JSON.stringify(id)} is told of under that id`, async (t) => {
+  testBothWays(`a subscription opened under ${JSON.stringify(id)} is told of under that id`, async (t) => {
     const listened = new Listened();
     const { client } = await connectScripted(t, listened.script);
     await client.listen({ toolsListChanged: true }, id);
@@ -96,7 +95,7 @@ for (const id of [0, 'x', '1', 'ä"\\']) {
   });
 }
 
-test('subscriptions of two clients under one id have streams of their own', async (t) => {
+testBothWays('subscriptions of two clients under one id have streams of their own', async (t) => {
   const listened = new Listened();
   const { client, connect } = await connectScripted(t, listened.script);
   const other = connect();
@@ -108,7 +107,7 @@ test('subscriptions of two clients under one id have streams of their own', asyn
   t.not(listened.streams[0]?.id, listened.streams[1]?.id);
 });
 
-test('a server that ends a subscription by notifications/cancelled ends it as if by a result', async (t) => {
+testBothWays('a server that ends a subscription by notifications/cancelled ends it as if by a result', async (t) => {
   const { client, listened, server } = await subscribe(t);
   const { response, id } = listened.latest;
   response.write(event(notification('notifications/cancelled', { requestId: 999 })));
@@ -117,14 +116,14 @@ test('a server that ends a subscription by notifications/cancelled ends it as if
   await waitFor(() => server.open.size === 0, { message: 'the stream to be let go' });
 });
 
-test('a client that closes its subscription closes the stream', async (t) => {
+testBothWays('a client that closes its subscription closes the stream', async (t) => {
   const { client, listened, server } = await subscribe(t);
   client.cancel('sub');
   await waitFor(() => listened.latest.response.destroyed);
   t.deepEqual(server.order, ['subscriptions/listen']);
 });
 
-test('a stream that breaks is opened again, and the client is told to look again', async (t) => {
+testBothWays('a stream that breaks is opened again, and the client is told to look again', async (t) => {
   const filter = { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['file:///a'] };
   const { client, listened, server, clock, interrupted } = await subscribe(t, filter);
   listened.latest.response.destroy();
@@ -148,7 +147,7 @@ test('a stream that breaks is opened again, and the client is told to look again
   t.is(client.notifications(ACKNOWLEDGED).length, 1, 'it was told once');
 });
 
-test('so is a stream that the server ends without a word', async (t) => {
+testBothWays('so is a stream that the server ends without a word', async (t) => {
   const { client, listened, clock, interrupted } = await subscribe(t);
   listened.latest.response.end();
   await interrupted();
@@ -157,7 +156,7 @@ test('so is a stream that the server ends without a word', async (t) => {
   t.is(listened.streams.length, 2);
 });
 
-test('it is tried again as long as the server is only out of order, ever more slowly', async (t) => {
+testBothWays('it is tried again as long as the server is only out of order, ever more slowly', async (t) => {
   const { client, listened, clock, server, interrupted } = await subscribe(t);
   const refusals: Act[] = [
     // A connection that is kept would be given a second try at once.
@@ -187,7 +186,7 @@ for (const [title, act, code] of [
   ['is another one', ((_, response) => void response.writeHead(404).end()) satisfies Act, -32603],
   ['has enough of them', refuseWith(200, -32603), -32603],
 ] as const) {
-  test(`a server that ${title} ends the subscription`, async (t) => {
+  testBothWays(`a server that ${title} ends the subscription`, async (t) => {
     const { client, listened, clock, interrupted } = await subscribe(t);
     listened.refusal = act;
     listened.latest.response.destroy();
@@ -198,7 +197,7 @@ for (const [title, act, code] of [
   });
 }
 
-test('a subscription that was never acknowledged fails like a call', async (t) => {
+testBothWays('a subscription that was never acknowledged fails like a call', async (t) => {
   const listened = new Listened();
   listened.acknowledges = false;
   const { client, server } = await connectScripted(t, listened.script);
@@ -209,7 +208,7 @@ test('a subscription that was never acknowledged fails like a call', async (t) =
   t.deepEqual(server.order, ['subscriptions/listen']);
 });
 
-test('one that waits to be opened again is closed at once', async (t) => {
+testBothWays('one that waits to be opened again is closed at once', async (t) => {
   for (const close of ['cancel', 'close'] as const) {
     const { client, listened, clock, server, interrupted } = await subscribe(t);
     listened.latest.response.destroy();
@@ -221,7 +220,7 @@ test('one that waits to be opened again is closed at once', async (t) => {
   }
 });
 
-test('streams that break at once are not opened ever faster', async (t) => {
+testBothWays('streams that break at once are not opened ever faster', async (t) => {
   const { listened, clock, interrupted } = await subscribe(t);
   for (const pauseMs of [1000, 2000, 4000]) {
     const { length } = listened.streams;
@@ -233,20 +232,23 @@ test('streams that break at once are not opened ever faster', async (t) => {
   t.pass();
 });
 
-test('the limit on whole calls is none for subscriptions, nor is a message over the limit their end', async (t) => {
-  const clock = new FakeClock();
-  const listened = new Listened();
-  const options = { clock, timeouts: { callMs: 1000 }, maxMessageBytes: 10_000 };
-  const { client } = await connectScripted(t, listened.script, options);
-  await client.listen({ toolsListChanged: true }, 'sub');
-  clock.advance(3_600_000);
-  listened.latest.say('notifications/vendor', { text: 'x'.repeat(20_000) });
-  listened.latest.say(TOOLS);
-  await waitFor(() => client.notifications(TOOLS).length === 1);
-  t.is(client.received.length, 2);
-});
+testBothWays(
+  'the limit on whole calls is none for subscriptions, nor is a message over the limit their end',
+  async (t) => {
+    const clock = new FakeClock();
+    const listened = new Listened();
+    const options = { clock, timeouts: { callMs: 1000 }, maxMessageBytes: 10_000 };
+    const { client } = await connectScripted(t, listened.script, options);
+    await client.listen({ toolsListChanged: true }, 'sub');
+    clock.advance(3_600_000);
+    listened.latest.say('notifications/vendor', { text: 'x'.repeat(20_000) });
+    listened.latest.say(TOOLS);
+    await waitFor(() => client.notifications(TOOLS).length === 1);
+    t.is(client.received.length, 2);
+  },
+);
 
-test('a server takes a limited number of subscriptions; closing one allows another', async (t) => {
+testBothWays('a server takes a limited number of subscriptions; closing one allows another', async (t) => {
   const listened = new Listened();
   const { connect } = await connectScripted(t, listened.script);
   const clients = Array.from({ length: 5 }, () => connect());

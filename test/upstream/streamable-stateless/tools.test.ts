@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { type Act, answerResult, event, notification, openStream } from '../../fixtures/http-servers/scripted.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { askedFor, connectScripted, refuseWith } from './connect-modern.ts';
+import { askedFor, connectScripted, refuseWith, testBothWays } from './connect-modern.ts';
 
 const tool = (name: string, header?: string, type = 'string') => ({
   name,
@@ -19,7 +19,7 @@ const params = (name: string) => ({ name, arguments: { a: 'v' } });
 const paramHeader = (server: Parameters<typeof askedFor>[0], name: string, call = -1) =>
   askedFor(server, 'tools/call').at(call)?.headers[`mcp-param-${name}`];
 
-test('the list is fetched before the first call, once, as the client would ask', async (t) => {
+testBothWays('the list is fetched before the first call, once, as the client would ask', async (t) => {
   const { client, server } = await connectScripted(
     t,
     { 'tools/list': list([tool('x', 'A'), tool('y')]) },
@@ -43,7 +43,7 @@ test('the list is fetched before the first call, once, as the client would ask',
   });
 });
 
-test('calls that come together wait for one list', async (t) => {
+testBothWays('calls that come together wait for one list', async (t) => {
   const { client, server } = await connectScripted(t, { 'tools/list': list([tool('x', 'A')]) });
   const ids = [1, 2, 3].map(() => client.start('tools/call', params('x')));
   for (const id of ids) t.truthy((await client.answer(id)).result);
@@ -51,7 +51,7 @@ test('calls that come together wait for one list', async (t) => {
   for (const { headers } of askedFor(server, 'tools/call')) t.is(headers['mcp-param-a'], 'v');
 });
 
-test('all pages are fetched, up to fifty', async (t) => {
+testBothWays('all pages are fetched, up to fifty', async (t) => {
   const { client, server } = await connectScripted(t, {
     'tools/list': (asked, response) => {
       const page = Number(asked.message.params?.cursor ?? 0);
@@ -65,7 +65,7 @@ test('all pages are fetched, up to fifty', async (t) => {
   t.is(askedFor(server, 'tools/list').length, 50, 'and not again at once');
 });
 
-test('a list that passes to the client is as good as one that is fetched', async (t) => {
+testBothWays('a list that passes to the client is as good as one that is fetched', async (t) => {
   const { client, server } = await connectScripted(t, { 'tools/list': list([tool('x', 'A')]) });
   await client.request('tools/list');
   await client.request('tools/call', params('x'));
@@ -73,48 +73,51 @@ test('a list that passes to the client is as good as one that is fetched', async
   t.deepEqual(server.order, ['tools/list', 'tools/call']);
 });
 
-test('a tool whose annotations are not valid is taken out of the list, and the rest stays byte for byte', async (t) => {
-  const lines: string[] = [];
-  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-  const kept = [
-    '{ "name" : "good","n":1.0,"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}} }',
-    '{"name":"plain"}',
-  ];
-  const bad = [
-    '{"name":"empty","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":""}}}}',
-    '{"name":"array","inputSchema":{"properties":{"a":{"items":{"type":"string","x-mcp-header":"A"}}}}}',
-    '{"name":"escaped","inputSchema":{"properties":{"a":{"type":"object","x-mcp-h\\u0065ader":"A"}}}}',
-  ];
-  const { client, server } = await connectScripted(
-    t,
-    {
-      'tools/list': ({ message }, response) => {
-        const tools = [bad[0], kept[0], bad[1], bad[2], kept[1]].join(', ');
-        response.writeHead(200, { 'Content-Type': 'application/json' });
-        response.end(`{"jsonrpc":"2.0","id":${message.id},"result":{"ttlMs":5, "tools" : [ ${tools} ],"x":1.0}}`);
+testBothWays(
+  'a tool whose annotations are not valid is taken out of the list, and the rest stays byte for byte',
+  async (t) => {
+    const lines: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+    const kept = [
+      '{ "name" : "good","n":1.0,"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}} }',
+      '{"name":"plain"}',
+    ];
+    const bad = [
+      '{"name":"empty","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":""}}}}',
+      '{"name":"array","inputSchema":{"properties":{"a":{"items":{"type":"string","x-mcp-header":"A"}}}}}',
+      '{"name":"escaped","inputSchema":{"properties":{"a":{"type":"object","x-mcp-h\\u0065ader":"A"}}}}',
+    ];
+    const { client, server } = await connectScripted(
+      t,
+      {
+        'tools/list': ({ message }, response) => {
+          const tools = [bad[0], kept[0], bad[1], bad[2], kept[1]].join(', ');
+          response.writeHead(200, { 'Content-Type': 'application/json' });
+          response.end(`{"jsonrpc":"2.0","id":${message.id},"result":{"ttlMs":5, "tools" : [ ${tools} ],"x":1.0}}`);
+        },
       },
-    },
-    { log },
-  );
-  const id = client.start('tools/list');
-  await client.answer(id);
-  t.is(
-    client.receivedBytes[0]?.toString(),
-    `{"jsonrpc":"2.0","id":${id},"result":{"ttlMs":5, "tools" : [${kept.join(',')}],"x":1.0}}`,
-  );
-  t.deepEqual(
-    lines.map((line) => JSON.parse(line).tool),
-    ['empty', 'array', 'escaped'],
-  );
-  await client.request('tools/list');
-  t.is(lines.length, 3, 'it is said once');
+      { log },
+    );
+    const id = client.start('tools/list');
+    await client.answer(id);
+    t.is(
+      client.receivedBytes[0]?.toString(),
+      `{"jsonrpc":"2.0","id":${id},"result":{"ttlMs":5, "tools" : [${kept.join(',')}],"x":1.0}}`,
+    );
+    t.deepEqual(
+      lines.map((line) => JSON.parse(line).tool),
+      ['empty', 'array', 'escaped'],
+    );
+    await client.request('tools/list');
+    t.is(lines.length, 3, 'it is said once');
 
-  const { error } = await client.request('tools/call', params('array'));
-  t.like(error, { code: -32602, data: { bridge: { reason: 'ERR_UPSTREAM_TOOL' } } });
-  t.is(askedFor(server, 'tools/call').length, 0);
-});
+    const { error } = await client.request('tools/call', params('array'));
+    t.like(error, { code: -32602, data: { bridge: { reason: 'ERR_UPSTREAM_TOOL' } } });
+    t.is(askedFor(server, 'tools/call').length, 0);
+  },
+);
 
-test('a tool that names a header for a number is hidden too, but called with it if it is called', async (t) => {
+testBothWays('a tool that names a header for a number is hidden too, but called with it if it is called', async (t) => {
   const { client, server } = await connectScripted(t, { 'tools/list': list([tool('x', 'A', 'number'), tool('y')]) });
   const { result } = await client.request('tools/list');
   t.is((result?.tools as unknown[]).length, 1);
@@ -122,42 +125,45 @@ test('a tool that names a header for a number is hidden too, but called with it 
   t.is(paramHeader(server, 'a'), '1.5');
 });
 
-test('a list that is empty after that is an empty list', async (t) => {
+testBothWays('a list that is empty after that is an empty list', async (t) => {
   const { client } = await connectScripted(t, { 'tools/list': list([tool('x', ' ')]) });
   t.deepEqual((await client.request('tools/list')).result, { tools: [] });
 });
 
-test('headers the server does not accept are made anew from its list, and the call is sent once more', async (t) => {
-  let header = 'Old';
-  const { client, server } = await connectScripted(t, {
-    'tools/list': (asked, response) => list([tool('x', header)])(asked, response),
-    'tools/call': (asked, response) => {
-      const isRight = asked.headers[`mcp-param-${header.toLowerCase()}`] === 'v';
-      if (isRight) answerResult(asked, response, { content: [{ type: 'text', text: 'done' }] });
-      else refuseWith(400, -32020)(asked, response);
-    },
-  });
-  t.is(await client.call('x', { a: 'v' }), 'done');
-  header = 'New';
-  t.is(await client.call('x', { a: 'v' }), 'done');
-  t.deepEqual(server.order, ['tools/list', 'tools/call', 'tools/call', 'tools/list', 'tools/call']);
-  const ids = askedFor(server, 'tools/call').map(({ message }) => message.id);
-  t.is(new Set(ids).size, 3);
-});
+testBothWays(
+  'headers the server does not accept are made anew from its list, and the call is sent once more',
+  async (t) => {
+    let header = 'Old';
+    const { client, server } = await connectScripted(t, {
+      'tools/list': (asked, response) => list([tool('x', header)])(asked, response),
+      'tools/call': (asked, response) => {
+        const isRight = asked.headers[`mcp-param-${header.toLowerCase()}`] === 'v';
+        if (isRight) answerResult(asked, response, { content: [{ type: 'text', text: 'done' }] });
+        else refuseWith(400, -32020)(asked, response);
+      },
+    });
+    t.is(await client.call('x', { a: 'v' }), 'done');
+    header = 'New';
+    t.is(await client.call('x', { a: 'v' }), 'done');
+    t.deepEqual(server.order, ['tools/list', 'tools/call', 'tools/call', 'tools/list', 'tools/call']);
+    const ids = askedFor(server, 'tools/call').map(({ message }) => message.id);
+    t.is(new Set(ids).size, 3);
+  },
+);
 
-test('it is sent once more, not for ever', async (t) => {
+testBothWays('it is sent once more, not for ever', async (t) => {
   const { client, server } = await connectScripted(t, { 'tools/call': refuseWith(400, -32020) });
   t.is((await client.request('tools/call', params('x'))).error?.code, -32020);
   t.is(askedFor(server, 'tools/call').length, 2);
 });
 
-test('what is wrong with the headers of another request is told the client', async (t) => {
+testBothWays('what is wrong with the headers of another request is told the client', async (t) => {
   const { client, server } = await connectScripted(t, { 'prompts/get': refuseWith(400, -32020) });
   t.is((await client.request('prompts/get', params('x'))).error?.code, -32020);
   t.deepEqual(server.order, ['prompts/get']);
 });
 
-test('a list that cannot be had holds no call back, and is not asked for at each call', async (t) => {
+testBothWays('a list that cannot be had holds no call back, and is not asked for at each call', async (t) => {
   for (const act of [
     refuseWith(400, -32601),
     (_, response) => void response.writeHead(500).end(),
@@ -169,7 +175,7 @@ test('a list that cannot be had holds no call back, and is not asked for at each
   }
 });
 
-test('a list that does not come in time is not waited for', async (t) => {
+testBothWays('a list that does not come in time is not waited for', async (t) => {
   const clock = new FakeClock();
   const { client, server } = await connectScripted(t, { 'tools/list': () => {} }, { clock });
   const id = client.start('tools/call', params('x'));
@@ -178,7 +184,7 @@ test('a list that does not come in time is not waited for', async (t) => {
   t.truthy((await client.answer(id)).result);
 });
 
-test('a call withdrawn while the list is fetched is not sent', async (t) => {
+testBothWays('a call withdrawn while the list is fetched is not sent', async (t) => {
   let answer = (): void => {};
   const { client, server } = await connectScripted(t, {
     'tools/list': (asked, response) => {
@@ -196,7 +202,7 @@ test('a call withdrawn while the list is fetched is not sent', async (t) => {
   );
 });
 
-test('a tool nobody knew is asked for again after a while', async (t) => {
+testBothWays('a tool nobody knew is asked for again after a while', async (t) => {
   const clock = new FakeClock();
   let tools = [tool('x')];
   const { client, server } = await connectScripted(
@@ -215,7 +221,7 @@ test('a tool nobody knew is asked for again after a while', async (t) => {
   t.is(askedFor(server, 'tools/list').length, 2);
 });
 
-test('a tool that is right again can be called again', async (t) => {
+testBothWays('a tool that is right again can be called again', async (t) => {
   const clock = new FakeClock();
   let tools = [tool('x', 'not a token')];
   const { client, server } = await connectScripted(
@@ -231,7 +237,7 @@ test('a tool that is right again can be called again', async (t) => {
   t.is(paramHeader(server, 'a'), 'v');
 });
 
-test('a change the server reports makes the list be fetched again', async (t) => {
+testBothWays('a change the server reports makes the list be fetched again', async (t) => {
   let tools = [tool('x', 'Old')];
   let change = (): void => {};
   const { client, server } = await connectScripted(t, {
@@ -251,7 +257,7 @@ test('a change the server reports makes the list be fetched again', async (t) =>
   t.is(paramHeader(server, 'new'), 'v');
 });
 
-test('a list that was asked for before a change is not gone by after it', async (t) => {
+testBothWays('a list that was asked for before a change is not gone by after it', async (t) => {
   let answer: (() => void) | undefined;
   let change = (): void => {};
   const { client, server } = await connectScripted(t, {
@@ -284,7 +290,7 @@ test('each principal has a list of its own, which its conversations share', asyn
   t.is(askedFor(server, 'tools/list').length, 4, 'those without a name share nothing');
 });
 
-test('tools with names of JavaScript are tools', async (t) => {
+testBothWays('tools with names of JavaScript are tools', async (t) => {
   const names = ['__proto__', 'constructor', 'toString'];
   const { client, server } = await connectScripted(t, { 'tools/list': list(names.map((name) => tool(name, 'A'))) });
   for (const name of [...names, 'hasOwnProperty']) t.truthy((await client.request('tools/call', params(name))).result);
