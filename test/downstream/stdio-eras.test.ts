@@ -37,7 +37,7 @@ test('discover and initialize in one breath are both answered', async (t) => {
   const answers = new Map([await next(), await next()].map((answer) => [answer.id, answer]));
   t.like(answers.get('probe'), { result: { supportedVersions: ['2026-07-28'] } });
   t.like(answers.get(0), { result: { protocolVersion: '2025-11-25' } });
-  t.deepEqual(server.contexts, [{ principal: 'stdio', metadata: undefined, headers: undefined }, undefined]);
+  t.deepEqual(server.contexts, [{ principal: 'stdio', headers: undefined }, undefined]);
   say({ method: 'notifications/initialized' });
   say({ id: 1, method: 'tools/list' });
   await connectionsOf(server).legacy.next('tools/list');

@@ -43,7 +43,7 @@ test('all modern requests of a pipe share one connection, which is made with the
   say(modern(2, 'tools/list'));
   say(modern(3, 'x-vendor/other'));
   await server.latest.next('x-vendor/other');
-  t.deepEqual(server.contexts, [{ principal: 'stdio', metadata: undefined, headers: undefined }]);
+  t.deepEqual(server.contexts, [{ principal: 'stdio', headers: undefined }]);
   t.is(sessions.size, 1);
 });
 

@@ -364,8 +364,12 @@ export class SharedServer<State, Call extends ModernCall = never>
     if (state.kind === 'restarting') state.cancel();
     this.#state = { kind: 'closed' };
     this.#era.close();
-    for (const client of this.#era.clients.toArray()) client.listener.serverClosed(SHUTTING_DOWN);
+    for (const client of this.#era.clients.toArray()) {
+      this.#held.dropOf(client);
+      client.listener.serverClosed(SHUTTING_DOWN);
+    }
     for (const call of this.#era.openCalls) call.fail(SHUTTING_DOWN);
+    // The calls that wait are of no client.
     this.#held.refuseAll(SHUTTING_DOWN);
     if ('link' in state) state.link.close(SHUTTING_DOWN);
     await this.#options.dialer.close();
