@@ -60,7 +60,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'relay/ports.ts',
     'relay/exchange.ts',
     'relay/modern-call.ts',
-    'relay/call-over-link.ts',
     'relay/observer.ts',
     'relay/log-failure.ts',
     'relay/sessions/restore-session.ts',

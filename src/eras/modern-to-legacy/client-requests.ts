@@ -59,6 +59,7 @@ export class ClientRequests implements UpstreamLink {
     const request = new ModernRequest({
       services,
       client,
+      frame,
       listener: {
         fromServer: (told) => {
           if (told.isResponse) this.#open.delete(exchange);
@@ -67,9 +68,9 @@ export class ClientRequests implements UpstreamLink {
         serverDrained: () => this.listener.serverDrained(),
       },
     });
-    // Before it is sent, for it may be answered at once.
+    // Before it is started, for it may be answered at once.
     this.#open.set(exchange, request);
-    request.send(frame, exchange);
+    request.start();
   }
 
   /** Describes the client by the metadata of its message. */
@@ -85,7 +86,7 @@ export class ClientRequests implements UpstreamLink {
     const request = exchange && this.#open.get(exchange);
     if (exchange === undefined || request === undefined) return;
     this.#open.delete(exchange);
-    request.close(WITHDRAWN);
+    request.withdraw();
   }
 
   #notification(frame: Frame): boolean {
@@ -113,11 +114,11 @@ export class ClientRequests implements UpstreamLink {
   pause(): void {}
   resume(): void {}
 
-  close(reason: BridgeError): void {
+  close(_reason: BridgeError): void {
     this.#isClosed = true;
     const requests = [...this.#open.values()];
     this.#open.clear();
-    for (const request of requests) request.close(reason);
+    for (const request of requests) request.withdraw();
   }
 }
 
@@ -125,4 +126,3 @@ const TOO_MANY = new BridgeError(
   'ERR_SESSION_BUSY',
   `This client has ${MAX_OPEN_EXCHANGES} unanswered calls, the most allowed; wait for answers before sending more.`,
 );
-const WITHDRAWN = new BridgeError('ERR_SESSION_CLOSED', 'The client no longer waits for an answer.');

@@ -1,10 +1,10 @@
 import type { QueueSizes } from '../../collections/queue-sizes.ts';
 import type { Deps } from '../../deps.ts';
 import { type BridgeError, SHUTTING_DOWN } from '../../errors.ts';
+import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import { CallsOverLinks } from '../../relay/call-over-link.ts';
-import type { CallServer } from '../../relay/modern-call.ts';
+import type { CallServer, ModernCall } from '../../relay/modern-call.ts';
 import type {
   CallContext,
   CallDialer,
@@ -14,6 +14,7 @@ import type {
   UpstreamLink,
 } from '../../relay/ports.ts';
 import type { OutcomeStorage } from '../../relay/shared-state.ts';
+import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { ParkedBytes } from '../parked-bytes.ts';
 import { ClientDescriptions, type SessionSharing } from './client-descriptions.ts';
@@ -56,7 +57,7 @@ export function createModernToLegacyDialer(options: ModernToLegacyOptions): Call
   return new ModernToLegacyDialer(options);
 }
 
-class ModernToLegacyDialer implements CallDialer {
+class ModernToLegacyDialer implements CallDialer, CallServer {
   readonly #options: ModernToLegacyOptions;
   readonly #pool: LegacyPool;
   readonly #calls: ParkedCalls<ParkedCall>;
@@ -65,14 +66,6 @@ class ModernToLegacyDialer implements CallDialer {
   readonly #descriptions: ClientDescriptions;
   /** Calls of other bridges that go on here. */
   readonly #continued = new Set<ContinuedCall>();
-  /**
-   * Serves requests that come alone. Over HTTP not even a connection proves that two of them are of one client, because
-   * proxies pass those of several over one.
-   */
-  readonly #alone = new CallsOverLinks((listener, { principal, lane }, metadata) => {
-    const client = this.#descriptions.of({ principal, headers: lane.headers }, metadata);
-    return new ModernRequest({ services: this.#services, client, listener });
-  });
   readonly #leaveQueues: (() => void) | undefined;
   readonly #stopHearing: (() => void) | undefined;
 
@@ -120,7 +113,21 @@ class ModernToLegacyDialer implements CallDialer {
   }
 
   callServer(): CallServer {
-    return this.#alone;
+    return this;
+  }
+
+  /**
+   * Takes a request that comes alone. Over HTTP not even a connection proves that two of them are of one client, because
+   * proxies pass those of several over one.
+   */
+  take(call: ModernCall, frame: Frame, metadata: RequestMetadata): boolean {
+    const { principal, lane } = call;
+    const client = this.#descriptions.of({ principal, headers: lane.headers }, metadata);
+    const request = new ModernRequest({ services: this.#services, client, frame, listener: call });
+    call.servedBy = request;
+    request.start();
+    // Nothing comes after the request that could be held back.
+    return true;
   }
 
   readiness(): Readiness {

@@ -1,22 +1,12 @@
-import { BridgeError, toBridgeError, UNCLEAR } from '../../errors.ts';
+import { toBridgeError, UNCLEAR } from '../../errors.ts';
 import { isAmbiguous } from '../../mcp/classify/ambiguity.ts';
 import { findProgressToken } from '../../mcp/classify/correlators.ts';
 import { readRequestState } from '../../mcp/classify/input-responses.ts';
 import { discoverResult } from '../../mcp/translate/results.ts';
 import type { LogLevel } from '../../mcp/vocabulary/client-declarations.ts';
-import {
-  CANCELLED,
-  DISCOVER,
-  isClientNotification,
-  isInteractive,
-  isModernRequest,
-  isTaskRequest,
-  LISTEN,
-} from '../../mcp/vocabulary/methods.ts';
-import { INVALID_REQUEST } from '../../mcp/vocabulary/rpc-codes.ts';
+import { DISCOVER, isInteractive, isModernRequest, isTaskRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
-import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { CallHandler } from '../../relay/modern-call.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { OutcomeStorage } from '../../relay/shared-state.ts';
 import { type Frame, idToken, withId } from '../../wire/frame.ts';
@@ -26,7 +16,6 @@ import type { DescribedClient } from './client-descriptions.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
 import { ContinuedCall, type ContinuingServices } from './continued-call.ts';
 import { type CallServices, LegacyCall } from './legacy-call.ts';
-import { passNotification } from './pass-notification.ts';
 import { AwaitedServer } from './pool/awaited-server.ts';
 import { MAYBE_ELSEWHERE } from './questions/call-record.ts';
 import type { Follower, ParkedCall } from './questions/parked-call.ts';
@@ -39,10 +28,17 @@ export interface RequestServices extends CallServices, ContinuingServices {
   readonly subscriptionSlots: SubscriptionSlots;
 }
 
+/** Takes what is to be told to the client about its request. */
+export interface RequestListener {
+  fromServer(frame: Frame): void;
+  serverDrained(): void;
+}
+
 export interface ModernRequestOptions {
   readonly services: RequestServices;
   readonly client: DescribedClient;
-  readonly listener: Pick<ServerListener, 'fromServer' | 'serverDrained'>;
+  readonly frame: Frame;
+  readonly listener: RequestListener;
 }
 
 /** The part that works on a request and answers it: a call, a subscription, a look at a task. */
@@ -52,18 +48,13 @@ interface RequestWork {
 }
 
 /**
- * - `fresh`: the request has not come.
  * - `open`: not answered; without `work` while it is looked for.
  * - `over`: answered or withdrawn.
  */
-type RequestState =
-  | { readonly kind: 'fresh' }
-  | { readonly kind: 'open'; readonly frame: Frame; readonly exchange: Exchange | undefined; work?: RequestWork }
-  | { readonly kind: 'over' };
+type RequestState = { readonly kind: 'open'; readonly frame: Frame; work?: RequestWork } | { readonly kind: 'over' };
 
 type OpenRequest = Extract<RequestState, { kind: 'open' }>;
 
-const FRESH: RequestState = { kind: 'fresh' };
 const OVER: RequestState = { kind: 'over' };
 
 /** A request that goes on with a call of another replica, whose seal cannot be checked here. */
@@ -74,52 +65,27 @@ interface UnsealedRetry {
 }
 
 /**
- * A request of a modern client to a legacy server, from its arrival to its answer. To the relay it is a link to a
- * modern server. If the server asks something, the call outlives the request, and another request follows the call.
+ * A request of a modern client to a legacy server, from its arrival to its answer. If the server asks something, the call
+ * outlives the request, and another request follows the call.
  */
-export class ModernRequest implements UpstreamLink, Follower {
-  /** A request is handed on to nobody. */
-  readonly listener = undefined;
+export class ModernRequest implements CallHandler, Follower {
   readonly #services: RequestServices;
   readonly #client: DescribedClient;
-  readonly #listener: ModernRequestOptions['listener'];
-  #state: RequestState = FRESH;
+  readonly #listener: RequestListener;
+  #state: RequestState;
   #progressToken: Buffer | undefined = undefined;
 
-  constructor({ services, client, listener }: ModernRequestOptions) {
+  constructor({ services, client, frame, listener }: ModernRequestOptions) {
     this.#services = services;
     this.#client = client;
     this.#listener = listener;
+    this.#state = { kind: 'open', frame };
   }
 
-  // ---- from the client
-
-  /** The server's process serves other clients as well. */
-  get process(): undefined {
-    return undefined;
-  }
-
-  /** False: a notification waits for the server. A request has nothing after it that could be held back. */
-  send(frame: Frame, exchange?: Exchange): boolean {
-    if (frame.kind === 'request') this.#take(frame, exchange);
-    else if (frame.method === CANCELLED) this.#cancelled(exchange);
-    else if (frame.kind === 'notification' && !isClientNotification(frame.method ?? '')) return this.#pass(frame);
-    // All other notifications of the specification mean nothing in this era, and nobody was asked anything.
-    return true;
-  }
-
-  #pass(notification: Frame): boolean {
-    const { pool, deps } = this.#services;
-    const drained = (): void => this.#listener.serverDrained();
-    return passNotification(notification, { pool, client: this.#client, log: deps.log, drained });
-  }
-
-  #take(frame: Frame, exchange: Exchange | undefined): void {
-    if (this.#state.kind !== 'fresh') {
-      return this.#listener.fromServer(errorFrame(idToken(frame), ONE_REQUEST), exchange);
-    }
-    const state: OpenRequest = { kind: 'open', frame, exchange };
-    this.#state = state;
+  /** Called once. The request may be answered at once. */
+  start(): void {
+    const state = this.#state;
+    if (state.kind !== 'open') return;
     try {
       this.#begin(state);
     } catch (thrown) {
@@ -250,20 +216,16 @@ export class ModernRequest implements UpstreamLink, Follower {
     state.work = { detach: askOfTask(question, (answer) => this.settle(answer)) };
   }
 
-  #cancelled(exchange: Exchange | undefined): void {
-    if (this.#state.kind === 'open' && this.#state.exchange === exchange) this.close(CLOSED);
+  /** What the client waited for alone is withdrawn; a call that waits for the client goes on waiting. */
+  withdraw(): void {
+    const state = this.#state;
+    this.#state = OVER;
+    if (state.kind === 'open') state.work?.detach(this);
   }
 
   /** The server is not paused, because that would stop it for its other clients. */
   pause(): void {}
   resume(): void {}
-
-  /** The client is gone. What it waited for alone is withdrawn; a call that waits for the client goes on waiting. */
-  close(_reason: BridgeError): void {
-    const state = this.#state;
-    this.#state = OVER;
-    if (state.kind === 'open') state.work?.detach(this);
-  }
 
   // ---- to the client
 
@@ -276,14 +238,14 @@ export class ModernRequest implements UpstreamLink, Follower {
   }
 
   notify(frame: Frame): void {
-    if (this.#state.kind === 'open') this.#listener.fromServer(frame, this.#state.exchange);
+    if (this.#state.kind === 'open') this.#listener.fromServer(frame);
   }
 
   settle(outcome: Frame): void {
     const state = this.#state;
     if (state.kind !== 'open') return;
     this.#state = OVER;
-    this.#listener.fromServer(withId(outcome, idToken(state.frame)), state.exchange);
+    this.#listener.fromServer(withId(outcome, idToken(state.frame)));
   }
 
   #refuse(error: RpcError): void {
@@ -294,6 +256,3 @@ export class ModernRequest implements UpstreamLink, Follower {
     this.#listener.serverDrained();
   }
 }
-
-const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'The client no longer waits for an answer.');
-const ONE_REQUEST: RpcError = { code: INVALID_REQUEST, message: 'a conversation is one request' };
