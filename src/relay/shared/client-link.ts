@@ -91,11 +91,20 @@ const MAX_HELD = 1024;
 /** The first of each client may be as large as messages get. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
-/** A message to the server, and its sender. */
+/** A message to the server, its sender, and the exchange that the message begins or is about. */
 export interface SentMessage<Sender> {
   readonly sender: Sender;
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
+}
+
+export interface RequestMessage<Sender> extends SentMessage<Sender> {
+  readonly exchange: Exchange;
+}
+
+/** Checks that a request has its exchange, as every request has. */
+export function checkExchange<Sender>(message: SentMessage<Sender>): asserts message is RequestMessage<Sender> {
+  if (message.exchange === undefined) throw new Error('a request was sent without its exchange');
 }
 
 /** A client that wants to know when the server serves. Exactly one of the functions is called, once. */

@@ -51,8 +51,7 @@ test('a server that is starting says so, and one that has said nothing yet is as
     error: { code: 'ERR_UPSTREAM_STARTING', message: 'fake-server is starting.' },
   });
   const modern = new ModernBridge();
-  const { link } = dial(modern);
-  link.send(CALL);
+  modern.connect().call(1);
   const unproven = { state: 'unproven', error: UNWILLING } as const;
   modern.dialer.readinessNow = unproven;
   t.is(modern.server.readiness(), unproven);

@@ -21,7 +21,7 @@ import { type Frame, idToken, withId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import { refuse, type SentMessage, type SharedClient } from '../client-link.ts';
+import { checkExchange, refuse, type SentMessage, type SharedClient } from '../client-link.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
@@ -29,11 +29,6 @@ import type { CallOutcome, PendingCall } from './pending-calls.ts';
 import type { SharingPolicy } from './sharing-policy.ts';
 
 type Client = SharedClient<LegacyClient>;
-
-/** A session of pooled calls asks things of its own, which belong to none of its callers. */
-function exchangeOf({ id = 0, method = '' }: Frame): Exchange {
-  return new Exchange(id, method, { isOpen: false }, undefined, 0);
-}
 
 /**
  * Takes what one of several clients says to the server they share. Ids become the link's, and what is state of the
@@ -49,10 +44,12 @@ export class FromClients {
   }
 
   /** False: the server's pipe is full. */
-  take(link: UpstreamLink, { sender: client, frame, exchange }: SentMessage<Client>): boolean {
+  take(link: UpstreamLink, message: SentMessage<Client>): boolean {
+    const { sender: client, frame, exchange } = message;
     switch (frame.kind) {
       case 'request':
-        return this.#request(link, client, frame, exchange ?? exchangeOf(frame));
+        checkExchange(message);
+        return this.#request(link, client, frame, message.exchange);
       case 'notification':
         return this.#notification(link, client, frame, exchange);
       case 'result':

@@ -50,11 +50,8 @@ const MAX_WITHDRAWN = 1024;
 /** A request on its way through the shared link, and how to turn what belongs to it back into the client's. */
 export interface OpenRequest {
   readonly sender: ModernSender;
-  /** Undefined: the owner of the link asked for itself, and knows the answer by its id. */
-  readonly exchange: Exchange | undefined;
-  readonly upstreamId: number;
-  /** The client's id as decoded, and id and progress token as it wrote them. */
-  readonly id: JsonRpcId;
+  readonly exchange: Exchange;
+  /** The client's id and progress token as it wrote them. */
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
   /** The size of the request. */
@@ -101,7 +98,7 @@ export class OpenRequests {
   }
 
   add(request: OpenRequest): void {
-    this.#requests.set(request.upstreamId, request);
+    this.#requests.set(request.exchange.upstreamId, request);
     this.#count(request, 1);
   }
 
@@ -126,7 +123,7 @@ export class OpenRequests {
   }
 
   #delete(request: OpenRequest): void {
-    this.#requests.delete(request.upstreamId);
+    this.#requests.delete(request.exchange.upstreamId);
     this.#count(request, -1);
   }
 
@@ -216,7 +213,7 @@ export class FromModernServer {
   #takeRequest(id: JsonRpcId | undefined): OpenRequest | undefined {
     if (id !== undefined) return this.#requests.take(id);
     const sole = this.#requests.sole((request) => request.subscription?.isAcknowledged !== true);
-    return this.#requests.take(sole?.upstreamId);
+    return this.#requests.take(sole?.exchange.upstreamId);
   }
 
   #notification(frame: Frame): void {
@@ -257,9 +254,9 @@ export class FromModernServer {
   #listenEnded(frame: Frame): void {
     const request = this.#requests.get(findCancelledId(frame)?.value);
     if (request?.subscription === undefined) return this.#log.debug('server cancelled what is no subscription');
-    this.#requests.take(request.upstreamId);
-    const { id, idToken } = request;
-    const result = resultFrame(idToken, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } });
+    const { exchange, idToken } = request;
+    this.#requests.take(exchange.upstreamId);
+    const result = resultFrame(idToken, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: exchange.id } });
     deliver(request, rewriteSubscriptionId(result, idToken) ?? result);
   }
 

@@ -3,16 +3,23 @@ import { LinkedList } from '../../../collections/short-lived-values.ts';
 import type { Deps } from '../../../deps.ts';
 import { BridgeError, UNCLEAR } from '../../../errors.ts';
 import { isAmbiguous } from '../../../mcp/classify/ambiguity.ts';
-import { findSharedCancelledId, rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
+import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/classify/correlators.ts';
 import { META_LOG_LEVEL } from '../../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import { type Frame, idToken, type JsonRpcId } from '../../../wire/frame.ts';
+import { type Frame, idToken } from '../../../wire/frame.ts';
 import { findUnmistakable } from '../../../wire/json/outline.ts';
 import { errorFrame, notificationFrame } from '../../../wire/write-message.ts';
 import { type CallHandler, type CallServer, ModernCall, wordsOf } from '../../modern-call.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../ports.ts';
-import { deliver, refuse, type SentMessage, WithdrawnRequests } from '../client-link.ts';
+import {
+  checkExchange,
+  deliver,
+  type RequestMessage,
+  refuse,
+  type SentMessage,
+  WithdrawnRequests,
+} from '../client-link.ts';
 import {
   type ServerEnd,
   type ServerLifecycle,
@@ -32,6 +39,7 @@ import {
 const MAX_SUBSCRIPTIONS = 1024;
 
 type Message = SentMessage<ModernSender>;
+type SentRequest = RequestMessage<ModernSender>;
 
 /**
  * A server of the modern era for requests that come alone, and for several clients with many requests each, such as
@@ -110,9 +118,9 @@ export class ModernEra implements SharedEra<number, ModernCall> {
   ended({ reason, wasServing }: ServerEnd): void {
     this.#requests.forgetWithdrawn();
     for (const request of this.#requests.all()) {
-      const { upstreamId, subscription, idToken } = request;
+      const { exchange, subscription, idToken } = request;
       if (subscription !== undefined && (wasServing || subscription.isAcknowledged)) continue;
-      const isOpen = this.#requests.take(upstreamId) !== undefined;
+      const isOpen = this.#requests.take(exchange.upstreamId) !== undefined;
       if (isOpen) deliver(request, errorFrame(idToken, rpcErrorOf(reason)));
     }
   }
@@ -137,6 +145,7 @@ class FromModernClients {
   take(link: UpstreamLink, message: Message): boolean {
     switch (message.frame.kind) {
       case 'request':
+        checkExchange(message);
         return this.#request(link, message);
       case 'notification':
         return this.#notification(link, message);
@@ -148,7 +157,7 @@ class FromModernClients {
     }
   }
 
-  #request(link: UpstreamLink, message: Message): boolean {
+  #request(link: UpstreamLink, message: SentRequest): boolean {
     const { frame } = message;
     const refusal = this.#withdrawn.refusalOf(frame.bytes.length);
     if (refusal !== undefined) return refuse(message, refusal);
@@ -165,19 +174,16 @@ class FromModernClients {
   /** Undefined: nothing was sent, the request can be read in several ways. */
   #open(
     link: UpstreamLink,
-    { sender, frame, exchange }: Message,
+    { sender, frame, exchange }: SentRequest,
     { wantsLogs, subscription }: Pick<OpenRequest, 'wantsLogs' | 'subscription'>,
   ): boolean | undefined {
     const upstreamId = this.#nextId();
     const rewritten = rewriteRequest(frame, upstreamId);
     if (rewritten === undefined) return undefined;
-    if (exchange !== undefined) exchange.upstreamId = upstreamId;
-    const id = frame.id as JsonRpcId; // of a request
+    exchange.upstreamId = upstreamId;
     this.#requests.add({
       sender,
       exchange,
-      upstreamId,
-      id,
       idToken: idToken(frame),
       progressToken: rewritten.progressToken,
       bytes: rewritten.frame.bytes.length,
@@ -209,8 +215,8 @@ class FromModernClients {
   }
 
   /** The request that this `notifications/cancelled` of a client is about; from here on it belongs to nobody. */
-  cancel({ sender, frame, exchange }: Message): OpenRequest | undefined {
-    const request = exchange === undefined ? this.#named(sender, frame) : this.#requests.get(exchange.upstreamId);
+  cancel({ sender, exchange }: Message): OpenRequest | undefined {
+    const request = this.#requests.get(exchange?.upstreamId);
     if (request === undefined || request.sender !== sender || request.exchange !== exchange) return undefined;
     this.#withdraw(request);
     return request;
@@ -221,13 +227,9 @@ class FromModernClients {
     this.#withdrawn.add(request.bytes);
   }
 
-  #named(sender: ModernSender, frame: Frame): OpenRequest | undefined {
-    const id = findSharedCancelledId(frame)?.value;
-    return this.#requests.of(sender).find((request) => request.exchange === undefined && request.id === id);
-  }
-
   /** If servers could read the notification in several ways, the bridge writes one of its own. */
-  #tellCancelled(link: UpstreamLink, { upstreamId }: OpenRequest, frame: Frame): boolean {
+  #tellCancelled(link: UpstreamLink, { exchange }: OpenRequest, frame: Frame): boolean {
+    const { upstreamId } = exchange;
     const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
     return link.send(rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId }));
   }
@@ -237,7 +239,7 @@ class FromModernClients {
     for (const request of this.#requests.all()) {
       const { subscription, sender, exchange, wantsLogs } = request;
       if (subscription === undefined) continue;
-      this.#requests.take(request.upstreamId);
+      this.#requests.take(exchange.upstreamId);
       this.#open(link, { sender, frame: subscription.request, exchange }, { wantsLogs, subscription });
     }
   }
@@ -247,7 +249,7 @@ class FromModernClients {
     const reason = sender instanceof ModernCall ? wordsOf(sender) : 'the client left';
     for (const request of this.#requests.of(sender)) {
       this.#withdraw(request);
-      link?.send(notificationFrame(CANCELLED, { requestId: request.upstreamId, reason }));
+      link?.send(notificationFrame(CANCELLED, { requestId: request.exchange.upstreamId, reason }));
     }
   }
 }

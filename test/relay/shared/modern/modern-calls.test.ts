@@ -12,6 +12,10 @@ function twoClients() {
   return { bridge, a: bridge.connect(), b: bridge.connect() };
 }
 
+function exchangeOf(id: string | number, method: string): Exchange {
+  return new Exchange(id, method, new FakeLane(), undefined, 0);
+}
+
 const LOGS = { [`${META}logLevel`]: 'debug' };
 const LOG_MESSAGE = { method: 'notifications/message', params: { level: 'info', data: 'x' } };
 
@@ -156,22 +160,23 @@ test('a client that leaves withdraws all it has open, and nothing of others', (t
   t.deepEqual([...a.heard(), ...b.heard()], []);
 });
 
-test('a translator that asks without an exchange gets its answers by id, and withdraws by id', (t) => {
+test('a translator gets the answers to its own requests by their exchanges, and withdraws by these', (t) => {
   const { bridge, b } = twoClients();
   const listener = new FakeServerListener();
   const link = bridge.server.dial(listener);
   b.call('own');
-  link.send(clientFrame({ id: 'own', method: 'server/discover', params: { _meta: ENVELOPE } }));
-  link.send(clientFrame({ id: 'second', method: 'tools/list', params: { _meta: ENVELOPE } }));
+  const [discovery, list] = [exchangeOf('own', 'server/discover'), exchangeOf('second', 'tools/list')];
+  link.send(clientFrame({ id: 'own', method: 'server/discover', params: { _meta: ENVELOPE } }), discovery);
+  link.send(clientFrame({ id: 'second', method: 'tools/list', params: { _meta: ENVELOPE } }), list);
   const [, first, second] = bridge.heard() as [Message, Message, Message];
   bridge.says({ id: first.id, result: {} });
   t.deepEqual(
     listener.received.map(({ frame, exchange }) => [frame.id, exchange]),
-    [['own', undefined]],
+    [['own', discovery]],
   );
-  link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 'own' } }));
+  link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 'own' } }), discovery);
   t.deepEqual(bridge.heard(), [], 'that one was answered');
-  link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 'second' } }));
+  link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 'second' } }), list);
   t.is(only(bridge.heard()).params?.requestId, second.id);
 });
 
@@ -180,7 +185,7 @@ test('an exchange of one client withdraws nothing of another', (t) => {
   a.call(1);
   const [call] = bridge.heard() as [Message];
   const link = bridge.server.dial(new FakeServerListener());
-  const exchange = new Exchange(1, 'tools/call', new FakeLane(), undefined, 0);
+  const exchange = exchangeOf(1, 'tools/call');
   exchange.upstreamId = call.id as number;
   link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: 1 } }), exchange);
   t.deepEqual(bridge.heard(), []);
@@ -189,7 +194,7 @@ test('an exchange of one client withdraws nothing of another', (t) => {
 test('an exchange withdraws nothing but its own request', (t) => {
   const { bridge } = twoClients();
   const link = bridge.server.dial(new FakeServerListener());
-  const [own, other] = [1, 1].map((id) => new Exchange(id, 'tools/call', new FakeLane(), undefined, 0));
+  const [own, other] = [1, 1].map((id) => exchangeOf(id, 'tools/call'));
   if (own === undefined || other === undefined) return t.fail();
   link.send(clientFrame({ id: 1, method: 'tools/call', params: { _meta: ENVELOPE } }), own);
   other.upstreamId = own.upstreamId;
@@ -375,9 +380,18 @@ test('a notification of a client that is about no request passes, but for one th
 test('a withdrawal that names no request withdraws none', (t) => {
   const { bridge } = twoClients();
   const link = bridge.server.dial(new FakeServerListener());
-  link.send(clientFrame({ id: 1, method: 'tools/list', params: { _meta: ENVELOPE } }));
+  link.send(clientFrame({ id: 1, method: 'tools/list', params: { _meta: ENVELOPE } }), exchangeOf(1, 'tools/list'));
   bridge.heard();
   t.true(link.send(clientFrame({ method: 'notifications/cancelled' })));
+  t.deepEqual(bridge.heard(), []);
+});
+
+test('a request without its exchange is a mistake of its sender, and is not sent', (t) => {
+  const { bridge, a } = twoClients();
+  a.call(1);
+  bridge.heard();
+  const link = bridge.server.dial(new FakeServerListener());
+  t.throws(() => link.send(clientFrame({ id: 1, method: 'tools/list', params: { _meta: ENVELOPE } })));
   t.deepEqual(bridge.heard(), []);
 });
 
