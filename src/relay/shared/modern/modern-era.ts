@@ -30,10 +30,11 @@ import {
 import {
   FromModernServer,
   type ModernClient,
+  type ModernClientKey,
   type ModernSender,
   type OpenRequest,
   OpenRequests,
-} from './modern-calls.ts';
+} from './open-requests.ts';
 
 /** Open at one server for all clients together: each is one for as long as its client lives. */
 const MAX_SUBSCRIPTIONS = 1024;
@@ -46,18 +47,15 @@ type SentRequest = RequestMessage<ModernSender>;
  * legacy clients whose sessions are translated.
  */
 export class SharedModernServer
-  extends SharedServer<number, ModernCall>
+  extends SharedServer<ModernClientKey, ModernCall>
   implements UpstreamDialer, CallServer, CallHandler
 {
-  #lastClient = 0;
-
   constructor(options: SharedServerOptions) {
     super(new ModernEra(options.deps), options);
   }
 
   dial(listener: ServerListener): UpstreamLink {
-    this.#lastClient += 1;
-    return this.dialClient(listener, this.#lastClient);
+    return this.dialClient(listener, {});
   }
 
   dialCalls(listener: ServerListener): UpstreamLink {
@@ -86,7 +84,7 @@ export class SharedModernServer
  * A modern server holds no state for anybody, so nothing has to be reconciled but ids. A new process is asked again for
  * what an earlier one was to report.
  */
-export class ModernEra implements SharedEra<number, ModernCall> {
+export class ModernEra implements SharedEra<ModernClientKey, ModernCall> {
   readonly firstState = 'unheard';
   readonly clients = new LinkedList<ModernClient>();
   readonly withdrawn: WithdrawnRequests;

@@ -22,11 +22,10 @@ import { ModernCall } from '../../modern-call.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
 import { deliver, type SharedClient } from '../client-link.ts';
 
-/**
- * A client of a shared modern server. The number in its state identifies the client, without keeping it in memory once
- * it has left.
- */
-export type ModernClient = SharedClient<number>;
+/** Tells a client from the others, and may be kept longer than the client. */
+export type ModernClientKey = object;
+
+export type ModernClient = SharedClient<ModernClientKey>;
 
 /** The sender of a request: a client that has joined the server, or the request itself, which comes alone. */
 export type ModernSender = ModernClient | ModernCall;
@@ -70,14 +69,14 @@ export interface RequestTraits {
 
 /** A request that was withdrawn. Neither the request nor its sender is kept, since the sender may be gone. */
 interface WithdrawnRequest {
-  /** The number of the client. Undefined for a request that came alone. */
-  readonly client: number | undefined;
+  /** Undefined for a request that came alone. */
+  readonly client: ModernClientKey | undefined;
   readonly traits: RequestTraits;
   readonly untilMs: number;
 }
 
-/** The number of a client. Undefined for a request that came alone, and so has no other from its client. */
-function clientOf(sender: ModernSender): number | undefined {
+/** Undefined for a request that came alone, and so has no other from its client. */
+function clientOf(sender: ModernSender): ModernClientKey | undefined {
   return sender instanceof ModernCall ? undefined : sender.state;
 }
 
