@@ -1,19 +1,13 @@
 /** Where client and server speak one era and the connection is the client's own, nothing stands between them. */
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { describeCallers } from '../../src/bridge/caller-policy.ts';
-import { createDialers } from '../../src/bridge/create-dialer.ts';
-import { QueueSizes } from '../../src/collections/queue-sizes.ts';
-import { ServerSpeech } from '../../src/relay/observer.ts';
 import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { DuplexConnection } from '../../src/upstream/duplex/connection.ts';
-import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
 import { Frame } from '../../src/wire/frame.ts';
 import { scanStrictEnvelope } from '../../src/wire/scan-envelope.ts';
-import { createTestDeps } from '../process/collected-log.ts';
 import { FakeServerListener } from '../support/fake-peers.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { configOf } from './config-of.ts';
+import { dialersOf } from './dialers-of.ts';
 
 const SERVER = fileURLToPath(new URL('../fixtures/servers/repeats-lines.js', import.meta.url));
 /** All modern requests of one client on a pipe. */
@@ -27,30 +21,7 @@ async function start(
   verb: string,
   era: string,
 ): Promise<Pick<UpstreamDialer, 'dial' | 'dialCalls'>> {
-  const { listener, servers, limits } = configOf(verb, '--', process.execPath, SERVER, era);
-  const [server] = servers;
-  const callers = describeCallers(listener, server);
-  const children = new ChildLimit(limits.maxChildren);
-  const urgency = new AbortController().signal;
-  const { shutdownGraceMs } = limits;
-  const observing = { observer: undefined, tracer: undefined, speech: new ServerSpeech(), server: 'a server' };
-  const dialers = await createDialers(
-    {
-      ...server,
-      callers,
-      children,
-      shutdownGraceMs,
-      urgency,
-      openShared: undefined,
-      callerTokens: undefined,
-      bound: () => [],
-      outcomes: undefined,
-      observing,
-      queues: new QueueSizes(),
-    },
-    createTestDeps().deps,
-  );
-  t.teardown(() => dialers.close());
+  const dialers = await dialersOf(t, [verb, '--', process.execPath, SERVER, era]);
   return dialers.forCaller(undefined);
 }
 

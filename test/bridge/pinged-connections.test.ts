@@ -2,19 +2,13 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
-import { describeCallers } from '../../src/bridge/caller-policy.ts';
-import { createDialers } from '../../src/bridge/create-dialer.ts';
-import { QueueSizes } from '../../src/collections/queue-sizes.ts';
-import { ServerSpeech } from '../../src/relay/observer.ts';
 import type { DialerForCaller } from '../../src/relay/ports.ts';
-import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
 import { RelayedClient } from '../contract/relayed-client.ts';
-import { createTestDeps } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { serve } from '../support/servers-of-a-test.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { ModernRequest } from '../upstream/modern-request.ts';
-import { configOf } from './config-of.ts';
+import { dialersOf } from './dialers-of.ts';
 
 const IDLE_MS = 1000;
 
@@ -65,26 +59,9 @@ async function open(
   options: readonly string[],
 ): Promise<Opened> {
   const remote = await start(t);
-  const { listener, servers, limits } = configOf('serve', '--keep-alive', `${IDLE_MS}ms`, ...options, remote.address);
-  const [server] = servers;
   const clock = new FakeClock();
-  const dialers = await createDialers(
-    {
-      ...server,
-      callers: describeCallers(listener, server),
-      children: new ChildLimit(limits.maxChildren),
-      shutdownGraceMs: limits.shutdownGraceMs,
-      urgency: undefined,
-      openShared: undefined,
-      callerTokens: undefined,
-      bound: () => [],
-      outcomes: undefined,
-      observing: { observer: undefined, tracer: undefined, speech: new ServerSpeech(), server: 'a server' },
-      queues: new QueueSizes(),
-    },
-    { ...createTestDeps().deps, clock },
-  );
-  t.teardown(() => dialers.close());
+  const words = ['serve', '--keep-alive', `${IDLE_MS}ms`, ...options, remote.address];
+  const dialers = await dialersOf(t, words, { clock });
   return { clock, dialer: dialers.forCaller(undefined), server: remote };
 }
 

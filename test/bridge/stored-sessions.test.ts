@@ -1,43 +1,19 @@
 /** Sessions that a bridge has stored, and another one goes on with, at servers that do not know them any more. */
 import test, { type ExecutionContext } from 'ava';
-import { describeCallers } from '../../src/bridge/caller-policy.ts';
-import { createDialers } from '../../src/bridge/create-dialer.ts';
-import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import { findRevision, LATEST_LEGACY_REVISION } from '../../src/mcp/vocabulary/revisions.ts';
-import { ServerSpeech } from '../../src/relay/observer.ts';
 import type { SessionDialer } from '../../src/relay/ports.ts';
 import { SessionState } from '../../src/relay/sessions/session-state.ts';
-import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
 import { RelayedClient } from '../contract/relayed-client.ts';
 import { SERVERS, type ServerName } from '../matrix/servers.ts';
-import { createTestDeps } from '../process/collected-log.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { configOf } from './config-of.ts';
+import { dialersOf } from './dialers-of.ts';
 
 const URI = 'test://static';
 const UPDATED = 'notifications/resources/updated';
 
 /** A client whose session this bridge keeps. It shares nothing with those of other bridges. */
 async function clientOf(t: ExecutionContext, target: readonly string[], state: SessionState): Promise<RelayedClient> {
-  const { listener, servers, limits } = configOf('serve', ...target);
-  const [server] = servers;
-  const dialers = await createDialers(
-    {
-      ...server,
-      callers: describeCallers(listener, server),
-      children: new ChildLimit(limits.maxChildren),
-      shutdownGraceMs: limits.shutdownGraceMs,
-      urgency: undefined,
-      openShared: undefined,
-      callerTokens: undefined,
-      bound: () => [],
-      outcomes: undefined,
-      observing: { observer: undefined, tracer: undefined, speech: new ServerSpeech(), server: 'a server' },
-      queues: new QueueSizes(),
-    },
-    createTestDeps().deps,
-  );
-  t.teardown(() => dialers.close());
+  const dialers = await dialersOf(t, ['serve', ...target]);
   const { restores: policy } = dialers;
   if (policy === undefined) throw new Error('sessions are not restored');
   const dialer = dialers.forCaller(undefined);
