@@ -45,7 +45,7 @@ const SETTLED: ExchangeState = { kind: 'settled' };
 /**
  * A request of the client, from its arrival to its answer, and the lane that carries its messages. On an exclusive
  * link the server gets the client's own id. A shared link replaces it by `upstreamId` and restores it in the answer.
- * It may be in a list of its owner's exchanges.
+ * An exchange can be a member of one list, which its owner keeps.
  */
 export class Exchange extends ListMember {
   readonly id: JsonRpcId;

@@ -126,7 +126,7 @@ class ModernToLegacyDialer implements CallDialer, CallServer {
     const request = new ModernRequest({ services: this.#services, client, frame, listener: call });
     call.servedBy = request;
     request.start();
-    // Nothing comes after the request that could be held back.
+    // A call has one request, so its client has no further message that could be held back.
     return true;
   }
 

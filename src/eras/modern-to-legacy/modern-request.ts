@@ -16,11 +16,11 @@ import type { DescribedClient } from './client-descriptions.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
 import { ContinuedCall, type ContinuingServices } from './continued-call.ts';
 import { type CallServices, LegacyCall } from './legacy-call.ts';
-import { AwaitedServer } from './pool/awaited-server.ts';
 import { MAYBE_ELSEWHERE } from './questions/call-record.ts';
 import type { Follower, ParkedCall } from './questions/parked-call.ts';
 import { requestDigest, stateError } from './questions/request-state.ts';
 import { decodeWaitingCall } from './questions/waiting-call.ts';
+import { ServerDiscovery } from './server-discovery.ts';
 import { askOfTask, NO_METHOD, taskExtensions, tasksToWatch } from './tasks/hosted-tasks.ts';
 
 /** The parts that all requests to one server share. */
@@ -195,12 +195,12 @@ export class ModernRequest implements CallHandler, Follower {
     const { wanted } = this.#client;
     const known = pool.knownResult(wanted);
     if (known !== undefined) return this.#discovered(known);
-    const server = new AwaitedServer(pool, wanted, {
+    const discovery = new ServerDiscovery(pool, wanted, {
       serves: (result) => this.#discovered(result),
       lost: (reason) => this.#refuse(rpcErrorOf(reason)),
     });
-    state.work = server;
-    server.joinSession();
+    state.work = discovery;
+    discovery.joinSession();
   }
 
   #discovered(result: InitializeResult): void {
@@ -216,7 +216,7 @@ export class ModernRequest implements CallHandler, Follower {
     state.work = { detach: askOfTask(question, (answer) => this.settle(answer)) };
   }
 
-  /** What the client waited for alone is withdrawn; a call that waits for the client goes on waiting. */
+  /** Withdraws work that only this request waits for. A call that waits for its client goes on waiting. */
   withdraw(): void {
     const state = this.#state;
     this.#state = OVER;

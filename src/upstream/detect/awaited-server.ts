@@ -54,7 +54,7 @@ class WaitingCall implements CallHandler {
     this.#waiting = undefined;
   }
 
-  /** Nothing is said to the client before the server is found. */
+  /** A client that does not keep up stops no server yet, because the server sends nothing before it is found. */
   pause(): void {}
   resume(): void {}
 }

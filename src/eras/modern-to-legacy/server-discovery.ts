@@ -1,19 +1,19 @@
-import type { BridgeError } from '../../../errors.ts';
-import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
-import { type SessionPool, SessionUser } from './session-user.ts';
-import type { SessionWanted } from './session-wanted.ts';
+import type { BridgeError } from '../../errors.ts';
+import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
+import { type SessionPool, SessionUser } from './pool/session-user.ts';
+import type { SessionWanted } from './pool/session-wanted.ts';
 
-/** One of the two is called, once. */
-export interface AwaitedServerOptions {
+/** Exactly one of the functions is called, once. */
+export interface ServerDiscoveryOptions {
   readonly serves: (server: InitializeResult) => void;
   readonly lost: (reason: BridgeError) => void;
 }
 
 /** Uses a session until its server serves, only to learn what the server says of itself. */
-export class AwaitedServer extends SessionUser {
-  readonly #options: AwaitedServerOptions;
+export class ServerDiscovery extends SessionUser {
+  readonly #options: ServerDiscoveryOptions;
 
-  constructor(pool: SessionPool, wanted: SessionWanted, options: AwaitedServerOptions) {
+  constructor(pool: SessionPool, wanted: SessionWanted, options: ServerDiscoveryOptions) {
     super(pool, wanted);
     this.#options = options;
   }
