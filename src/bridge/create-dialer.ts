@@ -253,11 +253,10 @@ function pingsOf({ target, remote, limits }: ServerToDial, deps: Deps): CreateLi
  * session goes on after a loss.
  */
 function restorePolicyOf({ callers, remote, limits }: ServerToDial): RestorePolicy {
-  return {
-    afterLoss: callers.kind === 'pipe' ? 'goes-on' : 'ends',
-    begins: callers.kind !== 'pipe' && dependsOnCaller(remote) ? 'with-a-request' : 'at-once',
-    handshakeTimeoutMs: limits.requestTimeoutMs,
-  };
+  const { requestTimeoutMs: handshakeTimeoutMs } = limits;
+  if (callers.kind === 'pipe') return { afterLoss: 'goes-on', handshakeTimeoutMs };
+  const begins = dependsOnCaller(remote) ? 'with-a-request' : 'at-once';
+  return { afterLoss: 'ends', begins, handshakeTimeoutMs };
 }
 
 /** Loaded where they may be needed: a server whose token is given asks for no login. */

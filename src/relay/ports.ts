@@ -185,25 +185,19 @@ export interface UpstreamDialer extends SessionDialer, CallDialer {}
 /** Environment variables for a process that is started for one caller alone. */
 export type CallerEnvironment = Readonly<Record<string, string>>;
 
-/** The rules for sessions that can outlive their connection to a server. */
-export interface RestorePolicy {
-  /**
-   * The consequence of a lost connection.
-   * - `goes-on`: the session continues on another connection, even if the server there offers something else, for a
-   *   client that cannot be made to open a new session.
-   * - `ends`: the session ends, and its client opens a new one. Only a stored session is restored, when it has begun
-   *   elsewhere. It also ends if the connection that it is restored on speaks another revision.
-   */
-  readonly afterLoss: 'goes-on' | 'ends';
-  /**
-   * The time of the first connection for a session that has begun elsewhere.
-   * - `at-once`: immediately.
-   * - `with-a-request`: at the client's first request, whose headers the server requires.
-   */
-  readonly begins: 'at-once' | 'with-a-request';
+/**
+ * The rules for sessions that can outlive their connection to a server. `afterLoss` is the consequence of a lost
+ * connection.
+ * - `goes-on`: the session continues on another connection, even if the server there offers something else, for a
+ *   client that cannot be made to open a new session.
+ * - `ends`: the session ends, and its client opens a new one. Only a stored session is restored, when it has begun
+ *   elsewhere. It also ends if the connection that it is restored on speaks another revision. Its first connection is
+ *   opened `at-once`, or `with-a-request` of the client, whose headers the server requires.
+ */
+export type RestorePolicy = {
   /** Time limit for the handshake of a new connection. 0 means no limit. */
   readonly handshakeTimeoutMs: number;
-}
+} & ({ readonly afterLoss: 'goes-on' } | { readonly afterLoss: 'ends'; readonly begins: 'at-once' | 'with-a-request' });
 
 /** Opens links for one caller. */
 export type DialerForCaller = Pick<UpstreamDialer, 'dial' | 'dialCalls' | 'callServer'>;

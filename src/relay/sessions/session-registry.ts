@@ -237,8 +237,8 @@ export class SessionRegistry {
     state: SessionState | undefined,
     restorer: SessionRestorer | undefined,
   ): UpstreamLink {
-    const isOver = state?.offer !== undefined && state.continuation === 'new-session';
-    if (restorer !== undefined && isOver) return restorer.begin();
+    const isRestored = state?.offer !== undefined && state.continuation === 'new-session';
+    if (restorer !== undefined && isRestored) return restorer.begin();
     const { principal, environment } = client;
     const dialer = this.#options.dialers.forCaller(environment);
     const dial = (): UpstreamLink =>

@@ -127,7 +127,8 @@ export class SessionRestorer implements UpstreamLink, LinkOwner, RestoredConnect
 
   /** Continues a session that has begun elsewhere. Returns the link for the time until it is restored. */
   begin(): UpstreamLink {
-    if (this.#options.policy.begins === 'with-a-request') {
+    const { policy } = this.#options;
+    if (policy.afterLoss === 'ends' && policy.begins === 'with-a-request') {
       this.#state = { kind: 'awaiting' };
       return this;
     }

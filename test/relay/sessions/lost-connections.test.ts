@@ -11,7 +11,7 @@ const LOST = new BridgeError('ERR_UPSTREAM_CLOSED', 'the connection broke');
 const UNREACHABLE = new BridgeError('ERR_UPSTREAM_CONNECT', 'nothing listens there');
 const REFUSED = new BridgeError('ERR_UPSTREAM_AUTH', 'the server wants a login');
 
-const POLICY = { afterLoss: 'goes-on', begins: 'at-once', handshakeTimeoutMs: 300_000 } as const;
+const POLICY = { afterLoss: 'goes-on', handshakeTimeoutMs: 300_000 } as const;
 
 const setUp = (): RestorableSession => new RestorableSession({ policy: POLICY });
 const ready = (): RestorableSession => setUp().open();
