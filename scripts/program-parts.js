@@ -58,6 +58,9 @@ export const PARTS = {
     'src/mcp/translate/',
     'src/process/',
     'src/relay/',
+    // Clients of shared servers, which users of pooled sessions extend.
+    'src/relay/shared/legacy/legacy-client.ts',
+    'src/relay/shared/shared-client.ts',
     'src/upstream/',
     'src/wire/',
   ],

@@ -5,42 +5,25 @@ import type { Frame } from '../../wire/frame.ts';
 import { separateMessages } from '../../wire/read-message.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ModernCall } from '../modern-call.ts';
-import type {
-  Dialer,
-  LinkOwner,
-  Readiness,
-  ServerFault,
-  ServerListener,
-  SessionDialer,
-  UpstreamLink,
-} from '../ports.ts';
-import {
-  ClientLink,
-  type ClientLinkHost,
-  type Held,
-  HeldMessages,
-  refuse,
-  type SentMessage,
-  type SharedClient,
-  type WaitingClient,
-  type WithdrawnRequests,
-} from './client-link.ts';
+import type { Dialer, LinkOwner, Readiness, ServerFault, SessionDialer, UpstreamLink } from '../ports.ts';
+import { type Held, HeldMessages, refuseHeld, type WaitingClient } from './held-messages.ts';
 import { dialRefusalOf, logEnd, ProcessReplacement, RestartPause } from './process-replacement.ts';
+import { type ClientHost, refuse, type SharedClient } from './shared-client.ts';
+import type { WithdrawnRequests } from './withdrawn-requests.ts';
 
 /**
  * The part of a shared server that its era decides: how the server is spoken to, and which client a message belongs to.
  */
-export interface SharedEra<State, Call extends ModernCall = never> {
-  /** All clients of the server, which adds them. They leave the list by themselves. */
-  readonly clients: LinkedList<SharedClient<State>>;
+export interface SharedEra<Client extends SharedClient, Call extends ModernCall = never> {
+  readonly clients: LinkedList<Client>;
   /** Modern calls that come alone and that the server works on. A legacy server has none. */
   readonly openCalls: readonly Call[];
   readonly withdrawn: WithdrawnRequests;
   readonly fromClients: {
     /** False: the server's pipe is full. */
-    take(link: UpstreamLink, message: SentMessage<SharedClient<State> | Call>): boolean;
+    take(link: UpstreamLink, sender: Client | Call, frame: Frame, exchange: Exchange | undefined): boolean;
     /** Withdraws what the sender has open; without a link there is nobody to tell. */
-    withdraw(link: UpstreamLink | undefined, sender: SharedClient<State> | Call): void;
+    withdraw(link: UpstreamLink | undefined, sender: Client | Call): void;
   };
   readonly fromServer: {
     /** `known`: the exchange on the shared link that the message belongs to, where its transport can tell. */
@@ -53,7 +36,7 @@ export interface SharedEra<State, Call extends ModernCall = never> {
    */
   readonly firstState: 'handshaking' | 'unheard';
   /** Deals with a message that the server need not get. Returns false if the server has to get it. */
-  takeUnsent(message: SentMessage<SharedClient<State> | Call>): boolean;
+  takeUnsent(sender: Client | Call, frame: Frame, exchange: Exchange | undefined): boolean;
   /** A child was started. */
   started(lifecycle: ServerLifecycle): void;
   /** The child is gone, or could not be started: nothing is answered any more, neither by it nor to it. */
@@ -107,18 +90,18 @@ type ServerState =
  * A server for several clients, as with `--isolation shared`. One child serves all clients that have joined, and is
  * replaced when it ends. The era decides what passes between them, and brings a new child to where the old one was.
  */
-export class SharedServer<State, Call extends ModernCall = never>
-  implements Dialer, LinkOwner, ClientLinkHost<State>, ServerLifecycle
+export class SharedServer<Client extends SharedClient, Call extends ModernCall = never>
+  implements Dialer, LinkOwner, ClientHost<Client>, ServerLifecycle
 {
   readonly #options: SharedServerOptions;
-  readonly #era: SharedEra<State, Call>;
-  readonly #held = new HeldMessages<SharedClient<State> | Call>();
+  readonly #era: SharedEra<Client, Call>;
+  readonly #held = new HeldMessages<Client | Call>();
   readonly #pause = new RestartPause();
   readonly #replacement: ProcessReplacement;
   #state: ServerState = { kind: 'idle' };
   #isWarm = false;
 
-  constructor(era: SharedEra<State, Call>, options: SharedServerOptions) {
+  constructor(era: SharedEra<Client, Call>, options: SharedServerOptions) {
     this.#options = options;
     this.#era = era;
     this.#replacement = new ProcessReplacement(options.deps.clock);
@@ -177,45 +160,40 @@ export class SharedServer<State, Call extends ModernCall = never>
   }
 
   /** Throws what `checkReady` throws. */
-  join(client: SharedClient<State>): void {
+  join(client: Client): void {
     this.checkReady();
     this.#era.clients.add(client);
   }
 
-  /** Returns a link for a client, which has joined then. Throws what `checkReady` throws. */
-  dialClient(listener: ServerListener, state: State): UpstreamLink {
-    const client = new ClientLink(this, listener, state);
-    this.join(client);
-    return client;
-  }
-
   /** Takes a message of a client that has joined, or the request of a call. */
-  send(message: SentMessage<SharedClient<State> | Call>): boolean {
+  send(sender: Client | Call, frame: Frame, exchange: Exchange | undefined): boolean {
     const state = this.#state;
-    if (state.kind === 'serving' || state.kind === 'unheard') return this.#era.fromClients.take(state.link, message);
-    if (state.kind === 'idle') return message.frame.kind !== 'request' || this.#startFor(message);
-    return this.#era.takeUnsent(message) || this.#hold(message);
+    if (state.kind === 'serving' || state.kind === 'unheard') {
+      return this.#era.fromClients.take(state.link, sender, frame, exchange);
+    }
+    if (state.kind === 'idle') return frame.kind !== 'request' || this.#startFor(sender, frame, exchange);
+    return this.#era.takeUnsent(sender, frame, exchange) || this.#hold({ sender, frame, exchange });
   }
 
-  #startFor(message: SentMessage<SharedClient<State> | Call>): boolean {
+  #startFor(sender: Client | Call, frame: Frame, exchange: Exchange | undefined): boolean {
     try {
       this.#start();
     } catch (thrown) {
-      return refuse(message, toBridgeError(thrown));
+      return refuse(sender, frame, exchange, toBridgeError(thrown));
     }
-    return this.send(message);
+    return this.send(sender, frame, exchange);
   }
 
   /** Says when the server serves, at once if it does. The client has joined. */
-  whenServing(waiting: WaitingClient<SharedClient<State>>): void {
+  whenServing(waiting: WaitingClient<Client>): void {
     if (this.#state.kind === 'serving' || this.#state.kind === 'unheard') waiting.ready();
     else this.#hold(waiting);
   }
 
   /** Holds back a message or a client, or refuses it where waiting is of no use. */
-  #hold(held: Held<SharedClient<State> | Call>): boolean {
+  #hold(held: Held<Client | Call>): boolean {
     const reason = this.#reasonNotToWait();
-    if (reason !== undefined) return refuse(held, reason);
+    if (reason !== undefined) return refuseHeld(held, reason);
     this.#held.add(held);
     return false;
   }
@@ -228,13 +206,13 @@ export class SharedServer<State, Call extends ModernCall = never>
     return this.#state.kind === 'restarting' ? this.#dialerRefusal() : undefined;
   }
 
-  leave(client: SharedClient<State>): void {
+  leave(client: Client): void {
     client.unlink();
     this.withdraw(client);
   }
 
   /** Withdraws what the sender has open, or has waiting. */
-  withdraw(sender: SharedClient<State> | Call): void {
+  withdraw(sender: Client | Call): void {
     this.#held.dropOf(sender);
     const state = this.#state;
     this.#era.fromClients.withdraw('link' in state && state.kind !== 'handshaking' ? state.link : undefined, sender);
@@ -266,7 +244,7 @@ export class SharedServer<State, Call extends ModernCall = never>
   }
 
   letGo(): void {
-    const hasCapacity = this.#held.passOn((message) => this.send(message));
+    const hasCapacity = this.#held.passOn((sender, frame, exchange) => this.send(sender, frame, exchange));
     if (hasCapacity) this.serverDrained();
   }
 

@@ -1,18 +1,6 @@
 import test from 'ava';
-import {
-  ClientSubscription,
-  MAX_EARLY,
-  MAX_EARLY_BYTES,
-} from '../../../src/eras/modern-to-legacy/client-subscription.ts';
-import type { LegacyPool } from '../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
-import type { LegacySession } from '../../../src/eras/modern-to-legacy/pool/legacy-session.ts';
-import { sessionFor } from '../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
-import { canonicalCapabilities } from '../../../src/mcp/translate/capabilities.ts';
-import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
+import { MAX_EARLY, MAX_EARLY_BYTES } from '../../../src/eras/modern-to-legacy/client-subscription.ts';
 import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
-import type { Frame } from '../../../src/wire/frame.ts';
-import { createFakeDeps } from '../../support/fake-peers.ts';
-import { clientFrame } from '../../support/frames.ts';
 import { type AskOptions, ModernBridge, type ModernRequest, SERVER_RESULT } from './modern-bridge.ts';
 
 const ID_KEY = 'io.modelcontextprotocol/subscriptionId';
@@ -120,30 +108,14 @@ test('a server that has not begun to serve may say of each list once that it has
 });
 
 test('of the resources that a client names no more are asked for than it can subscribe to', (t) => {
-  const asked: unknown[] = [];
-  const server = { send: ({ frame }: { readonly frame: Frame }) => asked.push(readPayload(frame)?.uri) > 0 };
-  const session = { initializeResult: SERVER_RESULT, server } as unknown as LegacySession;
-  const pool = { take: () => session } as unknown as LegacyPool;
+  const bridge = new ModernBridge();
   const named = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, n) => `a:${n}`);
-  const params = { notifications: { resourceSubscriptions: ['a:0', ...named] } };
-  const { clock, log } = createFakeDeps();
-  new ClientSubscription({
-    clock,
-    log,
-    pool,
-    wanted: sessionFor({
-      principal: 'ada',
-      headers: undefined,
-      capabilities: canonicalCapabilities({}),
-      clientInfo: { name: 'c', version: '1' },
-      affinity: '',
-    }),
-    request: clientFrame({ id: 1, method: 'subscriptions/listen', params }),
-    tasks: [],
-    host: { notify: () => {}, settle: () => {}, serverDrained: () => {} },
-    closed: () => {},
-  }).start();
-  t.deepEqual(asked, named.slice(0, MAX_SUBSCRIBED));
+  listen(bridge, { resourceSubscriptions: ['a:0', ...named] });
+  const asked = bridge.heard().filter(({ method }) => method === 'resources/subscribe');
+  t.deepEqual(
+    asked.map(({ params }) => params?.uri),
+    named.slice(0, MAX_SUBSCRIBED),
+  );
 });
 
 test('a resource two listen to is subscribed once, and unsubscribed with the last of them', (t) => {

@@ -4,7 +4,7 @@ import {
   MAX_WITHDRAWN_BYTES,
   TRIAL_MS,
   WithdrawnRequests,
-} from '../../../src/relay/shared/client-link.ts';
+} from '../../../src/relay/shared/withdrawn-requests.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type Message, only, reasonOf, SharedBridge } from './legacy/shared-bridge.ts';
 import { ModernBridge } from './modern/modern-bridge.ts';

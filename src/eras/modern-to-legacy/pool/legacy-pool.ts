@@ -138,7 +138,7 @@ export class LegacyPool implements SessionPool {
   #join(session: LegacySession, user: SessionUser): LegacySession {
     this.#used(session);
     try {
-      session.server.join(user);
+      user.join(session.server);
     } catch (thrown) {
       if (session.isIdle) this.#end(session);
       throw thrown;

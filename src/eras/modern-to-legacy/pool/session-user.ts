@@ -1,13 +1,10 @@
-import { ListMember } from '../../../collections/short-lived-values.ts';
 import type { BridgeError } from '../../../errors.ts';
 import { CANCELLED } from '../../../mcp/vocabulary/methods.ts';
-import { LATEST_LEGACY_REVISION, type RevisionId } from '../../../mcp/vocabulary/revisions.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
 import type { ServerFault, ServerListener } from '../../../relay/ports.ts';
-import type { SharedClient } from '../../../relay/shared/client-link.ts';
 import type { ClientIdentity } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
-import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
+import { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../../wire/write-message.ts';
 import type { LegacySession } from './legacy-session.ts';
@@ -61,20 +58,15 @@ const LEFT: SessionUse = { kind: 'left' };
  * no handshake and needs no message changed: the session has shaken hands in its name, and the user translates for the
  * modern client.
  */
-export abstract class SessionUser
-  extends ListMember
-  implements SharedClient<LegacyClient>, LegacyClient, ServerListener
-{
+export abstract class SessionUser extends LegacyClient implements ServerListener {
   readonly wanted: SessionWanted;
   /** Undefined: nothing proves which client uses the session. */
   readonly identity: ClientIdentity;
-  readonly listener: ServerListener = this;
-  readonly state: LegacyClient = this;
+  readonly listener = this;
   readonly isInitialized = true;
   isIntroduced = false;
   /** True for a call that may be asked something, which has its session to itself among such calls. */
   isAskable = false;
-  openCalls = 0;
   readonly #pool: SessionPool;
   #use: SessionUse = NONE;
 
@@ -113,11 +105,6 @@ export abstract class SessionUser
     return this.#use.session;
   }
 
-  /** Sends a notification, or the answer to a question. False: the server's pipe is full. */
-  send(frame: Frame, about?: SessionRequest): boolean {
-    return this.#use.kind !== 'joined' || this.#use.session.server.send({ sender: this, frame, exchange: about });
-  }
-
   /** May be answered at once. */
   sendRequest(request: SessionRequest): void {
     this.send(request.frame, request);
@@ -140,7 +127,7 @@ export abstract class SessionUser
     this.#use = LEFT;
     if (use.kind === 'waiting') use.leave();
     if (use.kind !== 'joined') return;
-    use.session.server.leave(this);
+    this.leave();
     this.#pool.left(this, use.session);
   }
 
@@ -182,26 +169,6 @@ export abstract class SessionUser
   }
 
   // ---- from the session
-
-  introduce(): RevisionId {
-    return LATEST_LEGACY_REVISION.id;
-  }
-
-  finishHandshake(): void {}
-
-  answered(answer: Frame): Frame {
-    return answer;
-  }
-
-  asked(question: Frame): Frame | BridgeError {
-    return question;
-  }
-
-  askInTime(ask: () => void): void {
-    ask();
-  }
-
-  left(): void {}
 
   fromServer(frame: Frame, exchange?: Exchange): void {
     if (!frame.isResponse) return this.heard(frame, exchange);

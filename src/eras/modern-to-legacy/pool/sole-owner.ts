@@ -11,7 +11,6 @@ import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../../relay/exchange.ts';
 import type { UpstreamLink } from '../../../relay/ports.ts';
-import type { SharedClient } from '../../../relay/shared/client-link.ts';
 import { attributeQuestion } from '../../../relay/shared/legacy/attribution.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import type { LegacyClient } from '../../../relay/shared/legacy/legacy-client.ts';
@@ -156,7 +155,7 @@ export class SoleOwner implements SharingPolicy {
     const owner = attributeQuestion({
       open: calls.where(({ exchange: { upstreamId, method } }) => upstreamId <= lastId && mayAsk(method)),
       abandoned: abandoned.askers(lastId),
-      clientOf: ({ client }) => client.state.identity,
+      clientOf: ({ client }) => client.identity,
       askedIn: 'call',
     });
     switch (owner.kind) {
@@ -206,7 +205,7 @@ export class SoleOwner implements SharingPolicy {
   }
 
   /** Servers may give a part another name than the whole; one caller may be told too much, others may not. */
-  watchersOf(uri: string): Iterable<SharedClient<LegacyClient>> {
+  watchersOf(uri: string): Iterable<LegacyClient> {
     const { subscriptions } = this.#state;
     const concerned = subscriptions.clientsFor(uri);
     return concerned.size > 0 ? concerned : subscriptions.clients();

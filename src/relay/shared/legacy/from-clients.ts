@@ -21,14 +21,12 @@ import { type Frame, idToken, withId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import { checkExchange, refuse, type SentMessage, type SharedClient } from '../client-link.ts';
+import { exchangeOf, refuse } from '../shared-client.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { CallOutcome, PendingCall } from './pending-calls.ts';
 import type { SharingPolicy } from './sharing-policy.ts';
-
-type Client = SharedClient<LegacyClient>;
 
 /**
  * Takes what one of several clients says to the server they share. Ids become the link's, and what is state of the
@@ -44,12 +42,10 @@ export class FromClients {
   }
 
   /** False: the server's pipe is full. */
-  take(link: UpstreamLink, message: SentMessage<Client>): boolean {
-    const { sender: client, frame, exchange } = message;
+  take(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange | undefined): boolean {
     switch (frame.kind) {
       case 'request':
-        checkExchange(message);
-        return this.#request(link, client, frame, message.exchange);
+        return this.#request(link, client, frame, exchangeOf(frame, exchange));
       case 'notification':
         return this.#notification(link, client, frame, exchange);
       case 'result':
@@ -58,8 +54,8 @@ export class FromClients {
     }
   }
 
-  #request(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
-    if (isAmbiguous(frame)) return refuse({ sender: client, frame, exchange }, UNCLEAR);
+  #request(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
+    if (isAmbiguous(frame)) return refuse(client, frame, exchange, UNCLEAR);
     const { method } = exchange;
     switch (method) {
       case INITIALIZE:
@@ -82,7 +78,7 @@ export class FromClients {
 
   #forward(
     link: UpstreamLink,
-    client: Client,
+    client: LegacyClient,
     frame: Frame,
     exchange: Exchange,
     over?: (outcome: CallOutcome) => void,
@@ -93,7 +89,7 @@ export class FromClients {
     const refusal = rewritten === undefined ? UNCLEAR : withdrawn.refusalOf(rewritten.frame.bytes.length);
     if (rewritten === undefined || refusal !== undefined) {
       over?.('failed');
-      return refuse({ sender: client, frame, exchange }, refusal ?? UNCLEAR);
+      return refuse(client, frame, exchange, refusal ?? UNCLEAR);
     }
     const { progressToken } = rewritten;
     exchange.upstreamId = upstreamId;
@@ -114,22 +110,22 @@ export class FromClients {
   }
 
   /** Every client gets the result of the one real handshake, in the revision it asked for. */
-  #answerInitialize(client: Client, frame: Frame, exchange: Exchange): boolean {
+  #answerInitialize(client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
     const offer = this.#state.offer as InitializeResult; // nothing is taken before there is one
-    const revision = client.state.introduce(frame, offer.protocolVersion);
+    const revision = client.introduce(frame, offer.protocolVersion);
     answer(client, exchange, resultFrame(idToken(frame), resultForClient(offer, revision)));
     return true;
   }
 
   /** Task ids carry no owner: a client could read and cancel another's. So tasks are neither shown nor served. */
-  #refuseTasks(client: Client, frame: Frame, exchange: Exchange): boolean {
+  #refuseTasks(client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
     const message = 'Tasks are not available on a server shared by several clients; use --isolation session.';
     const error = new BridgeError('ERR_SHARED_METHOD', message);
     answer(client, exchange, errorFrame(idToken(frame), rpcErrorOf(error)));
     return true;
   }
 
-  #setLevel(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
+  #setLevel(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
     const { levels } = this.#state;
     const level = parseLogLevel(readField(frame, 'level'));
     // An unknown level is for the server to refuse.
@@ -147,13 +143,13 @@ export class FromClients {
     return succeed(client, frame, exchange);
   }
 
-  #subscribe(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
+  #subscribe(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
     const uri = readField(frame, 'uri');
     const { subscriptions } = this.#state;
     if (typeof uri !== 'string') return this.#forward(link, client, frame, exchange);
     const isGranted = subscriptions.isGranted(uri);
     // At once: whatever happens until the server has answered finds it there.
-    if (!subscriptions.add(uri, client)) return refuse({ sender: client, frame, exchange }, TOO_MANY_SUBSCRIBED);
+    if (!subscriptions.add(uri, client)) return refuse(client, frame, exchange, TOO_MANY_SUBSCRIBED);
     if (isGranted) return succeed(client, frame, exchange);
     return this.#forward(link, client, frame, exchange, (outcome) => {
       if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);
@@ -163,18 +159,18 @@ export class FromClients {
     });
   }
 
-  #unsubscribe(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
+  #unsubscribe(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange): boolean {
     const uri = readField(frame, 'uri');
     const { subscriptions } = this.#state;
     const isOthers = typeof uri === 'string' && subscriptions.has(uri) && !subscriptions.remove(uri, client);
     return isOthers ? succeed(client, frame, exchange) : this.#forward(link, client, frame, exchange);
   }
 
-  #notification(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange | undefined): boolean {
+  #notification(link: UpstreamLink, client: LegacyClient, frame: Frame, exchange: Exchange | undefined): boolean {
     switch (frame.method) {
       case INITIALIZED:
         // The server got its own after the one real handshake.
-        client.state.finishHandshake();
+        client.finishHandshake();
         return true;
       case CANCELLED:
         return exchange === undefined || this.#cancel(link, frame, exchange);
@@ -204,11 +200,11 @@ export class FromClients {
   }
 
   #abandon({ exchange, client }: PendingCall): void {
-    this.#state.abandoned.add(exchange, client.state.identity);
+    this.#state.abandoned.add(exchange, client.identity);
     this.#policy.callAbandoned();
   }
 
-  #answer(link: UpstreamLink, client: Client, frame: Frame): boolean {
+  #answer(link: UpstreamLink, client: LegacyClient, frame: Frame): boolean {
     const question = this.#state.questions.takeAnswered(client, frame.id);
     if (question === undefined) return true;
     const { serverId } = question;
@@ -231,8 +227,8 @@ export class FromClients {
   }
 
   /** Withdraws what the client had open; the server goes on without it. */
-  withdraw(link: UpstreamLink | undefined, client: Client): void {
-    client.state.left();
+  withdraw(link: UpstreamLink | undefined, client: LegacyClient): void {
+    client.left();
     // Most clients that stand for one request have their answer by then, and have set up nothing.
     if (client.openCalls === 0 && !this.#state.remembers(client)) return;
     if (link === undefined) return void this.#state.forget(client);
@@ -247,7 +243,7 @@ export class FromClients {
     if (wanted !== undefined && wanted !== mostVerbose) this.#state.tell(link, SET_LEVEL, { level: wanted });
   }
 
-  #abandonAll(link: UpstreamLink, client: Client): void {
+  #abandonAll(link: UpstreamLink, client: LegacyClient): void {
     const { calls, withdrawn } = this.#state;
     for (const call of calls.takeOf(client)) {
       const { exchange, upstream, bytes } = call;
@@ -260,12 +256,12 @@ export class FromClients {
   }
 }
 
-function answer(client: Client, exchange: Exchange, frame: Frame): void {
+function answer(client: LegacyClient, exchange: Exchange, frame: Frame): void {
   client.listener.fromServer(frame, exchange);
 }
 
 /** Answers for the server, which need not be asked; its pipe has capacity. */
-function succeed(client: Client, request: Frame, exchange: Exchange): true {
+function succeed(client: LegacyClient, request: Frame, exchange: Exchange): true {
   answer(client, exchange, resultFrame(idToken(request), {}));
   return true;
 }

@@ -24,7 +24,6 @@ import { errorFrame, notificationFrame, resultFrame } from '../../../wire/write-
 import type { Exchange } from '../../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
 import { refusalOfId } from '../../questions.ts';
-import type { SharedClient } from '../client-link.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { Owner, PendingCall, SoleOne } from './pending-calls.ts';
@@ -78,7 +77,7 @@ export class FromServer {
     call.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
     const { client, exchange, idToken } = call;
     if (frame.kind === 'error') this.#noteElicitations(frame, client);
-    client.listener.fromServer(client.state.answered(frame, { method: exchange.method, idToken }), exchange);
+    client.listener.fromServer(client.answered(frame, { method: exchange.method, idToken }), exchange);
     this.#policy.callAnswered();
   }
 
@@ -103,7 +102,7 @@ export class FromServer {
   }
 
   /** [spec 2025-11-25 client/elicitation#url-elicitation-required-error] the error names elicitations, too. */
-  #noteElicitations(frame: Frame, client: SharedClient<LegacyClient>): void {
+  #noteElicitations(frame: Frame, client: LegacyClient): void {
     if (!frame.bytes.includes('"elicitationId"')) return;
     const listed = asFields(readField(frame, 'data'))?.elicitations;
     if (!Array.isArray(listed)) return;
@@ -133,8 +132,7 @@ export class FromServer {
 
   #toEveryone(frame: Frame): void {
     this.#policy.listChanged(frame.method);
-    for (const { state, listener } of this.#state.clients.toArray())
-      if (state.isInitialized) listener.fromServer(frame);
+    for (const client of this.#state.clients.toArray()) if (client.isInitialized) client.listener.fromServer(frame);
   }
 
   #progress(frame: Frame): void {

@@ -16,7 +16,6 @@ import {
   type Wish,
 } from '../../sessions/restore-session.ts';
 import { wishesOf } from '../../sessions/session-state.ts';
-import type { SentMessage, SharedClient } from '../client-link.ts';
 import {
   type ServerEnd,
   type ServerLifecycle,
@@ -27,10 +26,11 @@ import {
 import { ABANDONED_MS } from './attribution.ts';
 import { FromClients } from './from-clients.ts';
 import { FromServer } from './from-server.ts';
+import { HandshakingClient } from './handshaking-client.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import { LegacyState } from './legacy-state.ts';
-import { HandshakingClient, SeveralClients } from './several-clients.ts';
+import { SeveralClients } from './several-clients.ts';
 import type { SharingPolicy } from './sharing-policy.ts';
 
 export interface LegacyEraOptions {
@@ -57,8 +57,11 @@ export function createSharedLegacyServer(options: LegacyEraOptions & SharedServe
   const era = new LegacyEra(state, new SeveralClients(state, options.deps.clock), options);
   const server = new SharedServer(era, options);
   const startInitialized = (result: object): boolean => era.withHandshake(result, () => server.startIdle());
-  const dial = (listener: ServerListener): UpstreamLink =>
-    server.dialClient(listener, new HandshakingClient(options.deps.clock));
+  const dial = (listener: ServerListener): UpstreamLink => {
+    const client = new HandshakingClient(listener, options.deps.clock);
+    client.join(server);
+    return client;
+  };
   return Object.assign(server, { dial, startInitialized });
 }
 
@@ -95,9 +98,9 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
     this.fromServer = new FromServer(state, policy, options.deps.log);
   }
 
-  takeUnsent({ sender, frame }: SentMessage<SharedClient<LegacyClient>>): boolean {
-    if (frame.method !== INITIALIZED) return false;
-    sender.state.finishHandshake();
+  takeUnsent(client: LegacyClient, { method }: Frame): boolean {
+    if (method !== INITIALIZED) return false;
+    client.finishHandshake();
     return true;
   }
 
@@ -196,7 +199,7 @@ export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   /** Ends the sessions of those who know another offer than the server makes now; it never heard of their wishes. */
   #dismissIntroduced(name: string): void {
     const reason = `${name} was restarted and offers other capabilities than before; open a new session.`;
-    for (const client of this.#state.clients.toArray().filter(({ state }) => state.isIntroduced)) {
+    for (const client of this.#state.clients.toArray().filter(({ isIntroduced }) => isIntroduced)) {
       this.#state.forget(client);
       client.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
     }

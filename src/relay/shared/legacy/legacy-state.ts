@@ -7,7 +7,7 @@ import { SubscribedUris } from '../../../mcp/vocabulary/subscribed-uris.ts';
 import { type Frame, type JsonRpcId, withId } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import { type SharedClient, WithdrawnRequests } from '../client-link.ts';
+import { WithdrawnRequests } from '../withdrawn-requests.ts';
 import { AbandonedCalls } from './attribution.ts';
 import type { InitializeResult } from './initialize-result.ts';
 import type { LegacyClient } from './legacy-client.ts';
@@ -18,12 +18,12 @@ import { PendingCalls, type SoleOne } from './pending-calls.ts';
  * to it.
  */
 export class LegacyState {
-  readonly clients = new LinkedList<SharedClient<LegacyClient>>();
+  readonly clients = new LinkedList<LegacyClient>();
   readonly calls = new PendingCalls();
   readonly abandoned: AbandonedCalls;
   readonly questions = new ServerQuestions();
-  readonly subscriptions = new SubscriptionTable<SharedClient<LegacyClient>>();
-  readonly levels = new LogLevels<SharedClient<LegacyClient>>();
+  readonly subscriptions = new SubscriptionTable<LegacyClient>();
+  readonly levels = new LogLevels<LegacyClient>();
   readonly withdrawn: WithdrawnRequests;
   /** Requests of the bridge itself whose answers matter, by id. */
   readonly own = new Map<number, (answer: Frame) => void>();
@@ -56,24 +56,24 @@ export class LegacyState {
   }
 
   /** Returns true if the client may be being asked something, or has set up what it wants to hear. */
-  remembers(client: SharedClient<LegacyClient>): boolean {
+  remembers(client: LegacyClient): boolean {
     const { questions, levels, subscriptions } = this;
     return !questions.isEmpty || levels.get(client) !== undefined || subscriptions.hasAny(client);
   }
 
   /** Forgets what the client wanted to hear. Returns the resources nobody is left for. */
-  forget(client: SharedClient<LegacyClient>): readonly string[] {
+  forget(client: LegacyClient): readonly string[] {
     this.levels.set(client, undefined);
     return this.subscriptions.removeClient(client);
   }
 
   /** Passes a request of the server on to the client of this call. Returns why it cannot be asked. */
   ask({ client, exchange }: SoleOne, question: Frame): BridgeError | undefined {
-    const asked = client.state.asked(question);
+    const asked = client.asked(question);
     if (asked instanceof BridgeError) return asked;
     const opened = this.questions.open(client, question.id as JsonRpcId);
     const send = (): void => client.listener.fromServer(withId(asked, opened.id), exchange);
-    client.state.askInTime(() => this.questions.isOpen(opened) && send(), asked.bytes.length);
+    client.askInTime(() => this.questions.isOpen(opened) && send(), asked.bytes.length);
     return undefined;
   }
 }
@@ -212,7 +212,7 @@ const ELICITATION_LIMITS = { count: 1000, length: 64 * 1024 };
 export interface Question {
   /** The id that the client gets: a number of the bridge's own, so that a restarted server cannot repeat one. */
   readonly id: number;
-  readonly client: SharedClient<LegacyClient>;
+  readonly client: LegacyClient;
   readonly serverId: JsonRpcId;
 }
 
@@ -220,7 +220,7 @@ export interface Question {
 export class ServerQuestions {
   readonly #byId = new Map<number, Question>();
   readonly #byServerId = new Map<JsonRpcId, Question>();
-  readonly #elicitations = new RecentNames<SharedClient<LegacyClient>>(ELICITATION_LIMITS);
+  readonly #elicitations = new RecentNames<LegacyClient>(ELICITATION_LIMITS);
   #lastId = 0;
 
   /** True if no client is being asked anything, or was sent to a URL whose visit is not complete. */
@@ -228,7 +228,7 @@ export class ServerQuestions {
     return this.#byId.size === 0 && this.#elicitations.size === 0;
   }
 
-  open(client: SharedClient<LegacyClient>, serverId: JsonRpcId): Question {
+  open(client: LegacyClient, serverId: JsonRpcId): Question {
     this.#lastId += 1;
     const question: Question = { id: this.#lastId, client, serverId };
     this.#byId.set(question.id, question);
@@ -247,7 +247,7 @@ export class ServerQuestions {
   }
 
   /** The question a client answers; undefined if it was never asked that. */
-  takeAnswered(client: SharedClient<LegacyClient>, id: JsonRpcId | undefined): Question | undefined {
+  takeAnswered(client: LegacyClient, id: JsonRpcId | undefined): Question | undefined {
     const question = typeof id === 'number' ? this.#byId.get(id) : undefined;
     if (question === undefined || question.client !== client) return undefined;
     this.#remove(question);
@@ -261,7 +261,7 @@ export class ServerQuestions {
     return question;
   }
 
-  takeOf(client: SharedClient<LegacyClient>): readonly Question[] {
+  takeOf(client: LegacyClient): readonly Question[] {
     const questions = [...this.#byId.values()].filter((question) => question.client === client);
     for (const question of questions) this.#remove(question);
     for (const [id, owner] of this.#elicitations) if (owner === client) this.#elicitations.delete(id);
@@ -277,11 +277,11 @@ export class ServerQuestions {
   }
 
   /** Remembers who was sent to a URL, for `notifications/elicitation/complete`. */
-  noteElicitation(elicitationId: unknown, client: SharedClient<LegacyClient>): void {
+  noteElicitation(elicitationId: unknown, client: LegacyClient): void {
     if (typeof elicitationId === 'string') this.#elicitations.set(elicitationId, client);
   }
 
-  clientOfElicitation(elicitationId: unknown): SharedClient<LegacyClient> | undefined {
+  clientOfElicitation(elicitationId: unknown): LegacyClient | undefined {
     return typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
   }
 

@@ -1,7 +1,6 @@
 import { CellMap } from '../../../collections/short-lived-values.ts';
 import type { JsonRpcId } from '../../../wire/frame.ts';
 import type { Exchange } from '../../exchange.ts';
-import type { SharedClient } from '../client-link.ts';
 import type { LegacyClient } from './legacy-client.ts';
 
 /** The end of a call: answered with a result, with an error or not at all, or given up by its client. */
@@ -9,7 +8,7 @@ export type CallOutcome = 'succeeded' | 'failed' | 'withdrawn';
 
 /** A request on its way through the shared link, and how to turn its answer back into the client's. */
 export interface PendingCall {
-  readonly client: SharedClient<LegacyClient>;
+  readonly client: LegacyClient;
   readonly exchange: Exchange;
   /** The exchange of the request on the shared link, where its transport can tell what belongs to it. */
   readonly upstream: Exchange | undefined;
@@ -24,7 +23,7 @@ export interface PendingCall {
 
 /** To whom a message of the server belongs. */
 export type Owner =
-  | { readonly kind: 'one'; readonly client: SharedClient<LegacyClient>; readonly exchange: Exchange | undefined }
+  | { readonly kind: 'one'; readonly client: LegacyClient; readonly exchange: Exchange | undefined }
   | { readonly kind: 'nobody' }
   | { readonly kind: 'ambiguous' };
 
@@ -70,7 +69,7 @@ export class PendingCalls {
     return calls;
   }
 
-  takeOf(client: SharedClient<LegacyClient>): readonly PendingCall[] {
+  takeOf(client: LegacyClient): readonly PendingCall[] {
     if (client.openCalls === 0) return [];
     const calls = [...this.#calls.values()].filter((call) => call.client === client);
     for (const call of calls) this.#delete(call);
@@ -95,7 +94,7 @@ export class PendingCalls {
   }
 
   /** Does what `owner` does, with the calls of only those clients that meet the condition. */
-  ownerAmong(isMeant: (client: SharedClient<LegacyClient>) => boolean): Owner {
+  ownerAmong(isMeant: (client: LegacyClient) => boolean): Owner {
     return ownerOf([...this.#calls.values()].filter(({ client }) => isMeant(client)));
   }
 }

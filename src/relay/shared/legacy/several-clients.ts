@@ -1,37 +1,17 @@
 import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import type { InputFault } from '../../../mcp/classify/input-required.ts';
-import { toLegacyInput } from '../../../mcp/translate/downgrade-inputs.ts';
-import { downgradeResult } from '../../../mcp/translate/downgrade-results.ts';
-import { withoutUrlElicitation } from '../../../mcp/translate/errors.ts';
-import {
-  CARRIED_CAPABILITIES,
-  type ClientCapabilities,
-  missingCapability,
-  readClientCapabilities,
-} from '../../../mcp/vocabulary/client-declarations.ts';
+import { CARRIED_CAPABILITIES } from '../../../mcp/vocabulary/client-declarations.ts';
 import { ELICIT, mayAsk } from '../../../mcp/vocabulary/methods.ts';
-import { readField, readFields } from '../../../mcp/vocabulary/payload.ts';
-import {
-  findRevision,
-  isEarlierRevision,
-  LATEST_LEGACY_REVISION,
-  type RevisionId,
-} from '../../../mcp/vocabulary/revisions.ts';
+import { readField } from '../../../mcp/vocabulary/payload.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import { type Frame, withId, withPayload } from '../../../wire/frame.ts';
-import { skipValue } from '../../../wire/json/scan-json.ts';
+import type { Frame } from '../../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
-import type { SharedClient } from '../client-link.ts';
 import { ABANDONED_MS, type AbandonedCall, attributeQuestion, type ClientIdentity } from './attribution.ts';
-import { EarlyQuestions } from './early-questions.ts';
-import type { AnsweredCall, LegacyClient } from './legacy-client.ts';
+import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { Owner, PendingCall } from './pending-calls.ts';
 import type { ServerQuestion, SharingPolicy } from './sharing-policy.ts';
-
-type Client = SharedClient<LegacyClient>;
 
 /** Clients that must learn nothing of each other. One is asked only what certainly belongs to a call of its own. */
 export class SeveralClients implements SharingPolicy {
@@ -76,7 +56,7 @@ export class SeveralClients implements SharingPolicy {
   }
 
   #ownerAmong(open: readonly PendingCall[], abandoned: readonly ClientIdentity[]): Owner {
-    const clientOf = ({ client }: PendingCall): ClientIdentity => client.state.identity;
+    const clientOf = ({ client }: PendingCall): ClientIdentity => client.identity;
     const owner = attributeQuestion({ open, abandoned, clientOf, askedIn: 'client' });
     switch (owner.kind) {
       case 'call':
@@ -94,7 +74,7 @@ export class SeveralClients implements SharingPolicy {
   /** A client that has left is not replaced by another: what was meant for it reaches nobody. */
   #clientWith(identity: ClientIdentity): Owner {
     for (const client of this.#state.clients.toArray()) {
-      if (client.state.identity === identity) return { kind: 'one', client, exchange: undefined };
+      if (client.identity === identity) return { kind: 'one', client, exchange: undefined };
     }
     return AMBIGUOUS;
   }
@@ -124,7 +104,7 @@ export class SeveralClients implements SharingPolicy {
         );
   }
 
-  watchersOf(uri: string): Iterable<Client> {
+  watchersOf(uri: string): Iterable<LegacyClient> {
     return this.#state.subscriptions.clientsFor(uri);
   }
 
@@ -154,82 +134,6 @@ export class SeveralClients implements SharingPolicy {
   close(): void {}
 }
 
-/** A client that makes a handshake of its own, which the bridge answers. */
-export class HandshakingClient implements LegacyClient {
-  isIntroduced = false;
-  isInitialized = false;
-  readonly #clock: Clock;
-  /** The questions that wait for `isInitialized`; made for the first of them. */
-  #early: EarlyQuestions | undefined;
-  /** The capabilities in the client's own `initialize`; the server heard those of the bridge. */
-  #capabilities: ClientCapabilities = {};
-  #revision: RevisionId = LATEST_LEGACY_REVISION.id;
-  /** The client's revision is older than the server's, so the client must not see newer shapes. */
-  #isOlder = false;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** A client of its own session is known by its state, which is small enough to be kept longer than its link. */
-  get identity(): ClientIdentity {
-    return this;
-  }
-
-  introduce(initialize: Frame, serverRevision: unknown): RevisionId {
-    const params = readFields(initialize, ['capabilities', 'protocolVersion']);
-    const server = findRevision(serverRevision);
-    this.isIntroduced = true;
-    this.#capabilities = readClientCapabilities(params);
-    this.#revision = (findRevision(params.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
-    this.#isOlder = server !== undefined && isEarlierRevision(this.#revision, server.id);
-    return this.#revision;
-  }
-
-  finishHandshake(): void {
-    this.isInitialized = true;
-    this.#early?.letGo();
-  }
-
-  answered(said: Frame, { method, idToken }: AnsweredCall): Frame {
-    const answer = withId(said, idToken);
-    if (answer.kind === 'error') return this.#opensUrls ? answer : withoutUrlElicitation(answer);
-    return this.#isOlder ? downgradeResult(answer, { method, clientRevision: this.#revision }) : answer;
-  }
-
-  get #opensUrls(): boolean {
-    return !this.#isOlder && missingCapability(this.#capabilities, ELICIT, { mode: 'url' }) === undefined;
-  }
-
-  asked(question: Frame): Frame | BridgeError {
-    const { method = '' } = question;
-    const missing = missingCapability(this.#capabilities, method, readFields(question, ['mode']));
-    if (missing !== undefined) {
-      return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call did not declare ${missing}.`);
-    }
-    const asked = this.#isOlder ? olderQuestion(question, this.#revision) : question;
-    if ('fault' in asked) {
-      return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call cannot be asked: ${asked.fault}.`);
-    }
-    return this.isInitialized || this.#earlyQuestions.hasCapacityFor(asked.bytes.length) ? asked : TOO_EARLY;
-  }
-
-  askInTime(ask: () => void, bytes: number): void {
-    if (this.isInitialized) ask();
-    else this.#earlyQuestions.add(ask, bytes);
-  }
-
-  get #earlyQuestions(): EarlyQuestions {
-    this.#early ??= new EarlyQuestions(this.#clock);
-    return this.#early;
-  }
-
-  left(): void {
-    this.#early?.drop();
-    this.#capabilities = {};
-  }
-}
-
 /** True for a call whose client has had no connection for so long that an abandoned call would not count any more. */
 function isLost({ exchange }: PendingCall, nowMs: number): boolean {
   const { lostAtMs } = exchange.lane;
@@ -245,18 +149,3 @@ function withdrawnExchange(id: number): Exchange {
 
 const NOBODY: Owner = { kind: 'nobody' };
 const AMBIGUOUS: Owner = { kind: 'ambiguous' };
-
-const TOO_EARLY = new BridgeError(
-  'ERR_SESSION_BUSY',
-  'The client has not finished its handshake, and as many questions as allowed already wait for it.',
-);
-
-/** A request of the server in the words of this revision; a fault: it has none for it. */
-function olderQuestion(frame: Frame, clientRevision: RevisionId): Frame | InputFault {
-  const { bytes, payloadStart, method = '' } = frame;
-  const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
-  // No revision that has another after it knows ids of elicitations.
-  const older = toLegacyInput({ method, params }, { clientRevision, elicitationId: '' });
-  if ('fault' in older) return older;
-  return older.params === undefined || older.params === params ? frame : withPayload(frame, older.params);
-}

@@ -4,7 +4,6 @@ import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import type { Exchange, Lane } from '../../exchange.ts';
 import type { UpstreamLink } from '../../ports.ts';
-import type { SharedClient } from '../client-link.ts';
 import type { ServerEnd } from '../shared-server.ts';
 import type { AbandonedCall } from './attribution.ts';
 import type { InitializeResult } from './initialize-result.ts';
@@ -43,7 +42,7 @@ export interface SharingPolicy {
   /** Returns the owner of a log message that names no call. */
   logOwner(): Owner;
   /** Returns the clients that are told that a resource has changed. */
-  watchersOf(uri: string): Iterable<SharedClient<LegacyClient>>;
+  watchersOf(uri: string): Iterable<LegacyClient>;
 
   /** A call was answered, and its client has the answer. */
   callAnswered(): void;

@@ -10,16 +10,10 @@ import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { type Frame, idToken } from '../../../wire/frame.ts';
 import { findUnmistakable } from '../../../wire/json/outline.ts';
 import { errorFrame, notificationFrame } from '../../../wire/write-message.ts';
+import type { Exchange } from '../../exchange.ts';
 import { type CallHandler, type CallServer, ModernCall, wordsOf } from '../../modern-call.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../ports.ts';
-import {
-  checkExchange,
-  deliver,
-  type RequestMessage,
-  refuse,
-  type SentMessage,
-  WithdrawnRequests,
-} from '../client-link.ts';
+import { deliver, exchangeOf, refuse } from '../shared-client.ts';
 import {
   type ServerEnd,
   type ServerLifecycle,
@@ -27,27 +21,18 @@ import {
   SharedServer,
   type SharedServerOptions,
 } from '../shared-server.ts';
-import {
-  FromModernServer,
-  type ModernClient,
-  type ModernClientKey,
-  type ModernSender,
-  type OpenRequest,
-  OpenRequests,
-} from './open-requests.ts';
+import { WithdrawnRequests } from '../withdrawn-requests.ts';
+import { FromModernServer, ModernClient, type ModernSender, type OpenRequest, OpenRequests } from './open-requests.ts';
 
 /** Open at one server for all clients together: each is one for as long as its client lives. */
 const MAX_SUBSCRIPTIONS = 1024;
-
-type Message = SentMessage<ModernSender>;
-type SentRequest = RequestMessage<ModernSender>;
 
 /**
  * A server of the modern era for requests that come alone, and for several clients with many requests each, such as
  * legacy clients whose sessions are translated.
  */
 export class SharedModernServer
-  extends SharedServer<ModernClientKey, ModernCall>
+  extends SharedServer<ModernClient, ModernCall>
   implements UpstreamDialer, CallServer, CallHandler
 {
   constructor(options: SharedServerOptions) {
@@ -55,7 +40,9 @@ export class SharedModernServer
   }
 
   dial(listener: ServerListener): UpstreamLink {
-    return this.dialClient(listener, {});
+    const client = new ModernClient(listener);
+    client.join(this);
+    return client;
   }
 
   dialCalls(listener: ServerListener): UpstreamLink {
@@ -69,7 +56,7 @@ export class SharedModernServer
 
   take(call: ModernCall, request: Frame): boolean {
     call.servedBy = this;
-    return this.send({ sender: call, frame: request, exchange: call });
+    return this.send(call, request, call);
   }
 
   /**
@@ -84,7 +71,7 @@ export class SharedModernServer
  * A modern server holds no state for anybody, so nothing has to be reconciled but ids. A new process is asked again for
  * what an earlier one was to report.
  */
-export class ModernEra implements SharedEra<ModernClientKey, ModernCall> {
+export class ModernEra implements SharedEra<ModernClient, ModernCall> {
   readonly firstState = 'unheard';
   readonly clients = new LinkedList<ModernClient>();
   readonly withdrawn: WithdrawnRequests;
@@ -104,8 +91,8 @@ export class ModernEra implements SharedEra<ModernClientKey, ModernCall> {
   }
 
   /** A subscription that waits for the next process is over at once. */
-  takeUnsent(message: Message): boolean {
-    return message.frame.method === CANCELLED && this.fromClients.cancel(message) !== undefined;
+  takeUnsent(sender: ModernSender, { method }: Frame, exchange: Exchange | undefined): boolean {
+    return method === CANCELLED && this.fromClients.cancel(sender, exchange) !== undefined;
   }
 
   started({ link }: ServerLifecycle): void {
@@ -116,10 +103,10 @@ export class ModernEra implements SharedEra<ModernClientKey, ModernCall> {
   ended({ reason, wasServing }: ServerEnd): void {
     this.#requests.forgetWithdrawn();
     for (const request of this.#requests.all()) {
-      const { exchange, subscription, idToken } = request;
+      const { sender, exchange, subscription, idToken } = request;
       if (subscription !== undefined && (wasServing || subscription.isAcknowledged)) continue;
       const isOpen = this.#requests.take(exchange.upstreamId) !== undefined;
-      if (isOpen) deliver(request, errorFrame(idToken, rpcErrorOf(reason)));
+      if (isOpen) deliver(sender, exchange, errorFrame(idToken, rpcErrorOf(reason)));
     }
   }
 
@@ -140,13 +127,12 @@ class FromModernClients {
   }
 
   /** False: the server's pipe is full. */
-  take(link: UpstreamLink, message: Message): boolean {
-    switch (message.frame.kind) {
+  take(link: UpstreamLink, sender: ModernSender, frame: Frame, exchange: Exchange | undefined): boolean {
+    switch (frame.kind) {
       case 'request':
-        checkExchange(message);
-        return this.#request(link, message);
+        return this.#request(link, sender, frame, exchangeOf(frame, exchange));
       case 'notification':
-        return this.#notification(link, message);
+        return this.#notification(link, sender, frame, exchange);
       case 'result':
       case 'error':
         // [spec 2026-07-28 transports/stdio#sending-messages] must not be written: nobody has asked.
@@ -155,25 +141,32 @@ class FromModernClients {
     }
   }
 
-  #request(link: UpstreamLink, message: SentRequest): boolean {
-    const { frame } = message;
+  #request(link: UpstreamLink, sender: ModernSender, frame: Frame, exchange: Exchange): boolean {
     const refusal = this.#withdrawn.refusalOf(frame.bytes.length);
-    if (refusal !== undefined) return refuse(message, refusal);
+    if (refusal !== undefined) return refuse(sender, frame, exchange, refusal);
     const logs = isAmbiguous(frame) ? 'unclear' : asksForLogs(frame);
-    if (logs === 'unclear') return refuse(message, UNCLEAR);
+    if (logs === 'unclear') return refuse(sender, frame, exchange, UNCLEAR);
     const isListen = frame.method === LISTEN;
     // [spec 2026-07-28 transports/streamable-http#receiving-messages] no log messages within a subscription
     const wantsLogs = logs && !isListen;
-    if (isListen && this.#requests.subscriptions >= MAX_SUBSCRIPTIONS) return refuse(message, TOO_MANY_SUBSCRIPTIONS);
+    if (isListen && this.#requests.subscriptions >= MAX_SUBSCRIPTIONS)
+      return refuse(sender, frame, exchange, TOO_MANY_SUBSCRIPTIONS);
     const subscription = isListen ? { request: frame, isAcknowledged: false } : undefined;
-    return this.#open(link, message, { wantsLogs, subscription }) ?? refuse(message, UNCLEAR);
+    return (
+      this.#open(link, { sender, exchange, wantsLogs, subscription }, frame) ?? refuse(sender, frame, exchange, UNCLEAR)
+    );
   }
 
   /** Undefined: nothing was sent, the request can be read in several ways. */
   #open(
     link: UpstreamLink,
-    { sender, frame, exchange }: SentRequest,
-    { wantsLogs, subscription }: Pick<OpenRequest, 'wantsLogs' | 'subscription'>,
+    {
+      sender,
+      exchange,
+      wantsLogs,
+      subscription,
+    }: Pick<OpenRequest, 'sender' | 'exchange' | 'wantsLogs' | 'subscription'>,
+    frame: Frame,
   ): boolean | undefined {
     const upstreamId = this.#nextId();
     const rewritten = rewriteRequest(frame, upstreamId);
@@ -197,11 +190,10 @@ class FromModernClients {
     return this.#lastId;
   }
 
-  #notification(link: UpstreamLink, message: Message): boolean {
-    const { frame } = message;
+  #notification(link: UpstreamLink, sender: ModernSender, frame: Frame, exchange: Exchange | undefined): boolean {
     switch (frame.method) {
       case CANCELLED: {
-        const request = this.cancel(message);
+        const request = this.cancel(sender, exchange);
         return request === undefined || this.#tellCancelled(link, request, frame);
       }
       // About a request of the server, of which there are none.
@@ -213,7 +205,7 @@ class FromModernClients {
   }
 
   /** The request that this `notifications/cancelled` of a client is about; from here on it belongs to nobody. */
-  cancel({ sender, exchange }: Message): OpenRequest | undefined {
+  cancel(sender: ModernSender, exchange: Exchange | undefined): OpenRequest | undefined {
     const request = this.#requests.get(exchange?.upstreamId);
     if (request === undefined || request.sender !== sender || request.exchange !== exchange) return undefined;
     this.#withdraw(request);
@@ -235,10 +227,10 @@ class FromModernClients {
   /** Asks a new process for what an earlier one was asked to report. */
   listenAgain(link: UpstreamLink): void {
     for (const request of this.#requests.all()) {
-      const { subscription, sender, exchange, wantsLogs } = request;
+      const { subscription, exchange } = request;
       if (subscription === undefined) continue;
       this.#requests.take(exchange.upstreamId);
-      this.#open(link, { sender, frame: subscription.request, exchange }, { wantsLogs, subscription });
+      this.#open(link, request, subscription.request);
     }
   }
 

@@ -19,13 +19,22 @@ import { asNumber, type Frame, type JsonRpcId, withId } from '../../../wire/fram
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
 import type { Exchange } from '../../exchange.ts';
 import { ModernCall } from '../../modern-call.ts';
-import type { ServerFault, UpstreamLink } from '../../ports.ts';
-import { deliver, type SharedClient } from '../client-link.ts';
+import type { ServerFault, ServerListener, UpstreamLink } from '../../ports.ts';
+import { deliver, SharedClient } from '../shared-client.ts';
 
 /** Tells a client from the others, and may be kept longer than the client. */
-export type ModernClientKey = object;
+type ClientKey = object;
 
-export type ModernClient = SharedClient<ModernClientKey>;
+/** A client with many requests, such as one on a pipe or a legacy client whose session is translated. */
+export class ModernClient extends SharedClient {
+  listener: ServerListener;
+  readonly key: ClientKey = {};
+
+  constructor(listener: ServerListener) {
+    super();
+    this.listener = listener;
+  }
+}
 
 /** The sender of a request: a client that has joined the server, or the request itself, which comes alone. */
 export type ModernSender = ModernClient | ModernCall;
@@ -70,14 +79,14 @@ export interface RequestTraits {
 /** A request that was withdrawn. Neither the request nor its sender is kept, since the sender may be gone. */
 interface WithdrawnRequest {
   /** Undefined for a request that came alone. */
-  readonly client: ModernClientKey | undefined;
+  readonly client: ClientKey | undefined;
   readonly traits: RequestTraits;
   readonly untilMs: number;
 }
 
 /** Undefined for a request that came alone, and so has no other from its client. */
-function clientOf(sender: ModernSender): ModernClientKey | undefined {
-  return sender instanceof ModernCall ? undefined : sender.state;
+function clientOf(sender: ModernSender): ClientKey | undefined {
+  return sender instanceof ModernCall ? undefined : sender.key;
 }
 
 /** The open requests of all senders, by the id they have on the shared link. */
@@ -205,7 +214,11 @@ export class FromModernServer {
     const request = this.#takeRequest(frame.id);
     if (request === undefined) return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     const answer = withId(frame, request.idToken);
-    deliver(request, (request.subscription && rewriteSubscriptionId(answer, request.idToken)) ?? answer);
+    deliver(
+      request.sender,
+      request.exchange,
+      (request.subscription && rewriteSubscriptionId(answer, request.idToken)) ?? answer,
+    );
   }
 
   /** Without an id it is about a request that could not be read; of what is open, only one may be that. */
@@ -236,14 +249,14 @@ export class FromModernServer {
     }
     if (frame.method === LISTEN_ACKNOWLEDGED) return acknowledged(frame, request, request.subscription);
     const rewritten = rewriteSubscriptionId(frame, request.idToken);
-    if (rewritten !== undefined) deliver(request, rewritten);
+    if (rewritten !== undefined) deliver(request.sender, request.exchange, rewritten);
   }
 
   #progress(frame: Frame): void {
     const token = findProgressOf(frame);
     const request = this.#requests.get(asNumber(token?.value));
     const rewritten = request?.progressToken && rewriteProgress(frame, request.progressToken, token);
-    if (request !== undefined && rewritten !== undefined) deliver(request, rewritten);
+    if (request !== undefined && rewritten !== undefined) deliver(request.sender, request.exchange, rewritten);
   }
 
   /**
@@ -256,12 +269,12 @@ export class FromModernServer {
     const { exchange, idToken } = request;
     this.#requests.take(exchange.upstreamId);
     const result = resultFrame(idToken, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: exchange.id } });
-    deliver(request, rewriteSubscriptionId(result, idToken) ?? result);
+    deliver(request.sender, request.exchange, rewriteSubscriptionId(result, idToken) ?? result);
   }
 
   #toSole(frame: Frame, mayBeAbout: (request: RequestTraits) => boolean): void {
     const request = this.#requests.sole(mayBeAbout);
-    if (request !== undefined) return deliver(request, frame);
+    if (request !== undefined) return deliver(request.sender, request.exchange, frame);
     this.#log.debug(
       { method: frame.method },
       'notification dropped: it names no call, and not exactly one may be meant',
@@ -272,17 +285,19 @@ export class FromModernServer {
     this.#log.error({ code: error.code }, error.message);
     if (kind === 'request' || kind === 'notification') return;
     const request = this.#takeRequest(id);
-    if (request !== undefined) deliver(request, errorFrame(request.idToken, rpcErrorOf(error)));
+    if (request !== undefined)
+      deliver(request.sender, request.exchange, errorFrame(request.idToken, rpcErrorOf(error)));
   }
 }
 
 /** The client is told once. A new process confirms it anew, and what changed in between was never reported. */
 function acknowledged(frame: Frame, request: OpenRequest, subscription: Subscription): void {
   if (subscription.isAcknowledged) {
-    for (const change of missedChanges(subscription.request, frame, request.idToken)) deliver(request, change);
+    for (const change of missedChanges(subscription.request, frame, request.idToken))
+      deliver(request.sender, request.exchange, change);
     return;
   }
   subscription.isAcknowledged = true;
   const rewritten = rewriteSubscriptionId(frame, request.idToken);
-  if (rewritten !== undefined) deliver(request, rewritten);
+  if (rewritten !== undefined) deliver(request.sender, request.exchange, rewritten);
 }

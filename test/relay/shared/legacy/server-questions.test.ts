@@ -1,14 +1,10 @@
 import test from 'ava';
-import { ClientLink } from '../../../../src/relay/shared/client-link.ts';
-import type { LegacyClient } from '../../../../src/relay/shared/legacy/legacy-client.ts';
+import { HandshakingClient } from '../../../../src/relay/shared/legacy/handshaking-client.ts';
 import { ServerQuestions } from '../../../../src/relay/shared/legacy/legacy-state.ts';
-import { HandshakingClient } from '../../../../src/relay/shared/legacy/several-clients.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeServerListener } from '../../../support/fake-peers.ts';
 
-const HOST = { send: () => true, leave: () => {} };
-const createClient = (): ClientLink<LegacyClient> =>
-  new ClientLink(HOST, new FakeServerListener(), new HandshakingClient(new FakeClock()));
+const createClient = (): HandshakingClient => new HandshakingClient(new FakeServerListener(), new FakeClock());
 
 test('only the client that was asked can answer, once', (t) => {
   const questions = new ServerQuestions();

@@ -1,6 +1,7 @@
 import test from 'ava';
-import { HandshakingClient } from '../../../../src/relay/shared/legacy/several-clients.ts';
+import { HandshakingClient } from '../../../../src/relay/shared/legacy/handshaking-client.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { FakeServerListener } from '../../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../../support/frames.ts';
 import { EXITED, SharedBridge } from './shared-bridge.ts';
 
@@ -43,7 +44,7 @@ for (const [title, params, revision, hasRoots] of [
   ['nothing', undefined, '2025-11-25', false],
 ] as const) {
   test(`a client that says ${title} is introduced as one of ${revision} ${hasRoots ? 'with' : 'without'} roots`, (t) => {
-    const client = new HandshakingClient(new FakeClock());
+    const client = new HandshakingClient(new FakeServerListener(), new FakeClock());
     t.false(client.isIntroduced);
     t.is(client.introduce(clientFrame({ id: 1, method: 'initialize', params }), '2025-11-25'), revision);
     t.true(client.isIntroduced);
