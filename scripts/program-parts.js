@@ -41,9 +41,9 @@ export const PARTS = {
     'src/upstream/detect/opened-connections.ts',
     'src/upstream/name-target.ts',
     'src/upstream/resilience/life-check.ts',
+    'src/upstream/resilience/trials.ts',
     'src/upstream/stdio/child-limit.ts',
     'src/upstream/stdio/connector.ts',
-    'src/upstream/stdio/start-trials.ts',
     'src/wire/ndjson.ts',
   ],
   // Every client.

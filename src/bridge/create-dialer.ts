@@ -9,6 +9,7 @@ import type { Credentials } from '../http/client/credentials.ts';
 import type { ExchangedTokens } from '../http/login/exchange-token.ts';
 import type { OpenSharedText } from '../http/login/login-storage.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { Observing } from '../relay/client-presence.ts';
 import { forEveryCaller } from '../relay/dialer-adapters.ts';
@@ -86,7 +87,7 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     failureLevel: 'warn',
     urgency: server.urgency,
     deps,
-    trialClient: server.callers.kind === 'pipe' ? undefined : CLIENT_INFO,
+    trialClient: trialClientOf(server),
   });
   const { isolation, prewarm } = server.sessions;
   const lifeChecks = checkProcesses(processes.name, server, deps);
@@ -95,6 +96,14 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
   }
   const prepared = new PreparedConnections(processes, prewarm, deps);
   return findEras({ connections: prepared, ownSessions: prepared, lifeChecks }, 'stdio', server, deps);
+}
+
+/**
+ * Returns the name for trials of a server that failed. A client on a pipe is the only one to try the server, since nobody
+ * asks whether that bridge is ready.
+ */
+function trialClientOf({ callers }: ServerToDial): Implementation | undefined {
+  return callers.kind === 'pipe' ? undefined : CLIENT_INFO;
 }
 
 /** Checks the processes that no client could end by leaving: they serve several, or clients that have no sessions. */
@@ -129,6 +138,7 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
     failureLevel: 'warn',
     bound,
     createLifeCheck: pingsOf(server, deps),
+    trialClient: trialClientOf(server),
     deps,
   });
   return findEras({ connections: streams }, 'byte-stream', server, deps);
@@ -146,6 +156,7 @@ async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps
     clientInfo: CLIENT_INFO,
     credentials,
     createLifeCheck: pingsOf(server, deps),
+    trialClient: trialClientOf(server),
     deps,
   });
   return findEras({ connections: webSockets }, 'websocket', server, deps);
@@ -231,6 +242,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     credentials,
     learned: (spoken) => server.observing.speech.learn(spoken),
     createLifeCheck: pingsOf(server, deps),
+    trialClient: trialClientOf(server),
     deps,
     joinEras: ({ legacy, modern }) => ({
       modern,

@@ -6,6 +6,7 @@ import { SessionCookies } from '../http/client/cookies.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import type { ResponseHead } from '../http/client/http-call.ts';
 import { askForTls } from '../http/client/network-error.ts';
+import { showUrl } from '../http/shown-url.ts';
 import {
   classifyInitialize,
   classifyProbe,
@@ -30,6 +31,7 @@ import { Prober } from '../upstream/detect/prober.ts';
 import { createHttpSseConnector } from '../upstream/http-sse/connector.ts';
 import { endSession } from '../upstream/remote/end-session.ts';
 import { createSessionKey, type SessionKey } from '../upstream/remote/session-key.ts';
+import { Reachability } from '../upstream/resilience/reachability.ts';
 import type { Frame } from '../wire/frame.ts';
 import { EnvelopeScanner } from '../wire/scan-envelope.ts';
 import { notificationFrame, requestFrame } from '../wire/write-message.ts';
@@ -149,7 +151,10 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   const { url } = target;
   const { timeouts } = remote;
   const scanner = new EnvelopeScanner();
-  const dialer = createHttpSseConnector({ url, http, timeouts, maxMessageBytes, tracing: 'off', scanner, deps });
+  const reachability = new Reachability({ name: showUrl(url), attempt: undefined, deps });
+  const dialer = createHttpSseConnector({
+    ...{ url, http, timeouts, maxMessageBytes, tracing: 'off', scanner, reachability, deps },
+  });
   const client = new Prober(dialer, deps.clock);
   probe.onClose(async () => client.close());
   const ask = (frame: Frame): Promise<Answer<ProbeOutcome>> =>

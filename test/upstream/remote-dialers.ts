@@ -7,6 +7,7 @@ import type { SessionDialer, UpstreamDialer } from '../../src/relay/ports.ts';
 import { asSessionDialer } from '../../src/upstream/connection.ts';
 import { createHttpSseConnector } from '../../src/upstream/http-sse/connector.ts';
 import type { RemoteConnectorOptions } from '../../src/upstream/remote/remote-environment.ts';
+import { Reachability } from '../../src/upstream/resilience/reachability.ts';
 import { createStreamableConnector } from '../../src/upstream/streamable-session/connector.ts';
 import { createStatelessDialer } from '../../src/upstream/streamable-stateless/dialer.ts';
 import { createWebSocketConnector } from '../../src/upstream/websocket/connector.ts';
@@ -49,6 +50,7 @@ export function dialerOptions(
     maxMessageBytes: maxMessageBytes ?? 16 * 1024 * 1024,
     tracing: 'off',
     scanner: new EnvelopeScanner(),
+    reachability: new Reachability({ name: url.href, attempt: undefined, deps }),
     deps: clock === undefined ? deps : { ...deps, clock },
   };
 }

@@ -8,11 +8,13 @@ import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { leadsBack, type Reached } from '../../http/addresses.ts';
 import { readSecureContext } from '../../http/client/secure-context.ts';
 import { showStreamAddress } from '../../http/socket-addresses.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { Readiness } from '../../relay/ports.ts';
 import { IdWarnings } from '../answer-ids.ts';
 import type { Connection, Connector, CreateLifeCheck } from '../connection.ts';
 import { DuplexConnection } from '../duplex/connection.ts';
-import { Reachability } from '../remote/remote-environment.ts';
+import { Reachability } from '../resilience/reachability.ts';
+import { tryConnection } from '../resilience/try-connection.ts';
 import { ByteStreamCarrier } from './carrier.ts';
 
 /**
@@ -34,6 +36,8 @@ export interface ByteStreamConnectorOptions {
   readonly bound?: () => readonly BoundAddress[];
   /** Checks the connections. Default: nothing does. */
   readonly createLifeCheck?: CreateLifeCheck | undefined;
+  /** Client name for trials of a server that could not be reached. Default: only clients try it. */
+  readonly trialClient?: Implementation | undefined;
   readonly deps: Deps;
 }
 
@@ -59,7 +63,12 @@ class ByteStreamConnector implements Connector {
     this.name = showStreamAddress(options.address);
     this.#options = options;
     this.#secureContext = readSecureContext(options.tls);
-    this.#reachability = new Reachability(options.deps.clock);
+    const { trialClient: clientInfo, deps } = options;
+    const { clock } = deps;
+    const attempt =
+      clientInfo &&
+      ((signal: AbortSignal) => tryConnection({ connect: () => this.connect(), clientInfo, clock, signal }));
+    this.#reachability = new Reachability({ name: this.name, attempt, deps });
     this.#idWarnings = new IdWarnings(this.name, options.deps.log);
   }
 
@@ -115,6 +124,7 @@ class ByteStreamConnector implements Connector {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#reachability.close();
     const connections = [...this.#connections];
     for (const connection of connections) connection.close(SHUTTING_DOWN);
     await Promise.all(connections.map(({ carrier }) => carrier.gone));

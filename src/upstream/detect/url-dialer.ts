@@ -20,13 +20,13 @@ import type {
   UpstreamLink,
 } from '../../relay/ports.ts';
 import type { SessionState } from '../../relay/sessions/session-state.ts';
-import { isOutOfReach, Reachability } from '../remote/remote-environment.ts';
+import { isOutOfReach, Reachability } from '../resilience/reachability.ts';
 import { createStatelessDialer } from '../streamable-stateless/dialer.ts';
 import { AwaitedServer } from './awaited-server.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
-import { Deadline, untilAborted } from './deadline.ts';
+import { Deadline, type Deciding, untilAborted } from './deadline.ts';
 import { DetectingLinks } from './detecting-link.ts';
-import { detect } from './detection.ts';
+import { type Detection, detect } from './detection.ts';
 import { FirstFailures } from './detection-errors.ts';
 import type { JoinEras, JoinedDialers } from './joined-dialers.ts';
 import { OwnAttempts } from './url-attempts.ts';
@@ -36,6 +36,7 @@ import {
   createSessionDialer,
   type ModernServers,
   type RemoteOptions,
+  type UrlConnectorOptions,
 } from './url-sessions.ts';
 import { createKeyOf, type KeyOf, type Learned, type Verdict, VerdictCache } from './verdict-cache.ts';
 
@@ -64,6 +65,7 @@ class UrlDialer implements UpstreamDialer {
   readonly #sessions: SessionDialer;
   readonly #http: HttpClient;
   readonly #credentials: Pick<Credentials, 'close'> | undefined;
+  readonly #reachability: Reachability;
   readonly #requests: UrlRequests;
   readonly #keyOf: KeyOf;
   readonly #failures: FirstFailures;
@@ -78,10 +80,13 @@ class UrlDialer implements UpstreamDialer {
   #calls: RequestDialer;
   #isClosed = false;
 
-  constructor(options: UrlDialerOptions) {
-    const { target, protocol, remote, credentials, deps, joinEras, learned } = options;
+  constructor(given: UrlDialerOptions) {
+    const { target, protocol, remote, credentials, trialClient, deps, joinEras, learned } = given;
     this.#credentials = credentials;
     this.name = showUrl(target.url);
+    const attempt = trialClient && ((signal: AbortSignal) => this.#requests.try(signal));
+    this.#reachability = new Reachability({ name: this.name, attempt, deps });
+    const options = { ...given, reachability: this.#reachability };
     this.#protocol = remote.transport === 'sse' ? 'legacy' : protocol;
     if (protocol === 'modern') learned({ transport: 'streamable-http', era: 'modern', revision: undefined });
     this.#keyOf = createKeyOf(target.url, remote);
@@ -94,7 +99,7 @@ class UrlDialer implements UpstreamDialer {
     });
     // The pool never asks for the modern era, and its verdicts are of no use to the other era. Pings would keep alive
     // what no client holds open.
-    const pooled: RemoteOptions = { ...options, protocol: 'legacy', createLifeCheck: undefined };
+    const pooled: UrlConnectorOptions = { ...options, protocol: 'legacy', createLifeCheck: undefined };
     const pooledVerdicts = new VerdictCache(deps.clock, learned);
     this.#legacy = this.#createSessions(pooled, pooledVerdicts, { kind: 'refused' });
     this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern, modernForOne: this.#modern });
@@ -132,7 +137,7 @@ class UrlDialer implements UpstreamDialer {
     this.#calls = kind === 'modern' ? this.#joined.modern : this.#requests;
   }
 
-  #createSessions(options: RemoteOptions, verdicts: VerdictCache, modern: ModernServers): SessionDialer {
+  #createSessions(options: UrlConnectorOptions, verdicts: VerdictCache, modern: ModernServers): SessionDialer {
     return createSessionDialer(options, {
       verdicts,
       keyOf: this.#keyOf,
@@ -177,12 +182,12 @@ class UrlDialer implements UpstreamDialer {
 
   /** The readiness of the server, as known from the latest attempts to reach it. */
   readiness(): Readiness {
-    const known = [this.#sessions, this.#joined.modern, this.#joined.modernToLegacy, this.#requests];
-    return known.map((part) => part.readiness()).find(({ state }) => state !== 'ready') ?? { state: 'ready' };
+    return this.#reachability.readiness();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#reachability.close();
     this.#credentials?.close();
     this.#requests.close(SHUTTING_DOWN);
     const { legacyToModern, modernToLegacy, modern } = this.#joined;
@@ -193,6 +198,7 @@ class UrlDialer implements UpstreamDialer {
 
   killNow(): void {
     this.#isClosed = true;
+    this.#reachability.close();
     this.#credentials?.close();
     for (const dialer of [this.#sessions, this.#legacy, this.#modern]) dialer.killNow();
     this.#http.close();
@@ -213,6 +219,7 @@ export interface UrlRequestsOptions {
   readonly verdicts: VerdictCache;
   readonly keyOf: KeyOf;
   readonly failures: FirstFailures;
+  readonly reachability: Reachability;
   /** True if all callers get the same server. Otherwise the verdict depends on the headers of the request. */
   readonly isOneServer: boolean;
   /** Called when a server was found that has the event stream of HTTP+SSE. */
@@ -229,7 +236,6 @@ export interface UrlRequestsOptions {
  */
 export class UrlRequests {
   readonly #options: UrlRequestsOptions;
-  readonly #reachability: Reachability;
   readonly #links = new DetectingLinks();
   readonly #awaited = new AwaitedServer(async (headers) => (await this.#find(headers)).callServer());
   /** True if the server has answered once. Until then the address may be wrong, so `failures` logs the errors. */
@@ -237,11 +243,6 @@ export class UrlRequests {
 
   constructor(options: UrlRequestsOptions) {
     this.#options = options;
-    this.#reachability = new Reachability(options.deps.clock);
-  }
-
-  readiness(): Readiness {
-    return this.#reachability.readiness();
   }
 
   dialCalls(listener: LinkOwner, context: CallContext): UpstreamLink {
@@ -280,16 +281,8 @@ export class UrlRequests {
   }
 
   async #ask(forwarded: Forwarded): Promise<Verdict> {
-    const { failures, target, http, clientInfo, maxMessageBytes, deps } = this.#options;
-    const { clock, log } = deps;
-    const { url } = target;
-    const deadline = new Deadline(http, showUrl(url), { forwarded });
-    const { signal } = deadline;
-    const asked = { http, url, cookies: new SessionCookies(), forwarded, maxMessageBytes };
-    const attempts = new OwnAttempts({ target: asked, clientInfo, timeoutMs: PROBE_TIMEOUT_MS, signal });
     try {
-      const detection = await detect({ attempts, order: ['discover'], goal: 'era', clock, log, signal });
-      this.#reachability.note(undefined);
+      const detection = await this.#detect({ forwarded });
       this.#wasThere = true;
       if (detection.kind === 'modern') return { kind: 'modern', revision: detection.revision };
       if (detection.kind === 'refused') return { kind: 'legacy', by: 'discover', confidence: 'weak' };
@@ -299,11 +292,41 @@ export class UrlRequests {
       return { kind: 'legacy', by: 'discover', confidence };
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      if (isOutOfReach(error)) this.#reachability.note(error);
-      if (!this.#wasThere) failures.tell(error);
+      if (!this.#wasThere) this.#options.failures.tell(error);
+      throw error;
+    }
+  }
+
+  async #detect(deciding: Deciding): Promise<Detection> {
+    const { reachability, target, http, clientInfo, maxMessageBytes, deps } = this.#options;
+    const { clock, log } = deps;
+    const { url } = target;
+    const deadline = new Deadline(http, showUrl(url), deciding);
+    const { signal } = deadline;
+    const asked = { http, url, cookies: new SessionCookies(), forwarded: deciding.forwarded, maxMessageBytes };
+    const attempts = new OwnAttempts({ target: asked, clientInfo, timeoutMs: PROBE_TIMEOUT_MS, signal });
+    try {
+      const detection = await detect({ attempts, order: ['discover'], goal: 'era', clock, log, signal });
+      reachability.note(undefined);
+      return detection;
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      if (isOutOfReach(error)) reachability.note(error);
       throw error;
     } finally {
       deadline.clear();
+    }
+  }
+
+  /** Tries whether the server can be reached. Rejects if it is out of reach. */
+  async try(signal: AbortSignal): Promise<void> {
+    const { reachability } = this.#options;
+    try {
+      await this.#detect({ forwarded: undefined, signal });
+    } catch (thrown) {
+      if (isOutOfReach(toBridgeError(thrown))) throw thrown;
+      // Another error is an answer, such as the demand for a login.
+      reachability.note(undefined);
     }
   }
 

@@ -16,6 +16,7 @@ import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import { asSessionDialer, type Connector, type CreateLifeCheck } from '../connection.ts';
 import { createHttpSseConnector } from '../http-sse/connector.ts';
 import type { RemoteConnectorOptions, RemoteTracing } from '../remote/remote-environment.ts';
+import type { Reachability } from '../resilience/reachability.ts';
 import { createStreamableConnector } from '../streamable-session/connector.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline } from './deadline.ts';
@@ -37,7 +38,14 @@ export interface RemoteOptions {
   readonly credentials: Credentials | CallerCredentials | undefined;
   /** Checks the connections of sessions. Default: nothing does. */
   readonly createLifeCheck?: CreateLifeCheck | undefined;
+  /** Client name for trials of a server that could not be reached. Default: only clients try it. */
+  readonly trialClient?: Implementation | undefined;
   readonly deps: Deps;
+}
+
+/** The options of the connectors of a server at a URL, which share what is known of its reachability. */
+export interface UrlConnectorOptions extends RemoteOptions {
+  readonly reachability: Reachability;
 }
 
 /** The treatment of a session whose server turns out to be modern. */
@@ -66,7 +74,7 @@ export interface SessionKnowledge {
  * transport is detected with the first message of the first client, unless `--transport` states it.
  * @throws BridgeError ERR_CONFIG_OPTION if a certificate file cannot be used
  */
-export function createSessionDialer(options: RemoteOptions, knowledge: SessionKnowledge): SessionDialer {
+export function createSessionDialer(options: UrlConnectorOptions, knowledge: SessionKnowledge): SessionDialer {
   const { protocol, remote } = options;
   const { transport } = remote;
   if (transport === 'sse') {
@@ -78,12 +86,12 @@ export function createSessionDialer(options: RemoteOptions, knowledge: SessionKn
   return new UrlSessions(options, knowledge);
 }
 
-export function connectorOptions(options: RemoteOptions): RemoteConnectorOptions {
-  const { target, remote, maxMessageBytes, tracing, createLifeCheck, deps } = options;
+export function connectorOptions(options: UrlConnectorOptions): RemoteConnectorOptions {
+  const { target, remote, maxMessageBytes, tracing, createLifeCheck, reachability, deps } = options;
   const { timeouts } = remote;
   const http = createHttpClient(options);
   const scanner = new EnvelopeScanner();
-  return { url: target.url, http, timeouts, maxMessageBytes, tracing, scanner, createLifeCheck, deps };
+  return { url: target.url, http, timeouts, maxMessageBytes, tracing, scanner, createLifeCheck, reachability, deps };
 }
 
 export function createHttpClient({
@@ -133,7 +141,7 @@ type Found = Detection & { readonly link: FoundLink };
 
 class UrlSessions implements SessionDialer {
   readonly name: string;
-  readonly #options: RemoteOptions;
+  readonly #options: UrlConnectorOptions;
   readonly #knowledge: SessionKnowledge;
   readonly #http: HttpClient;
   readonly #streamable: Connector;
@@ -147,7 +155,7 @@ class UrlSessions implements SessionDialer {
   #wasThere = false;
   #isClosed = false;
 
-  constructor(options: RemoteOptions, knowledge: SessionKnowledge) {
+  constructor(options: UrlConnectorOptions, knowledge: SessionKnowledge) {
     const shared = connectorOptions(options);
     this.name = showUrl(options.target.url);
     this.#options = options;
@@ -265,11 +273,8 @@ class UrlSessions implements SessionDialer {
     throw modernOnlyError(this.name, revision);
   }
 
-  /** Returns the state of the transport in use. Before the first client both count as reachable. */
   readiness(): Readiness {
-    const streamable = this.#streamable.readiness();
-    const httpSse = this.#httpSse.readiness();
-    return streamable.state === 'ready' ? httpSse : streamable;
+    return this.#options.reachability.readiness();
   }
 
   async close(): Promise<void> {

@@ -297,7 +297,8 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
   // ---- the end
 
   #lost(error: BridgeError): void {
-    this.#options.reachable(error);
+    // A server that wants a login of this client was reached, and may serve others.
+    this.#options.reachable(error.code === 'ERR_UPSTREAM_AUTH' ? undefined : error);
     // An error in opening the stream is reported to the client that needs it. A break is logged, because no client may
     // be waiting.
     if (this.#state.kind === 'open') this.#log.warn({ code: error.code }, `event stream lost: ${error.message}`);

@@ -7,7 +7,6 @@ import { IdWarnings } from '../answer-ids.ts';
 import type { Connection, Connector } from '../connection.ts';
 import {
   CallerHeaders,
-  Reachability,
   type RemoteConnectorOptions,
   type RemoteEnvironment,
   type ServerEnvironment,
@@ -39,7 +38,6 @@ export class RemoteConnector implements Connector {
   readonly environment: ServerEnvironment;
   readonly #options: RemoteConnectorOptions;
   readonly #create: ConnectRemote;
-  readonly #reachability: Reachability;
   readonly #connections = new Set<Connection>();
   readonly #farewells = new Set<Promise<unknown>>();
   #isClosed = false;
@@ -48,8 +46,7 @@ export class RemoteConnector implements Connector {
     this.name = showUrl(options.url);
     this.#options = options;
     this.#create = create;
-    this.#reachability = new Reachability(options.deps.clock);
-    const { deps, credentials: _, ...remote } = options;
+    const { deps, credentials: _, reachability: __, ...remote } = options;
     this.environment = { ...remote, idWarnings: new IdWarnings(this.name, deps.log), log: deps.log };
   }
 
@@ -95,7 +92,7 @@ export class RemoteConnector implements Connector {
 
   /** Notes that the server has answered, or the error because of which it could not be reached. */
   noteReachable(error: BridgeError | undefined): void {
-    this.#reachability.note(error);
+    this.#options.reachability.note(error);
   }
 
   #waitFor(farewell: Promise<unknown>): void {
@@ -104,7 +101,7 @@ export class RemoteConnector implements Connector {
   }
 
   readiness(): Readiness {
-    return this.#reachability.readiness();
+    return this.#options.reachability.readiness();
   }
 
   async close(): Promise<void> {

@@ -1,21 +1,17 @@
-/**
- * State shared by the requests of a link to a remote server: options, forwarded headers of the client, and whether the
- * server was reachable when last tried.
- */
+/** State shared by the requests of a link to a remote server: options, and forwarded headers of the client. */
 import type { Logger } from 'pino';
 import type { RemoteTimeouts } from '../../config/remote.ts';
-import type { Clock, Deps } from '../../deps.ts';
-import type { BridgeError } from '../../errors.ts';
+import type { Deps } from '../../deps.ts';
 import type { HttpClient } from '../../http/client/client.ts';
 import type { SessionCookies } from '../../http/client/cookies.ts';
 import type { Credentials } from '../../http/client/credentials.ts';
 import { traceHeadersOf } from '../../mcp/classify/trace-context.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
-import type { Readiness } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { IdWarnings } from '../answer-ids.ts';
 import type { CreateLifeCheck } from '../connection.ts';
+import type { Reachability } from '../resilience/reachability.ts';
 
 /** Options of every dialer of a remote server. */
 export interface RemoteConnectorOptions {
@@ -28,6 +24,8 @@ export interface RemoteConnectorOptions {
   readonly tracing: RemoteTracing;
   /** Reads the envelopes of all answers. */
   readonly scanner: EnvelopeScanner;
+  /** Shared by all dialers of the server. */
+  readonly reachability: Reachability;
   /** Closed with the dialer. */
   readonly credentials?: Pick<Credentials, 'close'> | undefined;
   /** Checks the connections of sessions. Default: nothing does. */
@@ -92,34 +90,5 @@ export class CallerHeaders {
   /** Returns the forwarded headers for this message. */
   of(frame: Frame, exchange: Exchange | undefined): Lane['headers'] {
     return exchange !== undefined && frame.kind === 'request' ? exchange.lane.headers : this.#latest;
-  }
-}
-
-/** Time for which a failure counts. The server is not tried in between and may be back. */
-const MEMORY_MS = 10_000;
-
-/** True if the failure means that there is no server, or none that can be understood. */
-export function isOutOfReach({ code }: BridgeError): boolean {
-  return code === 'ERR_UPSTREAM_CONNECT' || code === 'ERR_UPSTREAM_UNREADABLE';
-}
-
-/** Remembers for the readiness check whether the server was reachable when last tried. */
-export class Reachability {
-  readonly #clock: Clock;
-  #failure: { readonly error: BridgeError; readonly atMs: number } | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Notes a failure to reach the server, or undefined if it answered. */
-  note(error: BridgeError | undefined): void {
-    this.#failure = error === undefined ? undefined : { error, atMs: this.#clock.now() };
-  }
-
-  readiness(): Readiness {
-    const failure = this.#failure;
-    if (failure === undefined || this.#clock.now() - failure.atMs > MEMORY_MS) return { state: 'ready' };
-    return { state: 'unproven', error: failure.error };
   }
 }

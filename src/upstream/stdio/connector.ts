@@ -16,9 +16,10 @@ import type { Connection, Connector } from '../connection.ts';
 import type { Carrier, CarrierListener } from '../duplex/carrier.ts';
 import { DuplexConnection } from '../duplex/connection.ts';
 import { WaitingCarrier } from '../duplex/waiting-carrier.ts';
+import { Trials } from '../resilience/trials.ts';
+import { tryConnection } from '../resilience/try-connection.ts';
 import { StdioCarrier } from './carrier.ts';
 import type { ChildLimit, ChildSlot } from './child-limit.ts';
-import { StartTrials } from './start-trials.ts';
 
 export interface StdioConnectorOptions {
   readonly target: CommandTarget;
@@ -61,7 +62,7 @@ class StdioConnector implements Connector {
   readonly #startChild: StartChild;
   readonly #policy: RestartPolicy;
   readonly #idWarnings: IdWarnings;
-  readonly #trials: StartTrials | undefined;
+  readonly #trials: Trials | undefined;
   readonly #limit: ChildLimit;
   readonly #failureLevel: 'warn' | 'debug';
   /** Children that may still be running. */
@@ -99,12 +100,13 @@ class StdioConnector implements Connector {
    * Creates trial starts, which do not start a process while another one of the server runs. The running process shows
    * whether the server can start, and some servers can run only once.
    */
-  #createTrials(clientInfo: Implementation): StartTrials {
+  #createTrials(clientInfo: Implementation): Trials {
+    const { clock } = this.#options.deps;
     const connect = (): Connection => {
       if (this.#children.size > 0) throw new BridgeError('ERR_SESSION_BUSY', 'The server has been started already.');
       return this.connect();
     };
-    return new StartTrials({ connect, clientInfo, clock: this.#options.deps.clock });
+    return new Trials({ attempt: (signal) => tryConnection({ connect, clientInfo, clock, signal }), clock });
   }
 
   connect(): Connection {

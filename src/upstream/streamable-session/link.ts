@@ -22,8 +22,8 @@ import { type PostEnd, PostedCall, type PostHost, type Posting, useOfBody } from
 import { PostedCalls } from '../remote/posted-calls.ts';
 import { type Refusal, sessionVerdictOf, sessionVerdictOfAnswer } from '../remote/refusal.ts';
 import type { RemoteLinkOptions } from '../remote/remote-connector.ts';
-import { isOutOfReach } from '../remote/remote-environment.ts';
 import type { SessionKey } from '../remote/session-key.ts';
+import { isOutOfReach } from '../resilience/reachability.ts';
 import { GetStream } from './get-stream.ts';
 import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
 
@@ -333,7 +333,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
   /** Reports a failed message to the client, and to the server too if it may be processing the request. */
   #failed(message: Outgoing, error: BridgeError, wasSent: boolean): void {
     const { frame, reply } = message;
-    if (isOutOfReach(error) || error.data?.phase === 'connect') this.#options.reachable(error);
+    if (isOutOfReach(error)) this.#options.reachable(error);
     if (reply !== undefined) return reply(error, 'unrelated');
     if (frame.kind !== 'request') {
       // The session continues without the message. A server without sessions may not accept it at all.

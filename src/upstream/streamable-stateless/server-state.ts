@@ -3,7 +3,8 @@ import type { Exchange } from '../../relay/exchange.ts';
 import { type Frame, hasPlainId, type JsonRpcId } from '../../wire/frame.ts';
 import { Outgoing } from '../remote/link-messages.ts';
 import { PostedCall, type PostHost, type Posting } from '../remote/posted-call.ts';
-import { isOutOfReach, type ServerEnvironment } from '../remote/remote-environment.ts';
+import type { ServerEnvironment } from '../remote/remote-environment.ts';
+import { isOutOfReach } from '../resilience/reachability.ts';
 import { createPosting, type PostedMessage, postRequest } from './posting.ts';
 import { ToolHeaders } from './tool-headers.ts';
 

@@ -214,7 +214,8 @@ export class WebSocketCarrier implements Carrier, WebSocketOpener, WebSocketList
    * connection gets it.
    */
   #lost(error: BridgeError): void {
-    this.#options.reachable(error);
+    // A server that wants a login of this client was reached, and may serve others.
+    this.#options.reachable(error.code === 'ERR_UPSTREAM_AUTH' ? undefined : error);
     this.#tell(error);
   }
 

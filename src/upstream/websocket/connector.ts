@@ -1,3 +1,4 @@
+import { showUrl } from '../../http/shown-url.ts';
 import { MAX_MISSED_PINGS, PING_MS } from '../../http/websocket/connection.ts';
 import { EnvelopeScanner } from '../../wire/scan-envelope.ts';
 import type { Connector } from '../connection.ts';
@@ -6,6 +7,8 @@ import type { CarrierListener } from '../duplex/carrier.ts';
 import { DuplexConnection } from '../duplex/connection.ts';
 import { RemoteConnector } from '../remote/remote-connector.ts';
 import type { RemoteConnectorOptions } from '../remote/remote-environment.ts';
+import { Reachability } from '../resilience/reachability.ts';
+import { tryConnection } from '../resilience/try-connection.ts';
 import { WebSocketCarrier } from './carrier.ts';
 
 export interface WebSocketConnectorOptions extends RemoteConnectorOptions {
@@ -15,7 +18,7 @@ export interface WebSocketConnectorOptions extends RemoteConnectorOptions {
 
 export type RemoteWebSocketOptions = Pick<
   RemoteOptions,
-  'target' | 'remote' | 'maxMessageBytes' | 'clientInfo' | 'credentials' | 'createLifeCheck' | 'deps'
+  'target' | 'remote' | 'maxMessageBytes' | 'clientInfo' | 'credentials' | 'createLifeCheck' | 'trialClient' | 'deps'
 >;
 
 /**
@@ -23,12 +26,17 @@ export type RemoteWebSocketOptions = Pick<
  * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
  */
 export function createRemoteWebSocketConnector(options: RemoteWebSocketOptions): Connector {
-  const { target, remote, maxMessageBytes, deps } = options;
+  const { target, remote, maxMessageBytes, trialClient: clientInfo, deps } = options;
   const { timeouts } = remote;
   // All pings have to fit into the user's limit on silence.
   const allowed = timeouts.idleMs > 0 ? Math.ceil(timeouts.idleMs / (MAX_MISSED_PINGS + 1)) : PING_MS;
   const pingMs = Math.min(PING_MS, allowed);
-  return createWebSocketConnector({
+  const { clock } = deps;
+  const attempt =
+    clientInfo &&
+    ((signal: AbortSignal) => tryConnection({ connect: () => connector.connect(), clientInfo, clock, signal }));
+  const reachability = new Reachability({ name: showUrl(target.url), attempt, deps });
+  const connector = createWebSocketConnector({
     url: target.url,
     http: createHttpClient(options),
     timeouts,
@@ -39,8 +47,10 @@ export function createRemoteWebSocketConnector(options: RemoteWebSocketOptions):
     scanner: new EnvelopeScanner(),
     credentials: options.credentials,
     createLifeCheck: options.createLifeCheck,
+    reachability,
     deps,
   });
+  return connector;
 }
 
 /** Creates connections to a server over WebSocket. Each carries messages of either era. */

@@ -8,6 +8,8 @@ import type { StreamAddress } from '../../../src/config/server.ts';
 import { CLOSE_GRACE_MS } from '../../../src/upstream/byte-stream/carrier.ts';
 import type { ByteStreamConnectorOptions } from '../../../src/upstream/byte-stream/connector.ts';
 import { requestFrame } from '../../../src/wire/write-message.ts';
+import { createTestDeps } from '../../process/collected-log.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { createFakeDeps } from '../../support/fake-peers.ts';
 import { ownPort } from '../../support/own-port.ts';
 import { resetSocket } from '../../support/reset-socket.ts';
@@ -62,6 +64,30 @@ test('where nothing listens, the error names address and cause, and the server c
     `Cannot reach the server at tcp://127.0.0.1:${port}: nothing listens there. Check host and port, and that the server is running (ECONNREFUSED).`,
   );
   t.is(dialer.readiness().state, 'unproven');
+});
+
+test('a server that could not be reached stays failed until it answers again, for which it is tried', async (t) => {
+  const port = await ownPort();
+  const { deps, entries } = createTestDeps();
+  const clock = new FakeClock();
+  const trialClient = { name: 'test', version: '1' };
+  const { dialer, listener } = dial(t, tcp(port), { deps: { ...deps, clock }, trialClient });
+  await listener.whenClosed();
+  clock.advance(10_000);
+  await waitFor(() => entries.filter(({ code }) => code === 'ERR_UPSTREAM_CONNECT').length === 2);
+  t.is(dialer.readiness().state, 'unproven');
+  const said: string[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined).on('data', (chunk) => said.push(chunk.toString()));
+  });
+  server.listen(port, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  clock.advance(20_000);
+  await waitFor(() => dialer.readiness().state === 'ready' && said.length > 0);
+  t.regex(said.join(''), /"method":"initialize"/);
+  t.true(entries.some(({ msg }) => /answers again, after 30 s/.test(msg)));
+  await dialer.close();
 });
 
 test('a socket that does not exist is told by its path', async (t) => {

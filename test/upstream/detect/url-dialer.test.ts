@@ -24,6 +24,7 @@ import { answerResult, listenScripted } from '../../fixtures/http-servers/script
 import { collectLog, createTestDeps } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { REMOTE } from '../../support/remote-config.ts';
+import { startHttpSse, startStreamable } from '../../support/sdk-servers.ts';
 import { scripted, serve } from '../../support/servers-of-a-test.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { joinClient } from '../connect.ts';
@@ -32,6 +33,7 @@ import { listTools, ModernRequest } from '../modern-request.ts';
 
 interface ConnectOptions extends Partial<Pick<Deps, 'clock' | 'log'>> {
   readonly protocol?: Protocol;
+  readonly trialClient?: typeof CLIENT_INFO;
   readonly learned?: Learned;
 }
 
@@ -39,7 +41,14 @@ interface ConnectOptions extends Partial<Pick<Deps, 'clock' | 'log'>> {
 function connectTo(
   t: ExecutionContext,
   url: URL,
-  { clock, log, protocol = 'auto', learned = () => undefined, ...remote }: Partial<RemoteConfig> & ConnectOptions = {},
+  {
+    clock,
+    log,
+    protocol = 'auto',
+    learned = () => undefined,
+    trialClient,
+    ...remote
+  }: Partial<RemoteConfig> & ConnectOptions = {},
 ): UpstreamDialer {
   const system = createTestDeps().deps;
   const deps = { ...system, clock: clock ?? system.clock, log: log ?? system.log };
@@ -52,6 +61,7 @@ function connectTo(
     maxMessageBytes: 1024 * 1024,
     tracing: 'off',
     clientInfo: CLIENT_INFO,
+    trialClient,
     deps,
     joinEras: joinErasWith(deps),
   });
@@ -371,6 +381,65 @@ test('where nobody listens every client is told, and the dialer is not ready', a
   t.is(dialer.readiness().state, 'ready');
   t.is((await t.throwsAsync<BridgeError>(listTools(dialer)))?.code, 'ERR_UPSTREAM_CONNECT');
   t.is(dialer.readiness().state, 'unproven');
+});
+
+for (const [kind, use, start] of [
+  ['with sessions', listToolsInSession, startStreamable],
+  ['over HTTP+SSE', listToolsInSession, startHttpSse],
+  ['for modern requests', (_t: ExecutionContext, dialer: UpstreamDialer) => listTools(dialer), startStreamable],
+] as const) {
+  test(`a server ${kind} that went away stays failed until it answers again, for which it is tried`, async (t) => {
+    const server = await start();
+    t.teardown(() => server.close());
+    const clock = new FakeClock();
+    const entries = collectLog();
+    const dialer = connectTo(t, server.url, { clock, log: entries.log, trialClient: CLIENT_INFO });
+    await use(t, dialer);
+    await server.stop();
+    await t.throwsAsync(use(t, dialer));
+    t.is(dialer.readiness().state, 'unproven');
+    const failing = server.asked.length;
+    clock.advance(9_999);
+    t.is(dialer.readiness().state, 'unproven');
+    t.is(server.asked.length, failing);
+    clock.advance(1);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    t.is(dialer.readiness().state, 'unproven', 'nothing has listened yet');
+    await server.restart();
+    clock.advance(20_000);
+    await waitFor(() => dialer.readiness().state === 'ready');
+    t.true(entries.entries.some(({ msg }) => /answers again, after 30 s/.test(String(msg))));
+  });
+}
+
+test('a server that demands a login of the trial can be reached', async (t) => {
+  const before = await serveReplies(() => undefined);
+  await before.close();
+  const clock = new FakeClock();
+  const dialer = connectTo(t, before.url, { clock, trialClient: CLIENT_INFO });
+  await t.throwsAsync(listTools(dialer));
+  t.is(dialer.readiness().state, 'unproven');
+  const server = await serveReplies(() => ({ status: 401 }), { port: Number(before.url.port) });
+  t.teardown(() => server.close());
+  clock.advance(10_000);
+  await waitFor(() => dialer.readiness().state === 'ready');
+});
+
+test('without a name for trials only clients find out that the server is back', async (t) => {
+  const server = await startStreamable();
+  t.teardown(() => server.close());
+  const clock = new FakeClock();
+  const dialer = connectTo(t, server.url, { clock });
+  await server.stop();
+  await t.throwsAsync(listTools(dialer));
+  await server.restart();
+  const asked = server.asked.length;
+  clock.advance(3_600_000);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  t.is(server.asked.length, asked);
+  t.is(dialer.readiness().state, 'unproven');
+  t.true((await listTools(dialer)).length > 0);
+  t.is(dialer.readiness().state, 'ready');
 });
 
 // ---- told by the user

@@ -11,6 +11,7 @@ import { FirstFailures } from '../../../src/upstream/detect/detection-errors.ts'
 import { Prober } from '../../../src/upstream/detect/prober.ts';
 import { createSessionDialer } from '../../../src/upstream/detect/url-sessions.ts';
 import { createKeyOf, VerdictCache } from '../../../src/upstream/detect/verdict-cache.ts';
+import { Reachability } from '../../../src/upstream/resilience/reachability.ts';
 import {
   discovered,
   events,
@@ -56,6 +57,7 @@ function connectTo(
       maxMessageBytes: 1024 * 1024,
       tracing: 'off',
       clientInfo: { name: 'mcp-portage', version: '0' },
+      reachability: new Reachability({ name: url.href, attempt: undefined, deps: { ...deps, clock } }),
       deps: { ...deps, clock },
     },
     {

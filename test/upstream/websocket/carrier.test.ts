@@ -2,8 +2,11 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
+import { createRemoteWebSocketConnector } from '../../../src/upstream/websocket/connector.ts';
 import { requestFrame } from '../../../src/wire/write-message.ts';
+import { createTestDeps } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { REMOTE } from '../../support/remote-config.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import {
   type RunningWebSocketServer,
@@ -134,6 +137,47 @@ test('tells that nothing listens, and that it is unproven then', async (t) => {
   t.is(listener.closings[0]?.code, 'ERR_UPSTREAM_CONNECT');
   t.regex(listener.closings[0]?.message ?? '', /nothing listens there/);
   t.is(dialer.readiness().state, 'unproven');
+});
+
+test('a server that refuses connections stays failed until it takes one again, for which it is tried', async (t) => {
+  let status: number | undefined = 503;
+  const server = await start(t, { refuse: () => (status === undefined ? undefined : { status }) });
+  const { deps, entries } = createTestDeps();
+  const clock = new FakeClock();
+  const trialClient = { name: 'test', version: '1' };
+  const target = { kind: 'url', url: server.url, socketPath: undefined } as const;
+  const connector = createRemoteWebSocketConnector({
+    target,
+    remote: REMOTE,
+    maxMessageBytes: 1024 * 1024,
+    clientInfo: trialClient,
+    credentials: undefined,
+    trialClient,
+    deps: { ...deps, clock },
+  });
+  t.teardown(() => connector.close());
+  const listener = new RecordingServerListener();
+  const connection = connector.connect();
+  connection.listener = listener;
+  connection.send(requestFrame(1, 'ping', {}));
+  await listener.whenClosed();
+  t.is(connector.readiness().state, 'unproven');
+  clock.advance(10_000);
+  await waitFor(() => server.asked.length === 2);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  t.is(connector.readiness().state, 'unproven');
+  status = undefined;
+  clock.advance(20_000);
+  await waitFor(() => connector.readiness().state === 'ready');
+  await waitFor(() => server.open.size === 0, { message: 'the connection of the trial is closed' });
+  t.true(entries.some(({ msg }) => /answers again, after 30 s/.test(msg)));
+});
+
+test('a server that refuses a client without a login was reached', async (t) => {
+  const server = await start(t, { refuse: () => ({ status: 401 }) });
+  const { dialer, listener } = dial(t, server.url);
+  t.is((await listener.whenClosed()).code, 'ERR_UPSTREAM_AUTH');
+  t.is(dialer.readiness().state, 'ready');
 });
 
 test('waits for the answer to a handshake no longer than is usual', async (t) => {

@@ -1,20 +1,25 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { StartTrials } from '../../../src/upstream/stdio/start-trials.ts';
+import { Trials } from '../../../src/upstream/resilience/trials.ts';
+import { tryConnection } from '../../../src/upstream/resilience/try-connection.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeConnector } from '../../support/fake-connections.ts';
 import { serverFrame } from '../../support/frames.ts';
 
 const GONE = new BridgeError('ERR_UPSTREAM_EXITED', 'exited with code 1');
 
-function createTrials(): { clock: FakeClock; dialer: FakeConnector; trials: StartTrials } {
+function createTrials(): { clock: FakeClock; dialer: FakeConnector; trials: Trials } {
   const clock = new FakeClock();
   const dialer = new FakeConnector();
   const clientInfo = { name: 'test', version: '1' };
-  return { clock, dialer, trials: new StartTrials({ connect: () => dialer.connect(), clientInfo, clock }) };
+  const connect = () => dialer.connect();
+  const attempt = async (signal: AbortSignal) => tryConnection({ connect, clientInfo, clock, signal });
+  return { clock, dialer, trials: new Trials({ attempt, clock }) };
 }
 
-test('starts nothing while nothing has failed, and a while after a failure asks whether the server answers', (t) => {
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('tries nothing while nothing has failed, and a while after a failure asks whether the server answers', async (t) => {
   const { clock, dialer, trials } = createTrials();
   clock.advance(3_600_000);
   t.is(dialer.dialled.length, 0);
@@ -30,10 +35,11 @@ test('starts nothing while nothing has failed, and a while after a failure asks 
   trials.served();
   listener.fromServer(serverFrame({ id: 0, error: { code: -32601, message: 'any answer will do' } }));
   t.is(link.closedWith[0]?.code, 'ERR_SESSION_CLOSED');
+  await settled();
   t.is(clock.pendingTimers, 0);
 });
 
-test('waits twice as long after each trial that fails, and no longer than five minutes', (t) => {
+test('waits twice as long after each trial that fails, and no longer than five minutes', async (t) => {
   const { clock, dialer, trials } = createTrials();
   trials.failed();
   const pauses = [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000, 300_000];
@@ -43,30 +49,33 @@ test('waits twice as long after each trial that fails, and no longer than five m
     clock.advance(1);
     t.is(dialer.dialled.length, index + 1);
     dialer.latest.listener.serverClosed(GONE);
+    await settled();
   }
 });
 
-test('gives up a trial that is not answered, and tries again', (t) => {
+test('gives up a trial that is not answered, and tries again', async (t) => {
   const { clock, dialer, trials } = createTrials();
   trials.failed();
   clock.advance(10_000);
   clock.advance(60_000);
   t.is(dialer.latest.link.closedWith[0]?.code, 'ERR_UPSTREAM_TIMEOUT');
-  trials.failed();
+  await settled();
   clock.advance(20_000);
   t.is(dialer.dialled.length, 2);
 });
 
-test('tries again later where nothing can be started', (t) => {
+test('tries again later where nothing can be opened, and no more once it is closed', async (t) => {
   const { clock, dialer, trials } = createTrials();
   dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
   trials.failed();
   clock.advance(10_000);
+  await settled();
   dialer.failure = undefined;
   clock.advance(20_000);
   t.is(dialer.dialled.length, 1);
   trials.close();
   t.is(dialer.latest.link.closedWith.length, 1);
+  await settled();
   trials.failed();
   t.is(clock.pendingTimers, 0);
 });
