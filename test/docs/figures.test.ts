@@ -12,7 +12,7 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Origin>>>> = {
   'docs/guide/access.md': { 'ten seconds': ['downstream/listener/admitted-streams.ts', 'ADMISSION_CHECK_MS'] },
   'docs/guide/containers.md': { '4 seconds': '--shutdown-grace' },
   'docs/guide/deploy.md': {
-    'five minutes': ['upstream/stdio/start-trials.ts', 'MAX_PAUSE_MS'],
+    'five minutes': ['upstream/resilience/trials.ts', 'MAX_PAUSE_MS'],
     '8 seconds': { of: 'twice --shutdown-grace: for calls, and for server processes' },
     '10 seconds': { of: 'Docker, which waits that long by default' },
   },
