@@ -87,6 +87,18 @@ const claimsOf = (issuer: FakeIssuer, more: object = {}) => ({
   ...more,
 });
 
+test('requests that were refused are told in one line, by reason', async (t) => {
+  const bridge = await start(t, ['--auth-token', 'alice=env:ALICE_TOKEN', ...SERVER], { env: { ALICE_TOKEN: TOKEN } });
+  for (const headers of [bearer('wrong'), {}, bearer('wrong')]) await post(bridge, headers);
+  await bridge.stop();
+  const lines = bridge.logs.filter(({ msg }) => /refused/.test(String(msg)));
+  t.is(lines.length, 1);
+  t.like(lines[0], {
+    msg: '3 requests were refused before the end: 2 × ERR_AUTH_TOKEN, 1 × ERR_AUTH_REQUIRED',
+    level: 'warn',
+  });
+});
+
 test('an access token of the issuer is accepted, and its keys may change', async (t) => {
   const issuer = await startIssuer(t);
   publish(issuer, KEY);

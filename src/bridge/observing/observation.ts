@@ -5,6 +5,7 @@ import type { ObservationConfig } from '../../config/observation.ts';
 import type { FoundRoute, OnRefused } from '../../downstream/listener/http-server.ts';
 import { ClientLog } from '../../observe/client-log.ts';
 import { joinObservers } from '../../observe/observers.ts';
+import { RefusalLog } from '../../observe/refusal-log.ts';
 import { SunsetLog } from '../../observe/sunset-log.ts';
 import type { ServedEndpoint } from '../../observe/usage/usage.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
@@ -80,6 +81,7 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
   const traces = await traceCalls(request);
   const parts = [
     logClients(request),
+    logRefusals(request),
     logSunset(request),
     usage?.part ?? NOTHING,
     await writeAudit(request),
@@ -91,11 +93,18 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
     tracer: traces?.tracer,
     routes: new Map(parts.flatMap(({ routes }) => routes)),
     refusal: firstOf(parts.flatMap(({ refusal }) => refusal ?? [])),
-    onRefused: parts.find(({ onRefused }) => onRefused !== undefined)?.onRefused,
+    onRefused: joinRefused(parts.flatMap(({ onRefused }) => onRefused ?? [])),
     serves: (endpoints) => each(parts, (part) => part.serves(endpoints)),
     reopen: () => each(parts, (part) => part.reopen()),
     endWatching: () => each(parts, (part) => part.endWatching()),
     close: async () => void (await Promise.all([...parts, ...(traces ? [traces] : [])].map((part) => part.close()))),
+  };
+}
+
+function joinRefused(listeners: readonly OnRefused[]): OnRefused | undefined {
+  if (listeners.length === 0) return undefined;
+  return (reason) => {
+    for (const listener of listeners) listener(reason);
   };
 }
 
@@ -119,6 +128,18 @@ function logClients({ clients, deps: { log, clock } }: ObservationRequest): Obse
   return log.isLevelEnabled(clients === 'one' ? 'debug' : 'info')
     ? { ...NOTHING, observer: new ClientLog({ log, clock }) }
     : NOTHING;
+}
+
+/** A client on a pipe is refused nothing before its messages are read. */
+function logRefusals({ clients, deps }: ObservationRequest): ObservingPart {
+  if (clients === 'one' || !deps.log.isLevelEnabled('warn')) return NOTHING;
+  const refusals = new RefusalLog(deps);
+  return {
+    ...NOTHING,
+    // The listener itself logs that there are too many connections.
+    onRefused: (reason) => (reason === 'connections' ? undefined : refusals.refused(reason)),
+    close: async () => refusals.close(),
+  };
 }
 
 function logSunset({ sunset, deps }: ObservationRequest): ObservingPart {

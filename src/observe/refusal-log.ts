@@ -1,0 +1,38 @@
+import type { Deps } from '../deps.ts';
+import type { ErrorCode } from '../errors.ts';
+
+/** The time that one line covers. */
+const PERIOD_MS = 60_000;
+
+/** Logs how many requests were refused, in one line a minute, however many come. */
+export class RefusalLog {
+  readonly #deps: Pick<Deps, 'log' | 'clock'>;
+  /** The number of requests refused since the last line, by the code of the reason. */
+  readonly #counts = new Map<ErrorCode, number>();
+  #cancelLine: (() => void) | undefined;
+
+  constructor(deps: Pick<Deps, 'log' | 'clock'>) {
+    this.#deps = deps;
+  }
+
+  refused(reason: ErrorCode): void {
+    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
+    this.#cancelLine ??= this.#deps.clock.after(PERIOD_MS, () => this.#write('in the last minute'));
+  }
+
+  /** Logs what has been refused since the last line. */
+  close(): void {
+    if (this.#counts.size > 0) this.#write('before the end');
+  }
+
+  #write(when: string): void {
+    this.#cancelLine?.();
+    this.#cancelLine = undefined;
+    const counts = [...this.#counts].sort(([, a], [, b]) => b - a);
+    this.#counts.clear();
+    const total = counts.reduce((sum, [, count]) => sum + count, 0);
+    const reasons = counts.map(([code, count]) => `${count} × ${code}`).join(', ');
+    const requests = total === 1 ? '1 request was' : `${total} requests were`;
+    this.#deps.log.warn({ refused: Object.fromEntries(counts) }, `${requests} refused ${when}: ${reasons}`);
+  }
+}
