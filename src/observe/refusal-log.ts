@@ -4,6 +4,17 @@ import type { ErrorCode } from '../errors.ts';
 /** The time that one line covers. */
 const PERIOD_MS = 60_000;
 
+/**
+ * Refusals in the normal course of the protocol: a session has ended, or a client looks for an event stream. The end of
+ * HTTP+SSE has a log of its own.
+ */
+const USUAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'ERR_SESSION_UNKNOWN',
+  'ERR_SESSION_CLOSED',
+  'ERR_HTTP_METHOD',
+  'ERR_HTTP_GONE',
+]);
+
 /** Logs how many requests were refused, in one line a minute, however many come. */
 export class RefusalLog {
   readonly #deps: Pick<Deps, 'log' | 'clock'>;
@@ -16,6 +27,8 @@ export class RefusalLog {
   }
 
   refused(reason: ErrorCode): void {
+    // A failure of the server is logged where it happens.
+    if (USUAL.has(reason) || reason.startsWith('ERR_UPSTREAM_')) return;
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
     this.#cancelLine ??= this.#deps.clock.after(PERIOD_MS, () => this.#write('in the last minute'));
   }

@@ -40,3 +40,10 @@ test('logs at the end what no line has said', (t) => {
   t.deepEqual(lines(), ['1 request was refused before the end: 1 × ERR_AUTH_TOKEN']);
   t.is(clock.pendingTimers, 0);
 });
+
+test('is silent about what happens in the normal course, and about failures of the server', (t) => {
+  const { clock, refusals } = start();
+  for (const code of ['ERR_SESSION_UNKNOWN', 'ERR_HTTP_METHOD', 'ERR_UPSTREAM_CONNECT'] as const)
+    refusals.refused(code);
+  t.is(clock.pendingTimers, 0);
+});
