@@ -46,10 +46,12 @@ export function createLineRenderer({ colors, fields: shown }: LineOptions): (jso
   };
 }
 
-function sentence({ level, code }: Fields, message: string, who: string): string {
-  const isBad = level === 'warn' || level === 'error' || level === 'fatal';
+/** A warning or an error contains its reason, also where that is a field. */
+function sentence({ level, code, reason }: Fields, message: string, who: string): string {
   const named = who === '' || message.includes(who) ? message : `${who}: ${message}`;
-  return isBad && typeof code === 'string' && !message.includes(code) ? `${named} (${code})` : named;
+  if (level !== 'warn' && level !== 'error' && level !== 'fatal') return named;
+  const explained = typeof reason === 'string' && !message.includes(reason) ? `${named}: ${reason}` : named;
+  return typeof code === 'string' && !message.includes(code) ? `${explained} (${code})` : explained;
 }
 
 function fieldsOf(line: Fields): string {

@@ -31,6 +31,13 @@ test('what went wrong has its code, which is what one looks up', (t) => {
   t.is(said({ code: 'ERR_SESSION_CLOSED', msg: 'it left' }), 'it left\n');
 });
 
+test('a warning contains its reason, once', (t) => {
+  t.is(said({ level: 'warn', reason: 'no such host', msg: 'no keys' }), 'warn no keys: no such host\n');
+  t.is(said({ level: 'error', reason: 'x y', code: 'ERR_X', msg: 'It failed' }), 'error It failed: x y (ERR_X)\n');
+  t.is(said({ level: 'warn', reason: 'no such host', msg: 'no keys (no such host)' }), 'warn no keys (no such host)\n');
+  t.is(said({ reason: 'the client left', msg: 'cursor left' }), 'cursor left\n');
+});
+
 test('the stack of a fault of ours is below its line', (t) => {
   const line = said({ level: 'fatal', msg: 'this is a bug', err: { stack: 'Error: x\n    at y' } });
   t.is(line, 'fatal this is a bug\n    Error: x\n        at y\n');

@@ -242,9 +242,10 @@ export class ChangeListener implements ListenOwner {
   #noteEnd(error: RpcError | undefined): void {
     if (this.#failures > 0) return;
     const { log } = this.#options;
-    const reason = asFields(asFields(error?.data)?.bridge)?.reason;
-    if (error === undefined) log.info('the server ended a subscription; another is opened in a while');
-    else log.warn({ code: error.code, reason }, 'no subscription is open; it is tried again, less and less often');
+    if (error === undefined) return log.info('The server ended a subscription; another one is opened in a while.');
+    const reason = asFields(asFields(error.data)?.bridge)?.reason;
+    const message = `The client is told of no changes at the moment, and a subscription is tried again: ${error.message}`;
+    log.warn({ code: reason ?? error.code }, message);
   }
 
   /** Answers the subscribe requests that waited for a stream which was never acknowledged. */

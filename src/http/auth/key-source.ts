@@ -166,7 +166,7 @@ export class RemoteKeys implements KeySource {
       return keys;
     } catch (cause) {
       const reason = cause instanceof BridgeError ? cause.message : 'the document is no set of keys';
-      log.warn({ reason }, "the issuer's keys cannot be fetched");
+      log.warn(`The issuer's keys cannot be fetched: ${reason}`);
       const error = unavailable("the issuer's keys cannot be fetched now", cause);
       this.#attempt = { kind: 'failed', atMs: clock.now(), error };
       // The fetch says nothing about any key, so FAILURE_PAUSE_MS, which is shorter, applies.

@@ -460,10 +460,10 @@ export class Login implements Credentials, CredentialRenewal {
       const wasStored = this.#isStored;
       this.#isStored = false;
       if (!wasStored) return;
-      const { code } = thrown as NodeJS.ErrnoException;
+      const { code, message } = thrown as NodeJS.ErrnoException;
       const { place } = this.#storage;
-      const where = place === undefined ? ', as this user has no home folder (--state-dir names one)' : ` in ${place}`;
-      this.#options.deps.log.warn({ code }, `the login cannot be kept${where}; the next run has to log in`);
+      const why = place === undefined ? 'this user has no home folder (--state-dir names one)' : `${place}: ${message}`;
+      this.#options.deps.log.warn({ code }, `The login cannot be kept, so the next run has to log in: ${why}`);
     }
   }
 

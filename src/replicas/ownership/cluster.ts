@@ -200,7 +200,8 @@ export class Cluster {
       await this.#identity.lease.start();
     } catch (thrown) {
       const { log, clock } = this.#options.deps;
-      log.warn({ code: toBridgeError(thrown).code }, 'no new lease could be had; it is tried again');
+      const { code, message } = toBridgeError(thrown);
+      log.warn({ code }, `This replica could not get a new lease, and tries again: ${message}`);
       this.#stopRejoining = clock.after(REJOIN_MS, () => void this.#rejoin());
     }
   }

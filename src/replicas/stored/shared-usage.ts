@@ -61,7 +61,8 @@ export class SharedUsage {
     this.#run = randomId();
     this.#stop = clock.every(WRITE_EVERY_MS, () => {
       this.flush().catch((thrown: unknown) => {
-        log.warn({ code: toBridgeError(thrown).code }, 'the usage was not written to the store; it is tried again');
+        const { code, message } = toBridgeError(thrown);
+        log.warn({ code }, `The usage could not be written to the store, which is tried again: ${message}`);
       });
     });
   }
@@ -150,7 +151,8 @@ export class SharedUsage {
   async close(): Promise<void> {
     this.#stop();
     await this.flush().catch((thrown: unknown) => {
-      this.#options.deps.log.warn({ code: toBridgeError(thrown).code }, 'the last of the usage was not written');
+      const { code, message } = toBridgeError(thrown);
+      this.#options.deps.log.warn({ code }, `The last of the usage could not be written to the store: ${message}`);
     });
   }
 }

@@ -99,11 +99,10 @@ test('the log says why the keys cannot be fetched, and clients when to come agai
   state.answer = () => Promise.resolve({});
   await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
   t.deepEqual(
-    lines.map(({ level, msg, reason }) => ({ level, msg, reason })),
+    lines.map(({ level, msg }) => ({ level, msg })),
     ['it is away', 'the document is no set of keys'].map((reason) => ({
       level: 40,
-      msg: "the issuer's keys cannot be fetched",
-      reason,
+      msg: `The issuer's keys cannot be fetched: ${reason}`,
     })),
   );
 });

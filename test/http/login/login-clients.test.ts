@@ -216,7 +216,7 @@ test('a folder that cannot be written costs the next run a login, and this one n
   writeFileSync(join(folder, 'logins'), 'not a folder');
   const user = createUser(t, world.url, { stateDirectory: folder });
   t.is((await user.call()).body, 'served');
-  t.regex(user.log(), /the login cannot be kept in/);
+  t.regex(user.log(), /The login cannot be kept, so the next run has to log in: .*logins.*: E[A-Z]+/);
   world.tokens.clear();
   t.is((await user.call()).body, 'served');
   t.is(world.count('/authorize'), 1, 'it is refreshed all the same');
@@ -265,7 +265,7 @@ test('without a folder a login lasts as long as the run, and the log says what t
   const world = await startLoginWorld(t);
   const user = createUser(t, world.url, { stateDirectory: undefined, stored: 'forget' });
   t.is((await user.call()).body, 'served');
-  t.regex(user.log(), /the login cannot be kept, as this user has no home folder \(--state-dir names one\)/);
+  t.regex(user.log(), /The login cannot be kept, .*: this user has no home folder \(--state-dir names one\)/);
   world.tokens.clear();
   t.is((await user.call()).body, 'served');
   t.is(world.count('/authorize'), 1, 'it is refreshed all the same');
