@@ -16,8 +16,8 @@ export interface RegistryParts {
   readonly deps: Deps;
 }
 
-/** Creates the registry of calls by clients without sessions. */
-export function createCalls(
+/** Creates the registry of the modern calls, which belong to no session. */
+export function createModernCalls(
   { limits, callers }: Pick<ServerConfig, 'limits'> & { readonly callers: CallerPolicy },
   { shared, ...parts }: RegistryParts,
 ): CallRegistry {

@@ -28,7 +28,7 @@ import type { EndpointAuthentication } from './create-authentication.ts';
 import type { RunningBridge } from './running-bridge.ts';
 
 export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
-  readonly calls: CallRegistry;
+  readonly modernCalls: CallRegistry;
   /** Finds the replica that serves a request; undefined: every request is served here. */
   readonly placement?: Placement | undefined;
   readonly bodies: BodyBudget;

@@ -16,7 +16,7 @@ import type { SessionRegistry } from '../relay/sessions/session-registry.ts';
 import type { ReplicatedServer } from '../replicas/replicated-server.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
-import { createCalls, createSessions } from './create-registries.ts';
+import { createModernCalls, createSessions } from './create-registries.ts';
 import { type CallerTokens, createRoutes, createWebSocketEndpoint, withKnownCallers } from './create-routes.ts';
 import type { Part } from './lifecycle.ts';
 
@@ -60,7 +60,7 @@ export type InspectedPart = Pick<
 /** A running server as clients of a listener use it: their sessions and calls, and its routes. */
 export class ServedServer implements Part {
   readonly sessions: SessionRegistry;
-  readonly calls: CallRegistry;
+  readonly modernCalls: CallRegistry;
   readonly webSockets: WebSocketEndpoint;
   /** Clients on byte streams. */
   readonly streams: ByteStreamClients;
@@ -73,7 +73,7 @@ export class ServedServer implements Part {
     const callers = describeCallers(listener, config);
     const parts = { exchanges, deps, shared: replicated?.state };
     this.sessions = createSessions(config, { ...parts, dialers: sessionDialers });
-    this.calls = createCalls({ ...config, callers }, { ...parts, dialers: callDialers });
+    this.modernCalls = createModernCalls({ ...config, callers }, { ...parts, dialers: callDialers });
     const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
     const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
     const served = { ...config, callers, listener: { ...listener, endpoints } };
@@ -83,13 +83,13 @@ export class ServedServer implements Part {
       deps,
       bodies,
       sessions: this.sessions,
-      calls: this.calls,
+      modernCalls: this.modernCalls,
       webSockets: this.webSockets,
       live,
       placement: replicated,
     });
-    const { sessions, calls } = this;
-    replicated?.begin({ sessions, calls, restore: (...session) => streamable.restore(...session) });
+    const { sessions, modernCalls } = this;
+    replicated?.begin({ sessions, modernCalls, restore: (...session) => streamable.restore(...session) });
     this.routes = new Map(
       [...routes].map(([path, route]) => [path, withKnownCallers(route, config.mapHeaders, dialled.callerTokens)]),
     );
@@ -122,7 +122,7 @@ export class ServedServer implements Part {
     // Parked calls wait for answers that other replicas forward.
     const { replicated, queues } = this.#dialled;
     const isAwaited = (): boolean => replicated !== undefined && queues.itemsIn('parked_calls') > 0;
-    await Promise.all([this.sessions.drain(graceMs), this.calls.drain(graceMs, isAwaited)]);
+    await Promise.all([this.sessions.drain(graceMs), this.modernCalls.drain(graceMs, isAwaited)]);
   }
 
   /**
@@ -132,7 +132,7 @@ export class ServedServer implements Part {
   async retire(graceMs: number, reason: BridgeError): Promise<void> {
     await Promise.all([
       this.sessions.retire(graceMs, reason),
-      this.calls.drain(graceMs),
+      this.modernCalls.drain(graceMs),
       this.streams.retire(graceMs, reason),
     ]);
     await this.close(reason);
@@ -141,7 +141,7 @@ export class ServedServer implements Part {
   /** Streams over HTTP stay until the listener closes, for the server's last messages. */
   async close(reason: BridgeError): Promise<void> {
     this.sessions.close(reason);
-    this.calls.close(reason);
+    this.modernCalls.close(reason);
     this.#dialled.replicated?.end();
     this.streams.close(reason);
     const lastWords = this.webSockets.close(reason);

@@ -49,7 +49,7 @@ export interface CallTimes {
 export interface ExchangesOptions extends Observing {
   readonly clock: Clock;
   /** Number of calls that may be open. */
-  readonly calls: CapacityShare;
+  readonly slots: CapacityShare;
   /** Bytes of all large requests together. The request that exceeds the limit is still taken. */
   readonly bytes: CapacityShare;
   /** Hides tools from the clients. Undefined if no tool is hidden. */
@@ -74,29 +74,29 @@ export interface TimedOut {
 
 /** Capacity for the exchanges of all servers together. */
 export class ExchangeCapacity {
-  readonly #calls: SharedCapacity;
+  readonly #slots: SharedCapacity;
   readonly #bytes: SharedCapacity;
 
   /** @param maxCalls unanswered calls of all clients together. Each holds a connection, and work of a server. */
   constructor(maxCalls: number, maxBytes = MAX_OPEN_BYTES) {
-    this.#calls = new SharedCapacity(maxCalls);
+    this.#slots = new SharedCapacity(maxCalls);
     this.#bytes = new SharedCapacity(maxBytes);
   }
 
   /** Number of open calls, and of calls that may be open. */
-  get calls(): Pick<SharedCapacity, 'taken' | 'total'> {
-    return this.#calls;
+  get slots(): Pick<SharedCapacity, 'taken' | 'total'> {
+    return this.#slots;
   }
 
   /** Returns the share of one server. */
-  share(): Pick<ExchangesOptions, 'calls' | 'bytes'> & { close(): void } {
-    const calls = this.#calls.share();
+  share(): Pick<ExchangesOptions, 'slots' | 'bytes'> & { close(): void } {
+    const slots = this.#slots.share();
     const bytes = this.#bytes.share();
     const close = (): void => {
-      calls.close();
+      slots.close();
       bytes.close();
     };
-    return { calls, bytes, close };
+    return { slots, bytes, close };
   }
 }
 
@@ -112,15 +112,15 @@ export class Exchanges implements Observing {
   readonly tracer: Tracer | undefined;
   readonly speech: ServerSpeech;
   readonly server: string;
-  readonly #calls: CapacityShare;
+  readonly #slots: CapacityShare;
   /** Bytes of large requests. Small ones take nothing from them. */
   readonly #bytes: CapacityShare;
   readonly #tools: ToolFilter | undefined;
   readonly #refusal: ExchangesOptions['refusal'];
 
-  constructor({ clock, calls, bytes, tools, refusal, observer, tracer, speech, server }: ExchangesOptions) {
+  constructor({ clock, slots, bytes, tools, refusal, observer, tracer, speech, server }: ExchangesOptions) {
     this.clock = clock;
-    this.#calls = calls;
+    this.#slots = slots;
     this.#bytes = bytes;
     this.#tools = tools;
     this.#refusal = refusal;
@@ -131,7 +131,7 @@ export class Exchanges implements Observing {
   }
 
   get size(): number {
-    return this.#calls.taken;
+    return this.#slots.taken;
   }
 
   /** Bytes of the large requests that are not answered yet. */
@@ -140,7 +140,7 @@ export class Exchanges implements Observing {
   }
 
   get maxOpen(): number {
-    return this.#calls.total;
+    return this.#slots.total;
   }
 
   // ---- the beginning
@@ -148,8 +148,8 @@ export class Exchanges implements Observing {
   /** Returns why one more call, with this request, is refused. Undefined if it is not. */
   refusalOf(request: Frame): BridgeError | undefined {
     const requestBytes = request.bytes.length;
-    if (this.#calls.isFull) {
-      const message = `${this.#calls.taken} calls of all clients together are unanswered, the most allowed here; wait for answers, or close subscriptions, before sending more.`;
+    if (this.#slots.isFull) {
+      const message = `${this.#slots.taken} calls of all clients together are unanswered, the most allowed here; wait for answers, or close subscriptions, before sending more.`;
       return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
     if (requestBytes > SMALL_REQUEST_BYTES && this.#bytes.isFull) {
@@ -170,7 +170,7 @@ export class Exchanges implements Observing {
 
   /** Returns the request as it goes to the server. If calls are traced, the request carries the trace context. */
   open(owner: ExchangeOwner, exchange: Exchange, request: Frame): Frame {
-    this.#calls.take(1);
+    this.#slots.take(1);
     if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(exchange.requestBytes);
     const observer = this.#observerOfCall();
     if (this.tracer === undefined) {
@@ -301,7 +301,7 @@ export class Exchanges implements Observing {
   }
 
   #closed(owner: ExchangeOwner, exchange: Exchange): void {
-    this.#calls.give(1);
+    this.#slots.give(1);
     if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.give(exchange.requestBytes);
     owner.ended(exchange);
   }

@@ -109,8 +109,8 @@ export class Relay implements ClientListener, LinkOwner, ExchangeOwner {
   }
 
   /** Registers a question that another bridge has asked the client, in a call that continues here. */
-  wasAsked(id: JsonRpcId, { id: call }: Frame): void {
-    const exchange = this.#open.find(call as JsonRpcId);
+  wasAsked(id: JsonRpcId, { id: callId }: Frame): void {
+    const exchange = this.#open.find(callId as JsonRpcId);
     if (exchange !== undefined) this.#questions.open(id, exchange);
   }
 

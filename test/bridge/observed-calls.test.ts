@@ -170,13 +170,13 @@ class SessionScene extends Scene {
 
 /** Modern requests over HTTP. */
 class CallScene extends Scene {
-  readonly #calls: CallRegistry;
+  readonly #modernCalls: CallRegistry;
   #caller: FakeCaller | undefined;
 
   constructor(serverEra: Era) {
     super();
     const { deps, exchanges } = this;
-    this.#calls = new CallRegistry({
+    this.#modernCalls = new CallRegistry({
       dialers: forEveryCaller(dialerOf('modern', serverEra, this)),
       deps,
       exchanges,
@@ -189,7 +189,7 @@ class CallScene extends Scene {
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     try {
-      this.#calls.open({ ...CALL_OF_ADA, frame, metadata }, () => {
+      this.#modernCalls.open({ ...CALL_OF_ADA, frame, metadata }, () => {
         this.#caller = new FakeCaller();
         return this.#caller;
       });
@@ -207,11 +207,11 @@ class CallScene extends Scene {
   }
 
   drains(): void {
-    void this.#calls.drain(0);
+    void this.#modernCalls.drain(0);
   }
 
   shutsDown(): void {
-    this.#calls.close(SHUTTING_DOWN);
+    this.#modernCalls.close(SHUTTING_DOWN);
   }
 }
 

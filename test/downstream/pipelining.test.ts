@@ -28,10 +28,10 @@ test('an answer behind a call that takes long is not lost: nobody could read it 
   const socket = (await RawSocket.connect(harness.port)).read();
   t.teardown(() => socket.destroy());
   for (const id of [1, 2]) postCall(socket, id);
-  await waitFor(() => harness.calls.size === 2, { message: 'two calls' });
+  await waitFor(() => harness.modernCalls.size === 2, { message: 'two calls' });
   const [first, second] = harness.server.connections as [FakeConnection, FakeConnection];
   second.answer(await second.next('tools/call'), {});
-  await waitFor(() => harness.calls.size === 1, { message: 'the second to be answered' });
+  await waitFor(() => harness.modernCalls.size === 1, { message: 'the second to be answered' });
   await harness.clock.advanceInSteps(3 * STALL_MS, 1000);
   first.answer(await first.next('tools/call'), {});
   t.regex(await socket.until(/"id":2/), /"id":1.*"id":2/s);
@@ -41,9 +41,9 @@ test('a call behind another one on the same connection is withdrawn when its cli
   const harness = await startHttpHarness(t);
   const socket = (await RawSocket.connect(harness.port)).read();
   for (const id of [1, 2]) postCall(socket, id);
-  await waitFor(() => harness.calls.size === 2, { message: 'two calls' });
+  await waitFor(() => harness.modernCalls.size === 2, { message: 'two calls' });
   socket.destroy();
-  await waitFor(() => harness.calls.size === 0, { message: 'the end of both calls' });
+  await waitFor(() => harness.modernCalls.size === 0, { message: 'the end of both calls' });
   t.pass();
 });
 
@@ -55,7 +55,7 @@ test('an answer that waits behind another one stays whole though its client wish
   t.teardown(() => socket.destroy());
   postCall(socket, 1);
   socket.request('POST', '/mcp', EXPECTING, '{');
-  await waitFor(() => harness.calls.size === 1, { message: 'the first call' });
+  await waitFor(() => harness.modernCalls.size === 1, { message: 'the first call' });
   const { latest } = harness.server;
   latest.answer(await latest.next('tools/call'), {});
   await socket.until(/ERR_WIRE_PARSE.*\}$/s);
@@ -73,7 +73,7 @@ test('a client is asked for the body of a call once what it had asked for before
   const body = JSON.stringify(message);
   const headers = { ...(headersOf(message) as Record<string, string>), ...EXPECTING };
   socket.request('POST', '/mcp', { ...headers, 'Content-Length': String(body.length) });
-  await waitFor(() => harness.calls.size === 1, { message: 'the first call' });
+  await waitFor(() => harness.modernCalls.size === 1, { message: 'the first call' });
   const first = harness.server.latest;
   first.answer(await first.next('tools/call'), {});
   await socket.until(/"id":1.*100 Continue\r\n\r\n$/s);

@@ -50,7 +50,7 @@ test('clock jumps a day ahead: what is open ends once, with a reason, and the ne
   const answer = next.post(call(1));
   next.connection.answer(await next.connection.next('tools/call'), { ok: true });
   t.regex(await (await answer).text(), /"ok":true/);
-  t.is(harness.calls.size, 0);
+  t.is(harness.modernCalls.size, 0);
   t.deepEqual(seriousLines(harness), [], 'the clients are told; the log says nothing');
 });
 
@@ -69,6 +69,6 @@ test('clock jumps a day back: nothing ends before its time, and nothing fails', 
   t.regex(await (await legacy).text(), /"ok":1/);
   t.regex(await (await modern).text(), /"ok":2/);
   t.is(harness.sessions.size, 1);
-  t.is(harness.calls.size, 0);
+  t.is(harness.modernCalls.size, 0);
   t.deepEqual(seriousLines(harness), []);
 });

@@ -91,14 +91,14 @@ export interface CallBenchOptions extends Partial<Omit<CallRegistryOptions, 'exc
 export class CallBench {
   readonly dialer = new FakeDialer();
   readonly deps = createFakeDeps();
-  readonly calls: CallRegistry;
+  readonly modernCalls: CallRegistry;
 
   readonly observer = new FakeObserver();
 
   constructor({ exchanges: parts, ...options }: CallBenchOptions = {}) {
     const { dialer, deps, observer } = this;
     const exchanges = createExchanges(deps.clock, { observer, ...parts });
-    this.calls = new CallRegistry({
+    this.modernCalls = new CallRegistry({
       dialers: forEveryCaller(dialer),
       deps,
       exchanges,
@@ -118,7 +118,7 @@ export class CallBench {
     if ('fault' in metadata) throw new Error(metadata.fault);
     let client: FakeCaller | undefined;
     const origin = { transport: 'streamable-http', principal, environment: undefined, headers: undefined } as const;
-    this.calls.open({ frame: request, metadata, ...origin }, () => {
+    this.modernCalls.open({ frame: request, metadata, ...origin }, () => {
       client = new FakeCaller();
       return client;
     });

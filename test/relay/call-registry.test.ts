@@ -26,7 +26,7 @@ test('a dialer that cannot dial leaves nothing behind', (t) => {
   const bench = new CallBench();
   bench.dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
   t.throws(() => bench.open(), { message: 'no such command' });
-  t.is(bench.calls.size, 0);
+  t.is(bench.modernCalls.size, 0);
 });
 
 test('a call whose peer cannot be made reaches no server', (t) => {
@@ -34,7 +34,7 @@ test('a call whose peer cannot be made reaches no server', (t) => {
   const { request } = bench.open();
   const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
   const open = () =>
-    bench.calls.open(
+    bench.modernCalls.open(
       {
         frame: request,
         transport: 'streamable-http',
@@ -49,7 +49,7 @@ test('a call whose peer cannot be made reaches no server', (t) => {
     );
   t.throws(open, { message: 'no peer' });
   t.is(bench.dialer.dialled.length, 1, 'the one of the call before');
-  t.is(bench.calls.size, 1);
+  t.is(bench.modernCalls.size, 1);
 });
 
 test('one caller may have so many calls open and no more, which leaves some for others', (t) => {
@@ -105,7 +105,7 @@ test('a call that is silent for too long fails, and the server is told to stop',
     { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5, reason: 'timed out' } },
   ]);
   t.is(link.closedWith.length, 1);
-  t.is(bench.calls.size, 0);
+  t.is(bench.modernCalls.size, 0);
 });
 
 test('any message of the server is a sign of life', (t) => {
@@ -116,7 +116,7 @@ test('any message of the server is a sign of life', (t) => {
     says({ method: 'notifications/progress', params: { progressToken: 1, progress: n } });
   }
   t.is(client.sent.length, 5);
-  t.is(bench.calls.size, 1);
+  t.is(bench.modernCalls.size, 1);
 });
 
 test('no sign of life keeps a call open for ever', (t) => {
@@ -130,14 +130,14 @@ test('no sign of life keeps a call open for ever', (t) => {
   t.like(client.heard.at(-1), { id: 5, error: { data: { bridge: { phase: 'call', timeoutMs: TIMEOUT_MS } } } });
   t.is(client.sent.length, 4);
   t.like(linkHeard(), [{ method: 'notifications/cancelled', params: { requestId: 5 } }]);
-  t.is(bench.calls.size, 0);
+  t.is(bench.modernCalls.size, 0);
 });
 
 test('a subscription may be silent for ever', (t) => {
   const bench = new CallBench({ requestTimeoutMs: TIMEOUT_MS });
   bench.open({ method: 'subscriptions/listen' });
   bench.clock.advance(TIMEOUT_MS * 100);
-  t.is(bench.calls.size, 1);
+  t.is(bench.modernCalls.size, 1);
 });
 
 test('calls without a limit of time need no timer', (t) => {
@@ -151,7 +151,7 @@ test('one timer serves all calls, and none stays behind', (t) => {
   t.is(bench.clock.pendingTimers, 0);
   for (let n = 0; n < 10; n += 1) bench.open();
   t.is(bench.clock.pendingTimers, 1);
-  bench.calls.close(CLOSING);
+  bench.modernCalls.close(CLOSING);
   t.is(bench.clock.pendingTimers, 0);
 });
 
@@ -160,7 +160,7 @@ test('while it drains new calls are refused, open ones finish, and subscriptions
   const open = bench.open();
   bench.open({ method: 'subscriptions/listen' });
   let isDrained = false;
-  const drained = bench.calls.drain(60_000).then(() => {
+  const drained = bench.modernCalls.drain(60_000).then(() => {
     isDrained = true;
   });
   t.like(
@@ -172,12 +172,12 @@ test('while it drains new calls are refused, open ones finish, and subscriptions
   open.says({ id: 1, result: {} });
   await bench.clock.advanceInSteps(40, 20);
   await drained;
-  t.is(bench.calls.size, 1);
+  t.is(bench.modernCalls.size, 1);
 });
 
 test('while it drains a call that waits for answers of its client is asked again', async (t) => {
   const bench = new CallBench();
-  await bench.calls.drain(0);
+  await bench.modernCalls.drain(0);
   const { client, says } = bench.open({ requestState: 'parked' });
   says({ id: 1, result: {} });
   t.is(client.sent.length, 1);
@@ -197,7 +197,7 @@ test('calls that are limited for several bridges together are refused as these s
 });
 
 for (const [title, end] of [
-  ['all calls end', (bench) => bench.calls.close(CLOSING)],
+  ['all calls end', (bench) => bench.modernCalls.close(CLOSING)],
   ['others take too long', (bench) => bench.clock.advance(TIMEOUT_MS)],
 ] as readonly (readonly [string, (bench: CallBench) => void])[]) {
   test(`a call that is withdrawn while ${title} is told nothing`, (t) => {
@@ -210,7 +210,7 @@ for (const [title, end] of [
     t.is(first.client.sent.length, 1);
     t.deepEqual(second.client.sent, []);
     t.is(second.link.closedWith.length, 1);
-    t.is(bench.calls.size, 0);
+    t.is(bench.modernCalls.size, 0);
   });
 }
 
@@ -236,18 +236,18 @@ test('an observer is told whose call it is, and how much was sent for it', (t) =
 test('a call that does not finish holds the end up for the grace time only', async (t) => {
   const bench = new CallBench();
   bench.open();
-  const drained = bench.calls.drain(500);
+  const drained = bench.modernCalls.drain(500);
   await bench.clock.advanceInSteps(540, 20);
   await drained;
-  t.is(bench.calls.size, 1);
+  t.is(bench.modernCalls.size, 1);
 });
 
 test('at the end a call fails with the reason, and a subscription ends with a result', (t) => {
   const bench = new CallBench();
   const call = bench.open({ id: 1 });
   const listen = bench.open({ id: 'sub', method: 'subscriptions/listen' });
-  bench.calls.close(CLOSING);
-  bench.calls.close(CLOSING);
+  bench.modernCalls.close(CLOSING);
+  bench.modernCalls.close(CLOSING);
   t.like(call.client.heard, [{ id: 1, error: { message: 'closing' } }]);
   t.deepEqual(listen.client.heard, [
     {
@@ -258,7 +258,7 @@ test('at the end a call fails with the reason, and a subscription ends with a re
   ]);
   t.deepEqual(call.link.closedWith, [CLOSING]);
   t.deepEqual(listen.link.closedWith, [CLOSING]);
-  t.is(bench.calls.size, 0);
+  t.is(bench.modernCalls.size, 0);
   t.throws(() => bench.open());
 });
 
@@ -271,7 +271,7 @@ test('notifications that come alone go out on one link a caller, which stays ope
     return dial(listener);
   };
   const say = (principal: string, method: string) =>
-    bench.calls.notify(clientFrame({ method: `acme/${method}` }), callerCalled(principal));
+    bench.modernCalls.notify(clientFrame({ method: `acme/${method}` }), callerCalled(principal));
   say('ann', 'one');
   say('bob', 'two');
   say('ann', 'three');
@@ -289,7 +289,7 @@ test('notifications that come alone go out on one link a caller, which stays ope
   ann?.listener.serverClosed(CLOSING);
   say('ann', 'four');
   t.is(bench.dialer.dialled.length, 3);
-  bench.calls.close(CLOSING);
+  bench.modernCalls.close(CLOSING);
   t.is(bob?.link.closedWith.length, 1);
   t.is(bench.dialer.latest.link.closedWith.length, 1);
 });
@@ -297,8 +297,8 @@ test('notifications that come alone go out on one link a caller, which stays ope
 test('so many callers may have a link for notifications; the one used longest ago makes way', (t) => {
   const bench = new CallBench();
   for (let n = 0; n <= MAX_CALLER_LINKS; n += 1) {
-    bench.calls.notify(clientFrame({ method: 'acme/x' }), callerCalled(`p${n}`));
-    bench.calls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p0'));
+    bench.modernCalls.notify(clientFrame({ method: 'acme/x' }), callerCalled(`p${n}`));
+    bench.modernCalls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p0'));
   }
   const closed = bench.dialer.dialled.map(({ link }) => link.closedWith.length);
   t.deepEqual(closed.slice(0, 3), [0, 1, 0]);
@@ -308,9 +308,9 @@ test('so many callers may have a link for notifications; the one used longest ag
 test('a notification that cannot be sent is dropped, and none is sent while the bridge ends', async (t) => {
   const bench = new CallBench();
   bench.dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
-  t.notThrows(() => bench.calls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p')));
+  t.notThrows(() => bench.modernCalls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p')));
   bench.dialer.failure = undefined;
-  await bench.calls.drain(0);
-  bench.calls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p'));
+  await bench.modernCalls.drain(0);
+  bench.modernCalls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p'));
   t.is(bench.dialer.dialled.length, 0);
 });

@@ -123,14 +123,14 @@ test('the servers share what may be open, and a server that is gone gives its pa
   const capacity = new ExchangeCapacity(3);
   const [one, other] = [capacity.share(), capacity.share()];
   t.is(one.bytes.total, 256 * 1024 * 1024);
-  one.calls.take(2);
+  one.slots.take(2);
   one.bytes.take(1000);
-  other.calls.take(1);
-  t.like(capacity.calls, { taken: 3, total: 3 });
-  t.true(other.calls.isFull);
+  other.slots.take(1);
+  t.like(capacity.slots, { taken: 3, total: 3 });
+  t.true(other.slots.isFull);
   one.close();
-  t.like(capacity.calls, { taken: 1, total: 3 });
-  t.false(other.calls.isFull);
+  t.like(capacity.slots, { taken: 1, total: 3 });
+  t.false(other.slots.isFull);
 });
 
 // ---- for how long

@@ -25,7 +25,7 @@ test('what the server says before its answer, and the answer, reach the client u
   for (const frame of frames) server.fromServer(frame);
   t.deepEqual(client.sent, frames);
   t.is(link.closedWith.length, 1);
-  t.is(bench.calls.size, 0);
+  t.is(bench.modernCalls.size, 0);
 });
 
 test('an error without id is about the only request there was, and gets its id', (t) => {
@@ -83,7 +83,7 @@ test('a server that is gone fails the call with the reason', (t) => {
   const { client, server } = bench.open();
   server.serverClosed(EXITED);
   t.deepEqual(client.heard, [{ jsonrpc: '2.0', id: 1, error: exited }]);
-  t.is(bench.calls.size, 0);
+  t.is(bench.modernCalls.size, 0);
 });
 
 for (const [title, fault, fails] of [
@@ -119,7 +119,7 @@ test('a client that leaves has withdrawn its call: the server is told once, nobo
   server.serverClosed(EXITED);
   t.deepEqual(linkHeard(), []);
   t.deepEqual(client.heard, []);
-  t.is(bench.calls.size, 0);
+  t.is(bench.modernCalls.size, 0);
 });
 
 test('a client that leaves after its answer withdraws nothing', (t) => {
@@ -171,5 +171,5 @@ test('a link that answers while it is given the request has nothing to wait for'
   const { client } = bench.open();
   t.is(client.sent.length, 1);
   t.false(client.isPaused);
-  t.is(bench.calls.size, 0);
+  t.is(bench.modernCalls.size, 0);
 });

@@ -73,7 +73,7 @@ test('modern calls are filtered as sessions are, and so are notifications that c
   listed.says({ id: 2, result: { tools: [{ name: 'a' }, { name: 'secret' }] } });
   t.like(listed.client.heard, [{ id: 2, result: { tools: [{ name: 'a' }] } }]);
   const caller = { principal: 'anonymous', environment: undefined, headers: undefined };
-  bench.calls.notify(clientFrame({ method: 'tools/call', params: { name: 'secret' } }), caller);
+  bench.modernCalls.notify(clientFrame({ method: 'tools/call', params: { name: 'secret' } }), caller);
   t.is(bench.dialer.dialled.length, 1);
 });
 

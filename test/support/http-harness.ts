@@ -84,7 +84,7 @@ export interface HttpHarness {
   readonly served: ServedServer;
   readonly sessions: SessionRegistry;
   /** Open calls of modern clients. */
-  readonly calls: CallRegistry;
+  readonly modernCalls: CallRegistry;
   readonly live: LiveStreams;
   readonly http: HttpServer;
   /** Knows what is served where, for further listeners. */
@@ -142,8 +142,8 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
     void listener.servers.close(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     listener.close();
   });
-  const { sessions, calls } = served;
-  return { port, clock, server, served, sessions, calls, live, http, servers, config, deps, logLines };
+  const { sessions, modernCalls } = served;
+  return { port, clock, server, served, sessions, modernCalls, live, http, servers, config, deps, logLines };
 }
 
 /** Of the first address. */

@@ -47,7 +47,7 @@ import {
 } from './call-lane.ts';
 
 export interface StatelessEndpointOptions {
-  readonly calls: CallRegistry;
+  readonly modernCalls: CallRegistry;
   readonly live: LiveStreams;
   readonly deps: Pick<Deps, 'log'>;
   /** The headers that pass to a remote server with the message of a POST. */
@@ -140,9 +140,9 @@ export class StatelessEndpoint {
    */
   notify(frame: Frame, request: IncomingMessage): void {
     if (isClientNotification(frame.method ?? '')) return;
-    const { calls, principalOf, environmentOf, headersOf } = this.#options;
+    const { modernCalls, principalOf, environmentOf, headersOf } = this.#options;
     const headers = headersOf(request);
-    calls.notify(frame, { principal: principalOf(request), environment: environmentOf(request), headers });
+    modernCalls.notify(frame, { principal: principalOf(request), environment: environmentOf(request), headers });
   }
 
   #refuse(refusal: ModernRefusal, { id }: Frame, response: ServerResponse): void {
@@ -157,7 +157,7 @@ export class StatelessEndpoint {
     const onAnswer =
       isModern && method === LIST_TOOLS ? (answer: Frame) => this.#tools.note(principal, answer) : undefined;
     try {
-      this.#options.calls.open(call, () =>
+      this.#options.modernCalls.open(call, () =>
         this.#createLane(
           { method, requestBytes: frame.bytes.length, onAnswer, forwarded, toClient },
           request,

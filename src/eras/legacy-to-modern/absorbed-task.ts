@@ -9,7 +9,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import { type Frame, withParams, withPayload } from '../../wire/frame.ts';
 import { findMember } from '../../wire/json/outline.ts';
 import { errorFrame, joinMembers, requestFrame, resultFrame } from '../../wire/write-message.ts';
-import { type ClientCallHost, violation } from './call-host.ts';
+import { type CallAtModernServerHost, violation } from './call-host.ts';
 import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 import type { Asker } from './upstream-requests.ts';
 
@@ -46,7 +46,7 @@ export function declaringTasks(metadata: RequestMetadata): RequestMetadata {
 }
 
 export interface AbsorbedTaskOptions {
-  readonly host: ClientCallHost;
+  readonly host: CallAtModernServerHost;
   /** The exchange of the client's call. */
   readonly exchange: Exchange;
   /** Sets the number of bytes that are held for the task. Returns false if that exceeds the limit. */

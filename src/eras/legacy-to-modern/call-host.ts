@@ -29,7 +29,7 @@ import type { PendingInput, PendingInputs } from './pending-inputs.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
 /** The translator, as the calls of its client use it. */
-export interface ClientCallHost {
+export interface CallAtModernServerHost {
   /** The name of the server in error messages. */
   readonly serverName: string;
   readonly clock: Clock;
@@ -54,9 +54,9 @@ export interface ClientCallHost {
 }
 
 /** Owns the calls of a session. */
-export interface CallKeeper<Call> extends ClientCallHost {
+export interface CallKeeper<AtServer> extends CallAtModernServerHost {
   /** Called when the call is over. */
-  ended(call: Call): void;
+  ended(atServer: AtServer): void;
 }
 
 // ---- Errors of calls that end between the eras.

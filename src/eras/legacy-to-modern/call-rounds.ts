@@ -4,7 +4,7 @@ import { isInteractive } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import { type ClientCallHost, noCapacity, tooManyRounds, violation } from './call-host.ts';
+import { type CallAtModernServerHost, noCapacity, tooManyRounds, violation } from './call-host.ts';
 import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 
 /** Times that a server may ask for more within one call. */
@@ -17,7 +17,7 @@ const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5_000;
 
 export interface CallRoundsOptions {
-  readonly host: ClientCallHost;
+  readonly host: CallAtModernServerHost;
   /** The exchange of the client's call. */
   readonly exchange: Exchange;
   /** Called when the call can be made again, with `inputs`. */

@@ -8,7 +8,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import { editFrame, type Frame, withParams } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import type { ClientCallHost } from './call-host.ts';
+import type { CallAtModernServerHost } from './call-host.ts';
 import type { PendingInput, PendingInputOwner } from './pending-inputs.ts';
 
 /** Time for all answers of one round. A person may be thinking, and progress of the client starts the time again. */
@@ -19,7 +19,7 @@ export const ROUNDS_TIMEOUT_MS = 1_800_000;
 export const MAX_ASKED_AT_ONCE = 100;
 
 export interface InputRoundOptions {
-  readonly host: ClientCallHost;
+  readonly host: CallAtModernServerHost;
   /** The exchange of the client's call. Questions are sent on its lane. */
   readonly exchange: Exchange;
   /** The round ends at this time at the latest. */

@@ -34,9 +34,9 @@ import { decodeString } from '../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
 import type { AbsorbedTask } from './absorbed-task.ts';
+import { CallAtModernServer } from './call-at-modern-server.ts';
 import { type CallKeeper, type ClientProfile, errorAnswer } from './call-host.ts';
 import { ChangeListener } from './change-listener.ts';
-import { ClientCall } from './client-call.ts';
 import { type PendingInput, PendingInputs } from './pending-inputs.ts';
 import { announcedLists, takesSubscriptions } from './server-subscription.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
@@ -58,7 +58,7 @@ export interface OpenSessionOptions {
 }
 
 /** A legacy session after its handshake. State that the client believes the server to have is kept here. */
-export class OpenSession implements CallKeeper<ClientCall> {
+export class OpenSession implements CallKeeper<CallAtModernServer> {
   readonly serverName: string;
   readonly clock: Deps['clock'];
   readonly randomId: () => string;
@@ -73,7 +73,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
   /** True if the server declared logging, so that `logging/setLevel` is accepted. */
   readonly #takesLevel: boolean;
   readonly #takesSubscriptions: boolean;
-  readonly #calls = new Map<Exchange, ClientCall>();
+  readonly #atServer = new Map<Exchange, CallAtModernServer>();
   readonly #changes: ChangeListener;
   readonly #results: LegacyResults;
   #revision: ModernRevisionId;
@@ -138,9 +138,9 @@ export class OpenSession implements CallKeeper<ClientCall> {
   }
 
   #call(frame: Frame, exchange: Exchange): boolean {
-    const call = new ClientCall(this, frame, exchange);
-    this.#calls.set(exchange, call);
-    return call.start();
+    const atServer = new CallAtModernServer(this, frame, exchange);
+    this.#atServer.set(exchange, atServer);
+    return atServer.start();
   }
 
   /**
@@ -194,8 +194,8 @@ export class OpenSession implements CallKeeper<ClientCall> {
 
   #cancel(frame: Frame, exchange: Exchange): boolean {
     const reason = readField(frame, 'reason');
-    const call = this.#calls.get(exchange);
-    if (call !== undefined) return call.cancel(typeof reason === 'string' ? reason : 'the client withdrew it');
+    const atServer = this.#atServer.get(exchange);
+    if (atServer !== undefined) return atServer.cancel(typeof reason === 'string' ? reason : 'the client withdrew it');
     this.#changes.withdraw(exchange);
     return true;
   }
@@ -262,21 +262,21 @@ export class OpenSession implements CallKeeper<ClientCall> {
     return this.#results.toLegacy(result, request);
   }
 
-  ended(call: ClientCall): void {
-    this.#calls.delete(call.exchange);
+  ended(atServer: CallAtModernServer): void {
+    this.#atServer.delete(atServer.exchange);
   }
 
   /** Returns the tasks that the server has made of calls of this client. */
   tasks(): readonly AbsorbedTask[] {
-    return [...this.#calls.values()].flatMap(({ task }) => task ?? []);
+    return [...this.#atServer.values()].flatMap(({ task }) => task ?? []);
   }
 
   /** Stops every timer. No message is sent to either side. */
   close(): void {
     this.#changes.close();
     this.#early.drop();
-    for (const call of this.#calls.values()) call.abandon();
-    this.#calls.clear();
+    for (const atServer of this.#atServer.values()) atServer.abandon();
+    this.#atServer.clear();
     this.pendingInputs.clear();
   }
 }

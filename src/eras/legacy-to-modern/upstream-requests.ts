@@ -95,8 +95,8 @@ export class UpstreamRequests {
    */
   #sole(): OpenRequest | undefined {
     const open = [...this.#open.values()];
-    const calls = open.filter(({ exchange }) => exchange.method !== LISTEN);
-    const [first, second] = calls.length > 0 ? calls : open;
+    const plain = open.filter(({ exchange }) => exchange.method !== LISTEN);
+    const [first, second] = plain.length > 0 ? plain : open;
     return second === undefined ? first : undefined;
   }
 

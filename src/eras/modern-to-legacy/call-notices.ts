@@ -18,7 +18,7 @@ export interface NoticedCall {
 }
 
 export interface CallNoticesOptions {
-  readonly call: NoticedCall;
+  readonly noticed: NoticedCall;
   /** Opens the account for the bytes of kept notifications. Called for the first of them, which is rare. */
   readonly openBytes: () => HeldBytes;
   /** The log level of the request that followed the call last. */
@@ -72,7 +72,7 @@ export class CallNotices {
       default:
         // Changes are for those who listen to them.
         if (exchange === undefined || isListChanged(frame.method) || frame.method === RESOURCE_UPDATED) return;
-        for (const follower of this.#options.call.followers) follower.notify(frame);
+        for (const follower of this.#options.noticed.followers) follower.notify(frame);
         this.#keepUnheard(frame);
     }
   }
@@ -82,7 +82,7 @@ export class CallNotices {
     const progress = readProgress(frame);
     if (progress === undefined || progress <= this.#progress) return;
     this.#progress = progress;
-    for (const follower of this.#options.call.followers) tellProgress(follower, frame);
+    for (const follower of this.#options.noticed.followers) tellProgress(follower, frame);
     this.#keepUnheard(frame);
   }
 
@@ -92,14 +92,15 @@ export class CallNotices {
    */
   #logged(frame: Frame): void {
     const level = levelOf(frame);
-    for (const follower of this.#options.call.followers) if (isWanted(level, follower.logLevel)) follower.notify(frame);
+    for (const follower of this.#options.noticed.followers)
+      if (isWanted(level, follower.logLevel)) follower.notify(frame);
     if (isWanted(level, this.#logLevel)) this.#keepUnheard(frame);
   }
 
   /** Only while the client is being asked does no request follow the call. */
   #keepUnheard(frame: Frame): void {
-    const { call, openBytes } = this.#options;
-    if (!call.isParked) return;
+    const { noticed, openBytes } = this.#options;
+    if (!noticed.isParked) return;
     this.#kept ??= new KeptNotices(openBytes());
     this.#kept.add(frame);
   }

@@ -61,12 +61,12 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
     const { principal } = wanted;
     const serverInfo = readServerInfo(waiting.server.serverInfo);
     this.#park = new ParkedCall({ services, host: this, principal, request, serverInfo, first: undefined, id });
-    const { request: sent, lastEventId } = waiting.call;
+    const { request: sent, lastEventId } = waiting.resumable;
     this.#exchange = new Exchange(sent.id ?? 0, sent.method ?? '', LANE, undefined, deps.clock.now());
     this.#progress.moved(sent, lastEventId);
     this.#questions = new CallQuestions({ asker: this.#park, send: (message) => void this.#link?.send(message) });
     this.#notices = new CallNotices({
-      call: this.#park,
+      noticed: this.#park,
       openBytes: () => calls.openBytes(principal),
       logLevel: undefined,
       log: deps.log,
@@ -76,10 +76,10 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
   /** Waits for the client. Throws a BridgeError when the server cannot be reached now, and when too many calls wait. */
   start(): ParkedCall {
     const { services, waiting } = this.#options;
-    const { session, call } = waiting;
+    const { session, resumable } = waiting;
     session.isHandedOver = true;
     session.positions = this.#progress;
-    session.resumes(call);
+    session.resumes(resumable);
     const link = services.dialer.dial(this, session);
     this.#link = link;
     services.continued.add(this);
@@ -92,7 +92,7 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
       this.#leaveServer();
       throw TOO_MANY;
     }
-    link.send(call.request, this.#exchange);
+    link.send(resumable.request, this.#exchange);
     return this.#park;
   }
 
@@ -124,8 +124,8 @@ export class ContinuedCall implements ParkedCallHost, LinkOwner {
 
   continuation(): Continuation | undefined {
     const { session, server } = this.#options.waiting;
-    const call = this.#progress.find(this.#exchange.id);
-    return call && { session, call, server, serverIdOf: ({ id }) => id };
+    const resumable = this.#progress.find(this.#exchange.id);
+    return resumable && { session, resumable, server, serverIdOf: ({ id }) => id };
   }
 
   handedOver(): void {

@@ -137,7 +137,7 @@ class ModernToLegacyDialer implements CallDialer, CallServer {
   /** Other bridges go on with the calls that wait for their clients, or may have done so. */
   #leaveCalls(reason: BridgeError): void {
     const failure = errorFrame(0, rpcErrorOf(reason));
-    for (const call of this.#calls.all()) call.leave(failure);
+    for (const parked of this.#calls.all()) parked.leave(failure);
   }
 
   /** A client that waits for an answer gets the reason why there is none; a subscription ends regularly. */
@@ -145,9 +145,9 @@ class ModernToLegacyDialer implements CallDialer, CallServer {
     this.#leaveQueues?.();
     this.#stopHearing?.();
     this.#leaveCalls(SHUTTING_DOWN);
-    for (const call of [...this.#continued]) call.lost(SHUTTING_DOWN);
+    for (const continued of [...this.#continued]) continued.lost(SHUTTING_DOWN);
     // A call that a client waits for ends with its session, which has the reason.
-    for (const call of this.#calls.all()) if (call.followers.size === 0) call.close();
+    for (const parked of this.#calls.all()) if (parked.followers.size === 0) parked.close();
     this.#hostedTasks.close(SHUTTING_DOWN);
     await this.#pool.close();
   }

@@ -11,11 +11,11 @@ import type { InitializeResult } from '../../relay/shared/legacy/initialize-resu
 import type { OutcomeStorage } from '../../relay/shared-state.ts';
 import { type Frame, idToken, withId } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import { CallAtLegacyServer, type CallServices } from './call-at-legacy-server.ts';
 import { answerOf } from './call-messages.ts';
 import type { DescribedClient } from './client-descriptions.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
 import { ContinuedCall, type ContinuingServices } from './continued-call.ts';
-import { type CallServices, LegacyCall } from './legacy-call.ts';
 import { MAYBE_ELSEWHERE } from './questions/call-record.ts';
 import type { Follower, ParkedCall } from './questions/parked-call.ts';
 import { requestDigest, stateError } from './questions/request-state.ts';
@@ -118,9 +118,14 @@ export class ModernRequest implements CallHandler, Follower {
     this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
     const continued = isInteractive(frame.method ?? '') ? readRequestState(frame) : undefined;
     if (continued !== undefined) return this.#retry(state, continued.text);
-    const call = new LegacyCall({ services: this.#services, client: this.#client, request: frame, first: this });
-    state.work = call;
-    call.start();
+    const atServer = new CallAtLegacyServer({
+      services: this.#services,
+      client: this.#client,
+      request: frame,
+      first: this,
+    });
+    state.work = atServer;
+    atServer.start();
   }
 
   /** Goes on with a call that has asked something. */
@@ -131,18 +136,18 @@ export class ModernRequest implements CallHandler, Follower {
     const opened = states.open(requestState, { principal, digest });
     if (opened.kind === 'refused') return this.#refuse(stateError(opened.fault));
     const { callId, round } = opened;
-    const call = opened.kind === 'opened' ? calls.find(callId) : undefined;
-    if (call !== undefined) return this.#follow(state, call, round);
+    const parked = opened.kind === 'opened' ? calls.find(callId) : undefined;
+    if (parked !== undefined) return this.#follow(state, parked, round);
     const loss = opened.kind === 'opened' ? calls.lossOf(callId, principal) : 'state_lost';
     if (loss !== 'state_lost' || outcomes === undefined) return this.#refuse(stateError(loss));
     void this.#retryElsewhere(state, outcomes, { callId, round, digest });
   }
 
   /** Throws where another replica may have gone on with the call. */
-  #follow(state: OpenRequest, call: ParkedCall, round: number): void {
-    if (call.isDoubtful) throw MAYBE_ELSEWHERE;
-    state.work = call;
-    if (!call.retry(round, state.frame, this)) this.#refuse(stateError('state_lost'));
+  #follow(state: OpenRequest, parked: ParkedCall, round: number): void {
+    if (parked.isDoubtful) throw MAYBE_ELSEWHERE;
+    state.work = parked;
+    if (!parked.retry(round, state.frame, this)) this.#refuse(stateError('state_lost'));
   }
 
   /** Another replica has run the call. Nobody could guess its id, and only its own caller with the same request is told. */
@@ -155,8 +160,9 @@ export class ModernRequest implements CallHandler, Follower {
       const isSame = stored !== undefined && stored.digest === digest;
       const answer = isSame ? answerOf(stored) : undefined;
       if (answer !== undefined) return this.settle(answer);
-      const call = isSame && stored.state.kind === 'waiting' && this.#continue(callId, state.frame, stored.state.call);
-      if (call) this.#follow(state, call, round);
+      const parked =
+        isSame && stored.state.kind === 'waiting' && this.#continue(callId, state.frame, stored.state.call);
+      if (parked) this.#follow(state, parked, round);
       else this.#refuse(stateError('state_lost'));
     } catch (thrown) {
       this.#refuse(rpcErrorOf(toBridgeError(thrown)));

@@ -146,7 +146,7 @@ export class SessionRegistry {
       requestTimeoutMs,
       maxCallTimeMs,
       maxSessionInFlight,
-      goesOn: ({ id: call }) => state?.isHandedOver === true && state.positions.isResumable(call),
+      goesOn: ({ id: callId }) => state?.isHandedOver === true && state.positions.isResumable(callId),
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {
         if (this.#entries.delete(id)) this.#count(principal, -1);

@@ -14,16 +14,16 @@ import type { WithdrawnRequests } from './withdrawn-requests.ts';
 /**
  * The part of a shared server that its era decides: how the server is spoken to, and which client a message belongs to.
  */
-export interface SharedEra<Client extends SharedClient, Call extends ModernCall = never> {
+export interface SharedEra<Client extends SharedClient, LoneCall extends ModernCall = never> {
   readonly clients: LinkedList<Client>;
   /** Modern calls that come alone and that the server works on. A legacy server has none. */
-  readonly openCalls: readonly Call[];
+  readonly openCalls: readonly LoneCall[];
   readonly withdrawn: WithdrawnRequests;
   readonly fromClients: {
     /** False: the server's pipe is full. */
-    take(link: UpstreamLink, sender: Client | Call, frame: Frame, exchange: Exchange | undefined): boolean;
+    take(link: UpstreamLink, sender: Client | LoneCall, frame: Frame, exchange: Exchange | undefined): boolean;
     /** Withdraws what the sender has open; without a link there is nobody to tell. */
-    withdraw(link: UpstreamLink | undefined, sender: Client | Call): void;
+    withdraw(link: UpstreamLink | undefined, sender: Client | LoneCall): void;
   };
   readonly fromServer: {
     /** `known`: the exchange on the shared link that the message belongs to, where its transport can tell. */
@@ -36,7 +36,7 @@ export interface SharedEra<Client extends SharedClient, Call extends ModernCall 
    */
   readonly firstState: 'handshaking' | 'unheard';
   /** Deals with a message that the server need not get. Returns false if the server has to get it. */
-  takeUnsent(sender: Client | Call, frame: Frame, exchange: Exchange | undefined): boolean;
+  takeUnsent(sender: Client | LoneCall, frame: Frame, exchange: Exchange | undefined): boolean;
   /** A child was started. */
   started(lifecycle: ServerLifecycle): void;
   /** The child is gone, or could not be started: nothing is answered any more, neither by it nor to it. */
@@ -90,18 +90,18 @@ type ServerState =
  * A server for several clients, as with `--isolation shared`. One child serves all clients that have joined, and is
  * replaced when it ends. The era decides what passes between them, and brings a new child to where the old one was.
  */
-export class SharedServer<Client extends SharedClient, Call extends ModernCall = never>
+export class SharedServer<Client extends SharedClient, LoneCall extends ModernCall = never>
   implements Dialer, LinkOwner, ClientHost<Client>, ServerLifecycle
 {
   readonly #options: SharedServerOptions;
-  readonly #era: SharedEra<Client, Call>;
-  readonly #held = new HeldMessages<Client | Call>();
+  readonly #era: SharedEra<Client, LoneCall>;
+  readonly #held = new HeldMessages<Client | LoneCall>();
   readonly #pause = new RestartPause();
   readonly #replacement: ProcessReplacement;
   #state: ServerState = { kind: 'idle' };
   #isWarm = false;
 
-  constructor(era: SharedEra<Client, Call>, options: SharedServerOptions) {
+  constructor(era: SharedEra<Client, LoneCall>, options: SharedServerOptions) {
     this.#options = options;
     this.#era = era;
     this.#replacement = new ProcessReplacement(options.deps.clock);
@@ -166,7 +166,7 @@ export class SharedServer<Client extends SharedClient, Call extends ModernCall =
   }
 
   /** Takes a message of a client that has joined, or the request of a call. */
-  send(sender: Client | Call, frame: Frame, exchange: Exchange | undefined): boolean {
+  send(sender: Client | LoneCall, frame: Frame, exchange: Exchange | undefined): boolean {
     const state = this.#state;
     if (state.kind === 'serving' || state.kind === 'unheard') {
       return this.#era.fromClients.take(state.link, sender, frame, exchange);
@@ -175,7 +175,7 @@ export class SharedServer<Client extends SharedClient, Call extends ModernCall =
     return this.#era.takeUnsent(sender, frame, exchange) || this.#hold({ sender, frame, exchange });
   }
 
-  #startFor(sender: Client | Call, frame: Frame, exchange: Exchange | undefined): boolean {
+  #startFor(sender: Client | LoneCall, frame: Frame, exchange: Exchange | undefined): boolean {
     try {
       this.#start();
     } catch (thrown) {
@@ -191,7 +191,7 @@ export class SharedServer<Client extends SharedClient, Call extends ModernCall =
   }
 
   /** Holds back a message or a client, or refuses it where waiting is of no use. */
-  #hold(held: Held<Client | Call>): boolean {
+  #hold(held: Held<Client | LoneCall>): boolean {
     const reason = this.#reasonNotToWait();
     if (reason !== undefined) return refuseHeld(held, reason);
     this.#held.add(held);
@@ -212,7 +212,7 @@ export class SharedServer<Client extends SharedClient, Call extends ModernCall =
   }
 
   /** Withdraws what the sender has open, or has waiting. */
-  withdraw(sender: Client | Call): void {
+  withdraw(sender: Client | LoneCall): void {
     this.#held.dropOf(sender);
     const state = this.#state;
     this.#era.fromClients.withdraw('link' in state && state.kind !== 'handshaking' ? state.link : undefined, sender);

@@ -13,7 +13,7 @@ import { type CallerLimits, type ClusterLimits, type LimitTaker, refusalOf } fro
 /** The registries whose entries count against the limits. */
 export interface CountedRegistries {
   readonly sessions: Pick<SessionRegistry, 'size' | 'countOf'>;
-  readonly calls: Pick<CallRegistry, 'countOf'>;
+  readonly modernCalls: Pick<CallRegistry, 'countOf'>;
 }
 
 export interface ServerLimitsOptions {
@@ -56,7 +56,11 @@ export class ServerLimits implements SharedLimits {
         : undefined;
     this.#callsOfCallers =
       config.target.kind === 'url' && haveNames
-        ? limits.perCaller(`calls of ${name}`, maxSessionInFlight, (caller) => registries()?.calls.countOf(caller) ?? 0)
+        ? limits.perCaller(
+            `calls of ${name}`,
+            maxSessionInFlight,
+            (caller) => registries()?.modernCalls.countOf(caller) ?? 0,
+          )
         : undefined;
     this.ofSessions = {
       refusal: () => toRefusal(refusalOf(this.#sessions.limit), () => allSessionsTaken(maxSessions)),

@@ -76,7 +76,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
   /** Opened for the first message, with the headers of that message's client. */
   #stream: EventStreamReader | undefined;
   #isPaused = false;
-  readonly #calls: PostedCalls;
+  readonly #posts: PostedCalls;
   #state: LinkState = { kind: 'fresh' };
   /** Id of the `initialize` request that has no answer yet. */
   #handshakeId: JsonRpcId | undefined;
@@ -97,7 +97,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
       drained: () => this.serverDrained(),
     });
     this.#outbox.hold();
-    this.#calls = new PostedCalls({ clock: http.clock, lingering: LINGERING_LIMITS });
+    this.#posts = new PostedCalls({ clock: http.clock, lingering: LINGERING_LIMITS });
     this.#messages = new StreamMessages({
       name: showUrl(url),
       maxMessageBytes,
@@ -149,7 +149,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
    */
   #takeBack(exchange: Exchange): boolean {
     if (this.#outbox.withdraw(exchange)) return true;
-    const request = this.#calls.withdraw(exchange);
+    const request = this.#posts.withdraw(exchange);
     if (request !== undefined) this.#outbox.answered(request);
     return request !== undefined;
   }
@@ -219,7 +219,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     if (this.#state.kind === 'closed') return;
     const frame = this.#requests.received(said, undefined);
     const id = frame === undefined ? this.#handshakeId : frame.id;
-    if (said.isResponse && id !== undefined) this.#calls.findOpen(id)?.answeredElsewhere();
+    if (said.isResponse && id !== undefined) this.#posts.findOpen(id)?.answeredElsewhere();
     // The handshake is repeated, and the new request must not wait in the outbox.
     if (frame === undefined) return this.#outbox.opened();
     const isHandshake = this.#handshakeId !== undefined && frame.isResponse && frame.id === this.#handshakeId;
@@ -250,7 +250,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     if (this.#state.kind !== 'open') return;
     const { endpoint, headers } = this.#state;
     const request = postRequest(endpoint.environment, message, headers);
-    this.#calls.add(new PostedCall(endpoint, this, message, request));
+    this.#posts.add(new PostedCall(endpoint, this, message, request));
   }
 
   left({ message }: PostedCall): void {
@@ -265,18 +265,18 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     return true;
   }
 
-  lingers(call: PostedCall): void {
-    this.#calls.linger(call);
+  lingers(post: PostedCall): void {
+    this.#posts.linger(post);
   }
 
   /**
    * Handles the end of a POST. The client gets the JSON-RPC error in a refusal if it answers this request, otherwise an
    * error of the bridge.
    */
-  over(call: PostedCall, end: PostEnd): void {
-    this.#calls.delete(call);
+  over(post: PostedCall, end: PostEnd): void {
+    this.#posts.delete(post);
     if (end.kind !== 'refused' && end.kind !== 'failed') return;
-    const { message } = call;
+    const { message } = post;
     const { frame } = message;
     this.#outbox.answered(message);
     const answer = end.kind === 'refused' ? end.refusal.frame : undefined;
@@ -312,7 +312,7 @@ export class HttpSseLink extends Connection implements EventStreamListener, Post
     this.#state = { kind: 'closed' };
     this.#stream?.close();
     this.#outbox.close();
-    this.#calls.close();
+    this.#posts.close();
     this.#options.left();
     return true;
   }

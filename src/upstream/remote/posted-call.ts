@@ -81,28 +81,28 @@ export interface ResumedStream {
 /** Receives the events of a posted call. Not called from its constructor, nor after `abort`. */
 export interface PostHost {
   /** Called when all bytes of the message have been sent. Not called if the response comes first. */
-  left(call: PostedCall): void;
+  left(post: PostedCall): void;
   /** Called when the call needs its user to open a page. May abort the call. */
-  askUser?(call: PostedCall, prompt: UserPrompt): Promise<UserAnswer> | undefined;
+  askUser?(post: PostedCall, prompt: UserPrompt): Promise<UserAnswer> | undefined;
   /** Called when the POST has its response, before all messages in it. */
-  responded(call: PostedCall, head: ResponseHead): void;
+  responded(post: PostedCall, head: ResponseHead): void;
   /** Called with the answer, under an id that may differ in form from that of the request. */
-  answered?(call: PostedCall, answer: Frame): void;
+  answered?(post: PostedCall, answer: Frame): void;
   /** Called with any other message in the response. */
-  received?(call: PostedCall, frame: Frame): void;
+  received?(post: PostedCall, frame: Frame): void;
   /**
    * Called when the stream of an unanswered call can be resumed after this event. All messages before the event have
    * been received.
    */
-  moved?(call: PostedCall, lastEventId: string): void;
+  moved?(post: PostedCall, lastEventId: string): void;
   /** Called for an oversized message other than the answer. Without this method it is only logged. */
   faulted?(fault: ServerFault & { readonly error: BridgeError }): void;
   /** Returns true if the session has an event stream, on which answers may come too. */
   hasStream?(): boolean;
   /** Called when the call needs nothing more from the server, but the response has not ended. */
-  lingers(call: PostedCall): void;
+  lingers(post: PostedCall): void;
   /** Called once, as the last call. */
-  over(call: PostedCall, end: PostEnd): void;
+  over(post: PostedCall, end: PostEnd): void;
 }
 
 /**

@@ -16,79 +16,79 @@ export interface PostedCallsOptions {
   /** Limits calls whose response is open although nothing more is needed of it. */
   readonly lingering: LingeringLimits;
   /** Called with each call that leaves. */
-  readonly left?: (call: PostedCall) => void;
+  readonly left?: (post: PostedCall) => void;
 }
 
 /** The posted calls of a link that have not ended. */
 export class PostedCalls {
   readonly #options: PostedCallsOptions;
-  readonly #calls = new LinkedList<PostedCall>();
+  readonly #posts = new LinkedList<PostedCall>();
   readonly #lingering: Lingering<PostedCall>;
   readonly #cancelGrace = new Set<() => void>();
 
   constructor(options: PostedCallsOptions) {
     this.#options = options;
-    this.#lingering = new Lingering(options.lingering, (call) => this.abort(call));
+    this.#lingering = new Lingering(options.lingering, (post) => this.abort(post));
   }
 
-  add(call: PostedCall): void {
-    this.#calls.add(call);
+  add(post: PostedCall): void {
+    this.#posts.add(post);
   }
 
   /** Returns false if the call had left before. */
-  delete(call: PostedCall): boolean {
-    this.#lingering.delete(call);
-    const wasThere = call.unlink();
-    if (wasThere) this.#options.left?.(call);
+  delete(post: PostedCall): boolean {
+    this.#lingering.delete(post);
+    const wasThere = post.unlink();
+    if (wasThere) this.#options.left?.(post);
     return wasThere;
   }
 
-  abort(call: PostedCall): void {
-    this.delete(call);
-    call.abort();
+  abort(post: PostedCall): void {
+    this.delete(post);
+    post.abort();
   }
 
   /** Aborts the request of this exchange if it has not been sent completely, and returns it. */
   withdraw(exchange: Exchange): Outgoing | undefined {
-    const call = this.find(exchange);
-    if (call === undefined || call.wasSent) return undefined;
-    this.abort(call);
-    return call.message;
+    const post = this.find(exchange);
+    if (post === undefined || post.wasSent) return undefined;
+    this.abort(post);
+    return post.message;
   }
 
   find(exchange: Exchange): PostedCall | undefined {
-    for (const call of this.#calls) {
-      if (call.message.exchange === exchange && call.message.frame.kind === 'request') return call;
+    for (const post of this.#posts) {
+      if (post.message.exchange === exchange && post.message.frame.kind === 'request') return post;
     }
     return undefined;
   }
 
   /** Finds the open call of a request by its id, whether the client's or the bridge's own. */
   findOpen(id: JsonRpcId): PostedCall | undefined {
-    for (const call of this.#calls) if (call.isOpen && call.message.frame.id === id) return call;
-    for (const call of this.#calls) if (call.isOpen && answersId(id, call.message.frame.id)) return call;
+    for (const post of this.#posts) if (post.isOpen && post.message.frame.id === id) return post;
+    for (const post of this.#posts) if (post.isOpen && answersId(id, post.message.frame.id)) return post;
     return undefined;
   }
 
   /** Tells the calls that the session has no event stream any more. */
   lostStream(): void {
-    for (const call of this.#calls.toArray()) call.lostStream();
+    for (const post of this.#posts.toArray()) post.lostStream();
   }
 
   /**
    * Keeps the connection of a call that has been answered or accepted for a limited time, since the server may send
    * further messages on its response.
    */
-  linger(call: PostedCall): void {
-    this.#lingering.add(call);
+  linger(post: PostedCall): void {
+    this.#lingering.add(post);
   }
 
   pause(): void {
-    for (const call of this.#calls) if (call.message.reply === undefined) call.pause();
+    for (const post of this.#posts) if (post.message.reply === undefined) post.pause();
   }
 
   resume(): void {
-    for (const call of this.#calls) call.resume();
+    for (const post of this.#posts) post.resume();
   }
 
   /**
@@ -96,15 +96,15 @@ export class PostedCalls {
    * at once, those without one after LOST_GRACE_MS: such a call most likely gets a 404 of its own and can then be
    * repeated.
    */
-  takeOlder(generation: number, take: (call: PostedCall) => void): void {
-    const takeThose = (isOver: (call: PostedCall) => boolean): void => {
-      for (const call of this.#calls.toArray()) {
-        if (call.message.session.generation >= generation || !isOver(call)) continue;
-        this.abort(call);
-        take(call);
+  takeOlder(generation: number, take: (post: PostedCall) => void): void {
+    const takeThose = (isOver: (post: PostedCall) => boolean): void => {
+      for (const post of this.#posts.toArray()) {
+        if (post.message.session.generation >= generation || !isOver(post)) continue;
+        this.abort(post);
+        take(post);
       }
     };
-    takeThose((call) => call.hasResponse);
+    takeThose((post) => post.hasResponse);
     const cancel = this.#options.clock.after(LOST_GRACE_MS, () => {
       this.#cancelGrace.delete(cancel);
       takeThose(() => true);
@@ -116,9 +116,9 @@ export class PostedCalls {
     for (const cancel of this.#cancelGrace) cancel();
     this.#cancelGrace.clear();
     // `left` is not called: another bridge may go on with these calls.
-    for (const call of this.#calls) {
-      call.unlink();
-      call.abort();
+    for (const post of this.#posts) {
+      post.unlink();
+      post.abort();
     }
     this.#lingering.clear();
   }

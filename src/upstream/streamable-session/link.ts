@@ -52,7 +52,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
   readonly #outbox: Outbox;
   readonly #keeper: SessionKeeper;
   readonly #posting: Posting;
-  readonly #calls: PostedCalls;
+  readonly #posts: PostedCalls;
   #stream: GetStream | undefined;
   /** Notifications about possible changes, which the client gets as soon as the event stream is open. */
   #missed: readonly Frame[] = [];
@@ -85,7 +85,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
       lingerMs: 0,
       resume: (stream) => resumeRequest(environment, stream),
     };
-    this.#calls = new PostedCalls({
+    this.#posts = new PostedCalls({
       clock,
       lingering: LINGERING_LIMITS,
       left: ({ message: { frame, reply } }) => {
@@ -141,7 +141,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
    */
   #cancel(frame: Frame, exchange: Exchange): boolean {
     if (this.#outbox.withdraw(exchange)) return true;
-    const request = this.#calls.withdraw(exchange);
+    const request = this.#posts.withdraw(exchange);
     if (request === undefined) return this.#outbox.send(frame, exchange);
     this.#outbox.answered(request);
     return true;
@@ -149,13 +149,13 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
 
   protected override pauseSource(): void {
     this.#isPaused = true;
-    this.#calls.pause();
+    this.#posts.pause();
     this.#stream?.pause();
   }
 
   protected override resumeSource(): void {
     this.#isPaused = false;
-    this.#calls.resume();
+    this.#posts.resume();
     this.#stream?.resume();
   }
 
@@ -167,7 +167,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     this.#keeper.close();
     this.#outbox.close();
     this.#stream?.close();
-    this.#calls.close();
+    this.#posts.close();
     this.#delivery.close();
     this.#options.left(key);
   }
@@ -193,15 +193,15 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
       resumesAfter === undefined
         ? postRequest(environment, message, message.session.postHeaders)
         : { after: resumesAfter };
-    const call = new PostedCall(this.#posting, this, message, start);
-    if (this.#isPaused && reply === undefined) call.pause();
-    this.#calls.add(call);
+    const post = new PostedCall(this.#posting, this, message, start);
+    if (this.#isPaused && reply === undefined) post.pause();
+    this.#posts.add(post);
   }
 
   // ---- from the calls
 
-  left(call: PostedCall): void {
-    this.#outbox.left(call.message);
+  left(post: PostedCall): void {
+    this.#outbox.left(post.message);
   }
 
   askUser({ message: { frame, exchange, reply } }: PostedCall, prompt: UserPrompt): Promise<UserAnswer> | undefined {
@@ -238,22 +238,22 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
    * response to another call.
    */
   #heard(frame: Frame): void {
-    const call = frame.isResponse && frame.id !== undefined ? this.#calls.findOpen(frame.id) : undefined;
-    if (call === undefined) return this.#delivery.message(frame);
-    this.#answered(call.message, frame, 'unrelated');
-    call.answeredElsewhere();
+    const post = frame.isResponse && frame.id !== undefined ? this.#posts.findOpen(frame.id) : undefined;
+    if (post === undefined) return this.#delivery.message(frame);
+    this.#answered(post.message, frame, 'unrelated');
+    post.answeredElsewhere();
   }
 
   /**
    * Handles the answer in the response to its call. Some servers use an ordinary JSON-RPC error to say that they do not
    * know the session.
    */
-  answered(call: PostedCall, answer: Frame): void {
-    const { message } = call;
+  answered(post: PostedCall, answer: Frame): void {
+    const { message } = post;
     if (answer.kind === 'result') return this.#answered(message, answer, 'unrelated');
     const verdict = sessionVerdictOfAnswer(answer, message.frame);
     const tell = (): void => this.#answered(message, answer, verdict);
-    if (this.#doubtsSession(message, verdict, tell)) this.#calls.abort(call);
+    if (this.#doubtsSession(message, verdict, tell)) this.#posts.abort(post);
     else tell();
   }
 
@@ -276,13 +276,13 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     this.#delivery.fault(fault);
   }
 
-  lingers(call: PostedCall): void {
-    this.#calls.linger(call);
+  lingers(post: PostedCall): void {
+    this.#posts.linger(post);
   }
 
-  over(call: PostedCall, end: PostEnd): void {
-    if (!this.#calls.delete(call)) return;
-    const { message } = call;
+  over(post: PostedCall, end: PostEnd): void {
+    if (!this.#posts.delete(post)) return;
+    const { message } = post;
     switch (end.kind) {
       case 'done':
         if (message.frame.kind === 'request') this.#settled(message);
@@ -313,8 +313,8 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     if (frame.method !== CANCELLED || exchange === undefined) return;
     // The canceled call ends only now that its cancellation has been delivered, because a broken connection is not a
     // cancellation. [spec 2025-11-25 transports#sending-messages-to-the-server]
-    const canceled = this.#calls.find(exchange);
-    if (canceled !== undefined) this.#calls.abort(canceled);
+    const canceled = this.#posts.find(exchange);
+    if (canceled !== undefined) this.#posts.abort(canceled);
   }
 
   #refused(message: Outgoing, refusal: Refusal): void {
@@ -402,7 +402,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
       opened: () => this.#tellMissed(),
       // A continued session without a stream has missed nothing. A new session may differ in everything it offers.
       absent: () => {
-        this.#calls.lostStream();
+        this.#posts.lostStream();
         if (session.generation > 0) this.#tellMissed();
       },
       session,
@@ -420,7 +420,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
   #sessionDoubted(session: SessionKey, status: number): void {
     if (status === 404) {
       if (session.id !== undefined) this.#keeper.renewUnasked(session);
-      return this.#calls.lostStream();
+      return this.#posts.lostStream();
     }
     if (session.id === undefined) return;
     void this.#keeper.isKnown(session).then((isKnown) => {
@@ -433,7 +433,7 @@ export class StreamableLink extends Connection implements PostHost, KeeperHost {
     this.#stream?.close();
     this.#stream = undefined;
     this.#delivery.withdrawQuestions('the server forgot the session');
-    this.#calls.takeOlder(this.#keeper.key.generation, ({ message }) => this.#lostWithSession(message));
+    this.#posts.takeOlder(this.#keeper.key.generation, ({ message }) => this.#lostWithSession(message));
   }
 
   #lostWithSession(message: Outgoing): void {

@@ -7,16 +7,16 @@ import type { StatelessServer } from './server-state.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
 /** Carries a message of the client to the server, and returns the messages that belong to it. */
-export interface Call {
+export interface PostedMessage {
   /** The message as the client has sent it. */
   readonly frame: Frame;
   /** The client's call that the message belongs to, if any. */
   readonly exchange: Exchange | undefined;
-  /** Set by the backlog of the link, in which the call counts until its bytes have been sent. */
+  /** Set by the backlog of the link, in which the message counts until its bytes have been sent. */
   isWaiting: boolean;
-  /** Called once, after the call is known to its host. */
+  /** Called once, after the message is known to its host. */
   start(): void;
-  /** Ends the call, because the client canceled it or is gone. The host is not called any more. */
+  /** Gives the message up, because the client canceled it or is gone. The host is not called any more. */
   abort(): void;
   /** Called while the client does not read. Responses are then not read before `resume`. */
   pause(): void;
@@ -33,18 +33,18 @@ export interface StatelessCallHost {
   /** Returns the headers of the client that are forwarded with a request. */
   forwardedWith(exchange: Exchange | undefined): Lane['headers'];
   /** Called when the message's bytes have been sent. */
-  left(call: Call): void;
+  left(posted: PostedMessage): void;
   /** Drops a message in the response to a request that a modern server must not send there. */
   drop(frame: Frame): void;
   /** Passes on a notification that came before the answer, in the form that the client is to see. */
-  notify(call: Call, notification: Frame): void;
+  notify(posted: PostedMessage, notification: Frame): void;
   /**
-   * Ends a call with an answer, of the server or of the bridge in its place. Each call ends with one of `answered`,
-   * `failed` and `ended`.
+   * Called with the answer to a request, of the server or of the bridge in its place. Each message ends with one of
+   * `answered`, `failed` and `ended`.
    */
-  answered(call: Call, answer: Frame): void;
-  /** Ends a call that will not be answered. */
-  failed(call: Call, error: BridgeError): void;
-  /** Ends a call for a notification, which needs no answer. */
-  ended(call: Call): void;
+  answered(posted: PostedMessage, answer: Frame): void;
+  /** Called when a message has failed and will not be answered. */
+  failed(posted: PostedMessage, error: BridgeError): void;
+  /** Called when a notification has been delivered, which needs no answer. */
+  ended(posted: PostedMessage): void;
 }

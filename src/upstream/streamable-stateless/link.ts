@@ -12,7 +12,7 @@ import { Connection } from '../connection.ts';
 import { Backlog } from '../remote/link-messages.ts';
 import { CallQuestion } from '../remote/login-question.ts';
 import type { RemoteLinkOptions } from '../remote/remote-connector.ts';
-import type { Call, StatelessCallHost } from './call-host.ts';
+import type { PostedMessage, StatelessCallHost } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
 import { NotificationCall } from './notification-call.ts';
 import { RequestCall } from './request-call.ts';
@@ -41,10 +41,10 @@ export class StatelessLink extends Connection implements StatelessCallHost {
   readonly #options: StatelessLinkOptions;
   readonly #log: Logger;
   #questions: ModernQuestions | undefined;
-  /** Calls that the server has, or is about to get. */
-  readonly #calls = new Set<Call>();
+  /** Messages that the server has, or is about to get. */
+  readonly #open = new Set<PostedMessage>();
   /** Requests that wait for a posted one to end. */
-  #waiting: Call[] = [];
+  #waiting: PostedMessage[] = [];
   #posted = 0;
   readonly #backlog = new Backlog();
   #isPaused = false;
@@ -85,72 +85,74 @@ export class StatelessLink extends Connection implements StatelessCallHost {
       return !this.#backlog.isFull;
     }
     this.#options.environment.caller.note(frame, exchange);
-    const call = this.#createCall(repeated?.frame ?? frame, exchange);
-    this.#backlog.add(call);
-    this.#begin(call);
+    const posted = this.#createMessage(repeated?.frame ?? frame, exchange);
+    this.#backlog.add(posted);
+    this.#begin(posted);
     return !this.#backlog.isFull;
   }
 
-  #createCall(frame: Frame, exchange: Exchange | undefined): Call {
+  #createMessage(frame: Frame, exchange: Exchange | undefined): PostedMessage {
     if (frame.kind !== 'request')
       return new NotificationCall(this, frame, exchange, this.#options.environment.caller.of(frame, exchange));
     return frame.method === LISTEN ? new ListenCall(this, frame, exchange) : new RequestCall(this, frame, exchange);
   }
 
-  #begin(call: Call): void {
-    if (!(call instanceof ListenCall)) {
+  #begin(posted: PostedMessage): void {
+    if (!(posted instanceof ListenCall)) {
       if (this.#posted >= MAX_POSTED) {
-        this.#waiting.push(call);
+        this.#waiting.push(posted);
         return;
       }
       this.#posted += 1;
     }
-    this.#calls.add(call);
-    if (this.#isPaused) call.pause();
-    call.start();
+    this.#open.add(posted);
+    if (this.#isPaused) posted.pause();
+    posted.start();
   }
 
   /**
-   * Cancels a call by closing its connection; no message is sent.
+   * Cancels a request by closing its connection; no message is sent.
    * [spec 2026-07-28 transports/streamable-http#cancellation]
    */
   #cancel(frame: Frame, exchange: Exchange | undefined): void {
     const id = exchange === undefined ? findCancelledId(frame)?.value : undefined;
-    const isMeant = (call: Call): boolean =>
-      call.exchange === exchange && call.frame.kind === 'request' && (exchange !== undefined || call.frame.id === id);
-    const call = [...this.#calls, ...this.#waiting].find(isMeant);
-    if (call === undefined) return;
-    call.abort();
-    this.#over(call);
+    const isMeant = (posted: PostedMessage): boolean =>
+      posted.exchange === exchange &&
+      posted.frame.kind === 'request' &&
+      (exchange !== undefined || posted.frame.id === id);
+    const posted = [...this.#open, ...this.#waiting].find(isMeant);
+    if (posted === undefined) return;
+    posted.abort();
+    this.#over(posted);
   }
 
   protected override pauseSource(): void {
     this.#isPaused = true;
-    for (const call of this.#calls) call.pause();
+    for (const posted of this.#open) posted.pause();
   }
 
   protected override resumeSource(): void {
     this.#isPaused = false;
-    for (const call of this.#calls) call.resume();
+    for (const posted of this.#open) posted.resume();
   }
 
   protected override end(reason: BridgeError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#log.debug({ code: reason.code, open: this.#calls.size }, 'link closed, withdrawing what is open');
+    this.#log.debug({ code: reason.code, open: this.#open.size }, 'link closed, withdrawing what is open');
     this.#waiting = [];
-    for (const call of [...this.#calls]) {
-      call.abort();
-      this.#over(call);
+    for (const posted of [...this.#open]) {
+      posted.abort();
+      this.#over(posted);
     }
     this.#options.left();
   }
 
-  // ---- from the calls
+  // ---- from the posted messages
 
-  /** Call this when the call's bytes have been sent or will not be. A second call has no effect. */
-  left(call: Call): void {
-    if (this.#backlog.remove(call) && !this.#isClosed) this.serverDrained();
+  /** Called when the message's bytes have been sent or will not be. May be called twice. */
+  left(posted: PostedMessage): void {
+    if (this.#backlog.remove(posted) && !this.#isClosed) this.serverDrained();
   }
 
   forwardedWith(exchange: Exchange | undefined): Lane['headers'] {
@@ -167,45 +169,45 @@ export class StatelessLink extends Connection implements StatelessCallHost {
     this.#questions.ignore(frame, this.#log);
   }
 
-  notify(call: Call, notification: Frame): void {
-    if (!this.#isClosed && isAwaited(call)) this.fromServer(notification, call.exchange);
+  notify(posted: PostedMessage, notification: Frame): void {
+    if (!this.#isClosed && isAwaited(posted)) this.fromServer(notification, posted.exchange);
   }
 
-  answered(call: Call, answer: Frame): void {
-    this.#over(call);
-    this.#deliver(call, answer);
+  answered(posted: PostedMessage, answer: Frame): void {
+    this.#over(posted);
+    this.#deliver(posted, answer);
   }
 
-  #deliver(call: Call, answer: Frame): void {
-    if (!this.#isClosed && isAwaited(call)) this.fromServer(answer, call.exchange);
+  #deliver(posted: PostedMessage, answer: Frame): void {
+    if (!this.#isClosed && isAwaited(posted)) this.fromServer(answer, posted.exchange);
   }
 
-  failed(call: Call, error: BridgeError): void {
+  failed(posted: PostedMessage, error: BridgeError): void {
     this.server.failed(error);
-    this.#over(call);
-    const { kind, id } = call.frame;
-    if (this.#isClosed || kind !== 'request' || !isAwaited(call)) return;
+    this.#over(posted);
+    const { kind, id } = posted.frame;
+    if (this.#isClosed || kind !== 'request' || !isAwaited(posted)) return;
     this.serverFault({ error, kind: 'error', id });
   }
 
-  ended(call: Call): void {
-    this.#over(call);
+  ended(posted: PostedMessage): void {
+    this.#over(posted);
   }
 
-  /** Removes a call that has ended, and begins the next waiting one. */
-  #over(call: Call): void {
-    this.left(call);
-    const waiting = this.#waiting.indexOf(call);
+  /** Removes a message that has ended, and begins the next waiting one. */
+  #over(posted: PostedMessage): void {
+    this.left(posted);
+    const waiting = this.#waiting.indexOf(posted);
     if (waiting !== -1) this.#waiting.splice(waiting, 1);
-    if (!this.#calls.delete(call)) return;
-    if (call instanceof ListenCall) return;
+    if (!this.#open.delete(posted)) return;
+    if (posted instanceof ListenCall) return;
     this.#posted -= 1;
     const next = this.#waiting.shift();
     if (next !== undefined) this.#begin(next);
   }
 }
 
-/** Returns false if the call has been canceled, so that the client gets nothing more about it. */
-function isAwaited({ exchange }: Call): boolean {
+/** Returns false if the call of the message has been canceled, so that the client gets nothing more about it. */
+function isAwaited({ exchange }: PostedMessage): boolean {
   return exchange === undefined || exchange.state.kind === 'open';
 }

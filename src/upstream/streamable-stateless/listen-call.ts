@@ -9,7 +9,7 @@ import { type Frame, idToken, type JsonRpcId, withId } from '../../wire/frame.ts
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
 import { isPassing } from '../remote/refusal.ts';
-import type { Call, StatelessCallHost } from './call-host.ts';
+import type { PostedMessage, StatelessCallHost } from './call-host.ts';
 import { answerIn, failureOf, messageHeaders, rewriteForPost } from './posting.ts';
 
 /**
@@ -28,7 +28,7 @@ type ListenState =
  * A `subscriptions/listen`. To the client it is one stream that lasts as long as the client wants. To the server it is
  * a new request each time the connection breaks. [spec 2026-07-28 basic/patterns/subscriptions]
  */
-export class ListenCall implements Call, PostHost {
+export class ListenCall implements PostedMessage, PostHost {
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
   isWaiting = false;

@@ -1,14 +1,14 @@
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
-import type { Call, StatelessCallHost } from './call-host.ts';
+import type { PostedMessage, StatelessCallHost } from './call-host.ts';
 import { messageHeaders } from './posting.ts';
 
 /**
  * A notification that the bridge does not know. The specification's own notifications are not sent this way.
  * [spec 2026-07-28 transports/streamable-http#sending-messages]
  */
-export class NotificationCall implements Call, PostHost {
+export class NotificationCall implements PostedMessage, PostHost {
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
   isWaiting = false;

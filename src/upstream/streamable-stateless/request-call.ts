@@ -15,7 +15,7 @@ import { answersId, type Frame, idToken, withId } from '../../wire/frame.ts';
 import { findUnmistakable } from '../../wire/json/outline.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
 import type { PostEnd, PostedCall, PostHost } from '../remote/posted-call.ts';
-import type { Call, StatelessCallHost } from './call-host.ts';
+import type { PostedMessage, StatelessCallHost } from './call-host.ts';
 import { answerIn, failureOf, messageHeaders, rewriteForPost } from './posting.ts';
 import type { AskForPage, KnownTool } from './tool-headers.ts';
 
@@ -24,7 +24,7 @@ import type { AskForPage, KnownTool } from './tool-headers.ts';
  * - `posting`: the request has been posted.
  * - `done`: the call has ended.
  */
-type CallState =
+type RequestCallState =
   | { readonly kind: 'asking' }
   | { readonly kind: 'posting'; readonly post: PostedCall }
   | { readonly kind: 'done' };
@@ -33,12 +33,12 @@ type CallState =
  * A request of the client other than a subscription. It is sent in a POST, and in another one if the first cannot have
  * had an effect.
  */
-export class RequestCall implements Call, PostHost {
+export class RequestCall implements PostedMessage, PostHost {
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
   isWaiting = false;
   readonly #host: StatelessCallHost;
-  #state: CallState = { kind: 'asking' };
+  #state: RequestCallState = { kind: 'asking' };
   #request: RewrittenRequest | undefined;
   /** True once the list of tools has been fetched for this call. It is fetched only once. */
   #hasAsked = false;
@@ -274,12 +274,12 @@ const LIST_TIMEOUT_MS = 10_000;
 
 /** Requests pages of the list on behalf of the call's client, because a server may return a different list to each. */
 export function listToolsFor(
-  call: Pick<Call, 'frame' | 'exchange'> & Pick<PostHost, 'askUser'>,
+  posted: Pick<PostedMessage, 'frame' | 'exchange'> & Pick<PostHost, 'askUser'>,
   host: StatelessCallHost,
 ): AskForPage {
-  const { frame, exchange } = call;
+  const { frame, exchange } = posted;
   const metadata = readRequestMetadata(frame);
-  const askUser: PostOnceOptions['askUser'] = (post, prompt) => call.askUser?.(post, prompt);
+  const askUser: PostOnceOptions['askUser'] = (post, prompt) => posted.askUser?.(post, prompt);
   const { clock } = host.server.environment.http;
   const untilMs = clock.now() + LIST_TIMEOUT_MS;
   return (cursor) => {

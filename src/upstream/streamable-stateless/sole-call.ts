@@ -8,7 +8,7 @@ import type { CallHandler, CallServer, ModernCall } from '../../relay/modern-cal
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { MAX_WAITING_BYTES } from '../remote/link-messages.ts';
 import { CallQuestion } from '../remote/login-question.ts';
-import type { Call, StatelessCallHost } from './call-host.ts';
+import type { PostedMessage, StatelessCallHost } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
 import { RequestCall } from './request-call.ts';
 import type { StatelessServer } from './server-state.ts';
@@ -99,16 +99,16 @@ class SoleCall extends ListMember implements StatelessCallHost, CallHandler {
     this.#questions.ignore(frame, this.server.environment.log);
   }
 
-  notify(_posted: Call, notification: Frame): void {
+  notify(_posted: PostedMessage, notification: Frame): void {
     this.#call.fromServer(notification);
   }
 
-  answered(_posted: Call, answer: Frame): void {
+  answered(_posted: PostedMessage, answer: Frame): void {
     this.unlink();
     this.#call.fromServer(answer);
   }
 
-  failed(_posted: Call, error: BridgeError): void {
+  failed(_posted: PostedMessage, error: BridgeError): void {
     this.unlink();
     this.server.failed(error);
     if (!this.#call.isOpen) return;

@@ -116,7 +116,7 @@ test('a handshake behind a call waits for its answer, and what follows it meanwh
   const raw = await connect(harness);
   postCall(raw, 1);
   raw.write(head('/ws', HANDSHAKE));
-  await waitFor(() => harness.calls.size === 1, { message: 'the call' });
+  await waitFor(() => harness.modernCalls.size === 1, { message: 'the call' });
   raw.socket.write(PING);
   t.is(raw.received, '');
   const called = harness.server.latest;
@@ -130,7 +130,7 @@ test('answers that are read slowly arrive whole, whatever upgrade was asked for 
   const harness = await startHttpHarness(t);
   const raw = await RawSocket.connect(harness.port);
   postCall(raw, 1);
-  await waitFor(() => harness.calls.size === 1, { message: 'the call' });
+  await waitFor(() => harness.modernCalls.size === 1, { message: 'the call' });
   const first = harness.server.latest;
   first.answer(await first.next('tools/call'), { large: 'x'.repeat(12 * 1024 * 1024) });
   await waitFor(() => harness.live.unsentBytes > 0, { message: 'the connection to be full' });
@@ -152,9 +152,9 @@ test('a call is cancelled when its client leaves with an upgrade asked for behin
     const raw = await connect(harness);
     postCall(raw, 1);
     raw.write(behind);
-    await waitFor(() => harness.calls.size === 1, { message: 'the call' });
+    await waitFor(() => harness.modernCalls.size === 1, { message: 'the call' });
     raw.socket.resetAndDestroy();
-    await waitFor(() => harness.calls.size === 0, { message: 'the end of the call' });
+    await waitFor(() => harness.modernCalls.size === 0, { message: 'the end of the call' });
   }
   t.is((await fetch(`http://127.0.0.1:${harness.port}/healthz`)).status, 200);
 });

@@ -92,7 +92,7 @@ test('a subscription is a stream for as long as it lasts', async (t) => {
   link.notify('notifications/tools/list_changed');
   t.is((await events.message()).method, 'notifications/subscriptions/acknowledged');
   t.is((await events.message()).method, 'notifications/tools/list_changed');
-  harness.calls.close(new BridgeError('ERR_SESSION_CLOSED', 'shutting down'));
+  harness.modernCalls.close(new BridgeError('ERR_SESSION_CLOSED', 'shutting down'));
   t.like(await events.message(), { id: 'sub', result: { resultType: 'complete' } });
   t.is(await events.closed, 'ended');
 });
@@ -189,7 +189,7 @@ test('while it drains, new calls get 503 with Retry-After and open ones their an
   const harness = await startHttpHarness(t);
   const open = postModern(harness, modernCall(1));
   const link = await nextCall(harness, 1);
-  const drained = harness.calls.drain(60_000);
+  const drained = harness.modernCalls.drain(60_000);
   const refused = await postModern(harness, modernCall(2));
   t.is(refused.status, 503);
   t.is(refused.headers['retry-after'], '1');

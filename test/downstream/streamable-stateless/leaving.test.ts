@@ -19,7 +19,7 @@ async function isWithdrawn(t: ExecutionContext, harness: HttpHarness, link: Fake
     [{ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason: 'the client left' } }],
   );
   t.is(link.exchanges[1], link.exchanges[0]);
-  t.is(harness.calls.size, 0);
+  t.is(harness.modernCalls.size, 0);
   link.notify('notifications/progress', {});
   link.answer(link.received[0] as never);
   harness.clock.advance(COMMIT_AFTER_MS + STALL_MS);
@@ -167,7 +167,7 @@ test('an answer in JSON that is not read for 30 s is cut', async (t) => {
   socket.request('POST', '/mcp', headersOf(message) as Record<string, string>, JSON.stringify(message));
   const link = await nextCall(harness, 1);
   link.answer(await link.next('tools/call'), { huge: 'x'.repeat(20_000_000) });
-  t.is(harness.calls.size, 0, 'the call is over all the same');
+  t.is(harness.modernCalls.size, 0, 'the call is over all the same');
   await turn();
   harness.clock.advance(1000);
   await turn();

@@ -141,7 +141,7 @@ test('a subscription of the official client hears of changes, and ends as it sho
   const subscription = await client.listen({ toolsListChanged: true });
   await client.callTool({ name: 'change', arguments: { kind: 'tools' } });
   await waitFor(() => changes === 1);
-  harness.calls.close(new BridgeError('ERR_SESSION_CLOSED', 'shutting down'));
+  harness.modernCalls.close(new BridgeError('ERR_SESSION_CLOSED', 'shutting down'));
   t.is(await subscription.closed, 'graceful');
 });
 

@@ -229,7 +229,7 @@ test('the flood of one call takes nothing from what it will be asked, nor from i
 test('how much was lost at the limit is logged once', (t) => {
   const { log, entries } = collectLog();
   const notices = new CallNotices({
-    call: { followers: [], isParked: true },
+    noticed: { followers: [], isParked: true },
     openBytes: () => new ParkedCalls().openBytes('ada'),
     logLevel: undefined,
     log,

@@ -207,7 +207,7 @@ export const requests = fuzzTarget({
     const sockets = await Promise.all(attacks);
     await askHonestly();
     for (const { socket } of sockets) socket.destroy();
-    await waitFor(() => harness.calls.size === 0, { message: 'the end of all calls' });
+    await waitFor(() => harness.modernCalls.size === 0, { message: 'the end of all calls' });
     for (const { received } of sockets) insist(!/^HTTP\/1\.1 50[0-24-9]/m.test(received), () => received);
     const failures = harness.logLines.filter(
       (line) => line.includes('failed internally') || line.includes('"level":60'),

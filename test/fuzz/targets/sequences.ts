@@ -510,7 +510,7 @@ export const sequences = fuzzTarget({
   holds: async (tried) => {
     await Promise.all(tried.map(tryOut));
     for (const front of new Set(tried.map(({ front }) => front))) await isAnswered(front);
-    await waitFor(() => harness.calls.size === 0, { timeoutMs: 10_000, message: 'the end of all calls' });
+    await waitFor(() => harness.modernCalls.size === 0, { timeoutMs: 10_000, message: 'the end of all calls' });
     insist(thrown.length === 0, () => thrown.map((error) => (error instanceof Error ? error.stack : error)).join('\n'));
     const failures = harness.logLines.filter(
       (line) => line.includes('failed internally') || line.includes('"level":60'),

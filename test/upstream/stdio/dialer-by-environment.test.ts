@@ -93,13 +93,13 @@ const USES: Readonly<Record<string, Use>> = {
   },
   'of a modern call': ({ dialer, deps }, environment) => {
     const exchanges = createExchanges(deps.clock);
-    const calls = new CallRegistry({ dialers: dialer, deps, exchanges, requestTimeoutMs: 0 });
+    const modernCalls = new CallRegistry({ dialers: dialer, deps, exchanges, requestTimeoutMs: 0 });
     const frame = clientFrame({ id: 1, method: 'tools/call', params: { name: 'x', _meta: ENVELOPE } });
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     const caller = { transport: 'streamable-http', principal: 'ann', environment, headers: undefined } as const;
     const client = new FakeCaller();
-    calls.open({ frame, metadata, ...caller }, () => client);
+    modernCalls.open({ frame, metadata, ...caller }, () => client);
     return { leave: () => client.listener.clientLeft() };
   },
   'for notifications': ({ dialer, deps }, environment) => {

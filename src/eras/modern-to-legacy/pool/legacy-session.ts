@@ -147,11 +147,11 @@ export class LegacySession {
   /** Returns what another bridge needs to wait for the answer to this request. */
   continuationOf({ upstreamId }: Exchange): Continuation | undefined {
     const progress = this.#progress;
-    const call = progress?.calls.find(upstreamId);
+    const resumable = progress?.calls.find(upstreamId);
     const server = this.initializeResult;
-    if (progress === undefined || call === undefined || server === undefined) return undefined;
+    if (progress === undefined || resumable === undefined || server === undefined) return undefined;
     const { questions } = this.#state;
-    return { session: progress.session, call, server, serverIdOf: ({ id }) => questions.serverIdOf(id) };
+    return { session: progress.session, resumable, server, serverIdOf: ({ id }) => questions.serverIdOf(id) };
   }
 
   /** Leaves the calls of the session to other bridges. The session does not end at the server with this bridge. */

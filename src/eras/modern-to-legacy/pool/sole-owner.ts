@@ -131,36 +131,37 @@ export class SoleOwner implements SharingPolicy {
 
   /** An error: it may be of an abandoned call, and nobody will ever know. */
   #ask({ link, question, known }: ServerQuestion, lastId: number): BridgeError | 'unclear' | undefined {
-    const call = this.#callOf(question, known, lastId);
-    if (call === 'abandoned') return UNCLEAR_CALL;
-    if (call.kind === 'ambiguous') return 'unclear';
+    const owner = this.#callOf(question, known, lastId);
+    if (owner === 'abandoned') return UNCLEAR_CALL;
+    if (owner.kind === 'ambiguous') return 'unclear';
     // A call that cannot be answered with a question is as good as none.
-    if (call.kind === 'nobody' || call.exchange === undefined || !isInteractive(call.exchange.method)) {
+    if (owner.kind === 'nobody' || owner.exchange === undefined || !isInteractive(owner.exchange.method)) {
       this.#takeOrphan(question, (answer) => void link.send(withId(answer, question.id as JsonRpcId)));
       return undefined;
     }
-    return this.#state.ask(call, question);
+    return this.#state.ask(owner, question);
   }
 
   /** The call that is named, or the only one of those up to `lastId` that can be meant. */
   #callOf(question: Frame, known: Exchange | undefined, lastId: number): Owner | 'abandoned' {
-    const { calls, abandoned } = this.#state;
+    const { pendingCalls, abandoned } = this.#state;
     const taskId = findRelatedTask(question);
     if (taskId !== undefined) {
       const named = this.tasks.get(taskId);
-      return (named && calls.ownerWithId(named.upstreamId)) ?? NOBODY;
+      return (named && pendingCalls.ownerWithId(named.upstreamId)) ?? NOBODY;
     }
-    if (known !== undefined && this.#options.attribution === 'stream') return calls.ownerWithId(known.id) ?? NOBODY;
+    if (known !== undefined && this.#options.attribution === 'stream')
+      return pendingCalls.ownerWithId(known.id) ?? NOBODY;
     this.#options.onUnplaced();
     const owner = attributeQuestion({
-      open: calls.where(({ exchange: { upstreamId, method } }) => upstreamId <= lastId && mayAsk(method)),
+      open: pendingCalls.where(({ exchange: { upstreamId, method } }) => upstreamId <= lastId && mayAsk(method)),
       abandoned: abandoned.askers(lastId),
       clientOf: ({ client }) => client.identity,
       askedIn: 'call',
     });
     switch (owner.kind) {
       case 'call':
-        return { kind: 'one', client: owner.call.client, exchange: owner.call.exchange };
+        return { kind: 'one', client: owner.candidate.client, exchange: owner.candidate.exchange };
       case 'several':
         return { kind: 'ambiguous' };
       case 'abandoned':
@@ -195,13 +196,13 @@ export class SoleOwner implements SharingPolicy {
 
   /** The links are for what belongs to a call; what belongs to none has nobody to be told. */
   unnamedOwner(): Owner {
-    return this.#state.calls.owner();
+    return this.#state.pendingCalls.owner();
   }
 
   /** Among the calls of one caller, those that want no logs are not what makes it unclear. */
   logOwner(): Owner {
-    const { calls, levels } = this.#state;
-    return calls.ownerAmong((client) => levels.get(client) !== undefined);
+    const { pendingCalls, levels } = this.#state;
+    return pendingCalls.ownerAmong((client) => levels.get(client) !== undefined);
   }
 
   /** Servers may give a part another name than the whole; one caller may be told too much, others may not. */

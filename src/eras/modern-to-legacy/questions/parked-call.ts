@@ -59,7 +59,7 @@ export interface ParkedCallHost {
  * - `done`: over, and nobody can ask again: the client was never asked anything.
  * - `dead`: given up, by the client or by time, or lost with the server.
  */
-type CallState =
+type ParkedCallState =
   | { readonly kind: 'running' }
   | { readonly kind: 'collecting'; readonly sinceMs: number; readonly cancel: () => void }
   | { readonly kind: 'parked'; readonly cancel: () => void; readonly told: Frame }
@@ -72,9 +72,9 @@ type CallState =
   | { readonly kind: 'done' }
   | { readonly kind: 'dead' };
 
-const RUNNING: CallState = { kind: 'running' };
-const DONE: CallState = { kind: 'done' };
-const DEAD: CallState = { kind: 'dead' };
+const RUNNING: ParkedCallState = { kind: 'running' };
+const DONE: ParkedCallState = { kind: 'done' };
+const DEAD: ParkedCallState = { kind: 'dead' };
 
 /** The parts that parking a call needs. */
 export interface ParkingServices {
@@ -114,7 +114,7 @@ export class ParkedCall implements ClientAsker {
   readonly #followers: Set<Follower>;
   #questions: OpenQuestions | undefined;
   #id: string | undefined;
-  #state: CallState = RUNNING;
+  #state: ParkedCallState = RUNNING;
   #round = 0;
   #deadlineMs = 0;
   /** Undefined: other bridges know nothing of it. */
@@ -154,7 +154,7 @@ export class ParkedCall implements ClientAsker {
     return this.#options.principal;
   }
 
-  get state(): CallState['kind'] {
+  get state(): ParkedCallState['kind'] {
     return this.#state.kind;
   }
 

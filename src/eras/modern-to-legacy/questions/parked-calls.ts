@@ -23,16 +23,16 @@ export interface Parkable {
   readonly isOver: boolean;
 }
 
-interface Entry<Call> {
-  readonly call: Call;
+interface Entry<Parked> {
+  readonly parked: Parked;
   readonly held: HeldBytes;
 }
 
 /** The calls whose clients are being asked something, or have been a moment ago, by the id in their `requestState`. */
-export class ParkedCalls<Call extends Parkable> {
+export class ParkedCalls<Parked extends Parkable> {
   readonly #limits: ParkingLimits;
   readonly #bytes: ParkedBytes;
-  readonly #byId = new Map<string, Entry<Call>>();
+  readonly #byId = new Map<string, Entry<Parked>>();
   readonly #callsOf = new Map<string, number>();
   readonly outcomes: KeptOutcomes;
 
@@ -55,16 +55,16 @@ export class ParkedCalls<Call extends Parkable> {
    * Takes a call that holds so many bytes, or lets one that is here hold so many. False: there are too many calls, or they
    * hold too much; what was here is as it was.
    */
-  admit(call: Call, bytes: number): boolean {
-    const known = this.#byId.get(call.id);
+  admit(parked: Parked, bytes: number): boolean {
+    const known = this.#byId.get(parked.id);
     if (known !== undefined) return known.held.set(bytes);
     const { perPrincipal, total } = this.#limits;
-    const own = this.#callsOf.get(call.principal) ?? 0;
+    const own = this.#callsOf.get(parked.principal) ?? 0;
     if (own >= perPrincipal || this.#byId.size >= total) return false;
-    const held = this.#bytes.open(call.principal);
+    const held = this.#bytes.open(parked.principal);
     if (!held.set(bytes)) return false;
-    this.#byId.set(call.id, { call, held });
-    this.#callsOf.set(call.principal, own + 1);
+    this.#byId.set(parked.id, { parked, held });
+    this.#callsOf.set(parked.principal, own + 1);
     return true;
   }
 
@@ -73,11 +73,11 @@ export class ParkedCalls<Call extends Parkable> {
     return this.#bytes.open(principal);
   }
 
-  find(id: string): Call | undefined {
-    return this.#byId.get(id)?.call;
+  find(id: string): Parked | undefined {
+    return this.#byId.get(id)?.parked;
   }
 
-  forget({ id, principal }: Call): void {
+  forget({ id, principal }: Parked): void {
     const entry = this.#byId.get(id);
     if (entry === undefined) return;
     this.#byId.delete(id);
@@ -93,8 +93,8 @@ export class ParkedCalls<Call extends Parkable> {
   }
 
   /** A copy: those who end all of them change the table meanwhile. */
-  all(): readonly Call[] {
-    return Array.from(this.#byId.values(), ({ call }) => call);
+  all(): readonly Parked[] {
+    return Array.from(this.#byId.values(), ({ parked }) => parked);
   }
 }
 

@@ -11,7 +11,7 @@ import type { KeyedQuestion, OpenQuestions } from './questions.ts';
 export interface Continuation {
   /** The session with the server. */
   readonly session: SessionState;
-  readonly call: ResumableCall;
+  readonly resumable: ResumableCall;
   /** The server's answer to `initialize`. */
   readonly server: InitializeResult;
   /** The id under which the server has asked this; undefined: it does not want to know it any more. */
@@ -47,7 +47,7 @@ interface StoredCall {
 
 /** Undefined: something is asked that only this bridge can pass an answer of on. */
 export function encodeWaitingCall({ round, leftMs, continuation, questions }: WaitingCallParts): string | undefined {
-  const { session, call, server, serverIdOf } = continuation;
+  const { session, resumable, server, serverIdOf } = continuation;
   const encode = ({ key, question: { source } }: KeyedQuestion): readonly [string, string] | undefined => {
     const id = source && serverIdOf(source);
     return source && id !== undefined ? [key, withId(source, id).bytes.toString()] : undefined;
@@ -61,8 +61,8 @@ export function encodeWaitingCall({ round, leftMs, continuation, questions }: Wa
     leftMs,
     lastKey: questions.lastKey,
     session: JSON.stringify(session),
-    request: withoutArguments(call.request).bytes.toString(),
-    lastEventId: call.lastEventId,
+    request: withoutArguments(resumable.request).bytes.toString(),
+    lastEventId: resumable.lastEventId,
     server: { protocolVersion, capabilities, serverInfo },
     questions: known,
   };
@@ -84,7 +84,7 @@ export function decodeWaitingCall(text: string): WaitingCall | undefined {
     leftMs,
     lastKey,
     session: SessionState.from(stored.session),
-    call: { request, lastEventId },
+    resumable: { request, lastEventId },
     server: { ...server, capabilities: asFields(server.capabilities) ?? {} },
     questions,
   };

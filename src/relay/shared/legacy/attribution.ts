@@ -9,12 +9,12 @@ import type { Exchange } from '../../exchange.ts';
  */
 export type ClientIdentity = object | undefined;
 
-export interface PossibleCauses<Call> {
+export interface PossibleCauses<Candidate> {
   /** The open calls that the server may have asked in, in the order they were sent. */
-  readonly open: readonly Call[];
+  readonly open: readonly Candidate[];
   /** The clients of the abandoned calls that the server may have asked in. */
   readonly abandoned: readonly ClientIdentity[];
-  readonly clientOf: (call: Call) => ClientIdentity;
+  readonly clientOf: (candidate: Candidate) => ClientIdentity;
   /**
    * `client`: a client of the legacy era has one session, in which the server's question may come with any of its calls.
    * `call`: a client of the modern era is asked in the answer to a call, so it must be the very one.
@@ -30,8 +30,8 @@ export interface PossibleCauses<Call> {
  * - `abandoned`: an abandoned call of another client can be meant, and nobody will ever know.
  * - `none`: there is no call that could be asked in.
  */
-export type QuestionOwner<Call> =
-  | { readonly kind: 'call'; readonly call: Call }
+export type QuestionOwner<Candidate> =
+  | { readonly kind: 'call'; readonly candidate: Candidate }
   | { readonly kind: 'client'; readonly client: ClientIdentity }
   | { readonly kind: 'several' | 'abandoned' | 'none' };
 
@@ -52,7 +52,7 @@ const NONE = { kind: 'none' } as const;
  * 3. With `askedIn: 'call'`, nobody is asked while several calls are open.
  * 4. Neither order nor likelihood decides: the same candidates give the same result.
  */
-export function attributeQuestion<Call>(causes: PossibleCauses<Call>): QuestionOwner<Call> {
+export function attributeQuestion<Candidate>(causes: PossibleCauses<Candidate>): QuestionOwner<Candidate> {
   const { open, abandoned, clientOf, askedIn } = causes;
   const latest = open.at(-1);
   if (latest === undefined && (askedIn === 'call' || abandoned.length === 0)) return NONE;
@@ -61,7 +61,7 @@ export function attributeQuestion<Call>(causes: PossibleCauses<Call>): QuestionO
   const isOneClient = clients.length === 1 || (client !== undefined && clients.every((other) => other === client));
   if (!isOneClient) return abandoned.length === 0 ? SEVERAL : ABANDONED;
   if (latest === undefined) return { kind: 'client', client };
-  return askedIn === 'call' && open.length > 1 ? SEVERAL : { kind: 'call', call: latest };
+  return askedIn === 'call' && open.length > 1 ? SEVERAL : { kind: 'call', candidate: latest };
 }
 
 // ---- Abandoned calls
@@ -92,7 +92,7 @@ export class AbandonedCalls {
   readonly #clock: Clock;
   readonly #countForMs: number;
   /** The key is the id on the link to the server. The first entry was withdrawn first. */
-  readonly #calls = new Map<number, AbandonedCall>();
+  readonly #byId = new Map<number, AbandonedCall>();
   /** Stands for all that were too many to be remembered. */
   #forgotten: AbandonedCall | undefined;
 
@@ -103,39 +103,39 @@ export class AbandonedCalls {
   }
 
   get isEmpty(): boolean {
-    if (this.#calls.size > 0 || this.#forgotten !== undefined) this.#expire();
-    return this.#calls.size === 0 && this.#forgotten === undefined;
+    if (this.#byId.size > 0 || this.#forgotten !== undefined) this.#expire();
+    return this.#byId.size === 0 && this.#forgotten === undefined;
   }
 
   add({ id, upstreamId, method }: Pick<Exchange, 'id' | 'upstreamId' | 'method'>, client: ClientIdentity): void {
     this.#expire();
     const kept = typeof id === 'number' ? id : undefined;
-    this.#calls.set(upstreamId, { client, id: kept, mayAsk: mayAsk(method), sinceMs: this.#clock.now() });
-    if (this.#calls.size <= MAX_ABANDONED) return;
-    for (const [id, oldest] of this.#calls) {
-      this.#calls.delete(id);
+    this.#byId.set(upstreamId, { client, id: kept, mayAsk: mayAsk(method), sinceMs: this.#clock.now() });
+    if (this.#byId.size <= MAX_ABANDONED) return;
+    for (const [id, oldest] of this.#byId) {
+      this.#byId.delete(id);
       this.#forget(oldest);
       break;
     }
   }
 
-  #forget(call: AbandonedCall): void {
-    const earlier = this.#forgotten ?? call;
-    const client = earlier.client === call.client ? call.client : undefined;
-    this.#forgotten = { ...call, client, mayAsk: earlier.mayAsk || call.mayAsk };
+  #forget(abandoned: AbandonedCall): void {
+    const earlier = this.#forgotten ?? abandoned;
+    const client = earlier.client === abandoned.client ? abandoned.client : undefined;
+    this.#forgotten = { ...abandoned, client, mayAsk: earlier.mayAsk || abandoned.mayAsk };
   }
 
   /** The server answers one after all, so it asks nothing more in it. Undefined: this was none. */
   takeAnswered(upstreamId: unknown): AbandonedCall | undefined {
     if (typeof upstreamId !== 'number') return undefined;
-    const call = this.#calls.get(upstreamId);
-    this.#calls.delete(upstreamId);
-    return call;
+    const abandoned = this.#byId.get(upstreamId);
+    this.#byId.delete(upstreamId);
+    return abandoned;
   }
 
   /** The clients of those that the server can have asked in before `lastId` was sent. */
   askers(lastId = Number.POSITIVE_INFINITY): readonly ClientIdentity[] {
-    return this.#clientsWhere((call, id) => call.mayAsk && id <= lastId);
+    return this.#clientsWhere((abandoned, id) => abandoned.mayAsk && id <= lastId);
   }
 
   /** True if every call that the server can ask in is certainly of this client. */
@@ -149,26 +149,26 @@ export class AbandonedCalls {
     return this.#clientsWhere(() => true);
   }
 
-  #clientsWhere(isMeant: (call: AbandonedCall, id: number) => boolean): readonly ClientIdentity[] {
+  #clientsWhere(isMeant: (abandoned: AbandonedCall, id: number) => boolean): readonly ClientIdentity[] {
     this.#expire();
     const clients: ClientIdentity[] = [];
     if (this.#forgotten !== undefined && isMeant(this.#forgotten, 0)) clients.push(this.#forgotten.client);
-    for (const [id, call] of this.#calls) if (isMeant(call, id)) clients.push(call.client);
+    for (const [id, abandoned] of this.#byId) if (isMeant(abandoned, id)) clients.push(abandoned.client);
     return clients;
   }
 
   #expire(): void {
     const sinceMs = this.#clock.now() - this.#countForMs;
     if (this.#forgotten !== undefined && this.#forgotten.sinceMs <= sinceMs) this.#forgotten = undefined;
-    for (const [id, call] of this.#calls) {
-      if (call.sinceMs > sinceMs) return;
-      this.#calls.delete(id);
+    for (const [id, abandoned] of this.#byId) {
+      if (abandoned.sinceMs > sinceMs) return;
+      this.#byId.delete(id);
     }
   }
 
   /** The server is another one. */
   clear(): void {
-    this.#calls.clear();
+    this.#byId.clear();
     this.#forgotten = undefined;
   }
 }

@@ -83,7 +83,7 @@ export class FromClients {
     exchange: Exchange,
     over?: (outcome: CallOutcome) => void,
   ): boolean {
-    const { calls, withdrawn } = this.#state;
+    const { pendingCalls, withdrawn } = this.#state;
     const upstreamId = this.#state.nextId();
     const rewritten = rewriteRequest(frame, upstreamId);
     const refusal = rewritten === undefined ? UNCLEAR : withdrawn.refusalOf(rewritten.frame.bytes.length);
@@ -97,7 +97,7 @@ export class FromClients {
     const { lane } = this.#policy;
     const upstream = lane && new Exchange(upstreamId, method, lane, undefined, lastActiveMs);
     const { bytes } = rewritten.frame;
-    calls.add(upstreamId, {
+    pendingCalls.add(upstreamId, {
       client,
       exchange,
       upstream,
@@ -186,16 +186,16 @@ export class FromClients {
 
   #cancel(link: UpstreamLink, frame: Frame, exchange: Exchange): boolean {
     const { upstreamId } = exchange;
-    const call = this.#state.calls.take(upstreamId);
-    if (call === undefined) return true;
+    const pending = this.#state.pendingCalls.take(upstreamId);
+    if (pending === undefined) return true;
     const rewritten = isAmbiguous(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
     // If servers could read the notification in several ways, the bridge writes one of its own.
     const notification = rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId });
-    call.upstream?.cancel('client');
-    this.#state.withdrawn.add(call.bytes);
-    const hasCapacity = link.send(notification, call.upstream);
-    call.over?.('withdrawn');
-    this.#abandon(call);
+    pending.upstream?.cancel('client');
+    this.#state.withdrawn.add(pending.bytes);
+    const hasCapacity = link.send(notification, pending.upstream);
+    pending.over?.('withdrawn');
+    this.#abandon(pending);
     return hasCapacity;
   }
 
@@ -213,12 +213,12 @@ export class FromClients {
 
   /** The child is gone: nothing is answered any more, neither by it nor to it. */
   lost(reason: BridgeError): void {
-    const { own, calls, questions } = this.#state;
+    const { own, pendingCalls, questions } = this.#state;
     own.clear();
-    for (const call of calls.takeAll()) {
-      call.upstream?.settle();
-      call.over?.('failed');
-      this.#policy.callLost(call, reason);
+    for (const pending of pendingCalls.takeAll()) {
+      pending.upstream?.settle();
+      pending.over?.('failed');
+      this.#policy.callLost(pending, reason);
     }
     for (const { client, id } of questions.takeAll()) {
       const params = { requestId: id, reason: 'the server ended' };
@@ -244,14 +244,14 @@ export class FromClients {
   }
 
   #abandonAll(link: UpstreamLink, client: LegacyClient): void {
-    const { calls, withdrawn } = this.#state;
-    for (const call of calls.takeOf(client)) {
-      const { exchange, upstream, bytes } = call;
+    const { pendingCalls, withdrawn } = this.#state;
+    for (const pending of pendingCalls.takeOf(client)) {
+      const { exchange, upstream, bytes } = pending;
       withdrawn.add(bytes);
       const params = { requestId: exchange.upstreamId, reason: 'the client left' };
       upstream?.cancel('client');
       link.send(notificationFrame(CANCELLED, params), upstream);
-      this.#abandon(call);
+      this.#abandon(pending);
     }
   }
 }

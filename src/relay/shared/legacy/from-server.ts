@@ -68,14 +68,14 @@ export class FromServer {
   #answer(frame: Frame): void {
     const own = this.#takeOwn(frame.id);
     if (own !== undefined) return own(frame);
-    const call = this.#takeCall(frame.id);
-    if (call === undefined) {
+    const pending = this.#takeCall(frame.id);
+    if (pending === undefined) {
       this.#answeredLate(frame.id);
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
-    call.upstream?.settle();
-    call.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
-    const { client, exchange, idToken } = call;
+    pending.upstream?.settle();
+    pending.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
+    const { client, exchange, idToken } = pending;
     if (frame.kind === 'error') this.#noteElicitations(frame, client);
     client.listener.fromServer(client.answered(frame, { method: exchange.method, idToken }), exchange);
     this.#policy.callAnswered();
@@ -88,13 +88,13 @@ export class FromServer {
 
   /** Without an id it can only be about what is open if that is one thing: a server could not read a request. */
   #takeCall(id: JsonRpcId | undefined): PendingCall | undefined {
-    return id === undefined ? this.#state.calls.takeSole() : this.#state.calls.take(id);
+    return id === undefined ? this.#state.pendingCalls.takeSole() : this.#state.pendingCalls.take(id);
   }
 
   /** Takes the request of the bridge itself that an answer belongs to; everything waits for that of the handshake. */
   #takeOwn(id: JsonRpcId | undefined): ((answer: Frame) => void) | undefined {
-    const { own, calls } = this.#state;
-    const [sole] = own.size === 1 && calls.size === 0 ? own.keys() : [];
+    const { own, pendingCalls } = this.#state;
+    const [sole] = own.size === 1 && pendingCalls.size === 0 ? own.keys() : [];
     const key = id ?? sole;
     const answered = typeof key === 'number' ? own.get(key) : undefined;
     if (typeof key === 'number') own.delete(key);
@@ -137,14 +137,15 @@ export class FromServer {
 
   #progress(frame: Frame): void {
     const token = findProgressOf(frame);
-    const call = this.#state.calls.get(asNumber(token?.value));
-    const rewritten = call?.progressToken && rewriteProgress(frame, call.progressToken, token);
-    if (call !== undefined && rewritten !== undefined) call.client.listener.fromServer(rewritten, call.exchange);
+    const pending = this.#state.pendingCalls.get(asNumber(token?.value));
+    const rewritten = pending?.progressToken && rewriteProgress(frame, pending.progressToken, token);
+    if (pending !== undefined && rewritten !== undefined)
+      pending.client.listener.fromServer(rewritten, pending.exchange);
   }
 
   /** The call that an exchange on the shared link stands for. */
   #ownerOf(known: Exchange | undefined): SoleOne | undefined {
-    return known && this.#state.calls.ownerWithId(known.id);
+    return known && this.#state.pendingCalls.ownerWithId(known.id);
   }
 
   #logMessage(frame: Frame, known: Exchange | undefined): void {
@@ -221,11 +222,11 @@ export class FromServer {
     if (fault.kind === 'notification') return;
     const own = this.#takeOwn(fault.id);
     if (own !== undefined) return own(errorFrame(fault.id, rpcErrorOf(fault.error)));
-    const call = this.#takeCall(fault.id);
-    if (call === undefined) return fault.kind === undefined ? undefined : this.#answeredLate(fault.id);
-    call.upstream?.settle();
-    call.over?.('failed');
-    call.client.listener.fromServer(errorFrame(call.idToken, rpcErrorOf(fault.error)), call.exchange);
+    const pending = this.#takeCall(fault.id);
+    if (pending === undefined) return fault.kind === undefined ? undefined : this.#answeredLate(fault.id);
+    pending.upstream?.settle();
+    pending.over?.('failed');
+    pending.client.listener.fromServer(errorFrame(pending.idToken, rpcErrorOf(fault.error)), pending.exchange);
   }
 }
 

@@ -19,7 +19,7 @@ import { PendingCalls, type SoleOne } from './pending-calls.ts';
  */
 export class LegacyState {
   readonly clients = new LinkedList<LegacyClient>();
-  readonly calls = new PendingCalls();
+  readonly pendingCalls = new PendingCalls();
   readonly abandoned: AbandonedCalls;
   readonly questions = new ServerQuestions();
   readonly subscriptions = new SubscriptionTable<LegacyClient>();

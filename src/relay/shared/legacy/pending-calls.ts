@@ -31,53 +31,53 @@ export type SoleOne = Extract<Owner, { kind: 'one' }>;
 
 /** The open calls of all clients of a shared server, by the id they have on its link. */
 export class PendingCalls {
-  readonly #calls = new CellMap<number, PendingCall>();
+  readonly #byId = new CellMap<number, PendingCall>();
 
   get size(): number {
-    return this.#calls.size;
+    return this.#byId.size;
   }
 
-  add(upstreamId: number, call: PendingCall): void {
-    this.#calls.set(upstreamId, call);
-    call.client.openCalls += 1;
+  add(upstreamId: number, pending: PendingCall): void {
+    this.#byId.set(upstreamId, pending);
+    pending.client.openCalls += 1;
   }
 
   get(upstreamId: unknown): PendingCall | undefined {
-    return typeof upstreamId === 'number' ? this.#calls.get(upstreamId) : undefined;
+    return typeof upstreamId === 'number' ? this.#byId.get(upstreamId) : undefined;
   }
 
   /** The call of this id as the owner of a message. */
   ownerWithId(upstreamId: JsonRpcId): SoleOne | undefined {
-    const call = this.get(upstreamId);
-    return call && { kind: 'one', client: call.client, exchange: call.exchange };
+    const pending = this.get(upstreamId);
+    return pending && { kind: 'one', client: pending.client, exchange: pending.exchange };
   }
 
   take(upstreamId: unknown): PendingCall | undefined {
-    const call = this.get(upstreamId);
-    if (call !== undefined) this.#delete(call);
-    return call;
+    const pending = this.get(upstreamId);
+    if (pending !== undefined) this.#delete(pending);
+    return pending;
   }
 
   /** The only open call, if there is exactly one. */
   takeSole(): PendingCall | undefined {
-    return this.#calls.size === 1 ? this.takeAll()[0] : undefined;
+    return this.#byId.size === 1 ? this.takeAll()[0] : undefined;
   }
 
   takeAll(): readonly PendingCall[] {
-    const calls = [...this.#calls.values()];
-    for (const call of calls) this.#delete(call);
-    return calls;
+    const all = [...this.#byId.values()];
+    for (const pending of all) this.#delete(pending);
+    return all;
   }
 
   takeOf(client: LegacyClient): readonly PendingCall[] {
     if (client.openCalls === 0) return [];
-    const calls = [...this.#calls.values()].filter((call) => call.client === client);
-    for (const call of calls) this.#delete(call);
-    return calls;
+    const own = [...this.#byId.values()].filter((pending) => pending.client === client);
+    for (const pending of own) this.#delete(pending);
+    return own;
   }
 
   #delete({ client, exchange }: PendingCall): void {
-    if (this.#calls.delete(exchange.upstreamId)) client.openCalls -= 1;
+    if (this.#byId.delete(exchange.upstreamId)) client.openCalls -= 1;
   }
 
   /**
@@ -85,26 +85,26 @@ export class PendingCalls {
    * these.
    */
   owner(): Owner {
-    return ownerOf(this.#calls.values());
+    return ownerOf(this.#byId.values());
   }
 
   /** The calls of all clients that meet the condition, in the order they were sent. */
-  where(isMeant: (call: PendingCall) => boolean): readonly PendingCall[] {
-    return [...this.#calls.values()].filter(isMeant);
+  where(isMeant: (pending: PendingCall) => boolean): readonly PendingCall[] {
+    return [...this.#byId.values()].filter(isMeant);
   }
 
   /** Does what `owner` does, with the calls of only those clients that meet the condition. */
   ownerAmong(isMeant: (client: LegacyClient) => boolean): Owner {
-    return ownerOf([...this.#calls.values()].filter(({ client }) => isMeant(client)));
+    return ownerOf([...this.#byId.values()].filter(({ client }) => isMeant(client)));
   }
 }
 
 /** The latest call's exchange when all of them are one client's. */
-function ownerOf(calls: Iterable<PendingCall>): Owner {
+function ownerOf(pendingCalls: Iterable<PendingCall>): Owner {
   let latest: PendingCall | undefined;
-  for (const call of calls) {
-    if (latest !== undefined && latest.client !== call.client) return { kind: 'ambiguous' };
-    latest = call;
+  for (const pending of pendingCalls) {
+    if (latest !== undefined && latest.client !== pending.client) return { kind: 'ambiguous' };
+    latest = pending;
   }
   return latest === undefined ? { kind: 'nobody' } : { kind: 'one', client: latest.client, exchange: latest.exchange };
 }

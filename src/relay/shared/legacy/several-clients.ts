@@ -48,11 +48,11 @@ export class SeveralClients implements SharingPolicy {
 
   /** Only some calls ask at all. Without one that may have asked, any open call tells whom to ask, or being alone does. */
   #asker(): Owner {
-    const { calls, abandoned } = this.#state;
+    const { pendingCalls, abandoned } = this.#state;
     const nowMs = this.#clock.now();
-    const open = calls.where((call) => mayAsk(call.exchange.method) && !isLost(call, nowMs));
+    const open = pendingCalls.where((pending) => mayAsk(pending.exchange.method) && !isLost(pending, nowMs));
     const owner = this.#ownerAmong(open, abandoned.askers());
-    return owner.kind === 'nobody' ? this.#orOnlyClient(calls.owner()) : owner;
+    return owner.kind === 'nobody' ? this.#orOnlyClient(pendingCalls.owner()) : owner;
   }
 
   #ownerAmong(open: readonly PendingCall[], abandoned: readonly ClientIdentity[]): Owner {
@@ -60,7 +60,7 @@ export class SeveralClients implements SharingPolicy {
     const owner = attributeQuestion({ open, abandoned, clientOf, askedIn: 'client' });
     switch (owner.kind) {
       case 'call':
-        return { kind: 'one', client: owner.call.client, exchange: owner.call.exchange };
+        return { kind: 'one', client: owner.candidate.client, exchange: owner.candidate.exchange };
       case 'client':
         return this.#clientWith(owner.client);
       case 'several':
@@ -95,11 +95,11 @@ export class SeveralClients implements SharingPolicy {
   }
 
   logOwner(): Owner {
-    const { calls, abandoned } = this.#state;
+    const { pendingCalls, abandoned } = this.#state;
     return abandoned.isEmpty
-      ? calls.owner()
+      ? pendingCalls.owner()
       : this.#ownerAmong(
-          calls.where(() => true),
+          pendingCalls.where(() => true),
           abandoned.clients(),
         );
   }

@@ -49,9 +49,9 @@ export interface SharingPolicy {
   /** A call was added to the abandoned ones. */
   callAbandoned(): void;
   /** The server has answered an abandoned call, which is none any more. */
-  abandonedAnswered(call: AbandonedCall): void;
+  abandonedAnswered(abandoned: AbandonedCall): void;
   /** Tells the client that its call ended with the child. */
-  callLost(call: PendingCall, reason: BridgeError): void;
+  callLost(pending: PendingCall, reason: BridgeError): void;
 
   /** A client leaves that wanted log messages of this level. Called before the server may be told to be quieter. */
   levelUnwanted(level: LogLevel, link: UpstreamLink): void;

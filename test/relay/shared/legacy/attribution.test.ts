@@ -50,7 +50,7 @@ test('the only open call is asked unless a call of another client was abandoned'
     fc.property(one, ({ open, abandoned, askedIn }) => {
       const owner = attribute(open, abandoned, askedIn);
       const isOneClient = new Set(clientsOf({ open, abandoned })).size === 1;
-      return isOneClient ? owner.kind === 'call' && owner.call === open[0] : owner.kind === 'abandoned';
+      return isOneClient ? owner.kind === 'call' && owner.candidate === open[0] : owner.kind === 'abandoned';
     }),
   );
   t.pass();
@@ -82,7 +82,7 @@ test('in a call nobody is asked while several are open, whoever they are of', (t
 
 test('in a session the latest call of its client is asked, and without an open one the client itself', (t) => {
   const [first, second] = [{ client: ADA }, { client: ADA }];
-  t.deepEqual(attribute([first, second], [ADA], 'client'), { kind: 'call', call: second });
+  t.deepEqual(attribute([first, second], [ADA], 'client'), { kind: 'call', candidate: second });
   t.deepEqual(attribute([], [ADA, ADA], 'client'), { kind: 'client', client: ADA });
   t.deepEqual(attribute([], [ADA, BOB], 'client'), { kind: 'abandoned' });
   t.deepEqual(attribute([], [], 'client'), { kind: 'none' });

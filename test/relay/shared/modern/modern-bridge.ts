@@ -125,17 +125,17 @@ export class ModernClient {
 
 /** A client whose requests come alone, and know nothing of each other. */
 export class ModernCaller {
-  readonly #calls: CallRegistry;
+  readonly #modernCalls: CallRegistry;
   readonly #open = new Set<FakeCaller>();
   #heard: string[] = [];
 
   constructor({ server, deps }: ModernBridge) {
     const exchanges = createExchanges(deps.clock);
-    this.#calls = new CallRegistry({ dialers: forEveryCaller(server), deps, exchanges, requestTimeoutMs: 0 });
+    this.#modernCalls = new CallRegistry({ dialers: forEveryCaller(server), deps, exchanges, requestTimeoutMs: 0 });
   }
 
   get size(): number {
-    return this.#calls.size;
+    return this.#modernCalls.size;
   }
 
   /** Returns the request's own client. */
@@ -150,7 +150,7 @@ export class ModernCaller {
       environment: undefined,
       headers: undefined,
     } as const;
-    this.#calls.open({ ...origin, frame, metadata: UNDECLARED }, () => caller);
+    this.#modernCalls.open({ ...origin, frame, metadata: UNDECLARED }, () => caller);
     return caller;
   }
 

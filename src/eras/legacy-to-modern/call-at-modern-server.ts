@@ -22,7 +22,7 @@ import type { Asker } from './upstream-requests.ts';
  * - `following`: the server has made a task of the call.
  * - `ended`: answered or withdrawn.
  */
-type CallState =
+type StateAtServer =
   | { readonly kind: 'idle' | 'ended' }
   | { readonly kind: 'asked'; readonly request: Exchange }
   | { readonly kind: 'requiring'; readonly rounds: CallRounds }
@@ -32,19 +32,19 @@ type CallState =
  * A legacy client's request to a modern server. It takes as many requests there as the server needs rounds.
  * [spec 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow]
  */
-export class ClientCall implements Asker {
+export class CallAtModernServer implements Asker {
   readonly exchange: Exchange;
-  readonly #host: CallKeeper<ClientCall>;
+  readonly #host: CallKeeper<CallAtModernServer>;
   /** The client's request. Each request to the server is derived from it. */
   readonly #frame: Frame;
-  #state: CallState = { kind: 'idle' };
+  #state: StateAtServer = { kind: 'idle' };
   /** Undefined in most calls, which the server answers at once. */
   #rounds: CallRounds | undefined;
   #hasRenegotiated = false;
   /** True if the server accepts this call as a task only. The bridge then declares that the client can follow tasks. */
   #declaresTasks = false;
 
-  constructor(host: CallKeeper<ClientCall>, frame: Frame, exchange: Exchange) {
+  constructor(host: CallKeeper<CallAtModernServer>, frame: Frame, exchange: Exchange) {
     this.#host = host;
     this.#frame = frame;
     this.exchange = exchange;
@@ -267,7 +267,7 @@ export class ClientCall implements Asker {
 /** Members of a created task that are read. */
 const CREATED_TASK = ['taskId', 'pollIntervalMs'];
 
-const ENDED: CallState = { kind: 'ended' };
+const ENDED: StateAtServer = { kind: 'ended' };
 
 const NO_OBJECT = {
   code: INVALID_PARAMS,

@@ -31,7 +31,7 @@ export interface CallServices extends ParkingServices {
   readonly hostedTasks: HostedTasks;
 }
 
-export interface LegacyCallOptions {
+export interface CallAtLegacyServerOptions {
   readonly services: CallServices;
   readonly client: DescribedClient;
   /** The frame of the client's first request, with its envelope. */
@@ -53,18 +53,18 @@ export interface LegacyCallOptions {
  * - `ending`: nobody waits for the task any more; the server is told to end it.
  * - `over`: nothing more happens.
  */
-type CallState =
+type StateAtServer =
   | { readonly kind: 'waiting' | 'preparing' | 'asking' | 'refused' | 'over' }
   | { readonly kind: 'open'; readonly request: SessionRequest }
   | { readonly kind: 'task' | 'ending'; readonly task: CallAsTask }
   | { readonly kind: 'completing'; readonly stop: () => void }
   | { readonly kind: 'hosted'; readonly task: HostedTask };
 
-const WAITING: CallState = { kind: 'waiting' };
-const PREPARING: CallState = { kind: 'preparing' };
-const ASKING: CallState = { kind: 'asking' };
-const REFUSED: CallState = { kind: 'refused' };
-const OVER: CallState = { kind: 'over' };
+const WAITING: StateAtServer = { kind: 'waiting' };
+const PREPARING: StateAtServer = { kind: 'preparing' };
+const ASKING: StateAtServer = { kind: 'asking' };
+const REFUSED: StateAtServer = { kind: 'refused' };
+const OVER: StateAtServer = { kind: 'over' };
 
 /**
  * The client's side of the call:
@@ -83,7 +83,7 @@ const NOBODY: Following = { kind: 'nobody' };
  * One call of a modern client at a legacy server, from the time it waits for a session to its outcome. Most calls are
  * followed by one request of the client, because nothing is asked in them.
  */
-export class LegacyCall extends SessionUser implements ParkedCallHost, ClientAsker {
+export class CallAtLegacyServer extends SessionUser implements ParkedCallHost, ClientAsker {
   readonly #services: CallServices;
   readonly #client: DescribedClient;
   readonly #request: Frame;
@@ -91,7 +91,7 @@ export class LegacyCall extends SessionUser implements ParkedCallHost, ClientAsk
   /** The log level of the request that followed the call last. */
   #logLevel: LogLevel | undefined;
   #following: Following;
-  #state: CallState = WAITING;
+  #state: StateAtServer = WAITING;
   /** Undefined while no server has served. */
   #server: InitializeResult | undefined = undefined;
   // Most calls need none of these; each is made when there is something for it to do.
@@ -100,7 +100,7 @@ export class LegacyCall extends SessionUser implements ParkedCallHost, ClientAsk
   #notices: CallNotices | undefined = undefined;
   #elicitations: RequiredElicitations | undefined = undefined;
 
-  constructor({ services, client, request, first }: LegacyCallOptions) {
+  constructor({ services, client, request, first }: CallAtLegacyServerOptions) {
     super(services.pool, client.wanted);
     this.#services = services;
     this.#client = client;
@@ -313,7 +313,7 @@ export class LegacyCall extends SessionUser implements ParkedCallHost, ClientAsk
   #noticesOf(): CallNotices {
     const { calls, deps } = this.#services;
     this.#notices ??= new CallNotices({
-      call: this,
+      noticed: this,
       openBytes: () => calls.openBytes(this.wanted.principal),
       logLevel: this.#logLevel,
       log: deps.log,
